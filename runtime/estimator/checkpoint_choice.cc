@@ -126,8 +126,9 @@ struct Target {
 };
 
 // Of weights alone, as an exporter leaves them.
-bool is_file_of_tensors(const FileSystem& files, const std::string& path) {
-  return !saver_of_name(path).empty() && files.exists(path) && files.status(path).kind == FileKind::kFile;
+bool is_file_of_tensors(const CheckpointPlace& place, const CheckpointChoice& choice) {
+  return choice.kind == CheckpointChoice::Kind::kPath && !saver_of_name(choice.path).empty() &&
+         place.files.exists(choice.path) && place.files.status(choice.path).kind == FileKind::kFile;
 }
 
 std::string without_slashes(std::string path) {
@@ -228,6 +229,7 @@ CheckpointChoice parse_checkpoint_choice(std::string_view text) {
 
 bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice) {
   if (choice.kind == CheckpointChoice::Kind::kLatest && !place.files.exists(place.run_directory)) return false;
+  if (is_file_of_tensors(place, choice)) return true;
   const Target target = target_of(place, choice);
   if (target.kind != CheckpointChoice::Kind::kLatest) return true;
   HeldLog held(place.log);
@@ -262,11 +264,31 @@ UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointCho
   }
 }
 
+namespace {
+
+void load_into(VariableStore& store, const StoredTensors& stored, const SaverUse& saver) {
+  std::vector<Variable*> variables;
+  std::vector<NamedTensor> targets;
+  for (const TensorInfo& t : stored.tensors()) {
+    if (t.dtype == DType::kInvalid) continue;  // of another program's type; who wants it finds that it is not there
+    variables.push_back(&store.find_or_create(t.name, t.dtype, t.dims, false));
+    targets.push_back({t.name, variables.back()->value.view()});
+  }
+  const std::unique_lock gate(store.gate());
+  for (Variable* v : variables) v->initialized = false;
+  stored.read(saver, targets);
+  for (Variable* v : variables) {
+    v->initialized = true;
+    ++v->version;
+  }
+}
+
+}  // namespace
+
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                DirectSession& session) {
-  if (choice.kind == CheckpointChoice::Kind::kPath && is_file_of_tensors(place.files, choice.path)) {
-    const std::unique_ptr<StoredTensors> stored = open_stored_tensors(place.files, choice.path, saver, place.log);
-    load_variables(session, *stored, saver);
+  if (is_file_of_tensors(place, choice)) {
+    load_variables(session, *open_stored_tensors(place.files, choice.path, saver, place.log), saver);
     return {choice.path, session.global_step()};
   }
   return with_checkpoint(place, choice,
@@ -275,21 +297,14 @@ UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointCho
 
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                VariableStore& store) {
-  return with_checkpoint(place, choice, [&](const CheckpointReader& checkpoint) {
-    std::vector<Variable*> variables;
-    std::vector<NamedTensor> targets;
-    for (const TensorInfo& t : checkpoint.tensors()) {
-      variables.push_back(&store.find_or_create(t.name, t.dtype, t.dims, false));
-      targets.push_back({t.name, variables.back()->value.view()});
-    }
-    const std::unique_lock gate(store.gate());
-    for (Variable* v : variables) v->initialized = false;
-    checkpoint.read(saver, targets);
-    for (Variable* v : variables) {
-      v->initialized = true;
-      ++v->version;
-    }
-  });
+  if (is_file_of_tensors(place, choice)) {
+    load_into(store, *open_stored_tensors(place.files, choice.path, saver, place.log), saver);
+    Variable& step = store.find_or_create("global_step", DType::kInt64, {}, false);
+    step.initialized = true;
+    return {choice.path, TensorView(step.value.view()).scalar<std::int64_t>()};
+  }
+  return with_checkpoint(place, choice,
+                         [&](const CheckpointReader& checkpoint) { load_into(store, checkpoint, saver); });
 }
 
 }  // namespace belay::runtime

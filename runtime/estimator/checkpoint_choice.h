@@ -72,8 +72,8 @@ UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointCho
                                const std::function<void(const CheckpointReader&)>& use);
 
 // The session's variables by their names. A path may also be one file whose name says that the saver
-// reads it, such as the model.safetensors of an export. RestoreError with all that are missing or have another shape or
-// type.
+// reads it, such as the model.safetensors of an export; one that has no global step is of step 0. RestoreError with all
+// that are missing or have another shape or type.
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                DirectSession& session);
 // All variables of the checkpoint, made in the store where they are new: for sessions that take theirs from it.

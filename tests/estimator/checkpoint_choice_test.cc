@@ -282,7 +282,10 @@ class LoadCheckpoint : public CheckpointChoiceTest {
  protected:
   std::shared_ptr<DirectSession> session(const std::vector<std::pair<std::string, Tensor>>& variables) {
     const belay::Graph g = graph_.handle();
-    for (const auto& [name, value] : variables) belay::ops::variable(g, name, value);
+    for (const auto& [name, value] : variables) {
+      const belay::Output made = belay::ops::variable(g, name, value);
+      if (name == "global_step") g.collect(belay::collections::kGlobalStep, made);
+    }
     graph_.finalize();
     auto made = std::make_shared<DirectSession>(graph_, std::make_shared<VariableStore>(), SessionOptions{});
     made->run_once(graph_.collection("variable_init"));
@@ -317,6 +320,33 @@ TEST_F(LoadCheckpoint, OneFileOfWeightsIsReadByItsName) {
   EXPECT_EQ(used.path, file);
   EXPECT_EQ(TensorView(of_predict->store().find("global_step")->value.view()).number(0), 40);
   EXPECT_EQ(TensorView(of_predict->store().find("dense/bias")->value.view()).number(0), 60);
+}
+
+TEST_F(LoadCheckpoint, OneFileOfWeightsIsReadIntoAStore) {
+  save(40);
+  const std::string file = dir_ / "weights.safetensors";
+  write_file(file, read_file(dir_ / "model.ckpt-40/model.safetensors"));
+  EXPECT_TRUE(has_checkpoint(place(), parse_checkpoint_choice(file)));
+  VariableStore store;
+  EXPECT_EQ(load_checkpoint(place(), parse_checkpoint_choice(file), saver_.use(), store).global_step, 40);
+  EXPECT_EQ(TensorView(store.find("dense/bias")->value.view()).number(0), 60);
+}
+
+TEST_F(LoadCheckpoint, AFileWithoutAStepIsOfStepZero) {
+  save(40);
+  std::string bytes = read_file(dir_ / "model.ckpt-40/model.safetensors");
+  const std::size_t name = bytes.find("global_step");
+  ASSERT_NE(name, bytes.npos);
+  bytes[name] = 'G';
+  const std::string file = dir_ / "weights.safetensors";
+  write_file(file, bytes);
+  const auto of_predict =
+      session({{"dense/bias", Tensor(DType::kFloat64, {3})}, {"global_step", Tensor(std::int64_t{7})}});
+  EXPECT_EQ(load_checkpoint(place(), parse_checkpoint_choice(file), saver_.use(), *of_predict).global_step, 0);
+  EXPECT_EQ(TensorView(of_predict->store().find("dense/bias")->value.view()).number(0), 60);
+  VariableStore store;
+  EXPECT_EQ(load_checkpoint(place(), parse_checkpoint_choice(file), saver_.use(), store).global_step, 0);
+  EXPECT_TRUE(store.find("global_step")->initialized);
 }
 
 TEST_F(LoadCheckpoint, OneFileOfWeightsThatIsCutOrOfAnotherNameIsRefused) {
