@@ -7,6 +7,7 @@
 #include "belay/state_digest.h"
 #include "runtime/checkpoint/compare_tensors.h"
 #include "runtime/checkpoint/read_tensors.h"
+#include "runtime/monitored/averages.h"
 #include "runtime/monitored/run_saver.h"
 
 namespace belay::runtime {
@@ -34,9 +35,15 @@ void compare_tensor(const TensorView& now, const NamedTensor& stored, StateDiffe
 StateDifference compare_state(DirectSession& session, const CheckpointReader& checkpoint, const SaverUse& saver) {
   check_fits(checkpoint, variable_infos(session));
   StateDifference found;
+  VariableStore& store = session.store();
+  const bool swapped = [&] {
+    const std::shared_lock gate(store.gate());
+    return swapped_since(store, checkpoint, saver);
+  }();
   read_tensors(checkpoint, saver, checkpoint.tensors(), [&](const NamedTensor& stored) {
-    const std::shared_lock gate(session.store().gate());
-    compare_tensor(TensorView(session.store().find(stored.name)->value.view()), stored, found);
+    const std::shared_lock gate(store.gate());
+    const Variable* now = swapped ? find_swapped(store, stored.name) : store.find(stored.name);
+    if (now != nullptr) compare_tensor(TensorView(now->value.view()), stored, found);
   });
   return found;
 }

@@ -18,7 +18,8 @@ struct StateDifference {
 };
 
 // Of the session's saved variables, between two runs. The checkpoint is of the same graph: INVALID_ARGUMENT where a
-// variable is not there or has another form, DATA_LOSS where it is damaged. Reads a few tensors at a time. [session]
+// variable is not there or has another form, DATA_LOSS where it is damaged. A checkpoint in which the run's end put
+// averages in the place of the weights (averages.h) is read as it was before. Reads a few tensors at a time. [session]
 StateDifference compare_state(DirectSession& session, const CheckpointReader& checkpoint, const SaverUse& saver);
 
 // belay/state_digest.h of the same variables. [session]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The averages of the hook weight_averaging, which are variables of the training with names of their own. While its
 // variable weight_averaging/evaluate is 1, what evaluates, predicts or exports takes them in the place of the variables
-// that they are of, from the training's store or from a checkpoint.
+// that they are of, from the training's store or from a checkpoint. While weight_averaging/swapped is 1, behind the end
+// of a run, they have changed places with these variables.
 #pragma once
 
 #include <string>
@@ -19,5 +20,11 @@ std::string average_of(const std::string& variable);
 
 // The variable of that name, or with `averages` its average where it has one; null: there is neither.
 Variable* find_evaluated(VariableStore& trained, const std::string& name, bool averages);
+
+// Whether they have changed places in a checkpoint and not in the session. The caller holds the store's gate.
+bool swapped_since(VariableStore& trained, const StoredTensors& stored, const SaverUse& saver);
+// Where the store has what a checkpoint of which this is so has under that name. Null: the name is of weight_averaging's
+// own, and says only which are where.
+Variable* find_swapped(VariableStore& trained, const std::string& name);
 
 }  // namespace belay::runtime

@@ -180,6 +180,14 @@ TEST_F(ReplayTest, HooksMayBeInAFile) {
   EXPECT_FALSE(points_of(again(), "weights").empty());
 }
 
+// The run's end put its averages in the place of the weights; the steps are those before it.
+TEST_F(ReplayTest, TheLastStepOfARunThatEndedWithItsAveragesIsTheSame) {
+  ASSERT_EQ(run_short("[[hooks]]\nplugin = \"weight_averaging\"\n").status, 0);
+  const ProcessResult r = replay("45");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, StartsWith("0 differing bits at step 50:")) << r.err;
+}
+
 TEST_F(ReplayTest, WhereNothingLiesBehindItSaysSo) {
   ASSERT_EQ(run_short().status, 0);
   fs::remove_all(run_dir() + "/model.ckpt-50");
