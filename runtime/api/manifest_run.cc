@@ -97,8 +97,12 @@ bool ManifestRun::Insides::failed(const std::optional<runtime::RunFailure>& fail
 }
 
 bool ManifestRun::Insides::prepared(RunReport& report) {
-  if (trains() && failed(runtime::failure_of([&] { run->take_directory(); }, runtime::status_of_directory), report))
-    return false;
+  if (trains()) {
+    run->check_launch(problems);
+    if (problems.empty() &&
+        failed(runtime::failure_of([&] { run->take_directory(); }, runtime::status_of_directory), report))
+      return false;
+  }
   run->compare_with_earlier(problems);
   const bool ended = problems.empty() && failed(runtime::prepare(*run, problems), report);
   if (!problems.empty()) {

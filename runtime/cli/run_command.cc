@@ -181,8 +181,11 @@ int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunContro
       [&] { control.wake(Error(Code::kCancelled, max_time)); });
   // From before the first plugin is loaded on the run directory is ours, and shows it.
   const auto take_directory = [&](ManifestRun& taken, Diagnostics& problems) {
-    if (trains(taken.manifest().run.mode) && !arguments.dry_run)
+    if (trains(taken.manifest().run.mode) && !arguments.dry_run) {
+      taken.check_launch(problems);
+      if (!problems.empty()) return static_cast<int>(kExitDone);  // they are printed
       if (const int status = with_directory(log, [&] { taken.take_directory(); }); status != kExitDone) return status;
+    }
     taken.compare_with_earlier(problems);
     return static_cast<int>(kExitDone);
   };

@@ -126,6 +126,13 @@ std::string why_apart(const Environment& environment) {
          plugin + "\" below [cluster]";
 }
 
+std::string why_lone(const Environment& environment) {
+  const LaunchedPlace place = launched_place(environment);
+  if (place.launcher != kSlurm.launcher || place.size <= 1 || environment("SLURM_STEP_ID")) return "";
+  return "Slurm has " + std::to_string(place.size) +
+         " tasks for this job, and its batch script has started this one process itself: SLURM_STEP_ID is not set";
+}
+
 std::string why_not_alone(const Environment& environment) {
   try {
     const LaunchedPlace place = launched_place(environment);

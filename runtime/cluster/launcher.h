@@ -6,7 +6,7 @@
 //   MPICH's mpirun      PMI_RANK, PMI_SIZE, MPI_LOCALRANKID
 //   TF_CONFIG           the chief is rank 0, worker i is rank i + 1; or BELAY_CONFIG
 //   an indexed Job      JOB_COMPLETION_INDEX with WORLD_SIZE
-//   srun                SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID
+//   srun                SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, and SLURM_STEP_ID
 //
 // Those of several that agree are one. Slurm's are not looked at beside another's: mpirun and torchrun are started by
 // it, and its variables then count their parents.
@@ -41,5 +41,9 @@ std::string why_apart(const Environment& environment);
 // Why a training of one process is not what the launcher has started: it has started several, or what it says cannot
 // be. Empty: it is.
 std::string why_not_alone(const Environment& environment);
+
+// Why none of the others will come: a batch script of Slurm has started this process itself, where the variables are
+// those of rank 0, but for srun's own. Empty: that is not so.
+std::string why_lone(const Environment& environment);
 
 }  // namespace belay::runtime

@@ -60,6 +60,8 @@ class ManifestRun {
 
   // False where a plugin is the trouble (exit status 3 instead of 2); `problems` has all.
   bool find_plugins(Diagnostics& problems);
+  // What a run minds before it takes the directory, and `belay check` does not.
+  void check_launch(Diagnostics& problems) const;
   // RunInUse; PERMISSION_DENIED and others. Until open_directory() the end of the run takes away what this made.
   void take_directory();
   // A warning where the attempt before ended without a word. Changes nothing; for `belay check`.

@@ -135,6 +135,12 @@ void ManifestRun::check_cluster(Diagnostics& problems) const {
                  "write dir = \"runs/NAME\" in [run]");
 }
 
+void ManifestRun::check_launch(Diagnostics& problems) const {
+  if (ranks_ == nullptr || options_.place) return;
+  if (const std::string why = why_lone(environment_); !why.empty())
+    problems.add(manifest_.cluster->at, why, "start all of them: srun belay run " + manifest_.file);
+}
+
 std::string ManifestRun::apart() const {
   const bool alone = trains(manifest_.run.mode) && !manifest_.cluster && options_.replay == nullptr && !options_.place;
   return alone ? why_apart(environment_) : "";

@@ -36,7 +36,7 @@ TEST(Launcher, EachLaunchersVariablesAreRead) {
   EXPECT_EQ(place({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}}),
             expected(3, 4, 1, "Open MPI"));
   EXPECT_EQ(place({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}}), expected(1, 2, 1, "MPICH"));
-  EXPECT_EQ(place({{"SLURM_PROCID", "6"}, {"SLURM_NTASKS", "16"}, {"SLURM_LOCALID", "2"}}),
+  EXPECT_EQ(place({{"SLURM_PROCID", "6"}, {"SLURM_NTASKS", "16"}, {"SLURM_LOCALID", "2"}, {"SLURM_STEP_ID", "0"}}),
             expected(6, 16, 2, "Slurm"));
   EXPECT_EQ(place({{"JOB_COMPLETION_INDEX", "1"}, {"WORLD_SIZE", "3"}}), expected(1, 3, -1, "an indexed Job"));
   EXPECT_EQ(place({{"TF_CONFIG", kWorker1}}), expected(2, 3, -1, "TF_CONFIG"));
@@ -120,6 +120,27 @@ TEST(Launcher, OneProcessIsAloneAndSeveralAreNot) {
   EXPECT_EQ(why({{"RANK", "0"}}), "RANK is set and WORLD_SIZE is not: a process of a group needs both");
 }
 
+TEST(Launcher, AProcessThatABatchScriptOfSlurmHasStartedItselfIsLone) {
+  const auto why = [](const Variables& variables) {
+    return why_lone([&](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  Variables script = {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "0"}};
+  EXPECT_EQ(
+      why(script),
+      "Slurm has 2 tasks for this job, and its batch script has started this one process itself: SLURM_STEP_ID is "
+      "not set");
+  EXPECT_EQ(why({}), "");
+  EXPECT_EQ(why({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "");
+  Variables by_torchrun = script, by_srun = script;
+  by_torchrun.insert({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  EXPECT_EQ(why(by_torchrun), "");
+  by_srun.insert({"SLURM_STEP_ID", "0"});
+  EXPECT_EQ(why(by_srun), "");
+}
+
 TEST(Launcher, SeveralThatNothingJoinsAreToldWhatWould) {
   const auto why = [](const Variables& variables) {
     return why_apart([&](const std::string& name) -> std::optional<std::string> {
@@ -130,7 +151,7 @@ TEST(Launcher, SeveralThatNothingJoinsAreToldWhatWould) {
   EXPECT_EQ(why({}), "");
   EXPECT_EQ(why({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "");
   EXPECT_EQ(why({{"RANK", "0"}}), "") << "what cannot be may be another program's";
-  EXPECT_EQ(why({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}}),
+  EXPECT_EQ(why({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}, {"SLURM_STEP_ID", "0"}}),
             "Slurm says rank 3 of 4, and the manifest has no [cluster]: each process trains a model of its own; for "
             "one model of all write plugin = \"gloo\" below [cluster]");
   const std::string by_open_mpi = why({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});

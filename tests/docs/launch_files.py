@@ -43,7 +43,7 @@ plugin = "gloo"
 SRUN = """#!/bin/bash
 while [[ "$1" == --* ]]; do echo "$1" >> "$FAKE_LOG"; shift; done
 trap 'kill -TERM "${ranks[@]}"' TERM
-for ((rank = 0; rank < SLURM_NTASKS; ++rank)); do SLURM_PROCID=$rank SLURM_LOCALID=$rank "$@" & ranks+=($!); done
+for ((rank = 0; rank < SLURM_NTASKS; ++rank)); do SLURM_STEP_ID=0 SLURM_PROCID=$rank "$@" & ranks+=($!); done
 worst=0
 for rank in "${ranks[@]}"; do
   while :; do wait "$rank"; status=$?; kill -0 "$rank" 2> /dev/null || break; done

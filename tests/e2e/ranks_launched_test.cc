@@ -37,7 +37,7 @@ TEST_F(RanksLaunched, TheVariablesOfEachLauncherAreEnough) {
          "MASTER_PORT=29500", "TORCHELASTIC_RESTART_COUNT=0"},
         {with("OMPI_COMM_WORLD_RANK", r), "OMPI_COMM_WORLD_SIZE=2", with("OMPI_COMM_WORLD_LOCAL_RANK", r)},
         {with("PMI_RANK", r), "PMI_SIZE=2", with("MPI_LOCALRANKID", r)},
-        {with("SLURM_PROCID", r), "SLURM_NTASKS=2", with("SLURM_LOCALID", r)},
+        {with("SLURM_PROCID", r), "SLURM_NTASKS=2", with("SLURM_LOCALID", r), "SLURM_STEP_ID=0"},
         {with("JOB_COMPLETION_INDEX", r), "WORLD_SIZE=2"},
         {r == 0 ? task("chief", 0) : task("worker", 0)}};
   };
@@ -68,6 +68,14 @@ TEST_F(RanksLaunched, EST_16_OneTaskOfAClusterHasTheHooksAndEventsAMasterToo) {
   const std::vector<std::string> files = listing(temp / "run");
   EXPECT_EQ(std::count_if(files.begin(), files.end(), [](const std::string& f) { return f.starts_with("events."); }),
             1);
+}
+
+TEST_F(RanksLaunched, ABatchScriptOfSlurmWithoutSrunIsToldSoAtOnce) {
+  const ProcessResult r = belay({"run", manifest({.dir = "run"})}, {"SLURM_PROCID=0", "SLURM_NTASKS=2"});
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("SLURM_STEP_ID is not set"));
+  EXPECT_THAT(r.err, HasSubstr("help: start all of them: srun belay run "));
+  EXPECT_FALSE(std::filesystem::exists(temp / "run"));
 }
 
 TEST_F(RanksLaunched, TwoThatContradictEachOtherAreAnErrorThatNamesBoth) {
