@@ -86,6 +86,8 @@ class RunRanks final : public StepRanks {
   // The same with what else is known of it where the ranks have met.
   const ClusterPlace& place() const noexcept { return group_->place(); }
   bool chief() const noexcept { return options_.rank == 0; }
+  // The run's, which of a worker's run is the chief's.
+  const std::string& directory() const noexcept { return options_.directory; }
 
   // Borrowed; not used behind close(). The instance reports to monitor(), and nothing else does: two threads call it.
   void use(PluginInstance& cluster) { cluster_ = &cluster; }

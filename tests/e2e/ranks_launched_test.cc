@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 class RanksLaunched : public Ranks {
@@ -85,6 +86,20 @@ TEST_F(RanksLaunched, TwoThatContradictEachOtherAreAnErrorThatNamesBoth) {
   EXPECT_THAT(r.err,
               HasSubstr("two launchers contradict each other: torchrun says rank 0 of 2, Open MPI says rank 1 of "
                         "4; unset the variables of one of them"));
+}
+
+TEST_F(RanksLaunched, EachRankHasATraceOfItsOwnInTheRunsDirectory) {
+  const std::string path = manifest({.dir = "run", .steps = 5});
+  const std::vector<std::string> command = {"run", path, "--trace"};
+  const auto rank = [&](const char* number) {
+    return std::make_unique<BelayProcess>(command, std::vector<std::string>{number, "WORLD_SIZE=2"});
+  };
+  const Process worker = rank("RANK=1");
+  const Process chief = rank("RANK=0");
+  const ProcessResult first = chief->wait(), second = worker->wait();
+  EXPECT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(listing(temp / "run"), IsSupersetOf({"trace-1.json", "trace.json"}));
 }
 
 TEST_F(RanksLaunched, SeveralWithoutAClusterAreToldThatTheyTrainApart) {
