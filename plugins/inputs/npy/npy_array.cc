@@ -62,7 +62,9 @@ NpyArray::NpyArray(std::string_view option, const std::string& path) {
   header_ = read_npy_header(bytes(), prefix_);
   for (std::size_t axis = 1; axis < header_.shape.size(); ++axis)
     row_elements_ *= static_cast<std::size_t>(header_.shape[axis]);
-  if (header_.fortran_order && header_.shape.size() > 1) fortran_offsets_ = fortran_offsets(header_.shape);
+  // A shape without elements may have any other dimension: what there is one of is not larger than the file.
+  if (header_.fortran_order && header_.shape.size() > 1 && header_.shape[0] > 0 && row_elements_ > 0)
+    fortran_offsets_ = fortran_offsets(header_.shape);
 }
 
 DType NpyArray::dtype() const {

@@ -74,6 +74,15 @@ TEST_F(NpyArrayTest, FortranOrderGivesTheSameRows) {
   EXPECT_THAT(row<float>(a, 1), ElementsAre(100, 101, 102, 110, 111, 112));
 }
 
+// 2^40 of a shape that has no elements are not counted out one by one.
+TEST_F(NpyArrayTest, FortranOrderOfAShapeWithoutElementsTakesNoMemory) {
+  for (const char* shape : {"(0, 1099511627776)", "(3, 1099511627776, 0)"}) {
+    const NpyArray a =
+        array(npy_bytes("{'descr': '<i4', 'fortran_order': True, 'shape': " + std::string(shape) + "}", ""));
+    EXPECT_EQ(a.header().shape[1], 1099511627776) << shape;
+  }
+}
+
 TEST_F(NpyArrayTest, AFileThatIsMissingIsAnError) {
   folder_.write("x.npz", "");
   EXPECT_EQ(error_of([&] { NpyArray("features", folder_.file("y.npy")); }),
