@@ -200,7 +200,9 @@ TEST_P(Agreement, LossAndGradientsAreAsExactAsLibtorchs) {
     const double rounding = std::numeric_limits<float>::epsilon() / 2 * size;
     EXPECT_LE(own, 2 * std::max(other, rounding))
         << name << ": ours is " << own / size << " away, libtorch's " << other / size << " (of its length)";
-    EXPECT_LT(other, 1e-3 * size) << name << ": libtorch computes something else";
+    // An element that rounding puts on the other side of a ReLU's kink moves a gradient by a thousandth: so libtorch's
+    // of mlp_wide on one processor.
+    EXPECT_LT(other, 1e-2 * size) << name << ": libtorch computes something else";
   }
 }
 
