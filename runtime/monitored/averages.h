@@ -23,8 +23,8 @@ Variable* find_evaluated(VariableStore& trained, const std::string& name, bool a
 
 // Whether they have changed places in a checkpoint and not in the session. The caller holds the store's gate.
 bool swapped_since(VariableStore& trained, const StoredTensors& stored, const SaverUse& saver);
-// Where the store has what a checkpoint of which this is so has under that name. Null: the name is of weight_averaging's
-// own, and says only which are where.
+// The store's variable whose value such a checkpoint has under that name: an average for its variable, and the other
+// way round. Null: the name is that of a flag, which differs.
 Variable* find_swapped(VariableStore& trained, const std::string& name);
 
 }  // namespace belay::runtime
