@@ -20,7 +20,7 @@ std::string plain(std::string_view name) {
 std::string without_kind(std::string_view name) {
   std::string out = plain(name);
   for (const std::string_view word : {"hook", "callback", "handler", "optimizer", "saver", "lr"})
-    if (out.size() > word.size() && out.ends_with(word)) out.resize(out.size() - word.size());
+    if (out.size() > word.size() && out.ends_with(word)) out.erase(out.size() - word.size());
   return out;
 }
 

@@ -99,8 +99,16 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string single_quoted(std::string_view text) { return "'" + escaped(text) + "'"; }
-std::string double_quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+namespace {
+
+std::string between(std::string_view mark, std::string_view text) {
+  return std::string(mark).append(text).append(mark);
+}
+
+}  // namespace
+
+std::string single_quoted(std::string_view text) { return between("'", escaped(text)); }
+std::string double_quoted(std::string_view text) { return between("\"", text); }
 
 std::string_view cut_to_width(std::string_view text, std::size_t columns) {
   const UnicodeLocale locale;
