@@ -69,11 +69,23 @@ inline const belay_module& open_module(const std::string& file) {
   return *static_cast<const belay_module*>(module);
 }
 
-// The module that a whole test program works on: the linked one, or that of the library which the environment names in
-// BELAY_PLUGIN_UNDER_TEST. So one program tests both (belay_plugin_test in CMake runs it twice).
+// The module that a test works on: the linked one, or that of a library file which the environment names in
+// BELAY_PLUGIN_UNDER_TEST. So one program tests both (belay_add_plugin_test in CMake runs it twice). The variable holds
+// one file, or several with colons between them; then the one counts whose first plugin has the linked one's kind and
+// name.
 inline const belay_module& module_under_test(const belay_module& linked) {
-  const char* file = std::getenv("BELAY_PLUGIN_UNDER_TEST");
-  return file == nullptr || *file == '\0' ? linked : open_module(file);
+  const char* variable = std::getenv("BELAY_PLUGIN_UNDER_TEST");
+  if (variable == nullptr || *variable == '\0') return linked;
+  const std::string files = variable;
+  if (files.find(':') == files.npos) return open_module(files);
+  for (std::size_t begin = 0, end = 0; end != files.npos; begin = end + 1) {
+    end = files.find(':', begin);
+    const belay_module& module = open_module(files.substr(begin, end == files.npos ? end : end - begin));
+    const belay_plugin &found = *module.plugins[0], &wanted = *linked.plugins[0];
+    if (found.kind == wanted.kind && found.name == std::string_view(wanted.name)) return module;
+  }
+  fail(Code::kNotFound,
+       "no file of BELAY_PLUGIN_UNDER_TEST has the plugin '" + std::string(linked.plugins[0]->name) + "'");
 }
 
 }  // namespace testing
