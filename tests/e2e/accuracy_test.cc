@@ -38,8 +38,6 @@ TEST_F(Accuracy, WineFromNumpysArraysIsRightForNineOfTen) {
   EXPECT_GE(metric(r.out, "accuracy"), 0.9) << r.out;
 }
 
-#ifndef __SANITIZE_ADDRESS__  // they take minutes there and show nothing more
-
 TEST_F(Accuracy, MnistReachesNinetySevenAndAHalf) {
   NEEDS_DATA("mnist/train-images-idx3-ubyte.gz");
   const ProcessResult r = run("mnist_mlp.toml");
@@ -79,8 +77,6 @@ TEST_F(Accuracy, DigitsComeBackFromThirtyTwoNumbers) {
   EXPECT_LE(error, 0.01) << r.out;
   EXPECT_GT(error, 0) << r.out;
 }
-
-#endif
 
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -126,9 +126,8 @@ TEST_F(BadInput, AWrongSetIsShownWithItsOwnText) {
 TEST_F(BadInput, AnUnknownPluginIsToldWithTheNearestAndWhereItWasLookedFor) {
   const ProcessResult r = belay({"run", regression(), "--set", "model.plugin=lineer"}, {"HOME=" + temp.path()});
   EXPECT_EQ(r.status, 3) << r.err;
-  EXPECT_THAT(told(r), ::testing::StartsWith(
-                           "--set model.plugin: error: not_found: model \"lineer\" is not found in " BELAY_BINARY_DIR
-                           "/plugins, " BELAY_BINARY_DIR "/tests/e2e/plugins, "));
+  EXPECT_THAT(told(r), ::testing::StartsWith("--set model.plugin: error: not_found: model \"lineer\" is not found in " +
+                                             tested_build() + "/plugins, " BELAY_BINARY_DIR "/tests/e2e/plugins, "));
   EXPECT_THAT(told(r), ::testing::EndsWith("  model.plugin=lineer\n               ^~~~~~\n  help: did you mean "
                                            "\"linear\"? set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; "
                                            "`belay plugins` lists what there is\n"));

@@ -69,7 +69,7 @@ TEST_F(BadPluginFile, OneThatIsNoElfFileIsRefused) {
 }
 
 TEST_F(BadPluginFile, OneThatIsAProgramIsRefused) {
-  fs::copy_file(BELAY_BINARY_DIR "/bin/belay", temp / "x.so");
+  fs::copy_file(tested_belay(), temp / "x.so");
   EXPECT_EQ(run_with_hook_file(),
             in_manifest("executable: 'DIR/x.so' is a program (position-independent), not a shared library",
                         "build a shared library with belay_add_plugin, or with -shared -fPIC"));

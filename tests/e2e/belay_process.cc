@@ -14,23 +14,44 @@
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 extern char** environ;
 
 namespace belay::runtime::testing {
+namespace {
+
+std::string variable(const char* name, std::string otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? std::move(otherwise) : value;
+}
+
+}  // namespace
+
+const std::string& tested_build() {
+  static const std::string build = variable("BELAY_TEST_BUILD", BELAY_BINARY_DIR);
+  return build;
+}
+
+std::string tested_belay() { return tested_build() + "/bin/belay"; }
+
+std::string tested_plugins() { return tested_build() + "/plugins:" BELAY_BINARY_DIR "/tests/e2e/plugins"; }
+
+bool sanitized(std::string_view by) {
+  static const std::string sanitizer = variable("BELAY_TEST_SANITIZER", "");
+  return by.empty() ? !sanitizer.empty() : sanitizer == by;
+}
 
 BelayProcess::BelayProcess(std::vector<std::string> args, const std::vector<std::string>& variables) {
   int out[2], err[2];
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
-  args.insert(args.begin(), BELAY_BINARY_DIR "/bin/belay");
+  args.insert(args.begin(), tested_belay());
   std::vector<std::string> environment = variables;
   // Of a name that is there twice a program takes the first.
-  environment.push_back("BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR "/tests/e2e/plugins");
-#ifdef __SANITIZE_ADDRESS__
+  environment.push_back("BELAY_PLUGIN_PATH=" + tested_plugins());
   // LeakSanitizer's look at the end of a process crashes now and then on threads that end at that moment; leaks of the
   // same code show in the tests that link it.
-  environment.push_back("ASAN_OPTIONS=detect_leaks=0");
-#endif
+  if (sanitized("address")) environment.emplace_back("ASAN_OPTIONS=detect_leaks=0");
   for (char** e = environ; *e != nullptr; ++e) environment.emplace_back(*e);
   std::vector<char*> argv, envp;
   for (std::string& a : args) argv.push_back(a.data());
@@ -138,6 +159,28 @@ std::string contents(const std::string& path) {
 void write_file(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
   out << text;
+}
+
+std::string without_times(const std::string& log) {
+  // Whether `at` begins with a text of this form, in which 0 is any digit.
+  const auto has = [&log](std::size_t at, std::string_view form) {
+    if (log.size() - at < form.size()) return false;
+    for (std::size_t i = 0; i < form.size(); ++i) {
+      const char c = log[at + i];
+      if (form[i] == '0' ? c < '0' || c > '9' : c != form[i]) return false;
+    }
+    return true;
+  };
+  constexpr std::string_view kDate = "0000-00-00 ", kTime = "00:00:00.000 ";
+  std::string text;
+  for (std::size_t at = 0; at < log.size();) {
+    const std::size_t time = has(at, kDate) ? at + kDate.size() : at;
+    if (has(time, kTime)) at = time + kTime.size();
+    const std::size_t end = std::min(log.find('\n', at), log.size() - 1) + 1;
+    text.append(log, at, end - at);
+    at = end;
+  }
+  return text;
 }
 
 std::vector<std::string> lines_with(const std::string& text, const std::string& part) {

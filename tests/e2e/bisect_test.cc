@@ -73,7 +73,7 @@ TEST_F(BisectTest, EachSideIsReplayedByItsOwnProgram) {
   ASSERT_EQ(belay({"run", planted("a", "")}).status, 0);
   ASSERT_EQ(belay({"run", planted("b", plant(33, 10))}).status, 0);
   const std::string program = temp / "other_belay", said = temp / "said";
-  write_file(program, "#!/bin/sh\necho \"$2\" >> " + said + "\nexec " BELAY_BINARY_DIR "/bin/belay \"$@\"\n");
+  write_file(program, "#!/bin/sh\necho \"$2\" >> " + said + "\nexec " + tested_belay() + " \"$@\"\n");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   const ProcessResult r = belay({"bisect", dir("a"), dir("b"), "--belay-b", program, "--out", dir("kept")});
   EXPECT_EQ(r.status, 1) << r.err;

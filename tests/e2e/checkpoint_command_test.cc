@@ -140,12 +140,12 @@ TEST_F(CheckpointCommandTest, VerifyOfNothingAndWithoutTheSaver) {
   EXPECT_THAT(nothing.err, HasSubstr("there is no checkpoint in '" + temp.path() + "'"));
   ASSERT_NO_FATAL_FAILURE(train(20, "[scaffold.saver]\nplugin = \"halves\"\n"));
   const ProcessResult r =
-      belay({"checkpoint", "verify", run_dir()}, {"BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins"});
+      belay({"checkpoint", "verify", run_dir()}, {"BELAY_PLUGIN_PATH=" + tested_build() + "/plugins"});
   EXPECT_EQ(r.status, 3) << r.err;
   EXPECT_THAT(r.err, HasSubstr("saver \"halves\" is not found"));
   EXPECT_THAT(r.out, HasSubstr("0 damaged"));
   flip_last_byte(in_run("model.ckpt-20/halves.data-0"));
-  EXPECT_EQ(belay({"checkpoint", "verify", run_dir()}, {"BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins"}).status, 1);
+  EXPECT_EQ(belay({"checkpoint", "verify", run_dir()}, {"BELAY_PLUGIN_PATH=" + tested_build() + "/plugins"}).status, 1);
 }
 
 // ---- diff ----

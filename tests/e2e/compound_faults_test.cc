@@ -96,9 +96,7 @@ class JumpingClock : public CompoundFaults {
 
 // By the wall clock the grace would be over.
 TEST_F(JumpingClock, OneThatJumpsOnEndsNoGraceBeforeItsTime) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
   const ProcessResult r = stopped(kTenDaysOn, "", "1");
   EXPECT_THAT(r.err, Not(HasSubstr("signal_grace_secs")));
   EXPECT_THAT(lines_with(r.err, "info ended at step 1"), SizeIs(1)) << r.err;
@@ -107,9 +105,7 @@ TEST_F(JumpingClock, OneThatJumpsOnEndsNoGraceBeforeItsTime) {
 
 // By the wall clock it would begin anew, ten days long.
 TEST_F(JumpingClock, OneThatJumpsBackLengthensNone) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
   const ProcessResult r = stopped(kTenDaysBack, "signal_grace_secs = 0.5", "0");
   EXPECT_THAT(r.err, HasSubstr("ended by SIGTERM, after its signal_grace_secs = 0.5: saved is "));
   EXPECT_THAT(r.err, HasSubstr("model.ckpt-0"));

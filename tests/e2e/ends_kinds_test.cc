@@ -133,12 +133,12 @@ TEST_F(PluginEnds, T_20r_WhatAPluginTookFromTheProcessIsSaidWithItsLibrary) {
       warnings_of_next_start();
     }
   }
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  start_over();
-  const ProcessResult starved = run("hook.after_run", "no_memory");
-  EXPECT_NE(starved.status, 0);
-  EXPECT_THAT(starved.err, HasSubstr("memory (ulimit -v)")) << starved.err;
-#endif
+  if (!sanitized()) {  // a sanitizer reserves terabytes of addresses
+    start_over();
+    const ProcessResult starved = run("hook.after_run", "no_memory");
+    EXPECT_NE(starved.status, 0);
+    EXPECT_THAT(starved.err, HasSubstr("memory (ulimit -v)")) << starved.err;
+  }
   start_over();
   const ProcessResult well = run("hook.after_run", "raise_sigterm", "3");
   EXPECT_EQ(well.status, 0) << well.err;

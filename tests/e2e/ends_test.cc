@@ -96,11 +96,11 @@ TEST_F(PluginEnds, WhatEndedTheProcessIsSaidInOneWrite) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);
-    for (const char* v :
-         {"ENDS_IN=saver.write", "ENDS_HOW=quick_exit", "ENDS_AT=1", "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins"})
+    for (const char* v : {"ENDS_IN=saver.write", "ENDS_HOW=quick_exit", "ENDS_AT=1",
+                          "BELAY_PLUGIN_PATH=" + tested_build() + "/plugins"})
       ::putenv(const_cast<char*>(v));
     ::putenv(const_cast<char*>(in.c_str()));
-    ::execl(BELAY_BINARY_DIR "/bin/belay", "belay", "run", path.c_str(), nullptr);
+    ::execl(tested_belay().c_str(), "belay", "run", path.c_str(), nullptr);
     ::_exit(127);
   }
   ::close(ends[1]);
@@ -179,9 +179,7 @@ TEST_F(PluginEnds, T_20e_ARunThatIsGoingOnHasNotEndedWithoutAWord) {
 }
 
 TEST_F(PluginEnds, T_20f_AThreadOfAPluginThatEndsTheProcessIsNamed) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer reports a crash in its own way";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports a crash in its own way";
   const struct {
     const char *how, *said;
     int status;
@@ -215,9 +213,7 @@ TEST_F(PluginEnds, T_20g_WhatIsLeftForTheEndOfTheProcessCannotMakeAFailedRunASuc
 }
 
 TEST_F(PluginEnds, T_20h_WhatCrashesTheProcessIsNamed) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
   const struct {
     const char *in, *how, *signal;
   } cases[] = {{"hook.after_run", "abort", "SIGABRT"},
@@ -247,9 +243,7 @@ TEST_F(PluginEnds, T_20h_WhatCrashesTheProcessIsNamed) {
 
 // F29
 TEST_F(PluginEnds, ACheckpointWhoseRestoreCrashesTwoStartsIsPassedOverByTheThird) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   // A kill says nothing of the checkpoint.
   for (int i = 0; i < 3; ++i) EXPECT_EQ(run("saver.read", "sigkill").signal, SIGKILL);
@@ -303,17 +297,14 @@ TEST_F(PluginEnds, T_20k_WhatIsTakenFromTheProcessEndsTheRunWithAnErrorOrNotAtAl
       continue;
     }
     EXPECT_TRUE(r.status == 0 || !r.err.empty()) << how;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which report a crash in their own way
-    EXPECT_TRUE(r.status == 0 || r.err.find("ends.so") != std::string::npos) << how << r.err;
-#endif
+    // A sanitizer reports a crash in its own way.
+    EXPECT_TRUE(sanitized() || r.status == 0 || r.err.find("ends.so") != std::string::npos) << how << r.err;
     warnings_of_next_start();
   }
 }
 
 TEST_F(PluginEnds, T_25a_ACrashInAStaticConstructorNamesThePlugin) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
   for (const char* how : {"segv", "abort", "overflow"}) {
     start_over();
     const ProcessResult r = run("load", how);
@@ -328,9 +319,7 @@ TEST_F(PluginEnds, T_25a_ACrashInAStaticConstructorNamesThePlugin) {
 }
 
 TEST_F(PluginEnds, T_25b_ACrashInDestroyAndAJoinableThreadThereNameThePlugin) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
   for (const char* how : {"segv", "abort", "joinable"}) {
     start_over();
     const ProcessResult r = run("hook.destroy", how);
@@ -346,11 +335,9 @@ TEST_F(PluginEnds, T_25b_ACrashInDestroyAndAJoinableThreadThereNameThePlugin) {
 
 TEST_F(PluginEnds, T_26a_ACopyOfTheProcessThatComesBackEndsThereAndTheRunGoesOn) {
   std::vector<std::string> places = {"hook.after_run", "hook.create", "input.next", "op.run"};
-#if !defined(__SANITIZE_ADDRESS__)
-  // Behind an initializer the copy goes on in dlopen, which allocates: glibc's fork leaves its allocator usable, the
-  // sanitizer's may stay locked by a thread that the copy does not have, and then it waits for ever.
-  places.emplace_back("load");
-#endif
+  // After an initializer the copy continues in dlopen, which allocates. glibc's fork leaves its allocator usable. The
+  // sanitizer's may stay locked by a thread that the copy does not have, and then the copy waits for ever.
+  if (!sanitized("address")) places.emplace_back("load");
   for (const char* how : {"fork", "clone"}) {
     for (const std::string& in : places) {
       start_over();
@@ -368,13 +355,12 @@ TEST_F(PluginEnds, T_26b_ForkWithExecOrExitStaysAllowed) {
   const ProcessResult exec = run("hook.after_run", "fork_exec", "3");
   EXPECT_EQ(exec.status, 0) << exec.err;
   EXPECT_THAT(exec.err, HasSubstr("the copy ended with status 0\n"));
-#if !defined(__SANITIZE_ADDRESS__)  // the copy's exit frees memory, and may wait for ever as above
+  if (sanitized("address")) return;  // the copy's exit frees memory, and may wait for ever as above
   start_over();
   const ProcessResult exits = run("hook.after_run", "fork_exit", "3");
   EXPECT_EQ(exits.status, 0) << exits.err;
   EXPECT_THAT(exits.err, HasSubstr("the copy ended with status 5\n"));
   EXPECT_THAT(lines_with(exits.err, "belay was ended"), IsEmpty());
-#endif
 }
 
 TEST_F(PluginEnds, T_26c_ACopyThatStaysDoesNotHoldTheRunDirectory) {
@@ -421,10 +407,10 @@ TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
   const auto run_with = [&](const std::string& limit) {
     start_over();
     const std::string said = temp / "said";
-    const int status = std::system(
-        ("BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins setpriv --reuid=65534 --regid=65534 --clear-groups prlimit " +
-         limit + " '" BELAY_BINARY_DIR "/bin/belay' run '" + file + "' > '" + said + "' 2>&1")
-            .c_str());
+    const int status = std::system(("BELAY_PLUGIN_PATH=" + tested_build() +
+                                    "/plugins setpriv --reuid=65534 --regid=65534 --clear-groups prlimit " + limit +
+                                    " '" + tested_belay() + "' run '" + file + "' > '" + said + "' 2>&1")
+                                       .c_str());
     EXPECT_TRUE(WIFEXITED(status)) << limit;
     return std::pair{WEXITSTATUS(status), contents(said)};
   };
@@ -440,14 +426,13 @@ TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
     EXPECT_THAT(said, HasSubstr("raise the limit")) << threads;
   }
   EXPECT_GT(refused, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  if (sanitized()) return;  // a sanitizer reserves terabytes of addresses
   for (int megabytes = 60; megabytes < 100; megabytes += 8) {
     const auto [status, said] = run_with("--as=" + std::to_string(megabytes) + "000000");
     EXPECT_THAT(said, ::testing::Not(HasSubstr("a bug of ours"))) << megabytes;
     // 127: the dynamic linker has no room for the program itself.
     EXPECT_THAT(status == 0 || status == 127 ? "(ulimit -v)" : said, HasSubstr("(ulimit -v)")) << megabytes;
   }
-#endif
 }
 
 }  // namespace

@@ -56,9 +56,7 @@ TEST_F(ExitStatus, OneWhenAHookThrowsAndNoFinalCheckpointIsWritten) {
 }
 
 TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer reports the crash in its own way";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
   const ProcessResult r = belay({"run", regression("",
                                                    "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n"
                                                    "[[hooks]]\nplugin = \"trouble\"\ncrash_at_step = 7\n")});

@@ -25,7 +25,7 @@ class ForeignFilesTest : public RunTest {
     samples_ = given != nullptr ? given : BELAY_SOURCE_DIR "/../shared/samples";
     if (!std::filesystem::exists(samples_)) GTEST_SKIP() << "no samples at " << samples_ << "; set BELAY_SAMPLES_DIR";
     for (const char* saver : {"tf_bundle", "npz"})
-      if (!std::filesystem::exists(std::string(BELAY_BINARY_DIR "/plugins/") + saver + ".so"))
+      if (!std::filesystem::exists(tested_build() + "/plugins/" + saver + ".so"))
         GTEST_SKIP() << "needs the saver " << saver << ", which is not built";
   }
   ProcessResult run(std::vector<std::string> args) const {

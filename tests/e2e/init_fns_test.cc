@@ -152,11 +152,12 @@ TEST_F(InitFnsTest, ASaverThatIsNotThereIsNamed) {
   const std::string manifest = unmoved("warm", init_fn("warm_start", "from = \"plain\"\n"));
   const std::string plugins = BELAY_BINARY_DIR "/tests/e2e/plugins";
   write_file(manifest, replaced(contents(manifest), "plugin = \"numbers\"", "file = \"" + plugins + "/numbers.so\""));
-  const ProcessResult r = belay({"run", manifest}, {"BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins"});
+  const ProcessResult r = belay({"run", manifest}, {"BELAY_PLUGIN_PATH=" + tested_build() + "/plugins"});
   EXPECT_EQ(r.status, 1);
   EXPECT_THAT(r.err, HasSubstr("'" + (temp / "plain/model.ckpt-1") +
                                "' was written by the saver 'stdio_saver': not_found: saver "
-                               "\"stdio_saver\" is not found in " BELAY_BINARY_DIR "/plugins"));
+                               "\"stdio_saver\" is not found in " +
+                               tested_build() + "/plugins"));
 }
 
 // With status 2, at the option's line, before anything is made.

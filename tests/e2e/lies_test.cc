@@ -76,15 +76,15 @@ TEST_F(PluginEnds, T_20l_WithoutTheSdksBarrierTheHostSeesTheSame) {
   const ProcessResult thread = belay({"run", file}, {"LIE=pthread_exit"});
   EXPECT_EQ(thread.status, 3) << thread.err;
   EXPECT_THAT(thread.err, HasSubstr(hook + "after_run at step 3 ended its thread, which is the host's (pthread_exit)"));
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  start_over();
-  const ProcessResult jump = belay({"run", file}, {"LIE=longjmp"});
-  // Where it lands is undefined; not in a run that ends well untrained, and not unnamed.
-  if (!std::filesystem::exists(dir() + "/model.ckpt-12")) {
-    EXPECT_NE(jump.status, 0) << jump.err;
-    EXPECT_THAT(jump.err, HasSubstr(hook));
+  if (!sanitized()) {
+    start_over();
+    const ProcessResult jump = belay({"run", file}, {"LIE=longjmp"});
+    // The place after the jump is undefined. The run does not end well untrained, and the hook is named.
+    if (!std::filesystem::exists(dir() + "/model.ckpt-12")) {
+      EXPECT_NE(jump.status, 0) << jump.err;
+      EXPECT_THAT(jump.err, HasSubstr(hook));
+    }
   }
-#endif
   start_over();
   const ProcessResult create = belay({"run", file}, {"LIE=exit_in_create"});
   EXPECT_EQ(create.status, 3) << create.err;

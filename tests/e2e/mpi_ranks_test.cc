@@ -31,9 +31,8 @@ constexpr Mpi kMpis[] = {{"mpi_openmpi", "mpirun.openmpi", BELAY_BINARY_DIR "/bi
 class MpiRanks : public RunTest {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "MPI's libraries are not built for the thread sanitizer, which takes their locks for none";
-#endif
+    if (sanitized("thread"))
+      GTEST_SKIP() << "MPI's libraries are not built for the thread sanitizer, which takes their locks for none";
   }
   std::string manifest(const std::string& dir, const std::string& plugin, const std::string& more = "") const {
     const std::string path = temp / (dir + ".toml");
@@ -47,7 +46,7 @@ class MpiRanks : public RunTest {
   }
   // Its exit status; what it says is in `said`. As root, and with more ranks than cores.
   static int run(const Mpi& mpi, int ranks, const std::string& manifest, std::string* said = nullptr) {
-    return launch(mpi, ranks, BELAY_BINARY_DIR "/bin/belay run " + manifest, said);
+    return launch(mpi, ranks, tested_belay() + " run " + manifest, said);
   }
   static int launch(const Mpi& mpi, int ranks, const std::string& program, std::string* said) {
     return shell("timeout -k 5 300 " + std::string(mpi.mpirun) + " -np " + std::to_string(ranks) + " " + program, said);
@@ -56,9 +55,8 @@ class MpiRanks : public RunTest {
     const std::string command =
         "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
         "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
-        "ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
-        "/tests/e2e/plugins " +
-        line + " 2>&1 < /dev/null";
+        "ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" +
+        tested_plugins() + " " + line + " 2>&1 < /dev/null";
     std::string output;
     std::FILE* out = ::popen(command.c_str(), "r");
     char buffer[4096];
@@ -213,7 +211,7 @@ TEST_F(MpiRanks, SigtermToTheLauncherSavesOnceAndLeavesNoProcess) {
                                                              (temp / "launch.sh") + ")\" mpirun" + example.arguments
                                                        : std::string("exec mpirun.mpich -np 2");
     const std::string log = temp / (name + ".log");
-    write_file(temp / "job.sh", launcher + " " BELAY_BINARY_DIR "/bin/belay run " + path + "\n");
+    write_file(temp / "job.sh", launcher + " " + tested_belay() + " run " + path + "\n");
     const int status = shell("timeout -k 5 120 bash -c 'bash " + (temp / "job.sh") + " > " + log + " 2>&1" +
                              " & job=$!; until grep -q \"progress: step\" " + log +
                              "; do sleep 0.1; kill -0 $job || exit 99; done; kill -TERM $job; wait $job'");

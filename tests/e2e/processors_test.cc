@@ -69,20 +69,20 @@ TEST_F(ProcessorsTest, AnOldProcessorPartsInTheFirstConvolutionOfStepOne) {
   ASSERT_EQ(belay({"run", manifest("old")}, {variable}).status, 0);
   // Of a processor that has no newer instructions both are the same.
   const ProcessResult all =
-      belay({"bisect", temp / "new", temp / "old", "--belay-b", program_with(variable, BELAY_BINARY_DIR "/bin/belay")});
+      belay({"bisect", temp / "new", temp / "old", "--belay-b", program_with(variable, tested_belay())});
   if (all.out.find("fingerprints: the same") != all.out.npos)
     GTEST_SKIP() << "SKIPPED: this processor has no newer instructions than SSE4.1:\n" << all.out;
   EXPECT_THAT(all.out, AllOf(HasSubstr("step 1 is the first that differs\n"), HasSubstr(" (Conv2D + "),
                              HasSubstr("  made from 'input/image': equal\n")))
       << all.err;
-  expect_operation_of_step_one(parted(program_with(variable, BELAY_BINARY_DIR "/bin/belay")), "Conv2D");
+  expect_operation_of_step_one(parted(program_with(variable, tested_belay())), "Conv2D");
 }
 
 // The preset v2: own loops without AVX, and oneDNN held to AVX2, as its tests hold it. Which operation it is depends on
 // oneDNN: a convolution may have the same bits, and a product may not.
 TEST_F(ProcessorsTest, TheOldProcessorsBuildPartsInAnOperationOfStepOne) {
   const std::string folder = BELAY_SOURCE_DIR "/build/v2", program = folder + "/bin/belay";
-  if (!fs::exists(program) || program == BELAY_BINARY_DIR "/bin/belay")
+  if (!fs::exists(program) || program == tested_belay())
     GTEST_SKIP() << "SKIPPED: there is no " << program
                  << " beside this build (cmake --preset v2 && cmake --build --preset v2)";
   write_images(temp.path());

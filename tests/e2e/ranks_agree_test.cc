@@ -78,7 +78,7 @@ TEST_F(RanksAgree, AnotherBuildOfAPluginOnARankIsRefused) {
   const std::string path = endless("run", 60);
   const Process chief = start(path, 0, 2);
   BelayProcess worker({"run", path}, {"RANK=1", "WORLD_SIZE=2",
-                                      "BELAY_PLUGIN_PATH=" + (temp / "anew") + ":" BELAY_BINARY_DIR "/plugins"});
+                                      "BELAY_PLUGIN_PATH=" + (temp / "anew") + ":" + tested_build() + "/plugins"});
   for (const ProcessResult& r : {chief->wait(), worker.wait()}) {
     EXPECT_NE(r.status, 0);
     EXPECT_THAT(r.err, HasSubstr("rank 1 has another build of the plugin \"input:numbers\" than rank 0"));

@@ -26,10 +26,10 @@ int mpirun(int ranks, const std::vector<std::string>& variables, const std::vect
   std::string command =
       "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
       "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
-      "ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
-      "/tests/e2e/plugins ";
+      "ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" +
+      tested_plugins() + " ";
   for (const std::string& variable : variables) command += "'" + variable + "' ";
-  command += "mpirun.openmpi -np " + std::to_string(ranks) + " " BELAY_BINARY_DIR "/bin/belay";
+  command += "mpirun.openmpi -np " + std::to_string(ranks) + " " + tested_belay();
   for (const std::string& argument : arguments) command += " '" + argument + "'";
   std::FILE* out = ::popen((command + " < /dev/null").c_str(), "r");
   char buffer[4096];
@@ -85,9 +85,8 @@ TEST_P(AccurateRanks, ByGloo) {
 
 TEST_P(AccurateRanks, ByOpenMpi) {
   NEEDS_DATA("mnist/train-images-idx3-ubyte.gz");
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "MPI's libraries are not built for the thread sanitizer, which takes their locks for none";
-#endif
+  if (sanitized("thread"))
+    GTEST_SKIP() << "MPI's libraries are not built for the thread sanitizer, which takes their locks for none";
   expect_accuracy(by_open_mpi(arguments("mpi_openmpi"), GetParam()));
 }
 
@@ -107,9 +106,7 @@ TEST_P(AccurateRanks, HaveTheWeightsOfOneProcessBehindAHundredSteps) {
   const std::vector<float> one = values_in(temp / "one", 100);
   ASSERT_GT(one.size(), 3'000'000U);
   std::vector<std::string> plugins{"gloo"};
-#ifndef __SANITIZE_THREAD__
-  plugins.emplace_back("mpi_openmpi");
-#endif
+  if (!sanitized("thread")) plugins.emplace_back("mpi_openmpi");
   for (const std::string& plugin : plugins) {
     const auto train = [&](const std::string& dir) {
       const std::vector<std::string> arguments = given(plugin, GetParam(), dir);
@@ -154,9 +151,8 @@ TEST_F(LateRanks, OneThatComesTenSecondsLateIsWaitedForWhicheverItIs) {
 
 // Each start loses a rank at a step of its own, the chief in a third of them; BELAY_RANK_KILLS: how often.
 TEST_F(Ranks, AJobOfOpenMpiWhoseRanksAreKilledAndThatIsStartedAgainEndsWithTheSameBits) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "MPI's libraries are not built for the thread sanitizer, which takes their locks for none";
-#endif
+  if (sanitized("thread"))
+    GTEST_SKIP() << "MPI's libraries are not built for the thread sanitizer, which takes their locks for none";
   constexpr int kSteps = 1000;
   const auto job = [&](const std::string& dir) {
     const std::string more =

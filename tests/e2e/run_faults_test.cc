@@ -168,9 +168,7 @@ TEST_F(RunFaults, WhatHangsWhileTheRunStartsIsNamedAndTheRunEnds) {
 
 // Before the first step a save syncs eight times and more, each for 0.3 s.
 TEST_F(RunFaults, T_63d_ASlowSaveIsProgress) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
   const ProcessResult r =
       belay({"run", regression("", "[session]\nno_progress_secs = 1\n", 5)}, {"LD_PRELOAD=" BELAY_SLOW_DISK});
   EXPECT_EQ(r.status, 0) << r.err;
@@ -180,9 +178,7 @@ TEST_F(RunFaults, T_63d_ASlowSaveIsProgress) {
 
 // The linear model's checkpoint has 5 float32, the scale of the learning rate and the int64 step: 32 bytes.
 TEST_F(RunFaults, ADiskWithoutRoomForACheckpointIsRefusedBeforeTheRunAndATightOneIsAWarning) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
-#endif
+  if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
   const std::string manifest = regression("", "", 5);
   const auto with_free = [&](const char* bytes, const std::vector<std::string>& more = {}) {
     std::vector<std::string> args = {"run", manifest};

@@ -24,8 +24,8 @@ class Shell : public RunTest {
   // Of bash itself, for a line that is typed up to its end.
   std::string in_bash(const std::string& line) {
     write_file(temp / "line.sh", "source " BELAY_SOURCE_DIR "/cmake/shell/belay.bash\nPATH=" BELAY_BINARY_DIR
-                                 "/bin:$PATH\nexport BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins\nCOMP_LINE='" +
-                                     line +
+                                 "/bin:$PATH\nexport BELAY_PLUGIN_PATH=" +
+                                     tested_build() + "/plugins\nCOMP_LINE='" + line +
                                      "'\nCOMP_POINT=${#COMP_LINE}\n_belay\n"
                                      "for c in \"${COMPREPLY[@]}\"; do printf '%s,' \"$c\"; done > " +
                                      (temp / "out"));
@@ -34,9 +34,8 @@ class Shell : public RunTest {
   }
   // The line that zsh makes of one that is typed, with a Tab behind it, in the test's folder.
   std::string in_zsh(const std::string& line) {
-    const std::string command = "cd " + temp.path() +
-                                " && BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins PATH=" BELAY_BINARY_DIR
-                                "/bin:$PATH timeout 60 zsh -f " BELAY_SOURCE_DIR
+    const std::string command = "cd " + temp.path() + " && BELAY_PLUGIN_PATH=" + tested_build() +
+                                "/plugins PATH=" BELAY_BINARY_DIR "/bin:$PATH timeout 60 zsh -f " BELAY_SOURCE_DIR
                                 "/tests/e2e/complete.zsh " BELAY_SOURCE_DIR "/cmake/shell '" +
                                 line + "' out";
     EXPECT_EQ(std::system(command.c_str()), 0);
@@ -46,8 +45,7 @@ class Shell : public RunTest {
 
 // As README has it: nothing but the program of a build.
 TEST_F(Shell, TheProgramOfABuildFindsItsPlugins) {
-  const std::string out = temp / "out",
-                    command = "env -i HOME=/nonexistent " BELAY_BINARY_DIR "/bin/belay plugins >" + out;
+  const std::string out = temp / "out", command = "env -i HOME=/nonexistent " + tested_belay() + " plugins >" + out;
   EXPECT_EQ(std::system(command.c_str()), 0);
   EXPECT_THAT(contents(out), HasSubstr(" mlp "));
 }

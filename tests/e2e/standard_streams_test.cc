@@ -22,8 +22,7 @@ class StandardStreams : public RunTest {
  protected:
   // With these redirections, by a shell.
   ProcessResult redirected(const std::vector<std::string>& args, const std::string& redirections) const {
-    std::string command = "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
-                          "/tests/e2e/plugins " BELAY_BINARY_DIR "/bin/belay";
+    std::string command = "BELAY_PLUGIN_PATH=" + tested_plugins() + " " + tested_belay();
     for (const std::string& a : args) command += " '" + a + "'";
     const int status = std::system((command + " 2>'" + (temp / "err") + "' " + redirections).c_str());
     ProcessResult r;
@@ -69,10 +68,10 @@ TEST_F(StandardStreams, T_63a_AFullDiskUnderStdoutDoesNotHideAnotherStatus) {
 // Otherwise the run's files get the numbers 0 to 2, and what is written for people goes into them.
 TEST_F(StandardStreams, T_52_ARunWithClosedStandardDescriptorsWritesIntoNoneOfItsFiles) {
   const std::string manifest = regression("delay_secs = 0.01\n", "[session]\nsave_summaries_steps = 1\n", 100000);
-  const std::string script = "exec 0<&- 1>&- 2>&-; exec '" BELAY_BINARY_DIR "/bin/belay' run '" + manifest + "'";
+  const std::string script = "exec 0<&- 1>&- 2>&-; exec '" + tested_belay() + "' run '" + manifest + "'";
   const pid_t pid = fork();
   if (pid == 0) {
-    setenv("BELAY_PLUGIN_PATH", BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR "/tests/e2e/plugins", 1);
+    setenv("BELAY_PLUGIN_PATH", tested_plugins().c_str(), 1);
     execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
     _exit(126);
   }
@@ -93,8 +92,7 @@ TEST_F(StandardStreams, T_52_ARunWithClosedStandardDescriptorsWritesIntoNoneOfIt
 }
 
 TEST_F(StandardStreams, AClosedStderrDoesNotEndTheRun) {
-  const std::string command = "BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
-                              "/tests/e2e/plugins " BELAY_BINARY_DIR "/bin/belay run " +
+  const std::string command = "BELAY_PLUGIN_PATH=" + tested_plugins() + " " + tested_belay() + " run " +
                               regression("", "", 200) + " 2>&1 >&- | head -1 >/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);
   EXPECT_FALSE(weights(run_dir(), 200).empty());
@@ -113,9 +111,9 @@ TEST_F(StandardStreams, AHangupSavesAndEndsARunOfATerminalAndNoOther) {
     if (pid == 0) {
       const int err = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
       ::dup2(err, STDERR_FILENO);
-      setenv("BELAY_PLUGIN_PATH", BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR "/tests/e2e/plugins", 1);
+      setenv("BELAY_PLUGIN_PATH", tested_plugins().c_str(), 1);
       setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-      execl(BELAY_BINARY_DIR "/bin/belay", "belay", "run", endless.c_str(), nullptr);
+      execl(tested_belay().c_str(), "belay", "run", endless.c_str(), nullptr);
       _exit(126);
     }
     return pid;

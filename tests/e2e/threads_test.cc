@@ -203,11 +203,9 @@ TEST_F(Waiting, T_40b_WhereItCannotExecuteItselfItWarnsAndGoesOn) {
   const std::string manifest = regression();
   write_file(manifest, replaced(contents(manifest), "threads = 1", "threads = 2"));
   const std::string told = temp / "told";
-  const int status =
-      std::system(("ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" BELAY_BINARY_DIR "/plugins:" BELAY_BINARY_DIR
-                   "/tests/e2e/plugins " +
-                   std::string(linker) + " " BELAY_BINARY_DIR "/bin/belay run " + manifest + " 2>" + told)
-                      .c_str());
+  const int status = std::system(("ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" + tested_plugins() + " " +
+                                  std::string(linker) + " " + tested_belay() + " run " + manifest + " 2>" + told)
+                                     .c_str());
   EXPECT_EQ(status, 0) << contents(told);
   EXPECT_EQ(lines_with(contents(told), "set GOMP_SPINCOUNT=").size(), 1u) << contents(told);
 }
