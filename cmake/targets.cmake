@@ -12,6 +12,7 @@ function(belay_runtime_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(belay_${name} PUBLIC belay_sdk ${A_LINK}
     PRIVATE $<BUILD_INTERFACE:belay_warnings> ${A_PRIVATE})
+  belay_reuse_headers(belay_${name} belay_headers_of_runtime)
   set_property(GLOBAL APPEND PROPERTY BELAY_RUNTIME_TARGETS belay_${name})
 endfunction()
 
@@ -20,73 +21,45 @@ endfunction()
 # define no name twice in anonymous namespaces (tests/tree/names.py finds those that the order of the sources would hide,
 # so that runtime/ops is compiled so, too); dev, for those who edit, compiles each source by itself.
 
-# Test programs are compiled with less effort than what they test, which halves the time that a build takes: without
-# optimization, and with the address sanitizer alone where what they test has the undefined-behaviour one, too.
-set(belay_test_options -O0 -U_FORTIFY_SOURCE)
-if(BELAY_SANITIZE STREQUAL "address")
-  list(APPEND belay_test_options -fno-sanitize=undefined)
-endif()
-
-# What every test parses first is parsed once for all of them. ccache does not take precompiled headers: with it every
-# test parses for itself. All have OpenMP's flag, since the headers must be parsed with the flags of who uses them; one
-# that has other flags parses for itself, too.
+# Headers that many sources parse first are parsed once for all of them. A source uses them if it has the flags that they
+# were parsed with, so all have OpenMP's and the warnings; otherwise the compiler parses them again, without a word
+# (-Winvalid-pch shows why). ccache does not take
+# precompiled headers, so a build with it does without.
 set(CMAKE_PCH_WARN_INVALID OFF)
-if(BELAY_TESTS AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
-  add_executable(belay_test_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_headers.cc)
-  target_link_libraries(belay_test_headers PRIVATE belay::testing GTest::gmock belay_warnings)
-  target_compile_options(belay_test_headers PRIVATE ${belay_test_options} -fopenmp)
-  target_precompile_headers(belay_test_headers PRIVATE
-    <belay/testing/testing.h> <gmock/gmock.h> <gtest/gtest.h> <chrono> <filesystem> <fstream> <functional> <map> <sstream>
-    <thread>)
-endif()
-function(belay_reuse_test_headers target)
-  if(TARGET belay_test_headers)
+function(belay_precompile name)
+  cmake_parse_arguments(A "" "" "HEADERS;LINK;OPTIONS" ${ARGN})
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE ${A_LINK})
+  target_compile_options(${name} PRIVATE ${A_OPTIONS} -fopenmp)
+  target_precompile_headers(${name} PRIVATE ${A_HEADERS})
+endfunction()
+function(belay_reuse_headers target headers)
+  if(TARGET ${headers})
     target_compile_options(${target} PRIVATE -fopenmp)
-    target_precompile_headers(${target} REUSE_FROM belay_test_headers)
+    # What g++ 12 takes for overflows in std::string (GCC bugs 105329, 105651) it does not leave out as a system header's
+    # when that header is precompiled. A build with ccache, or of preset dev, has these warnings.
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      target_compile_options(${target} PRIVATE -Wno-stringop-overflow -Wno-array-bounds)
+    endif()
+    target_precompile_headers(${target} REUSE_FROM ${headers})
   endif()
 endfunction()
 
-# What belay sets for itself (runtime/platform/spinning.h): the tests of ctest -j are programs that run beside each other.
-list(APPEND belay_test_environment GOMP_SPINCOUNT=1000)
-
-# belay_test(name SOURCES ... LINK ... [SHARDS n] [LONG]): one GoogleTest program, run by ctest. LONG: only in
-# ./dev test --long.
-function(belay_test name)
-  cmake_parse_arguments(A "LONG" "SHARDS" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${A_SOURCES})
-  target_link_libraries(${name} PRIVATE ${A_LINK} GTest::gmock GTest::gtest_main belay_warnings)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE
-    BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_compile_options(${name} PRIVATE ${belay_test_options})
-  belay_reuse_test_headers(${name})
-  if(NOT A_SHARDS)
-    set(A_SHARDS 1)
-  endif()
-  math(EXPR last "${A_SHARDS} - 1")
-  foreach(shard RANGE ${last})
-    set(test ${name})
-    if(A_SHARDS GREATER 1)
-      set(test ${name}.${shard})
-    endif()
-    add_test(NAME ${test} COMMAND ${name})
-    set_tests_properties(${test} PROPERTIES
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${A_SHARDS};GTEST_SHARD_INDEX=${shard};${belay_test_environment}")
-    if(A_LONG)
-      set_tests_properties(${test} PROPERTIES LABELS long)
-    endif()
-  endforeach()
-endfunction()
-
-# belay_plugin_test(plugin SOURCES ... [LINK ...]): belay_add_plugin_test with what this repository's own tests have.
-function(belay_plugin_test plugin)
-  cmake_parse_arguments(A "" "" "SOURCES;LINK" ${ARGN})
-  belay_add_plugin_test(${plugin} SOURCES ${A_SOURCES} LINK ${A_LINK} belay_warnings)
-  target_include_directories(${plugin}_test PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${plugin}_test PRIVATE
-    BELAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BELAY_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  target_compile_options(${plugin}_test PRIVATE ${belay_test_options})
-  belay_reuse_test_headers(${plugin}_test)
-  set_property(TEST ${plugin}_test APPEND PROPERTY ENVIRONMENT ${belay_test_environment})
-endfunction()
+# What every plugin parses: the headers that plugin.h includes, but for module.h, which depends on the plugin's name. Builds
+# with a sanitizer do without, and so does the build for those who edit, so that it finds an include that is missing.
+set(belay_plugin_headers <belay/checkpoint.h> <belay/cluster.h> <belay/events.h> <belay/exporter.h> <belay/global_step.h>
+  <belay/hook.h> <belay/init_fn.h> <belay/input.h> <belay/model.h> <belay/op.h> <belay/optimizer.h> <belay/saver.h>
+  <belay/schedule.h> <belay/second_or_step_timer.h> <belay/tensor_text.h> <algorithm> <cmath> <limits>)
+if(CMAKE_UNITY_BUILD AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT BELAY_SANITIZE)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/headers.cc CONTENT "\n")
+  add_library(belay_headers_of_plugins OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/headers.cc)
+  belay_precompile(belay_headers_of_plugins HEADERS ${belay_plugin_headers} LINK belay_sdk belay_warnings)
+  add_library(belay_headers_of_runtime OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/headers.cc)
+  belay_precompile(belay_headers_of_runtime
+    HEADERS <algorithm> <atomic> <charconv> <chrono> <cmath> <condition_variable> <cstring> <filesystem> <fstream>
+            <functional> <map> <memory> <mutex> <optional> <set> <sstream> <string> <string_view> <thread> <unordered_map>
+            <utility> <variant> <vector> <nlohmann/json.hpp>
+    LINK belay_warnings)
+endif()

@@ -28,7 +28,7 @@
 
 extern "C" const belay_module belay_module_gloo;
 
-namespace {
+namespace gloo_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -353,4 +353,4 @@ TEST(GlooProcesses, ARankThatIsStoppedIsNamedAfterTheTimeout) {
               testing::StartsWith("ABORTED: rank 1 has shown no sign of life"));
 }
 
-}  // namespace
+}  // namespace gloo_test

@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_local;
 
-namespace {
+namespace local_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -151,4 +151,4 @@ TEST(Local, BFloat16OnTheWayIsTheSameOnAllRanks) {
             none(2));
 }
 
-}  // namespace
+}  // namespace local_test

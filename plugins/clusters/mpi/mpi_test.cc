@@ -11,7 +11,7 @@
 
 extern "C" const belay_module BELAY_MODULE_UNDER_TEST;
 
-namespace {
+namespace mpi_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -150,4 +150,4 @@ TEST_F(Mpi, ASecondGenerationIsRefused) {
       0U);
 }
 
-}  // namespace
+}  // namespace mpi_test

@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_belay_exporter;
 
-namespace {
+namespace belay_exporter_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -48,4 +48,4 @@ TEST(BelayExporter, ItsCheckFindsAnotherManifest) {
   EXPECT_THAT(error_of([&] { exporter.check(files); }), HasSubstr("belay.toml says something else"));
 }
 
-}  // namespace
+}  // namespace belay_exporter_test

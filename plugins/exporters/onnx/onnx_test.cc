@@ -24,7 +24,7 @@
 
 extern "C" const belay_module belay_module_onnx;
 
-namespace {
+namespace onnx_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -237,4 +237,4 @@ TEST(Onnx, ItsCheckFindsWhatIsNoModelAndALostOutput) {
               HasSubstr("use dense/bias, which nothing computes before"));
 }
 
-}  // namespace
+}  // namespace onnx_test

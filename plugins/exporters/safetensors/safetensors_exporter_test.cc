@@ -11,7 +11,7 @@
 
 extern "C" const belay_module belay_module_safetensors_exporter;
 
-namespace {
+namespace safetensors_exporter_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -62,4 +62,4 @@ TEST(SafetensorsExporter, ItsCheckFindsAnotherShapeAndABrokenFile) {
   EXPECT_THAT(error_of([&] { exporter.check(files); }), HasSubstr("signature.json says something else"));
 }
 
-}  // namespace
+}  // namespace safetensors_exporter_test

@@ -10,9 +10,7 @@
 
 extern "C" const belay_module belay_module_activation_stats;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace activation_stats_test {
 
 using namespace belay::testing;
 using ::testing::ElementsAre;
@@ -103,4 +101,4 @@ TEST(ActivationStats, BetweenTwoLooksItAllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace activation_stats_test

@@ -8,9 +8,7 @@
 
 extern "C" const belay_module belay_module_checkpoint_saver;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace checkpoint_saver_test {
 
 using namespace belay::testing;
 
@@ -196,4 +194,4 @@ TEST(CheckpointSaver, AllocatesNothingUntilItSaves) {
   }
 }
 
-}  // namespace
+}  // namespace checkpoint_saver_test

@@ -11,7 +11,7 @@
 
 extern "C" const belay_module belay_module_csv_logger;
 
-namespace {
+namespace csv_logger_test {
 
 using namespace belay::testing;
 using Texts = std::vector<std::string>;
@@ -136,4 +136,4 @@ TEST_F(CsvLogger, AFileThatIsNotTheRunsOwnIsLeftAlone) {
   EXPECT_EQ(text(), "global_step,loss\n");
 }
 
-}  // namespace
+}  // namespace csv_logger_test

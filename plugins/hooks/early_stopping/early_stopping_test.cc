@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_early_stopping;
 
-namespace {
+namespace early_stopping_test {
 
 using namespace belay::testing;
 
@@ -274,4 +274,4 @@ TEST(EarlyStopping, AnotherEvaluationInputHasItsOwnSteps) {
   EXPECT_TRUE(evaluated(20, 1));
 }
 
-}  // namespace
+}  // namespace early_stopping_test

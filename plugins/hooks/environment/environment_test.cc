@@ -14,7 +14,7 @@
 
 extern "C" const belay_module belay_module_environment;
 
-namespace {
+namespace environment_test {
 
 using namespace belay::testing;
 using nlohmann::json;
@@ -59,7 +59,7 @@ TEST_F(Environment, WritesWhereTheRunWasStarted) {
                           "process", "kernel", "processor", "processors", "memory", "variables"})
     EXPECT_TRUE(content.contains(key)) << key;
   EXPECT_EQ(content.at("attempt"), 1);
-  EXPECT_THAT(content.at("command_line").at(0).get<std::string>(), HasSubstr("environment_test"));
+  EXPECT_THAT(content.at("command_line").at(0).get<std::string>(), HasSubstr("plugins_hooks_test"));
   EXPECT_EQ(content.at("variables").at("BELAY_SHOWN"), "1");
   EXPECT_FALSE(content.at("variables").contains("HIDDEN_KEY"));
 }
@@ -102,4 +102,4 @@ TEST_F(Environment, ALinkedWorkingTreeHasItsOwnHead) {
   EXPECT_EQ(git_commit(folder_.path() + "/side"), "456");
 }
 
-}  // namespace
+}  // namespace environment_test

@@ -5,7 +5,7 @@
 
 extern "C" const belay_module belay_module_feed_fn;
 
-namespace {
+namespace feed_fn_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -81,4 +81,4 @@ TEST(FeedFn, AValueThatDoesNotFitIsAnErrorInBegin) {
   }
 }
 
-}  // namespace
+}  // namespace feed_fn_test

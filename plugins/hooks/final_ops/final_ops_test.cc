@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_final_ops;
 
-namespace {
+namespace final_ops_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -105,4 +105,4 @@ TEST(FinalOps, AFileThatCannotBeWrittenIsAnError) {
             "UNKNOWN: final_ops: '/nowhere/final_ops.json' cannot be written: No such file or directory");
 }
 
-}  // namespace
+}  // namespace final_ops_test

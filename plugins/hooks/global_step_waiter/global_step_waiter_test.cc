@@ -5,7 +5,7 @@
 
 extern "C" const belay_module belay_module_global_step_waiter;
 
-namespace {
+namespace global_step_waiter_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -62,4 +62,4 @@ TEST(GlobalStepWaiter, LogsAtTheStartAndEveryThousandSteps) {
                                       "info: waiting for global step 2500 before the first run; it is 2400"}));
 }
 
-}  // namespace
+}  // namespace global_step_waiter_test

@@ -7,7 +7,7 @@
 
 extern "C" const belay_module belay_module_gradient_norms;
 
-namespace {
+namespace gradient_norms_test {
 
 using namespace belay::testing;
 
@@ -113,4 +113,4 @@ TEST(GradientNorms, KeepsItsRhythmOverARestart) {
   EXPECT_EQ(after->events().scalars()[0].step, 7);
 }
 
-}  // namespace
+}  // namespace gradient_norms_test

@@ -9,9 +9,7 @@
 
 extern "C" const belay_module belay_module_histograms;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace histograms_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -92,4 +90,4 @@ TEST(Histograms, BetweenTwoLooksItAllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace histograms_test

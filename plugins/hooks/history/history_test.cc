@@ -14,9 +14,7 @@
 
 extern "C" const belay_module belay_module_history;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace history_test {
 
 using namespace belay::testing;
 using nlohmann::json;
@@ -148,4 +146,4 @@ TEST_F(History, RefusesAPathAndNoTensors) {
             "INVALID_ARGUMENT: 'tensors' is empty: name at least one scalar");
 }
 
-}  // namespace
+}  // namespace history_test

@@ -9,9 +9,7 @@
 
 extern "C" const belay_module belay_module_input_wait;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace input_wait_test {
 
 using namespace belay::testing;
 using ::testing::IsEmpty;
@@ -86,4 +84,4 @@ TEST(InputWait, BetweenTwoLooksItAllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace input_wait_test

@@ -18,9 +18,7 @@
 
 extern "C" const belay_module belay_module_json_lines;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace json_lines_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -187,4 +185,4 @@ TEST_F(JsonLines, AllocatesOnlyForItsLines) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(hook->step().probed, 0u) << i;
 }
 
-}  // namespace
+}  // namespace json_lines_test

@@ -8,9 +8,7 @@
 
 extern "C" const belay_module belay_module_limit_batches;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace limit_batches_test {
 
 using namespace belay::testing;
 
@@ -64,4 +62,4 @@ TEST(LimitBatches, ARecoveryDoesNotBeginAnew) {
   EXPECT_TRUE(hook->step().stop_asked);
 }
 
-}  // namespace
+}  // namespace limit_batches_test

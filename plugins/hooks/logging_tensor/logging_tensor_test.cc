@@ -9,9 +9,7 @@
 
 extern "C" const belay_module belay_module_logging_tensor;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace logging_tensor_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -220,4 +218,4 @@ TEST(LoggingTensor, AllocatesOnlyForItsLines) {
   for (int run = 2; run <= 100; ++run) ASSERT_EQ(hook->step().probed, 0u) << run;
 }
 
-}  // namespace
+}  // namespace logging_tensor_test

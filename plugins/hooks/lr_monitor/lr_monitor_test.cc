@@ -8,9 +8,7 @@
 
 extern "C" const belay_module belay_module_lr_monitor;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace lr_monitor_test {
 
 using namespace belay::testing;
 
@@ -70,4 +68,4 @@ TEST(LrMonitor, BetweenTwoLooksItAllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace lr_monitor_test

@@ -11,7 +11,7 @@
 
 extern "C" const belay_module belay_module_model_summary;
 
-namespace {
+namespace model_summary_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -79,4 +79,4 @@ TEST_F(ModelSummary, WithoutAFile) {
             "INVALID_ARGUMENT: 'output_file' is '../x'; give a name without '/'");
 }
 
-}  // namespace
+}  // namespace model_summary_test

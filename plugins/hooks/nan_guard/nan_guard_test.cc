@@ -15,9 +15,7 @@
 
 extern "C" const belay_module belay_module_nan_guard;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace nan_guard_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -146,4 +144,4 @@ TEST_F(NanGuard, AllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook.step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace nan_guard_test

@@ -9,9 +9,7 @@
 
 extern "C" const belay_module belay_module_nan_tensor;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace nan_tensor_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -169,4 +167,4 @@ TEST(NanTensor, AllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step({{"loss", 1.f}}).probed, 0u);
 }
 
-}  // namespace
+}  // namespace nan_tensor_test

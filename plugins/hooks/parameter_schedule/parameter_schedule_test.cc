@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_parameter_schedule;
 
-namespace {
+namespace parameter_schedule_test {
 
 using namespace belay::testing;
 using ::testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST(ParameterSchedule, WhatIsNoVariableIsAnErrorBeforeTheFirstStep) {
   EXPECT_THAT(error_of([&] { hook.create_session(); }), HasSubstr("no variable 'loss'"));
 }
 
-}  // namespace
+}  // namespace parameter_schedule_test

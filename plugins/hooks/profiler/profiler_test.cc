@@ -13,7 +13,7 @@
 
 extern "C" const belay_module belay_module_profiler;
 
-namespace {
+namespace profiler_test {
 
 using namespace belay::testing;
 using ::testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST_F(Profiler, GoesIntoADirectoryOfItsOwn) {
   EXPECT_EQ(hook.logged().back(), "info: traced step 2: 1 nodes, " + folder_.path() + "/traces/timeline-2.json");
 }
 
-}  // namespace
+}  // namespace profiler_test

@@ -11,9 +11,7 @@
 
 extern "C" const belay_module belay_module_progress;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace progress_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -349,4 +347,4 @@ TEST(Progress, AllocatesOnlyForItsLines) {
   }
 }
 
-}  // namespace
+}  // namespace progress_test

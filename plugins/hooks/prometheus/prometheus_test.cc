@@ -17,9 +17,7 @@
 
 extern "C" const belay_module belay_module_prometheus;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace prometheus_test {
 
 using namespace belay::testing;
 using ::testing::HasSubstr;
@@ -116,4 +114,4 @@ TEST_F(PrometheusTest, AllocatesOnlyWhenItWrites) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(hook->step().probed, 0u) << i;
 }
 
-}  // namespace
+}  // namespace prometheus_test

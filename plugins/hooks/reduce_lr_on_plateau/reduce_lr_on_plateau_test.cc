@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_reduce_lr_on_plateau;
 
-namespace {
+namespace reduce_lr_on_plateau_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -160,4 +160,4 @@ TEST(ReduceLrOnPlateau, OfTheEvaluationItCountsEvaluations) {
                                               "the learning rate is now 0.5 of the manifest's"}));
 }
 
-}  // namespace
+}  // namespace reduce_lr_on_plateau_test

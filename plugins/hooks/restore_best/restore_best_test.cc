@@ -11,7 +11,7 @@
 
 extern "C" const belay_module belay_module_restore_best;
 
-namespace {
+namespace restore_best_test {
 
 using namespace belay::testing;
 using belay::Code;
@@ -120,4 +120,4 @@ TEST_F(RestoreBest, AfterAnErrorNothingIsRestored) {
   EXPECT_TRUE(hook.session().assigned().empty());
 }
 
-}  // namespace
+}  // namespace restore_best_test

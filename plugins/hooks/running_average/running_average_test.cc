@@ -9,9 +9,7 @@
 
 extern "C" const belay_module belay_module_running_average;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace running_average_test {
 
 using namespace belay::testing;
 
@@ -78,4 +76,4 @@ TEST(RunningAverage, BetweenTwoPointsItAllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace running_average_test

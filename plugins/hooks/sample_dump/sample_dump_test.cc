@@ -14,9 +14,7 @@
 
 extern "C" const belay_module belay_module_sample_dump;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace sample_dump_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -110,4 +108,4 @@ TEST_F(SampleDump, BetweenTwoBatchesItAllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook.step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace sample_dump_test

@@ -13,9 +13,7 @@
 
 extern "C" const belay_module belay_module_spike_detection;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace spike_detection_test {
 
 using namespace belay::testing;
 using nlohmann::json;
@@ -113,4 +111,4 @@ TEST_F(SpikeDetection, AllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook.step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace spike_detection_test

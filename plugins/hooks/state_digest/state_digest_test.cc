@@ -16,9 +16,7 @@
 
 extern "C" const belay_module belay_module_state_digest;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace state_digest_test {
 
 using namespace belay::testing;
 using belay::StateDigest;
@@ -127,4 +125,4 @@ TEST_F(StateDigestHook, BetweenTwoDigestsItAllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace state_digest_test

@@ -8,9 +8,7 @@
 
 extern "C" const belay_module belay_module_step_counter;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace step_counter_test {
 
 using namespace belay::testing;
 
@@ -156,4 +154,4 @@ TEST(StepCounter, AllocatesNothingUntilItWrites) {
   }
 }
 
-}  // namespace
+}  // namespace step_counter_test

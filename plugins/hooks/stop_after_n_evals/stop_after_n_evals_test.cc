@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_stop_after_n_evals;
 
-namespace {
+namespace stop_after_n_evals_test {
 
 using namespace belay::testing;
 
@@ -85,4 +85,4 @@ TEST(StopAfterNEvals, EachSessionCountsAnew) {
   EXPECT_TRUE(hook.step().stop_asked);
 }
 
-}  // namespace
+}  // namespace stop_after_n_evals_test

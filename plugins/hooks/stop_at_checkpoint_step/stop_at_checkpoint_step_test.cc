@@ -5,7 +5,7 @@
 
 extern "C" const belay_module belay_module_stop_at_checkpoint_step;
 
-namespace {
+namespace stop_at_checkpoint_step_test {
 
 using namespace belay::testing;
 
@@ -68,4 +68,4 @@ TEST(StopAtCheckpointStep, ADirectoryWithoutOneIsNoError) {
   EXPECT_FALSE(hook.step().stop_asked);
 }
 
-}  // namespace
+}  // namespace stop_at_checkpoint_step_test

@@ -8,9 +8,7 @@
 
 extern "C" const belay_module belay_module_stop_at_step;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace stop_at_step_test {
 
 using namespace belay::testing;
 
@@ -190,4 +188,4 @@ TEST(StopAtStep, AllocatesNothingOnTheWay) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(hook->step().probed, 0u) << i;
 }
 
-}  // namespace
+}  // namespace stop_at_step_test

@@ -11,9 +11,7 @@
 
 extern "C" const belay_module belay_module_stop_file;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace stop_file_test {
 
 using namespace belay::testing;
 
@@ -89,4 +87,4 @@ TEST_F(StopFile, AllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook.step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace stop_file_test

@@ -10,7 +10,7 @@
 
 extern "C" const belay_module belay_module_summary_at_end;
 
-namespace {
+namespace summary_at_end_test {
 
 using namespace belay::testing;
 using namespace std::string_view_literals;
@@ -66,4 +66,4 @@ TEST(SummaryAtEnd, AfterAnErrorNothingIsWritten) {
   EXPECT_TRUE(hook->events().summaries().empty());
 }
 
-}  // namespace
+}  // namespace summary_at_end_test

@@ -9,9 +9,7 @@
 
 extern "C" const belay_module belay_module_summary_saver;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace summary_saver_test {
 
 using namespace belay::testing;
 using namespace std::string_view_literals;
@@ -225,4 +223,4 @@ TEST(SummarySaver, AllocatesNothingUntilItWrites) {
   }
 }
 
-}  // namespace
+}  // namespace summary_saver_test

@@ -11,9 +11,7 @@
 
 extern "C" const belay_module belay_module_system_metrics;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace system_metrics_test {
 
 using namespace belay::testing;
 using ::testing::HasSubstr;
@@ -100,4 +98,4 @@ TEST(ProcStatus, AFileThatCannotBeReadSaysNothing) {
   EXPECT_FALSE(status.rss_bytes || status.peak_rss_bytes || status.threads);
 }
 
-}  // namespace
+}  // namespace system_metrics_test

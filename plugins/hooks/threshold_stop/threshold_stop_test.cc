@@ -9,9 +9,7 @@
 
 extern "C" const belay_module belay_module_threshold_stop;
 
-BELAY_COUNT_ALLOCATIONS
-
-namespace {
+namespace threshold_stop_test {
 
 using namespace belay::testing;
 
@@ -95,4 +93,4 @@ TEST(ThresholdStop, AllocatesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(hook->step().probed, 0u);
 }
 
-}  // namespace
+}  // namespace threshold_stop_test

@@ -7,7 +7,7 @@
 
 extern "C" const belay_module belay_module_time_limit;
 
-namespace {
+namespace time_limit_test {
 
 using namespace belay::testing;
 
@@ -98,4 +98,4 @@ TEST(TimeLimit, EachAttemptCanHaveAllOfIt) {
   EXPECT_FALSE(step_of(*second, 0.75).stop_asked);
 }
 
-}  // namespace
+}  // namespace time_limit_test

@@ -14,7 +14,7 @@
 extern "C" const belay_module belay_module_weight_averaging;
 extern "C" const belay_module belay_module_checkpoint_saver;
 
-namespace {
+namespace weight_averaging_test {
 
 using namespace belay::testing;
 using ::testing::Contains;
@@ -117,4 +117,4 @@ TEST(WeightAveraging, WithoutAnAverageTheWeightsStay) {
                                  "was made before step 100 (start_step)")));
 }
 
-}  // namespace
+}  // namespace weight_averaging_test

@@ -10,7 +10,7 @@
 
 extern "C" const belay_module belay_module_assign;
 
-namespace {
+namespace assign_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -162,4 +162,4 @@ TEST(Assign, RandomNumbersAreForFloatsAndSomeForMatrices) {
             "'vars'");
 }
 
-}  // namespace
+}  // namespace assign_test

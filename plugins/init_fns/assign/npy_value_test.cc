@@ -12,7 +12,7 @@
 
 extern "C" const belay_module belay_module_assign;
 
-namespace {
+namespace npy_value_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -105,4 +105,4 @@ TEST_F(AssignNpy, AFileThatIsNoneIsRefused) {
               ::testing::StartsWith("NOT_FOUND: npy: there is no file '"));
 }
 
-}  // namespace
+}  // namespace npy_value_test

@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_embedding_file;
 
-namespace {
+namespace embedding_file_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -123,4 +123,4 @@ TEST_F(EmbeddingFile, FilesAreLookedForWhenItIsCreated) {
             "INVALID_ARGUMENT: 'path' is required");
 }
 
-}  // namespace
+}  // namespace embedding_file_test

@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_warm_start;
 
-namespace {
+namespace layouts_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -266,4 +266,4 @@ TEST(WarmStartStrict, OutsideTheScopesOfTheCheckpointAllMayLie) {
   EXPECT_EQ(init->text_of("encoder/w"), "[1, 2]");
 }
 
-}  // namespace
+}  // namespace layouts_test

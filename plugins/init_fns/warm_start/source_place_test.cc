@@ -13,7 +13,7 @@
 
 extern "C" const belay_module belay_module_warm_start;
 
-namespace {
+namespace source_place_test {
 
 namespace fs = std::filesystem;
 
@@ -70,4 +70,4 @@ TEST(WarmStartSource, ThatIsNotThereIsFoundBeforeTheRunWithTheNearestName) {
             "NOT_FOUND: from: the folder '" + folder.file("first") + "' holds no checkpoint" + what);
 }
 
-}  // namespace
+}  // namespace source_place_test

@@ -10,7 +10,7 @@
 
 extern "C" const belay_module belay_module_warm_start;
 
-namespace {
+namespace vocabularies_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -127,4 +127,4 @@ TEST_F(WarmStartVocabularies, EachVariableHasOneAndEachEntryItsFiles) {
             "INVALID_ARGUMENT: 'vocabularies.0': 'new' is required");
 }
 
-}  // namespace
+}  // namespace vocabularies_test

@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_warm_start;
 
-namespace {
+namespace warm_start_test {
 
 using namespace belay::testing;
 using belay::Tensor;
@@ -184,4 +184,4 @@ TEST(WarmStart, LongListsAreCut) {
                   "w109, w110, w111, w112, w113, w114, w115, w116, w117, w118, w119, and 10 more"});
 }
 
-}  // namespace
+}  // namespace warm_start_test

@@ -13,7 +13,7 @@
 
 extern "C" const belay_module belay_module_csv;
 
-namespace {
+namespace csv_test {
 
 using belay::testing::error_of;
 using belay::testing::InputBatch;
@@ -303,4 +303,4 @@ TEST(CsvOfUci, ReadsWine) {
   EXPECT_THAT(input.spec()[0].dims, ElementsAre(-1, 13));
 }
 
-}  // namespace
+}  // namespace csv_test

@@ -15,7 +15,7 @@
 
 extern "C" const belay_module belay_module_digits;
 
-namespace {
+namespace digits_test {
 
 using belay::testing::error_of;
 using belay::testing::InputBatch;
@@ -173,4 +173,4 @@ TEST(Digits, MoreShardsThanExamplesIsAnErrorAtOpen) {
             "FAILED_PRECONDITION: shard 2 of 3 gets none of the 2 examples; use fewer shards");
 }
 
-}  // namespace
+}  // namespace digits_test

@@ -14,7 +14,7 @@
 
 extern "C" const belay_module belay_module_idx;
 
-namespace {
+namespace idx_test {
 
 using belay::testing::error_of;
 using belay::testing::InputBatch;
@@ -249,4 +249,4 @@ TEST(IdxOfMnist, ReadsTheRealFiles) {
   }
 }
 
-}  // namespace
+}  // namespace idx_test

@@ -12,7 +12,7 @@
 
 extern "C" const belay_module belay_module_text;
 
-namespace {
+namespace text_test {
 
 using belay::testing::InputBatch;
 using belay::testing::InputDriver;
@@ -196,4 +196,4 @@ TEST(TextOfShakespeare, HasSixtyFiveCharacters) {
   EXPECT_EQ(eval.size(), (111539 - 1) / 64);
 }
 
-}  // namespace
+}  // namespace text_test

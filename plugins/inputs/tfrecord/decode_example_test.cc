@@ -9,8 +9,6 @@
 
 #include "tfrecord_test_files.h"
 
-BELAY_COUNT_ALLOCATIONS
-
 namespace tfrecord_input {
 namespace {
 

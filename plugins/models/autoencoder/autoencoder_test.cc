@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_autoencoder;
 
-namespace {
+namespace autoencoder_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -104,4 +104,4 @@ TEST(Autoencoder, PredictionIsTheReconstructionAndTheCodeAlone) {
   EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, kBatch), "");
 }
 
-}  // namespace
+}  // namespace autoencoder_test

@@ -6,7 +6,7 @@
 
 extern "C" const belay_module belay_module_cnn;
 
-namespace {
+namespace cnn_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -131,4 +131,4 @@ TEST(Cnn, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, batch()), "");
 }
 
-}  // namespace
+}  // namespace cnn_test

@@ -6,7 +6,7 @@
 
 extern "C" const belay_module belay_module_linear;
 
-namespace {
+namespace linear_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -150,4 +150,4 @@ TEST(Linear, WithoutADeclaredLabelTheTaskMustBeSet) {
   EXPECT_EQ(predicting({{"task", "regression"}}), std::vector<std::string>{"value"});
 }
 
-}  // namespace
+}  // namespace linear_test

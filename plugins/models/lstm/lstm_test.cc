@@ -6,7 +6,7 @@
 
 extern "C" const belay_module belay_module_lstm;
 
-namespace {
+namespace lstm_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -135,4 +135,4 @@ TEST(Lstm, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, kBatch), "");
 }
 
-}  // namespace
+}  // namespace lstm_test

@@ -6,7 +6,7 @@
 
 extern "C" const belay_module belay_module_mlp;
 
-namespace {
+namespace mlp_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -112,4 +112,4 @@ TEST(Mlp, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   EXPECT_EQ(error_of([&] { predicting->spec("y"); }), "NOT_FOUND: the graph has no 'y'");
 }
 
-}  // namespace
+}  // namespace mlp_test

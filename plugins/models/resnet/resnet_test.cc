@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_resnet;
 
-namespace {
+namespace resnet_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -92,4 +92,4 @@ TEST(Resnet, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, batch()), "");
 }
 
-}  // namespace
+}  // namespace resnet_test

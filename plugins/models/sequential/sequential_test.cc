@@ -13,7 +13,7 @@
 
 extern "C" const belay_module belay_module_sequential;
 
-namespace {
+namespace sequential_test {
 
 using namespace belay::testing;
 using belay::Dims;
@@ -358,4 +358,4 @@ TEST(Sequential, N_10_TheKeysThatAreDeclaredForATypeAreThoseThatItReads) {
             "INVALID_ARGUMENT: 'layers.0' (zzz): there is no such type; the types are " + list);
 }
 
-}  // namespace
+}  // namespace sequential_test

@@ -6,7 +6,7 @@
 
 extern "C" const belay_module belay_module_transformer;
 
-namespace {
+namespace transformer_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -120,4 +120,4 @@ TEST(Transformer, PredictsWithTheOptionsOfTheTrainingAndNoLabels) {
   EXPECT_EQ(prediction_faults(*training, *evaluating, *predicting, kBatch), "");
 }
 
-}  // namespace
+}  // namespace transformer_test

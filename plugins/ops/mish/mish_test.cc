@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_mish;
 
-namespace {
+namespace mish_test {
 
 using namespace belay::testing;
 using belay::DType;
@@ -107,4 +107,4 @@ TEST(Mish, GradientOfTheGradientIsNotThere) {
   EXPECT_EQ(node.gradient_error(), "no gradient is defined for operation 'MishGrad' (node 'node')");
 }
 
-}  // namespace
+}  // namespace mish_test

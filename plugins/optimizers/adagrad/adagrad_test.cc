@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_adagrad;
 
-namespace {
+namespace adagrad_test {
 
 using namespace belay::testing;
 
@@ -30,4 +30,4 @@ TEST(Adagrad, StartsAbove0) {
   EXPECT_NE(error_of([] { built({{"initial_accumulator_value", 0.0}}); }).find("must be >= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace adagrad_test

@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_adam;
 
-namespace {
+namespace adam_test {
 
 using namespace belay::testing;
 
@@ -33,4 +33,4 @@ TEST(Adam, BetasAreBelow1) {
   EXPECT_NE(error_of([] { built({{"beta1", 1.0}}); }).find("'beta1' is 1, must be <= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace adam_test

@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_adamw;
 
-namespace {
+namespace adamw_test {
 
 using namespace belay::testing;
 
@@ -34,4 +34,4 @@ TEST(AdamW, BetasAreBelow1) {
   EXPECT_NE(error_of([] { built({{"beta1", 1.0}}); }).find("'beta1' is 1, must be <= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace adamw_test

@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_ftrl;
 
-namespace {
+namespace ftrl_test {
 
 using namespace belay::testing;
 
@@ -31,4 +31,4 @@ TEST(Ftrl, ThePowerIsNotAbove0) {
   EXPECT_NE(error_of([] { built({{"learning_rate_power", 0.5}}); }).find("must be <= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace ftrl_test

@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_momentum;
 
-namespace {
+namespace momentum_test {
 
 using namespace belay::testing;
 
@@ -37,4 +37,4 @@ TEST(Momentum, IsCheckedForItsRange) {
   EXPECT_NE(error_of([] { built({{"momentum", 1.5}}); }).find("'momentum' is 1.5, must be <= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace momentum_test

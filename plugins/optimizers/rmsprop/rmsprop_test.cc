@@ -8,7 +8,7 @@
 
 extern "C" const belay_module belay_module_rmsprop;
 
-namespace {
+namespace rmsprop_test {
 
 using namespace belay::testing;
 
@@ -39,4 +39,4 @@ TEST(RmsProp, KeepsLessThanAllOfTheMeanSquare) {
   EXPECT_NE(error_of([] { built({{"decay", 1.0}}); }).find("'decay' is 1, must be <= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace rmsprop_test

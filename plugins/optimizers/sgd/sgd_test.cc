@@ -6,7 +6,7 @@
 
 extern "C" const belay_module belay_module_sgd;
 
-namespace {
+namespace sgd_test {
 
 using namespace belay::testing;
 
@@ -25,4 +25,4 @@ TEST(Sgd, TakesTheRateTimesTheGradientOff) {
   EXPECT_EQ(sgd->global_step(), 2);
 }
 
-}  // namespace
+}  // namespace sgd_test

@@ -13,7 +13,7 @@
 
 extern "C" const belay_module belay_module_safetensors;
 
-namespace {
+namespace safetensors_test {
 
 using belay::Dims;
 using belay::DType;
@@ -310,4 +310,4 @@ TEST_F(SafetensorsSamples, MalformedFilesAreRefusedForTheirOwnReason) {
         << reason;
 }
 
-}  // namespace
+}  // namespace safetensors_test

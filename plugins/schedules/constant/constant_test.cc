@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_constant;
 
-namespace {
+namespace constant_test {
 
 using namespace belay::testing;
 
@@ -24,4 +24,4 @@ TEST(Constant, IsTheRateInEveryStep) {
   EXPECT_FLOAT_EQ(static_cast<float>(ScheduleDriver(module()).rate(5)), 0.001f);
 }
 
-}  // namespace
+}  // namespace constant_test

@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_cosine_decay;
 
-namespace {
+namespace cosine_decay_test {
 
 using namespace belay::testing;
 
@@ -30,4 +30,4 @@ TEST(CosineDecay, AlphaIsAPart) {
   EXPECT_NE(error_of([] { ScheduleDriver(module(), {{"alpha", 1.5}}); }).find("must be <= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace cosine_decay_test

@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_exponential_decay;
 
-namespace {
+namespace exponential_decay_test {
 
 using namespace belay::testing;
 
@@ -37,4 +37,4 @@ TEST(ExponentialDecay, TakesAtLeastOneStep) {
   EXPECT_NE(error_of([] { ScheduleDriver(module(), {{"decay_steps", 0}}); }).find("must be >= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace exponential_decay_test

@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_inverse_time_decay;
 
-namespace {
+namespace inverse_time_decay_test {
 
 using namespace belay::testing;
 
@@ -37,4 +37,4 @@ TEST(InverseTimeDecay, TakesAtLeastOneStep) {
   EXPECT_NE(error_of([] { ScheduleDriver(module(), {{"decay_steps", 0}}); }).find("must be >= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace inverse_time_decay_test

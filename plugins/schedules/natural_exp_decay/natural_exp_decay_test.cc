@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_natural_exp_decay;
 
-namespace {
+namespace natural_exp_decay_test {
 
 using namespace belay::testing;
 
@@ -37,4 +37,4 @@ TEST(NaturalExpDecay, TakesAtLeastOneStep) {
   EXPECT_NE(error_of([] { ScheduleDriver(module(), {{"decay_steps", 0}}); }).find("must be >= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace natural_exp_decay_test

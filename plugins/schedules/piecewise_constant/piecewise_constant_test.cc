@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_piecewise_constant;
 
-namespace {
+namespace piecewise_constant_test {
 
 using namespace belay::testing;
 
@@ -49,4 +49,4 @@ TEST(PiecewiseConstant, HasNoUseForARateToStartFrom) {
   EXPECT_NE(error_of([&] { schedule.rate(0); }).find("take learning_rate away"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace piecewise_constant_test

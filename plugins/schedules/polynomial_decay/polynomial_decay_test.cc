@@ -9,7 +9,7 @@
 
 extern "C" const belay_module belay_module_polynomial_decay;
 
-namespace {
+namespace polynomial_decay_test {
 
 using namespace belay::testing;
 
@@ -40,4 +40,4 @@ TEST(PolynomialDecay, ThePowerIsAbove0) {
   EXPECT_NE(error_of([] { ScheduleDriver(module(), {{"power", 0.0}}); }).find("must be >= "), std::string::npos);
 }
 
-}  // namespace
+}  // namespace polynomial_decay_test
