@@ -55,7 +55,7 @@ This package has the headers, a CMake function and a pkg-config file.")
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME belay-runtime-dev)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev, libboost1.81-dev, libboost-program-options1.81-dev, \
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev, libboost-dev, libboost-program-options-dev, \
 libeigen3-dev, libtomlplusplus-dev, libdnnl-dev, ocl-icd-opencl-dev, libprotobuf-dev, libfmt-dev, nlohmann-json3-dev, \
 libisal-dev, libxxhash-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "training runtime belay for programs with a main of their own

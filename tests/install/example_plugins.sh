@@ -15,9 +15,10 @@ read -r -a plugins < <(sed -n 's/^example_plugins=(\(.*\))$/\1/p' "$source/dev")
 [ ${#plugins[@]} -gt 0 ] || fail "dev has no list of example_plugins"
 export HOME=$here BELAY_PLUGIN_PATH=$here/plugins
 mkdir "$here/plugins"
+cp "$build/bin/belay" "$here/"  # beside the plugins of the build it finds those
 for plugin in "${plugins[@]}"; do cp "$build/plugins/$plugin.so" "$here/plugins/"; done
 train() {  # folder
-  (cd "$here" && "$build/bin/belay" run "$source/examples/digits.toml" --set run.dir="$here/$1" --set run.max_steps=20) \
+  (cd "$here" && "$here/belay" run "$source/examples/digits.toml" --set run.dir="$here/$1" --set run.max_steps=20) \
     >"$here/out" 2>&1
 }
 train run || { cat "$here/out"; fail "examples/digits.toml needs more than the plugins in dev's list"; }
