@@ -92,14 +92,13 @@ TEST_F(PluginEnds, T_20b_QuickExitIsNamedAndStatusThree) {
 TEST_F(PluginEnds, WhatEndedTheProcessIsSaidInOneWrite) {
   int ends[2];  // of a socket on which each write is a packet
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-  const std::string path = manifest(), in = "ENDS_RUN=" + dir();
+  const std::string path = manifest();
+  std::string variables[] = {"ENDS_IN=saver.write", "ENDS_HOW=quick_exit", "ENDS_AT=1", "ENDS_RUN=" + dir(),
+                             "BELAY_PLUGIN_PATH=" + tested_build() + "/plugins"};
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(ends[1], STDERR_FILENO);
-    for (const char* v : {"ENDS_IN=saver.write", "ENDS_HOW=quick_exit", "ENDS_AT=1",
-                          "BELAY_PLUGIN_PATH=" + tested_build() + "/plugins"})
-      ::putenv(const_cast<char*>(v));
-    ::putenv(const_cast<char*>(in.c_str()));
+    for (std::string& v : variables) ::putenv(v.data());
     ::execl(tested_belay().c_str(), "belay", "run", path.c_str(), nullptr);
     ::_exit(127);
   }

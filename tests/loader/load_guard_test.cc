@@ -32,13 +32,13 @@ TEST(ProcessStateGuard, LeavesWhatDidNotChange) {
 
 TEST(ProcessStateGuard, PutsTheRoundingModeBack) {
 #if defined(__x86_64__)
-  const std::string change = "the floating-point mode (rounding, x87 control word)";
+  const std::string expected = "the floating-point mode (rounding, x87 control word)";
 #else
-  const std::string change = "the floating-point mode (rounding)";
+  const std::string expected = "the floating-point mode (rounding)";
 #endif
   ProcessStateGuard guard;
   std::fesetround(FE_UPWARD);
-  EXPECT_THAT(guard.restore(), ElementsAre(change));
+  EXPECT_THAT(guard.restore(), ElementsAre(expected));
   EXPECT_EQ(std::fegetround(), FE_TONEAREST);
 }
 
