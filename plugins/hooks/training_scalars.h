@@ -52,6 +52,25 @@ inline std::vector<NamedScalar> training_scalars(const belay::Graph& graph) {
   return found;
 }
 
+// The step beside a metric of an evaluation, "eval/global_step" of "eval/accuracy"; empty for any other scalar.
+inline belay::Output step_of_evaluation(const belay::Graph& graph, const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  if (slash == name.npos) return {};
+  const std::string input = name.substr(0, slash);
+  if (input != "eval" && input.rfind("eval_", 0) != 0) return {};
+  return graph.find_if_exists(input + "/global_step");
+}
+
+// The metrics of the evaluations between two steps, which the host keeps in local variables; in Hook::begin.
+inline std::vector<NamedScalar> evaluation_scalars(const belay::Graph& graph) {
+  std::vector<NamedScalar> found;
+  for (const belay::Output& variable : graph.collection(belay::collections::kLocalVariables)) {
+    const std::string name = graph.node_name_of(variable);
+    if (is_scalar_number(variable) && step_of_evaluation(graph, name)) found.push_back({name, variable});
+  }
+  return found;
+}
+
 // The scalars that an option names; in Hook::begin. NOT_FOUND and INVALID_ARGUMENT name the tensor; `hook` begins the
 // message.
 inline std::vector<NamedScalar> named_scalars(const belay::Graph& graph, const std::vector<std::string>& names,

@@ -113,6 +113,30 @@ TEST_F(HooksThatWatch, PrometheusHasTheLastNumbersOfEachAttempt) {
   EXPECT_FALSE(std::filesystem::exists(run_dir() + "/metrics.prom.part"));
 }
 
+TEST_F(HooksThatWatch, T_111_PrometheusEndsWithTheLastStepAndTheLastEvaluation) {
+  ASSERT_EQ(run(hook("prometheus", "every_secs = 1000.0") +
+                    "[input.eval]\nplugin = \"numbers\"\nexamples = 64\nepochs = 1\n[eval]\nevery_steps = 10\n",
+                30)
+                .status,
+            0);
+  const std::string file = contents(run_dir() + "/metrics.prom"), label = "{run=\"" + run_dir() + "\"} ";
+  const auto number = [&](const std::string& metric) {
+    const std::size_t at = file.find("\n" + metric + label);
+    return at == file.npos ? std::string()
+                           : file.substr(file.find("} ", at) + 2, file.find('\n', at + 1) - file.find("} ", at) - 2);
+  };
+  EXPECT_EQ(number("belay_global_step"), "30") << file;
+  EXPECT_EQ(number("belay_eval_global_step"), "30") << file;
+  EXPECT_EQ(number("belay_last_checkpoint_step"), "30") << file;
+  EXPECT_EQ(number("belay_finished"), "1") << file;
+  std::string last;
+  std::istringstream lines(contents(run_dir() + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("{\"step\":30,") && line.find("\"eval/loss\":") != line.npos) last = line;
+  ASSERT_NE(last, "");
+  EXPECT_NEAR(std::stod(number("belay_eval_loss")), nlohmann::json::parse(last).at("eval/loss").get<double>(), 1e-6);
+}
+
 TEST_F(HooksThatWatch, ModelSummaryListsTheModel) {
   expect_same_weights(hook("model_summary"));
   EXPECT_THAT(contents(run_dir() + "/model_summary.txt"),

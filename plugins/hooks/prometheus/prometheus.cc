@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last numbers of a training as a text file for Prometheus: its node exporter reads the files of a folder
 // (--collector.textfile.directory), so the training needs no port. Format: "Text-based format" of Prometheus'
-// documentation of its exposition formats.
+// documentation of its exposition formats. All numbers of the training in one file are of one step.
 #include <belay/output_file.h>
 #include <belay/plugin.h>
 
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -58,8 +59,9 @@ class Prometheus final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "prometheus", "Keeps the last numbers of a training in a text file that Prometheus' node exporter reads",
-      belay::option("tensors", &Options::tensors,
-                    "scalars to show; none: the loss, the model's metrics and the learning rate")
+      belay::option(
+          "tensors", &Options::tensors,
+          "scalars to show; none: the loss, the metrics of the model and of the evaluations, and the learning rate")
           .watching(),
       belay::option("output_file", &Options::output_file, "the file, in the run directory or with an absolute path")
           .watching(),
@@ -71,44 +73,89 @@ class Prometheus final : public belay::Hook {
 
   void begin(belay::Graph& graph) override {
     scalars_.clear();
-    for (NamedScalar& s : names_.empty() ? training_scalars(graph) : named_scalars(graph, names_, "prometheus")) {
+    for (NamedScalar& s : names_.empty() ? all_scalars(graph) : named_scalars(graph, names_, "prometheus")) {
       graph.fetch(s.output);
-      scalars_.push_back({std::move(s), std::nullopt});
+      const belay::Output evaluated = step_of_evaluation(graph, s.name);
+      if (evaluated) graph.fetch(evaluated);
+      scalars_.push_back({std::move(s), evaluated, std::nullopt});
     }
+    check_names();
     step_ = belay::GlobalStep(graph);
   }
 
   void after_create_session(belay::Session& session) override {
     step_.forget();
     last_step_ = step_.read(session);
+    // A session that begins earlier than the numbers makes their steps again.
+    if (numbers_step_ != last_step_) forget_numbers();
+    numbers_step_ = last_step_;
     last_time_ = host().monotonic();
     timer_.reset();
+    state_ = State::kRunning;
   }
 
+  // Every run fetches the numbers: the last one is known only when it is over.
   belay::RunArgs before_run(belay::RunContext&) override {
-    due_ = timer_.should_trigger_for_step(last_step_ + ++runs_, host());
-    belay::RunArgs args;
-    if (!due_) return args;
-    for (const NamedNumber& s : scalars_) args.fetch(s.scalar.output);
+    belay::RunArgs args{step_.fetch()};
+    for (const NamedNumber& s : scalars_)
+      if (!s.evaluated) args.fetch(s.scalar.output);
     return args;
   }
 
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    if (!due_) return;
-    const std::int64_t step = step_.read(run.session());
-    timer_.update_last_triggered_step(step, host().monotonic());
-    for (NamedNumber& s : scalars_) s.number = number_of(s.scalar, values);
-    write(step);
-    runs_ = 0;
+    for (NamedNumber& s : scalars_)
+      if (!s.evaluated) s.number = number_of(s.scalar, values[s.scalar.output]);
+    numbers_step_ = step_.predicted(values);
+    if (!timer_.should_trigger_for_step(numbers_step_, host())) return;
+    belay::Session session = run.session();
+    numbers_step_ = step_.read(session);
+    timer_.update_last_triggered_step(numbers_step_, host().monotonic());
+    read_evaluations(session);
+    write();
   }
 
-  // The file of a run that has ended says how far it came.
-  void end(belay::Session& session) override { write(step_.read(session)); }
+  bool after_save(belay::Session&, const belay::Saved& saved) override {
+    saved_ = Checkpoint{saved.step, host().wall_seconds()};
+    // The last checkpoint is on the disk after the end.
+    if (state_ == State::kFinished) write();
+    return false;
+  }
+
+  void end(belay::Session& session) override {
+    numbers_step_ = step_.read(session);
+    read_evaluations(session);
+    state_ = State::kFinished;
+    write();
+  }
+  void on_error(const belay::Error&) override {
+    state_ = State::kFailed;
+    write();
+  }
+
+  void save_state(belay::StateWriter& state) const override {
+    state.put("step", numbers_step_);
+    for (const NamedNumber& s : scalars_)
+      if (s.number && !s.evaluated) state.put("number/" + s.scalar.name, *s.number);
+  }
+  void load_state(const belay::StateReader& state) override {
+    numbers_step_ = state.integer("step", -1);
+    for (NamedNumber& s : scalars_) {
+      const std::string key = "number/" + s.scalar.name;
+      s.number.reset();
+      if (!s.evaluated && state.has(key)) s.number = state.number(key);
+    }
+  }
 
  private:
+  enum class State { kRunning, kFinished, kFailed };
   struct NamedNumber {
     NamedScalar scalar;
-    std::optional<double> number;  // of the last step that was looked at
+    belay::Output evaluated;       // the step of the evaluation that it is of; empty: it is of the training step
+    std::optional<double> number;  // none: there was no run, or no evaluation
+  };
+  struct Checkpoint {
+    std::int64_t step;
+    double wall_seconds;
   };
 
   std::string path_of(const Options& o) const {
@@ -121,15 +168,58 @@ class Prometheus final : public belay::Hook {
     return directory + "/" + file;
   }
 
-  static double number_of(const NamedScalar& scalar, const belay::RunValues& values) {
-    const belay::TensorView value = values[scalar.output];
+  static std::vector<NamedScalar> all_scalars(const belay::Graph& graph) {
+    std::vector<NamedScalar> all = training_scalars(graph);
+    for (NamedScalar& s : evaluation_scalars(graph)) all.push_back(std::move(s));
+    return all;
+  }
+
+  // Two lines of one name would be no file of Prometheus' format.
+  void check_names() const {
+    std::map<std::string, std::string> owners;
+    for (const char* name : kOwnNames) owners[name] = "the file's own";
+    for (const NamedNumber& s : scalars_) {
+      const std::string name = metric_name(s.scalar.name), own = "'" + s.scalar.name + "'";
+      const auto [owner, is_new] = owners.emplace(name, own);
+      if (is_new) continue;
+      belay::fail(belay::Code::kInvalidArgument,
+                  "prometheus would call both " + owner->second + " and " + own + " " + name +
+                      ": leave one of them out of 'tensors', or give a metric another name");
+    }
+  }
+
+  static double number_of(const NamedScalar& scalar, const belay::TensorView& value) {
     if (value.size() != 1)
       belay::fail(belay::Code::kInvalidArgument, "prometheus shows scalar numbers, " + scalar.output.text() +
                                                      " had the shape " + belay::dims_text(value.dims()));
     return value.number(0);
   }
 
-  void write(std::int64_t step) {
+  void forget_numbers() {
+    for (NamedNumber& s : scalars_) s.number.reset();
+  }
+
+  // Evaluations come between two steps and leave their metrics in variables, which a raw run reads.
+  void read_evaluations(const belay::Session& session) {
+    std::vector<belay::FetchRef> fetches;
+    for (const NamedNumber& s : scalars_) {
+      if (!s.evaluated) continue;
+      fetches.emplace_back(s.evaluated);
+      fetches.emplace_back(s.scalar.output);
+    }
+    if (fetches.empty()) return;
+    const belay::RunResult values = session.run(fetches);
+    std::size_t i = 0;
+    for (NamedNumber& s : scalars_) {
+      if (!s.evaluated) continue;
+      s.number.reset();
+      if (values[i].number(0) >= 0) s.number = number_of(s.scalar, values[i + 1]);
+      i += 2;
+    }
+  }
+
+  void write() {
+    const std::int64_t step = numbers_step_;
     const auto now = host().monotonic();
     const double seconds = Seconds(now - last_time_).count();
     std::string text;
@@ -140,27 +230,47 @@ class Prometheus final : public belay::Hook {
     add("belay_global_step", "Training steps that are done.", static_cast<double>(step));
     add("belay_attempt", "Which start of the run this is.", static_cast<double>(host().attempt()));
     add("belay_last_update_seconds", "When this was written, in seconds since 1970.", host().wall_seconds());
+    add("belay_finished", "1: the training has ended without an error.", state_ == State::kFinished ? 1 : 0);
+    add("belay_failed", "1: the training has ended with an error.", state_ == State::kFailed ? 1 : 0);
+    if (saved_) {
+      add("belay_last_checkpoint_step", "The step of the last checkpoint of this start.",
+          static_cast<double>(saved_->step));
+      add("belay_last_checkpoint_seconds", "When it was written, in seconds since 1970.", saved_->wall_seconds);
+    }
     if (seconds > 0 && step > last_step_)
       add("belay_steps_per_second", "Training steps per second since the last update.",
           static_cast<double>(step - last_step_) / seconds);
     for (const NamedNumber& s : scalars_)
       if (s.number)
         add(metric_name(s.scalar.name),
-            "The scalar " + label_text(s.scalar.name) + " of the last step that was looked at.", *s.number);
+            "The scalar " + label_text(s.scalar.name) +
+                (s.evaluated ? " of the last evaluation." : " of the step belay_global_step."),
+            *s.number);
     last_step_ = step;
     last_time_ = now;
     if (!belay::replace_output_file(path_, text) && !std::exchange(failed_, true))
       host().warning("'" + path_ + "' cannot be written: " + std::strerror(errno));
   }
 
+  static constexpr const char* kOwnNames[] = {"belay_global_step",
+                                              "belay_attempt",
+                                              "belay_last_update_seconds",
+                                              "belay_finished",
+                                              "belay_failed",
+                                              "belay_last_checkpoint_step",
+                                              "belay_last_checkpoint_seconds",
+                                              "belay_steps_per_second"};
+
   std::vector<std::string> names_;
   const std::string path_;
   std::vector<NamedNumber> scalars_;
+  std::int64_t numbers_step_ = -1;  // that the numbers of the training are of
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
-  bool due_ = false;
+  State state_ = State::kRunning;
+  std::optional<Checkpoint> saved_;
   bool failed_ = false;
-  std::int64_t last_step_ = 0, runs_ = 0;
+  std::int64_t last_step_ = 0;
   std::chrono::nanoseconds last_time_{};
 };
 

@@ -9,6 +9,8 @@
 #include <limits>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "belay/ops/summaries.h"
 #include "belay/testing/allocations.h"
@@ -21,6 +23,8 @@ namespace prometheus_test {
 
 using namespace belay::testing;
 using ::testing::HasSubstr;
+
+using Texts = std::vector<std::string>;
 
 const belay_module& module() { return module_under_test(belay_module_prometheus); }
 
@@ -40,6 +44,12 @@ class PrometheusTest : public ::testing::Test {
       hook.host().clock.advance(seconds);
       hook.step({{"loss", loss}, {"eval/top-5", 0.25}});
     }
+  }
+  // As the file has it; empty: it does not.
+  std::string number(const std::string& metric) const {
+    const std::string text = written(), line = "\n" + metric + "{run=\"" + dir_.path() + "\"} ";
+    const std::size_t at = text.find(line);
+    return at == text.npos ? "" : text.substr(at + line.size(), text.find('\n', at + 1) - at - line.size());
   }
   std::string written(const std::string& name = "metrics.prom") const {
     std::ifstream file(dir_.file(name));
@@ -81,13 +91,107 @@ TEST_F(PrometheusTest, ItIsReplacedWholeEverySoManySeconds) {
   EXPECT_FALSE(std::filesystem::exists(dir_.file("x.prom.part")));
 }
 
-TEST_F(PrometheusTest, AtTheEndTheFileHasTheLastStep) {
+TEST_F(PrometheusTest, T_111_AtTheEndTheFileHasTheNumbersOfTheLastStep) {
   const auto hook = started({{"every_secs", 1000.0}});
-  run(*hook, 7, 1.0);
+  for (int step = 1; step <= 7; ++step) run(*hook, 1, 1.0, 1.0f / static_cast<float>(step));
+  EXPECT_EQ(number("belay_loss"), "1") << "of the first step";
+  EXPECT_EQ(number("belay_global_step"), "1");
   hook->end();
-  const std::string label = "{run=\"" + dir_.path() + "\"} ";
-  EXPECT_THAT(written(), HasSubstr("\nbelay_global_step" + label + "7\n"));
-  EXPECT_THAT(written(), HasSubstr("\nbelay_loss" + label + "0.5\n")) << "of the first step, which it looked at";
+  EXPECT_EQ(number("belay_global_step"), "7");
+  EXPECT_EQ(number("belay_loss"), belay::exact_text(static_cast<double>(1.0f / 7)));
+}
+
+TEST_F(PrometheusTest, T_111_ADeadRunAFailedOneAndAFinishedOneDiffer) {
+  for (const char* how : {"dies", "fails", "ends"}) {
+    const auto hook = started({{"every_secs", 1000.0}});
+    run(*hook, 3, 1.0);
+    if (how == std::string("fails")) hook->error(belay::Error(belay::Code::kDiverged, "NaN"));
+    if (how == std::string("ends")) hook->end();
+    EXPECT_EQ(number("belay_finished"), how == std::string("ends") ? "1" : "0") << how;
+    EXPECT_EQ(number("belay_failed"), how == std::string("fails") ? "1" : "0") << how;
+    EXPECT_EQ(number("belay_global_step"), how == std::string("dies") ? "1" : "3") << how;
+  }
+}
+
+TEST_F(PrometheusTest, T_111_TheLastCheckpointIsThereWithItsTime) {
+  const auto hook = started({{"every_secs", 1.0}});
+  run(*hook, 1, 1.0);
+  EXPECT_EQ(number("belay_last_checkpoint_step"), "");
+  hook->save();
+  run(*hook, 1, 2.0);
+  EXPECT_EQ(number("belay_last_checkpoint_step"), "1");
+  EXPECT_NE(number("belay_last_checkpoint_seconds"), "");
+  EXPECT_LT(std::stod(number("belay_last_checkpoint_seconds")), std::stod(number("belay_last_update_seconds")));
+}
+
+TEST_F(PrometheusTest, T_111_EvaluationsAreShownAsTheyWereLast) {
+  const belay::Tensor none(std::numeric_limits<double>::quiet_NaN());
+  HookDriver hook(module(), {{"every_secs", 1.0}}, DriverSetup{.run_directory = dir_.path()});
+  hook.tensor<float>("loss");
+  for (const char* name : {"eval/loss", "eval_small/accuracy"}) hook.tensor<double>(name);
+  for (const char* name : {"eval/global_step", "eval_small/global_step"}) hook.tensor<std::int64_t>(name);
+  for (const char* name : {"eval/global_step", "eval/loss", "eval_small/global_step", "eval_small/accuracy"})
+    hook.graph().collect("local_variables", name);
+  hook.global_step(0);
+  hook.begin();
+  for (const char* name : {"eval/global_step", "eval_small/global_step"})
+    hook.session().set_value(name, belay::Tensor(std::int64_t{-1}));
+  for (const char* name : {"eval/loss", "eval_small/accuracy"}) hook.session().set_value(name, none);
+  hook.create_session();
+  const auto step = [&](float loss) {
+    hook.host().clock.advance(2);
+    hook.step({{"loss", loss}});
+  };
+  step(0.5f);
+  EXPECT_EQ(number("belay_loss"), "0.5");
+  EXPECT_EQ(number("belay_eval_loss"), "") << "not evaluated yet";
+  hook.session().set_value("eval/loss", belay::Tensor(0.75));
+  hook.session().set_value("eval/global_step", belay::Tensor(std::int64_t{1}));
+  step(0.25f);
+  EXPECT_EQ(number("belay_eval_loss"), "0.75");
+  EXPECT_EQ(number("belay_eval_global_step"), "1");
+  EXPECT_EQ(number("belay_eval_small_accuracy"), "");
+  hook.session().set_value("eval_small/accuracy", belay::Tensor(0.875));
+  hook.session().set_value("eval_small/global_step", belay::Tensor(std::int64_t{2}));
+  hook.end();
+  EXPECT_EQ(number("belay_eval_small_accuracy"), "0.875");
+}
+
+TEST_F(PrometheusTest, T_111_AStartThatMakesNoStepKeepsTheNumbers) {
+  StoredState state;
+  {
+    const auto hook = started();
+    run(*hook, 4, 1.0, 0.125f);
+    hook->save();
+    state = hook->save_state();
+    hook->end();
+  }
+  HookDriver again(module(), {}, DriverSetup{.run_directory = dir_.path()});
+  belay::ops::scalar_summary("loss", again.tensor<float>("loss"));
+  again.global_step(4);
+  again.begin();
+  again.load_state(state);
+  again.create_session();
+  again.end();
+  EXPECT_EQ(number("belay_loss"), "0.125");
+  EXPECT_EQ(number("belay_global_step"), "4");
+}
+
+TEST_F(PrometheusTest, T_112_TwoScalarsOfOneNameAreRefusedWithBoth) {
+  const auto error = [&](const Texts& tensors) {
+    return error_of([&] {
+      HookDriver hook(module(), {{"tensors", tensors}}, DriverSetup{.run_directory = dir_.path()});
+      for (const char* name : {"eval/x_loss", "eval_x/loss", "attempt", "loss"}) hook.tensor<double>(name);
+      hook.global_step(0);
+      hook.begin();
+    });
+  };
+  EXPECT_THAT(
+      error({"loss", "eval/x_loss", "eval_x/loss"}),
+      HasSubstr("prometheus would call both 'eval/x_loss' and 'eval_x/loss' belay_eval_x_loss: leave one of them "
+                "out of 'tensors', or give a metric another name"));
+  EXPECT_THAT(error({"attempt"}), HasSubstr("prometheus would call both the file's own and 'attempt' belay_attempt"));
+  EXPECT_THAT(error({"loss", "loss"}), HasSubstr("prometheus would call both 'loss' and 'loss' belay_loss"));
 }
 
 TEST_F(PrometheusTest, PromtoolReadsIt) {
