@@ -22,6 +22,13 @@ Json json_of(const std::optional<CurvePoint>& p) {
   return p ? Json{{"value", p->value}, {"step", p->step}} : Json(nullptr);
 }
 
+// A value that is not finite is null, as JSON has none.
+Json json_of(const MetricOfRun& of, const std::string& path) {
+  Json json = {{"path", path}, {"best", json_of(of.best)}, {"last", json_of(of.last)}};
+  if (of.not_finite_since) json["last"]["not_finite_since"] = *of.not_finite_since;
+  return json;
+}
+
 std::string compared_json(const std::vector<RunRecord>& runs, const std::vector<ComparedMetric>& metrics) {
   Json all = {{"runs", Json::array()}, {"metrics", Json::array()}, {"manifest", Json::array()}};
   for (const RunRecord& run : runs)
@@ -32,8 +39,7 @@ std::string compared_json(const std::vector<RunRecord>& runs, const std::vector<
                            {"seconds", seconds_of_attempts(run)}});
   for (const ComparedMetric& m : metrics) {
     Json of_runs = Json::array();
-    for (const MetricOfRun& of : m.runs)
-      of_runs.push_back({{"path", runs[of.run].path}, {"best", json_of(of.best)}, {"last", json_of(of.last)}});
+    for (const MetricOfRun& of : m.runs) of_runs.push_back(json_of(of, runs[of.run].path));
     Json metric = {{"name", m.name}, {"better", nullptr}, {"runs", std::move(of_runs)}};
     if (m.better) metric["better"] = *m.better == Better::kSmaller ? "min" : "max";
     all["metrics"].push_back(std::move(metric));

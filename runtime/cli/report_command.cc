@@ -149,7 +149,7 @@ std::string metrics_text(const std::vector<RunRecord>& runs, const std::function
   for (const ComparedMetric& m : metrics)
     for (const MetricOfRun& of : m.runs)
       add({&of == &m.runs.front() ? m.name : "", name_of_run(runs[of.run]), value(of.best), step(of.best),
-           value(of.last), step(of.last)});
+           value(of.last), last_step_text(of)});
   return table.text(indent);
 }
 

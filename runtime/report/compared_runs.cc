@@ -6,6 +6,11 @@
 
 namespace belay::runtime {
 
+std::string last_step_text(const MetricOfRun& of) {
+  if (of.not_finite_since) return "since " + std::to_string(*of.not_finite_since);
+  return of.last ? std::to_string(of.last->step) : "";
+}
+
 bool is_metric(const std::string& name) { return better_by_name(name).has_value() || name.starts_with("eval"); }
 
 std::vector<ComparedMetric> compare_metrics(const std::vector<RunRecord>& runs,
@@ -16,7 +21,7 @@ std::vector<ComparedMetric> compare_metrics(const std::vector<RunRecord>& runs,
       const std::string name = metric_name(curve);
       if (!wanted(name)) continue;
       ComparedMetric& m = metrics.try_emplace(name, ComparedMetric{name, better_by_name(name), {}}).first->second;
-      MetricOfRun of_run{run, std::nullopt, last_of(curve)};
+      MetricOfRun of_run{run, std::nullopt, last_of(curve), not_finite_since(curve)};
       if (m.better) of_run.best = best_of(curve, *m.better);
       m.runs.push_back(of_run);
     }

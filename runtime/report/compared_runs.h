@@ -19,12 +19,16 @@ struct MetricOfRun {
   std::size_t run = 0;
   std::optional<CurvePoint> best = {};  // none: the metric's name does not say what is better, or no value is finite
   std::optional<CurvePoint> last = {};
+  std::optional<std::int64_t> not_finite_since = {};  // the step from which on it was so to its end; none: the last is
 };
 struct ComparedMetric {
   std::string name;
   std::optional<Better> better = {};
   std::vector<MetricOfRun> runs;  // the best one first; those that lack it are left out
 };
+
+// The step of the last value; of one that is not finite "since 57", the first such step of those at the end.
+std::string last_step_text(const MetricOfRun& of);
 
 struct DifferingKey {
   std::string key;

@@ -9,9 +9,13 @@ namespace belay::runtime {
 std::string metric_name(const Curve& curve) { return curve.folder == "." ? curve.tag : curve.folder + "/" + curve.tag; }
 
 std::optional<CurvePoint> last_of(const Curve& curve) {
-  for (auto p = curve.points.rbegin(); p != curve.points.rend(); ++p)
-    if (std::isfinite(p->value)) return *p;
-  return std::nullopt;
+  return curve.points.empty() ? std::nullopt : std::optional(curve.points.back());
+}
+
+std::optional<std::int64_t> not_finite_since(const Curve& curve) {
+  std::optional<std::int64_t> since;
+  for (auto p = curve.points.rbegin(); p != curve.points.rend() && !std::isfinite(p->value); ++p) since = p->step;
+  return since;
 }
 
 std::optional<CurvePoint> best_of(const Curve& curve, Better better) {

@@ -27,9 +27,11 @@ struct Curve {
 // "loss" of the folder "eval" is "eval/loss", as the roles of a manifest call it.
 std::string metric_name(const Curve& curve);
 
-// What is finite counts; none where nothing is.
+// None where there is no point. It may be one that is not finite.
 std::optional<CurvePoint> last_of(const Curve& curve);
-// Of equal ones the first.
+// The first step of those at the end whose values are not finite; none: the last value is finite.
+std::optional<std::int64_t> not_finite_since(const Curve& curve);
+// What is finite counts, of equal ones the first; none where nothing is.
 std::optional<CurvePoint> best_of(const Curve& curve, Better better);
 std::size_t not_finite(const Curve& curve);
 

@@ -2,8 +2,8 @@
 #include "runtime/report/line_chart.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "runtime/report/markup.h"
@@ -110,8 +110,7 @@ std::string tick_text(double value) {
   std::string plain = rounded_number(value);
   if (plain.size() <= kMost && plain.find('e') == std::string::npos) return plain;
   char text[40];
-  std::snprintf(text, sizeof(text), "%.4e", value);
-  const std::string number = text;
+  const std::string number(text, std::to_chars(text, text + sizeof(text), value, std::chars_format::scientific, 4).ptr);
   const std::size_t e = number.find('e');
   if (e == std::string::npos) return plain;
   std::string digits = number.substr(0, e);

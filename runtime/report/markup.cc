@@ -4,20 +4,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <ctime>
 #include <iterator>
 
+#include "belay/tensor_text.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
-
-std::string printed(const char* format, double a, const char* unit) {
-  char text[64];
-  std::snprintf(text, sizeof(text), format, a, unit);
-  return text;
-}
 
 void add_html_line(std::string& out, std::string_view line) {
   for (const char c : escaped(line)) switch (c) {
@@ -45,11 +40,7 @@ std::string html(std::string_view text, bool keep_lines) {
   return out;
 }
 
-std::string rounded_number(double number) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.5g", number);
-  return text;
-}
+std::string rounded_number(double number) { return std::isnan(number) ? "NaN" : rounded_text(number, 5); }
 
 std::string grouped_number(std::int64_t number) {
   std::string text = std::to_string(number);
@@ -62,12 +53,12 @@ std::string short_count(double count) {
   constexpr const char* kUnits[] = {"", " k", " M", " G", " T", " P"};
   std::size_t unit = 0;
   for (; std::abs(count) >= 999.5 && unit + 1 < std::size(kUnits); ++unit) count /= 1000;
-  return printed(unit == 0 || std::abs(count) >= 99.95 ? "%.0f%s" : "%.1f%s", count, kUnits[unit]);
+  return fixed_text(count, unit == 0 || std::abs(count) >= 99.95 ? 0 : 1) + kUnits[unit];
 }
 
 std::string duration_text(double seconds) {
   if (!(seconds >= 0 && seconds < 1e12)) return "?";
-  if (seconds < 99.5) return printed(seconds < 9.95 ? "%.1f %s" : "%.0f %s", seconds, "s");
+  if (seconds < 99.5) return fixed_text(seconds, seconds < 9.95 ? 1 : 0) + " s";
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 3600) return std::to_string(whole / 60) + " min " + std::to_string(whole % 60) + " s";
   const std::int64_t hours = whole / 3600, minutes = whole % 3600 / 60;

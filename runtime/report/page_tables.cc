@@ -134,7 +134,7 @@ std::string metrics_table(const std::vector<RunRecord>& runs) {
                                         value_text(of.best),
                                         step_text(of.best),
                                         value_text(of.last),
-                                        step_text(of.last)};
+                                        last_step_text(of)};
       if (!several) cells.erase(cells.begin() + 1);
       table.add(cells);
     }

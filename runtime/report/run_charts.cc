@@ -102,6 +102,7 @@ class ChartMaker {
     std::string text;
     if (best) text = "best " + rounded_number(best->value) + " at step " + std::to_string(best->step);
     if (const auto last = last_of(curve)) text += (text.empty() ? "last " : ", last ") + rounded_number(last->value);
+    if (const auto since = not_finite_since(curve)) text += " since step " + std::to_string(*since);
     if (const std::size_t lost = not_finite(curve); lost != 0)
       text += (text.empty() ? "" : ", ") + std::to_string(lost) + (lost == 1 ? " is" : " are") + " not finite";
     return text;

@@ -13,11 +13,19 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Curve curve(std::vector<CurvePoint> points) { return {".", "loss", std::move(points)}; }
 
+TEST(Curves, T_118_TheLastIsTheLastThoughItIsNotFinite) {
+  const Curve c = curve({{1, 3}, {2, kNan}, {3, 2}, {4, kNan}, {5, kNan}});
+  EXPECT_EQ(last_of(c)->step, 5);
+  EXPECT_TRUE(std::isnan(last_of(c)->value));
+  EXPECT_EQ(not_finite_since(c), 4);
+  EXPECT_EQ(not_finite_since(curve({{1, kNan}, {2, 1}})), std::nullopt);
+  EXPECT_EQ(not_finite_since(curve({})), std::nullopt);
+}
+
 TEST(Curves, TheBestIsTheFirstOfThoseThatAreEqualAndFinite) {
   const Curve c = curve({{1, 3}, {2, 0.5}, {3, kNan}, {4, 0.5}, {5, 2}, {6, kNan}});
   EXPECT_EQ(best_of(c, Better::kSmaller)->step, 2);
   EXPECT_EQ(best_of(c, Better::kLarger)->step, 1);
-  EXPECT_EQ(last_of(c)->step, 5);
   EXPECT_EQ(not_finite(c), 2u);
   EXPECT_FALSE(best_of(curve({{1, kNan}}), Better::kSmaller));
   EXPECT_FALSE(last_of(curve({})));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "../training_scalars.h"
 
@@ -82,15 +83,20 @@ class SummarySaver final : public belay::Hook {
         belay::Events(host()).summary(values[summary], step);
       unwritten_loss_.reset();
     } else if (watches_loss_) {
-      unwritten_loss_ = values[loss_].number(0);
+      unwritten_loss_ = Loss{step, values[loss_].number(0)};
     }
     next_step_ = step + step_.steps_per_run();
   }
 
   void end(belay::Session& session) override {
     const belay::Events events(host());
-    if (unwritten_loss_) events.scalar("loss", step_.read(session), *unwritten_loss_);
+    if (unwritten_loss_) events.scalar("loss", step_.read(session), unwritten_loss_->value);
     events.flush();
+  }
+  // The loss of a step that ended the run is what a user looks for first: NaN, and since when.
+  void on_error(const belay::Error&) override {
+    if (const auto loss = std::exchange(unwritten_loss_, std::nullopt))
+      belay::Events(host()).scalar("loss", loss->step, loss->value);
   }
 
   void save_state(belay::StateWriter& state) const override { timer_.save(state, host().monotonic()); }
@@ -105,7 +111,11 @@ class SummarySaver final : public belay::Hook {
   const bool wants_last_loss_;
   belay::Output loss_;  // empty: it is not wanted, or there is none
   bool watches_loss_ = false;
-  std::optional<double> unwritten_loss_;  // of the last step, which was not due
+  struct Loss {
+    std::int64_t step;
+    double value;
+  };
+  std::optional<Loss> unwritten_loss_;  // of the last step, which was not due
   bool due_ = false;
   bool only_last_ = false;  // due for that reason alone
 };

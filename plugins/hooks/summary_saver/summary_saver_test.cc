@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -89,6 +91,15 @@ TEST(SummarySaver, TheLastLossIsWrittenAtTheEndUnlessItsStepWas) {
       EXPECT_EQ(hook->events().scalars().back(), (WrittenScalar{"loss", 3, 3.0}));
     }
   }
+}
+
+TEST(SummarySaver, T_118_TheLossOfTheStepThatEndedTheRunIsWritten) {
+  const auto hook = started({{"save_steps", 100}, {"last_loss", true}});
+  for (int step = 1; step <= 7; ++step)
+    hook->step({{"merged", "s"sv}, {"loss", step < 7 ? 1.0f : std::numeric_limits<float>::quiet_NaN()}});
+  hook->error(belay::Error(belay::Code::kDiverged, "'loss' is nan at step 7"));
+  ASSERT_EQ(hook->events().order(), (Texts{"start@1", "summary@1", "scalar loss@7"}));
+  EXPECT_TRUE(std::isnan(hook->events().scalars().back().value));
 }
 
 TEST(SummarySaver, WritesEveryNSeconds) {
