@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/model_metrics.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -70,6 +71,53 @@ Tensors find_tensors(NodeGraph& graph, const MetricSection& m) {
           find_tensor(graph, m.values, First::kModel), find_tensor(graph, m.weights, First::kInput)};
 }
 
+// ---- what counts by batches
+
+// A metric that adds up over all batches already; none where the tensor is none.
+const ModelOutputs::Metric* total_of_all(const std::vector<ModelOutputs::Metric>& metrics, const Output& tensor) {
+  for (const ModelOutputs::Metric& m : metrics)
+    if (tensor && m.update && m.value.raw().node == tensor.raw().node && m.value.raw().index == tensor.raw().index)
+      return &m;
+  return nullptr;
+}
+
+void refuse_totals(const MetricSection& m, const Tensors& t, const std::vector<ModelOutputs::Metric>& metrics) {
+  const struct {
+    const TensorName& name;
+    const Output& tensor;
+  } used[] = {{m.labels, t.labels}, {m.predictions, t.predictions}, {m.values, t.values}, {m.weights, t.weights}};
+  for (const auto& u : used)
+    if (total_of_all(metrics, u.tensor) != nullptr)
+      fail(Code::kInvalidArgument, at_text(u.name.at) + single_quoted(u.name.name) +
+                                       " is a metric already, which adds up over all batches; name what each example "
+                                       "has, such as a prediction");
+}
+
+// Whether a tensor is of a batch as a whole, and not of its examples: no dimension depends on how many there are.
+bool is_of_batch(const Output& tensor) {
+  if (!tensor || tensor.rank() < 0) return false;
+  const Dims dims = tensor.dims();
+  return std::none_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; });
+}
+
+// How many examples the batch has, float64; empty: the graph has no input of a number of examples that may change.
+Output examples_of_batch(NodeGraph& graph) {
+  for (std::uint32_t i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (node.name.rfind(kOfInput, 0) != 0 || node.op->role != Role::kIdentity) continue;
+    const Output x = graph.output({i, 0});
+    if (x.rank() < 1 || x.dim(0) >= 0) continue;
+    return ops::cast(ops::squeeze(ops::slice(ops::shape(x), {0}, {1}), {0}), DType::kFloat64);
+  }
+  return {};
+}
+
+// A batch's mean counts by the examples of the batch: a short last one would count as much as a whole one.
+void weigh_by_examples(NodeGraph& graph, Tensors& t) {
+  const Output& counted = t.values ? t.values : t.predictions;
+  if (!t.weights && is_of_batch(counted)) t.weights = examples_of_batch(graph);
+}
+
 // ---- class_id: labels and predicted classes as booleans, probabilities of classes as those of this one
 
 Output is_class(const Output& x, std::int64_t id) {
@@ -120,7 +168,15 @@ ops::Metric make_metric(const MetricSection& m, const Tensors& t) {
   fail(Code::kInvalidArgument, "there is no kind of metric " + single_quoted(m.kind));
 }
 
-ops::Metric make_at_its_place(const MetricSection& m, const Tensors& tensors) {
+ops::Metric make_at_its_place(NodeGraph& graph, const MetricSection& m, Tensors tensors,
+                              const std::vector<ModelOutputs::Metric>& metrics) {
+  const ModelOutputs::Metric* whole = total_of_all(metrics, tensors.values);
+  if (whole != nullptr && m.kind == "mean" && !tensors.weights && whole->value.rank() == 0) {
+    const auto scope = graph.handle().scope(m.role());
+    return {ops::identity(whole->value, "value"), whole->update};
+  }
+  refuse_totals(m, tensors, metrics);
+  weigh_by_examples(graph, tensors);
   try {
     return make_metric(m, of_class(tensors, m));
   } catch (const Error& e) {
@@ -138,7 +194,7 @@ void add_metrics(NodeGraph& graph, const std::vector<MetricSection>& sections, M
     if (graph.roles().count(m.role()) != 0)
       fail(Code::kInvalidArgument, at_text(m.name_at) + "the model has its own " + single_quoted(m.role()) +
                                        "; name the metric otherwise: name = \"my_" + m.role() + "\"");
-    const ops::Metric made = make_at_its_place(m, find_tensors(graph, m));
+    const ops::Metric made = make_at_its_place(graph, m, find_tensors(graph, m), outputs.metrics);
     outputs.metrics.push_back({m.role(), made.value, made.update});
     graph.set_role(m.role(), graph.resolve(made.value.raw()));
   }

@@ -66,6 +66,7 @@ class Agrees final : public belay::Model {
     model.prediction("value", ops::slice(x, {0, 0}, {-1, 1}));
     const ops::Metric table = ops::metrics::confusion_matrix(model.label(), chosen, 3, Output(), "own");
     model.metric("table", table.value, table.update);
+    ops::reduce_mean(ops::slice(x, {0, 0}, {-1, 1}), {}, false, "mean_of_batch");
     ops::no_op(g, "nothing");
   }
 };
@@ -173,6 +174,25 @@ TEST_F(ModelMetrics, AreMadeFromRolesFeaturesLabelsAndNodes) {
   EXPECT_EQ(values.at("by_node"), Numbers{0.6});
   EXPECT_EQ(values.at("mean"), Numbers{1.2});
   EXPECT_NEAR(values.at("perplexity")[0], std::exp(8.0 / 6), 1e-12);
+}
+
+// The batches are of 2, 2 and 1 examples, whose values are 0.7, 0.1, 0.5, 0.2 and 0.1.
+TEST_F(ModelMetrics, T_113_AMeanOfABatchCountsByItsExamples) {
+  const auto values = evaluate(
+      "[[metrics]]\nkind = 'mean'\nvalues = 'mean_of_batch'\n[[metrics]]\nkind = 'perplexity'\nvalues = "
+      "'mean_of_batch'\n[[metrics]]\nkind = 'mean'\nname = 'of_each'\nvalues = 'value'\n");
+  EXPECT_NEAR(values.at("mean")[0], 1.6 / 5, 1e-7);
+  EXPECT_NEAR(values.at("perplexity")[0], std::exp(1.6 / 5), 1e-7);
+  EXPECT_NEAR(values.at("of_each")[0], 1.6 / 5, 1e-7);
+}
+
+TEST_F(ModelMetrics, T_113_TheMeanOfAMetricOfAllBatchesIsThatMetric) {
+  const auto values =
+      evaluate("[[metrics]]\nkind = 'accuracy'\n" + kCompared + "[[metrics]]\nkind = 'mean'\nvalues = 'accuracy'\n");
+  EXPECT_EQ(values.at("mean"), Numbers{0.6});
+  EXPECT_EQ(error_with("[[metrics]]\nkind = 'perplexity'\nvalues = 'table'\n"),
+            "INVALID_ARGUMENT: train.toml:3:10: 'table' is a metric already, which adds up over all batches; name what "
+            "each example has, such as a prediction");
 }
 
 TEST_F(ModelMetrics, ComeAfterTheModelsOwnUnderTheirNames) {
