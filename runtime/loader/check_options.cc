@@ -14,6 +14,7 @@
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/sections.h"
+#include "runtime/platform/float32_value.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -109,10 +110,23 @@ class OptionsChecker {
         problems_.add(given.key_at, double_quoted(above) + " must be " + words(option) + ", not a table",
                       "write " + above + " = ...");
     } else if (!has_nested(option)) {
+      check_numbers(option, given);
       values_.add(given.key, given.value, OptionType::kString);
     } else {
       unknown_nested(option, given, first);
     }
+  }
+
+  // Of a table whose keys are not declared, such as values that are fed.
+  void check_numbers(const OptionInfo& table, const PluginOption& given) {
+    if (table.watching) return;
+    const auto check = [&](double v) {
+      if (const std::string wrong = float32_problem(v); !wrong.empty())
+        problems_.add(given.value_at, double_quoted(given.key) + " is " + wrong);
+    };
+    if (const auto* number = std::get_if<double>(&given.value)) check(*number);
+    if (const auto* list = std::get_if<std::vector<double>>(&given.value))
+      std::for_each(list->begin(), list->end(), check);
   }
 
   // Keys below a table.

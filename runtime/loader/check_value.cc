@@ -7,6 +7,7 @@
 
 #include "belay/detail/parse_options.h"
 #include "runtime/manifest/meant_value.h"
+#include "runtime/platform/float32_value.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -194,10 +195,14 @@ class ValueChecker {
 
   bool check_number(double v, const std::string& what) {
     const bool low = option_.min && !(v >= *option_.min), high = option_.max && !(v <= *option_.max);
-    if (!low && !high) return true;
-    problems_.add(given_.value_at,
-                  what + " is " + number_text(v) + ", must be " +
-                      (low ? "at least " + number_text(*option_.min) : "at most " + number_text(*option_.max)),
+    std::string wrong;
+    if (low || high)
+      wrong = number_text(v) + ", must be " +
+              (low ? "at least " + number_text(*option_.min) : "at most " + number_text(*option_.max));
+    else if (option_.type == OptionType::kFloat && !option_.watching)
+      wrong = float32_problem(v, option_.max.has_value(), option_.max.value_or(0));
+    if (wrong.empty()) return true;
+    problems_.add(given_.value_at, what + " is " + wrong,
                   option_.help.empty() ? "" : option_.name + ": " + option_.help);
     return false;
   }

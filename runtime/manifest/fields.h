@@ -33,6 +33,7 @@ struct NumberRange {
   double max = std::numeric_limits<double>::infinity();
   bool without_min = false;
   bool without_max = false;
+  bool float32 = false;  // it becomes one, in which it must still be the number
 };
 
 class Fields {

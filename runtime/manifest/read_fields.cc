@@ -10,6 +10,7 @@
 #include "runtime/manifest/read_options.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
+#include "runtime/platform/float32_value.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -247,6 +248,8 @@ bool ReadFields::read(const char* key, const TomlNode& node, double& value, Numb
     refuse_type(key, node, "a finite number");
   } else if (!contains(range, given)) {
     refuse_type(key, node, range_text(range));
+  } else if (const std::string wrong = range.float32 ? float32_problem(given) : ""; !wrong.empty()) {
+    refuse(key, node, name_ + "." + key + " is " + wrong, "");
   } else {
     value = given;
     return true;

@@ -15,7 +15,8 @@ constexpr std::int64_t kMaxPrefetch = 1024;
 constexpr std::int64_t kMaxAccumulated = 1 << 20;
 constexpr std::int64_t kMaxClasses = 4096;  // of a matrix of 128 MiB
 constexpr std::int64_t kMaxThresholds = 100000;
-constexpr NumberRange kSeconds{.min = 0, .max = 1e9};  // about 30 years; as nanoseconds it fits into 64 bits
+constexpr NumberRange kSeconds{.min = 0, .max = 1e9};      // about 30 years; as nanoseconds it fits into 64 bits
+constexpr NumberRange kFactor{.min = 0, .float32 = true};  // of gradients and variables
 constexpr NumberRange kLongerThanNoTime{.min = 0, .max = 1e9, .without_min = true};
 
 std::vector<std::string> run_modes() {  // in RunMode's order
@@ -27,7 +28,7 @@ void visit_learning_rate(Fields& f, LearningRate& rate) {
   f.path("file", rate.file, "found by its name");
   f.check(rate.is_scheduled(), "schedule", "the table of a learning rate needs a schedule",
           "schedule = \"NAME\"; `belay plugins` lists the names");
-  f.number("learning_rate", rate.learning_rate, {.min = 0}, "0.001");
+  f.number("learning_rate", rate.learning_rate, kFactor, "0.001");
   f.integer("warmup_steps", rate.warmup_steps, {.min = 0});
   f.options(rate.options);
 }
@@ -35,8 +36,8 @@ void visit_learning_rate(Fields& f, LearningRate& rate) {
 void visit_group(Fields& f, VariableGroup& group) {
   f.text("vars", group.vars, "");
   f.check(!group.vars.empty(), "vars", "a group of variables needs vars", "a pattern of their names: vars = \"conv*\"");
-  f.number("learning_rate_scale", group.learning_rate_scale, {.min = 0});
-  f.number("clip_norm", group.clip_norm, {.min = 0}, "as [optimizer] says");
+  f.number("learning_rate_scale", group.learning_rate_scale, kFactor);
+  f.number("clip_norm", group.clip_norm, kFactor, "as [optimizer] says");
   f.integer("from_step", group.from_step, {.min = 0});
   f.check(!group.frozen() || group.from_step == 0, "from_step",
           "from_step is for groups that are trained, and learning_rate_scale = 0 freezes this one for ever",
@@ -107,11 +108,11 @@ void visit(Fields& f, OptimizerSettings& optimizer) {
   f.path("file", optimizer.file, "found by its name");
   bool is_scheduled = rate.is_scheduled();
   double number = rate.number();
-  f.number_or_table("learning_rate", number, {.min = 0}, is_scheduled,
+  f.number_or_table("learning_rate", number, kFactor, is_scheduled,
                     [&](Fields& members) { visit_learning_rate(members, rate); });
   if (!is_scheduled && number != rate.number()) rate.learning_rate = number;
-  f.number("clip_norm", optimizer.clip_norm, {.min = 0});
-  f.number("clip_value", optimizer.clip_value, {.min = 0});
+  f.number("clip_norm", optimizer.clip_norm, kFactor);
+  f.number("clip_value", optimizer.clip_value, kFactor);
   f.integer("accumulate", optimizer.accumulate, {.min = 1, .max = kMaxAccumulated});
   f.tables("groups", optimizer.groups.size(), [&](Fields& members, std::size_t i) {
     if (i >= optimizer.groups.size()) optimizer.groups.resize(i + 1);

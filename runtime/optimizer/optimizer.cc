@@ -13,6 +13,7 @@
 #include "runtime/graph/graph_service.h"
 #include "runtime/optimizer/learning_rate.h"
 #include "runtime/optimizer/variable_groups.h"
+#include "runtime/platform/float32_value.h"
 
 namespace belay::runtime {
 namespace {
@@ -285,8 +286,28 @@ std::vector<VariableGradient> gradients_of_step(const Graph& graph, const Output
   return gradients;
 }
 
+namespace {
+
+// A program's own settings come past the manifest.
+void check_settings(const OptimizerSettings& settings) {
+  const auto check = [](const std::string& key, double value) {
+    if (const std::string wrong = float32_problem(value); !wrong.empty())
+      fail(Code::kInvalidArgument, "optimizer." + key + " is " + wrong);
+  };
+  check("clip_norm", settings.clip_norm);
+  check("clip_value", settings.clip_value);
+  check("learning_rate", settings.learning_rate.number());
+  for (const VariableGroup& group : settings.groups) {
+    check("groups: clip_norm", group.clip_norm.value_or(0));
+    check("groups: learning_rate_scale", group.learning_rate_scale);
+  }
+}
+
+}  // namespace
+
 Output update_variables(const Graph& graph, const std::vector<VariableGradient>& gradients, const OptimizerUse& use,
                         const StepParts& parts) {
+  if (!gradients.empty() && gradients[0].variable.dtype() == DType::kFloat32) check_settings(use.settings);
   std::vector<UpdateGroup> groups = update_groups(graph, use, gradients);
   clip_groups(graph, groups, use.settings);
   const Output step = ops::get_or_create_global_step(graph);

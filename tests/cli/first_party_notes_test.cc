@@ -9,6 +9,7 @@
 
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/manifest_block.h"
+#include "runtime/loader/check_options.h"
 #include "runtime/loader/resolve.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
@@ -72,6 +73,38 @@ layers = [
         "  help: did you mean \"units\"? \"layers.1\" has: type, name, units, activation, use_bias\n",
         "train.toml:9:41: error: \"layers.1.units\" is 0, must be at least 1\n"})
     EXPECT_THAT(problems, HasSubstr(part));
+}
+
+// In each plugin, and in the host's own sections.
+TEST_F(FirstPartyNotes, T_117_NumbersThatAFloat32HasNotAreRefusedByOptionAndValue) {
+  const std::string rest = "[input.train]\nplugin = \"digits\"\n[model]\nplugin = \"mlp\"\n[optimizer]\n";
+  const struct {
+    const char *keys, *problem;
+  } cases[] = {
+      {"name = \"adam\"\nbeta1 = 0.99999999", "\"beta1\" is 0.99999999, which is 1 as a float32, must be less"},
+      {"name = \"adam\"\nepsilon = 1e-50", "\"epsilon\" is 1e-50, which is 0 as a float32"},
+      {"name = \"rmsprop\"\ndecay = 0.99999999", "\"decay\" is 0.99999999, which is 1 as a float32, must be less"},
+      {"clip_norm = 1e39", "optimizer.clip_norm is 1e+39, which is no float32"},
+      {"clip_value = 1e-46", "optimizer.clip_value is 1e-46, which is 0 as a float32"},
+      {"learning_rate = 1e39", "optimizer.learning_rate is 1e+39, which is no float32"},
+      {"learning_rate = { schedule = \"constant\", learning_rate = 1e39 }",
+       "optimizer.learning_rate.learning_rate is 1e+39, which is no float32"},
+      {"groups = [{ vars = \"a*\", clip_norm = 1e39 }]", "optimizer.groups.0.clip_norm is 1e+39, which is no float32"},
+  };
+  for (const auto& c : cases) EXPECT_THAT(problems_of(rest + c.keys + "\n"), HasSubstr(c.problem)) << c.keys;
+  std::size_t checked = 0;
+  for (const FoundPlugin& plugin : search_.plugins())
+    for (const OptionInfo& option : plugin.info.options) {
+      if (option.type != OptionType::kFloat || option.list || option.watching || option.max) continue;
+      PluginUse use;
+      use.plugin = plugin.info.name;
+      use.options = {{option.name, 1e39, {}, {}}};
+      Diagnostics problems;
+      check_options(plugin.info, use, {{"/"}, {}}, problems);
+      EXPECT_THAT(problems.text(), HasSubstr("\"" + option.name + "\" is 1e+39, which is no float32")) << use.plugin;
+      ++checked;
+    }
+  EXPECT_GE(checked, 5u);
 }
 
 TEST_F(FirstPartyNotes, N_04b_KeysBelowATableAreDescribedBehindIt) {

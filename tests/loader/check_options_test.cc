@@ -64,6 +64,19 @@ TEST_F(CheckOptionsTest, AnEmptyPathStaysEmpty) {
   EXPECT_EQ(static_cast<const belay_str*>(value("target")->data)->size, 0u);
 }
 
+TEST_F(CheckOptionsTest, T_117_ANumberThatAFloat32HasNotIsRefusedByOptionAndValue) {
+  give("max", 1e-300);
+  give("rates", std::vector<double>{1, 1e39});
+  give("feeds.keep", -1e39);
+  EXPECT_EQ(
+      check(),
+      "9:10 \"max\" is 1e-300, which is 0 as a float32: the smallest one above 0 is 1.1754944e-38 [max: stop above "
+      "this]\n"
+      "10:10 element 1 of \"rates\" is 1e+39, which is no float32: the largest one is 3.4028235e+38 [rates: one per "
+      "layer]\n"
+      "11:10 \"feeds.keep\" is -1e+39, which is no float32: the largest one is 3.4028235e+38 []");
+}
+
 TEST_F(CheckOptionsTest, EachProblemIsToldWithItsPlaceAndFix) {
   const std::string all_options =
       "options: at_end, every_n_iter, max, mode, target, hidden, rates, tensors, files, feeds";
