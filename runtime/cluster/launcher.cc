@@ -27,6 +27,8 @@ constexpr Variables kVariables[] = {
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", true},
     {"an indexed Job", "JOB_COMPLETION_INDEX", "WORLD_SIZE", nullptr, false},
 };
+// A step may have fewer tasks than its job: the interactive one of salloc has one.
+constexpr Variables kSlurmStep = {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", false};
 constexpr Variables kSlurm = {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", false};
 
 std::optional<int> number_of(const Environment& environment, const char* name) {
@@ -85,8 +87,8 @@ LaunchedPlace launched_place(const Environment& environment) {
   for (const Variables& variables : kVariables)
     if (const auto place = place_of(environment, variables)) found.push_back(*place);
   if (const auto place = place_in_tf_config(environment)) found.push_back(*place);
-  if (found.empty())
-    if (const auto place = place_of(environment, kSlurm)) found.push_back(*place);
+  for (const Variables& variables : {kSlurmStep, kSlurm})
+    if (const auto place = found.empty() ? place_of(environment, variables) : std::nullopt) found.push_back(*place);
   if (found.empty()) {
     if (const std::optional<std::string> size = environment("WORLD_SIZE"); size && *size != "1" && !size->empty())
       fail(Code::kInvalidArgument, "WORLD_SIZE is set and RANK is not: a process of a group needs both");

@@ -6,7 +6,7 @@
 //   MPICH's mpirun      PMI_RANK, PMI_SIZE, MPI_LOCALRANKID
 //   TF_CONFIG           the chief is rank 0, worker i is rank i + 1; or BELAY_CONFIG
 //   an indexed Job      JOB_COMPLETION_INDEX with WORLD_SIZE
-//   srun                SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, and SLURM_STEP_ID
+//   srun                SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID, and SLURM_STEP_ID
 //
 // Those of several that agree are one. Slurm's are not looked at beside another's: mpirun and torchrun are started by
 // it, and its variables then count their parents.

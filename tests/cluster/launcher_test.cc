@@ -98,6 +98,19 @@ TEST(Launcher, SlurmsVariablesYieldToThoseOfALauncherInsideIt) {
   EXPECT_EQ(place({{"SLURM_NTASKS", "4"}}), LaunchedPlace{});  // in the shell of salloc
 }
 
+TEST(Launcher, T_119_AStepOfSlurmSaysItsOwnNumberOfTasks) {
+  const Variables interactive = {{"SLURM_PROCID", "0"},
+                                 {"SLURM_NTASKS", "4"},
+                                 {"SLURM_LOCALID", "0"},
+                                 {"SLURM_STEP_ID", "4294967290"},
+                                 {"SLURM_STEP_NUM_TASKS", "1"}};
+  EXPECT_EQ(place(interactive), expected(0, 1, 0, "Slurm"));
+  Variables part = interactive;
+  part["SLURM_PROCID"] = "1", part["SLURM_LOCALID"] = "1", part["SLURM_STEP_ID"] = "0";
+  part["SLURM_STEP_NUM_TASKS"] = "2";
+  EXPECT_EQ(place(part), expected(1, 2, 1, "Slurm"));
+}
+
 TEST(Launcher, HalfOfAPlaceIsRefused) {
   EXPECT_EQ(error({{"RANK", "0"}}),
             "INVALID_ARGUMENT: RANK is set and WORLD_SIZE is not: a process of a group needs both");
