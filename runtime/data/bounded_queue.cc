@@ -72,10 +72,33 @@ void wait_for_input(const CancelToken& cancel, std::unique_lock<std::mutex>& loc
 
 }  // namespace
 
+// One enqueue or dequeue under way. The next one in the line is woken when it leaves. Lives under the queue's lock.
+class BoundedQueue::Place {
+ public:
+  Place(Line& line, std::condition_variable& changed) : line_(line), changed_(changed), before_(line.last) {
+    (before_ == nullptr ? line_.first : before_->after_) = this;
+    line_.last = this;
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    (before_ == nullptr ? line_.first : before_->after_) = after_;
+    (after_ == nullptr ? line_.last : after_->before_) = before_;
+    if (before_ == nullptr && after_ != nullptr) changed_.notify_all();
+  }
+  bool is_first() const noexcept { return before_ == nullptr; }
+
+ private:
+  Line& line_;
+  std::condition_variable& changed_;
+  Place* before_;
+  Place* after_ = nullptr;
+};
+
 // Enqueues under way. A close waits for none of them, the readers wait for all. Lives under the queue's lock.
 class BoundedQueue::Filling {
  public:
-  explicit Filling(BoundedQueue& queue) : queue_(queue) {
+  explicit Filling(BoundedQueue& queue) : queue_(queue), place_(queue.writers_, queue.not_full_) {
     if (queue_.closed_) queue_.fail_closed();
     ++queue_.filling_;
   }
@@ -85,9 +108,11 @@ class BoundedQueue::Filling {
     --queue_.filling_;
     if (queue_.ended()) queue_.not_empty_.notify_all();
   }
+  bool is_first() const noexcept { return place_.is_first(); }
 
  private:
   BoundedQueue& queue_;
+  const Place place_;
 };
 
 // What one reader has taken and not yet handed on. The other readers wait; unless it is done() they find it all in its
@@ -141,8 +166,10 @@ void BoundedQueue::check_components(const QueueElement& element) const {
 
 void BoundedQueue::fail_closed() const { fail(Code::kCancelled, options_.type + " '" + options_.name + "' is closed"); }
 
-void BoundedQueue::put(QueueElement element, std::unique_lock<std::mutex>& lock, const CancelToken& cancel) {
-  cancel.wait(lock, not_full_, [&] { return size_ < options_.capacity || cancel_pending_; });
+void BoundedQueue::put(QueueElement element, const Filling& filling, std::unique_lock<std::mutex>& lock,
+                       const CancelToken& cancel) {
+  const auto has_room = [&] { return filling.is_first() && size_ < options_.capacity; };
+  cancel.wait(lock, not_full_, [&] { return has_room() || cancel_pending_; });
   if (cancel_pending_) fail_closed();
   ring_[(first_ + static_cast<std::size_t>(size_)) % ring_.size()] = std::move(element);
   ++size_;
@@ -153,14 +180,14 @@ void BoundedQueue::enqueue(QueueElement element, const CancelToken& cancel) {
   check_components(element);
   std::unique_lock lock(mutex_);
   const Filling filling(*this);
-  put(std::move(element), lock, cancel);
+  put(std::move(element), filling, lock, cancel);
 }
 
 void BoundedQueue::enqueue_many(std::vector<QueueElement> elements, const CancelToken& cancel) {
   for (const QueueElement& element : elements) check_components(element);
   std::unique_lock lock(mutex_);
   const Filling filling(*this);
-  for (QueueElement& element : elements) put(std::move(element), lock, cancel);
+  for (QueueElement& element : elements) put(std::move(element), filling, lock, cancel);
 }
 
 QueueElement BoundedQueue::take_next() {
@@ -198,7 +225,8 @@ void BoundedQueue::fail_empty(std::int64_t requested, std::int64_t there) const 
 
 QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {
   std::unique_lock lock(mutex_);
-  wait_for_input(cancel, lock, not_empty_, [&] { return !gathering_ && (available() > 0 || ended()); });
+  const Place place(readers_, not_empty_);
+  wait_for_input(cancel, lock, not_empty_, [&] { return place.is_first() && (available() > 0 || ended()); });
   if (size_ == 0) fail_empty(1, 0);
   QueueElement element = take_next();
   not_full_.notify_all();
@@ -216,7 +244,8 @@ QueueElement BoundedQueue::dequeue_many(std::int64_t n, bool at_most, const Canc
   if (n < 1)
     fail(Code::kInvalidArgument, "queue '" + options_.name + "': cannot dequeue " + std::to_string(n) + " elements");
   std::unique_lock lock(mutex_);
-  cancel.wait(lock, not_empty_, [&] { return !gathering_; });
+  const Place place(readers_, not_empty_);
+  cancel.wait(lock, not_empty_, [&] { return place.is_first(); });
   Gathered taken(*this, lock);
   // More than the queue holds at once come in portions; the run's position is that of the last.
   while (static_cast<std::int64_t>(taken.elements.size()) < n) {

@@ -6,6 +6,7 @@
 // What it promises:
 //   An element that an enqueue has put in is taken by a reader, or is still in the queue. A close lets the enqueues
 //   that wait come in, and readers end when those are in and taken.
+//   Enqueues that wait for room come in by the order in which they began; so do readers that wait for elements.
 //   One reader at a time gathers several elements. If it fails (late, cancelled, too few at the end, shapes that cannot
 //   be stacked), they are the oldest again, in their order, also where others have filled their places meanwhile.
 //   An element of other dtypes or shapes than the queue's is refused by enqueue; of several none comes in.
@@ -57,6 +58,12 @@ class BoundedQueue : public Queue {
   virtual std::int64_t choose(std::int64_t size) = 0;
 
  private:
+  // Those who wait for their turn, in the order in which they came, linked to each other: waiting allocates nothing.
+  class Place;
+  struct Line {
+    Place* first = nullptr;
+    Place* last = nullptr;
+  };
   class Filling;
   class Gathered;
   // How many may be taken now.
@@ -65,7 +72,7 @@ class BoundedQueue : public Queue {
   }
   // Nothing comes in any more.
   bool ended() const { return closed_ && filling_ == 0; }
-  void put(QueueElement element, std::unique_lock<std::mutex>& lock, const CancelToken& cancel);
+  void put(QueueElement element, const Filling& filling, std::unique_lock<std::mutex>& lock, const CancelToken& cancel);
   QueueElement take_next();
   void keep_spare(QueueElement element);
   void give_back(std::vector<QueueElement> elements);
@@ -78,6 +85,7 @@ class BoundedQueue : public Queue {
   mutable std::mutex mutex_;
   std::condition_variable not_full_;
   std::condition_variable not_empty_;
+  Line writers_, readers_;
   std::vector<QueueElement>
       ring_;  // capacity places, or more once elements came back into a queue that was filled again
   std::size_t first_ = 0;

@@ -263,6 +263,51 @@ TEST_F(BoundedQueueTest, T_05d_BehindAnErrorOfTheFillerTheRestComesFirst) {
   EXPECT_EQ(error_of([&] { queue.dequeue_many(3, true, token); }), "DATA_LOSS: file x is truncated");
 }
 
+// A writer that comes later, and finds room, lets the one that waits go first.
+TEST_F(BoundedQueueTest, T_135_EnqueuesThatWaitComeInByTheirOrder) {
+  put(queue, {1, 2});
+  std::vector<std::thread> writers;
+  for (const float v : {3.0f, 4.0f, 5.0f}) {
+    writers.emplace_back([&, v] { queue.enqueue(element(Tensor(v)), patient); });
+    clock.await_waiters(writers.size());
+  }
+  std::vector<float> taken;
+  for (int i = 0; i < 4; ++i) taken.push_back(number(queue.dequeue(token)));
+  put(queue, {6});
+  for (std::thread& writer : writers) writer.join();
+  for (int i = 0; i < 2; ++i) taken.push_back(number(queue.dequeue(token)));
+  EXPECT_THAT(taken, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST_F(BoundedQueueTest, T_135_AWriterThatGivesUpLetsTheNextOneIn) {
+  put(queue, {1, 2});
+  CancellationSource other;
+  const CancelToken impatient{other, clock, FakeClock::kSecond};
+  std::string said;
+  std::thread first([&] { said = error_of([&] { queue.enqueue(element(Tensor(3.0f)), impatient); }); });
+  clock.await_waiters(1);
+  std::thread second([&] { queue.enqueue(element(Tensor(4.0f)), patient); });
+  clock.await_waiters(2);
+  other.cancel(Error(Code::kCancelled, "enough"));
+  first.join();
+  EXPECT_EQ(said, "CANCELLED: enough");
+  EXPECT_EQ(number(queue.dequeue(token)), 1);
+  second.join();
+  EXPECT_THAT(rest(queue), ElementsAre(2, 4));
+}
+
+TEST_F(BoundedQueueTest, T_135_ReadersThatWaitAreServedByTheirOrder) {
+  float first = 0, second = 0;
+  std::thread one([&] { first = number(queue.dequeue(patient)); });
+  clock.await_waiters(1);
+  std::thread two([&] { second = number(queue.dequeue(patient)); });
+  clock.await_waiters(2);
+  put(queue, {1, 2});
+  one.join(), two.join();
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 2);
+}
+
 TEST_F(BoundedQueueTest, T_11_AnElementOfAnotherShapeIsRefusedByEnqueue) {
   FifoQueue pairs(
       {.name = "p", .type = "FIFOQueue", .capacity = 4, .dtypes = {DType::kFloat32}, .shapes = {Shape({-1, 2})}});
