@@ -233,12 +233,21 @@ TEST_F(BadInput, BadCellsAreShownWithTheirLinesAllAtOnce) {
   }
 }
 
-TEST_F(BadInput, OfManyBadCellsTheFirstTwentyAreShown) {
+TEST_F(BadInput, T_127_OfManyBadCellsOfAColumnTheFirstIsShownWithTheirNumber) {
   std::string rows = "a,b,y\n";
   for (int i = 0; i < 50; ++i) rows += "1,bad,0\n";
   const std::string said = told(belay({"check", csv(rows)}));
-  EXPECT_THAT(lines_with(said, ": error: "), ::testing::SizeIs(20));
-  EXPECT_TRUE(said.ends_with("  1,bad,0\n    ^~~\n  help: there are more; these are the first 20\n")) << said;
+  EXPECT_THAT(lines_with(said, ": error: "), ::testing::SizeIs(1));
+  EXPECT_TRUE(
+      said.ends_with("; 50 rows are so\n  1,bad,0\n    ^~~\n  help: the columns that hold numbers alone: "
+                     "features = [\"a\"]\n"))
+      << said;
+}
+
+TEST_F(BadInput, T_127_AHeaderThatDoesNotFitIsShownOnce) {
+  const std::string said = told(belay({"check", csv("a,b\n1,2,0\n1,2,0\n")}));
+  EXPECT_THAT(lines_with(said, ": error: "), ::testing::SizeIs(1)) << said;
+  EXPECT_THAT(said, ::testing::HasSubstr("header = false, skip_lines = 1"));
 }
 
 TEST_F(BadInput, ABadCellThatAnEvaluationReadsIsShownWhileTraining) {

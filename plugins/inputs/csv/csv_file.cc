@@ -74,6 +74,7 @@ void CsvFile::name_columns() {
            "'columns' names the columns of a file without a header; leave it out, or set header = "
            "false and skip_lines");
     columns_ = first;
+    header_line_ = rows_[0].line;
     rows_.erase(rows_.begin());
   } else if (format_.columns.empty()) {
     for (std::size_t i = 0; i < first.size(); ++i) columns_.push_back("column_" + std::to_string(i));
@@ -97,6 +98,32 @@ std::vector<std::string> CsvFile::fields(std::int64_t row) const {
                               " columns, expected " + std::to_string(columns_.size()) + "; a field that holds '" +
                               format_.delimiter + "' must be in double quotes");
   return fields;
+}
+
+std::optional<std::size_t> CsvFile::wrong_count(std::int64_t row) const {
+  try {
+    const std::size_t count = split_record(text_of(rows_[static_cast<std::size_t>(row)]), format_.delimiter).size();
+    return count == columns_.size() ? std::nullopt : std::optional(count);
+  } catch (const belay::Error&) {
+    return std::nullopt;
+  }
+}
+
+void CsvFile::fail_by_header(std::size_t count) const {
+  const std::string all = rows() == 1 ? "the only row has " : "all " + std::to_string(rows()) + " rows have ";
+  if (header_line_ == 0)
+    fail(Code::kDataLoss, place(0) + ": " + all + std::to_string(count) + " fields, and 'columns' names " +
+                              std::to_string(columns_.size()));
+  fail(Code::kDataLoss, format_.path + ":" + std::to_string(header_line_) + ":1: the header names " +
+                            std::to_string(columns_.size()) + " columns, and " + all + std::to_string(count) +
+                            " fields: repair the header, or pass over it with header = false, skip_lines = " +
+                            std::to_string(rows_[0].line - 1) + ", and name the columns in 'columns'");
+}
+
+void CsvFile::fail_by_first_row() const {
+  fail(Code::kDataLoss, place(0) +
+                            ": the first row has no numbers where all others have them: it seems to be a "
+                            "header; set header = true");
 }
 
 std::string CsvFile::place(std::int64_t row, std::size_t column) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,12 @@ class CsvFile {
   std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
   // As many fields as there are columns, else DATA_LOSS with the place. Any thread.
   std::vector<std::string> fields(std::int64_t row) const;
+  // How many fields the row has, if they are not as many as the columns; none also where it cannot be split.
+  std::optional<std::size_t> wrong_count(std::int64_t row) const;
+  // Of a file whose rows all have `count` fields, and not as many as the header names.
+  [[noreturn]] void fail_by_header(std::size_t count) const;
+  // Of a file without a header whose first row alone has words for numbers.
+  [[noreturn]] void fail_by_first_row() const;
   // "path:17:4", the line and the column, in characters, at which the row or its field `column` begins.
   std::string place(std::int64_t row, std::size_t column = 0) const;
 
@@ -52,6 +59,7 @@ class CsvFile {
   CsvFormat format_;
   std::string text_;
   std::vector<Record> rows_;
+  std::int64_t header_line_ = 0;  // 0: there is no header
   std::vector<std::string> columns_;
 };
 

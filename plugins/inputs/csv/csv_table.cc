@@ -30,33 +30,77 @@ std::errc parse(std::string_view text, T& value) {
   return error == std::errc() && end != text.data() + text.size() ? std::errc::invalid_argument : error;
 }
 
-// What is wrong with the cells of a file, for one message.
+// What is wrong with the cells of a file, for one message. Cells that are wrong alike, those of a column for example,
+// are a group: each of its cells is named, or the first one with a count.
 class BadCells {
  public:
-  // "path:17:4: what"
-  void add(const std::string& line) {
-    more_ = more_ || (shown_ != 0 && (shown_ == kShown || text_.size() + line.size() > kBytes));
-    if (more_) return;
-    text_ += (shown_++ == 0 ? "" : "\n") + line;
+  // `line` makes "path:17:4: what"; it is called for those that may be shown.
+  template <class Line>
+  void add(const std::string& group, const Line& line) {
+    const auto known = groups_.find(group);
+    if (known == groups_.end() && groups_.size() == kShown) {
+      more_ = true;
+      return;
+    }
+    Group& g = known == groups_.end() ? groups_[group] : known->second;
+    if (g.lines.size() < kEach) g.lines.push_back({next_++, line()});
+    ++g.count;
   }
-  // There is no need to look further.
-  bool full() const { return more_; }
-  void fail_if_any() const {
-    if (shown_ == 0) return;
-    fail(Code::kDataLoss, text_ + (more_ ? "\nthere are more; these are the first " + std::to_string(shown_) : ""));
+  bool any() const { return !groups_.empty(); }
+  std::int64_t count(const std::string& group) const {
+    const auto found = groups_.find(group);
+    return found == groups_.end() ? 0 : found->second.count;
+  }
+  bool has_many() const {
+    return std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g.second.count > kMostOfEach; });
+  }
+  void fail_if_any(const std::string& help = "") const {
+    if (groups_.empty()) return;
+    constexpr std::size_t kBytes = 3200;  // a plugin's message has at most 4096
+    const std::map<int, std::string> lines = lines_to_show();
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [order, line] : lines) {
+      if (shown == kShown || (shown != 0 && text.size() + line.size() > kBytes)) break;
+      text += (shown++ == 0 ? "" : "\n") + line;
+    }
+    const bool more = more_ || shown < lines.size();
+    std::string last = help.size() < kHelpBytes ? help : "";
+    if (more) last += (last.empty() ? "" : "; ") + ("there are more; these are the first " + std::to_string(shown));
+    fail(Code::kDataLoss, last.empty() ? text : text + "\n" + last);
   }
 
  private:
-  static constexpr int kShown = 20;
-  static constexpr std::size_t kBytes = 3500;  // a plugin's message has at most 4096
-  std::string text_;
-  int shown_ = 0;
+  static constexpr std::size_t kShown = 20, kEach = 3, kHelpBytes = 700;
+  static constexpr std::int64_t kMostOfEach = kEach;
+  struct Group {
+    std::vector<std::pair<int, std::string>> lines;
+    std::int64_t count = 0;
+  };
+  // By the order in which they were found.
+  std::map<int, std::string> lines_to_show() const {
+    std::map<int, std::string> lines;
+    for (const auto& [name, g] : groups_) {
+      if (g.count <= kMostOfEach)
+        lines.insert(g.lines.begin(), g.lines.end());
+      else
+        lines.emplace(g.lines[0].first, g.lines[0].second + "; " + std::to_string(g.count) + " rows are so");
+    }
+    return lines;
+  }
+
+  std::map<std::string, Group> groups_;
+  int next_ = 0;
   bool more_ = false;
 };
 
 class RowParser {
  public:
-  RowParser(const CsvFile& file, const TableColumns& columns) : file_(file), columns_(columns) {}
+  RowParser(const CsvFile& file, const TableColumns& columns)
+      : file_(file), columns_(columns), numbers_(columns.features) {
+    if (columns.label && columns.label_type == LabelType::kFloat) numbers_.push_back(*columns.label);
+    std::sort(numbers_.begin(), numbers_.end());
+  }
 
   void parse_features(std::int64_t row, const std::vector<std::string>& fields, double* out) const {
     for (const std::size_t column : columns_.features) *out++ = number(row, fields, column);
@@ -72,23 +116,31 @@ class RowParser {
   // All that is wrong with the file, slowly.
   void fail_with_all() const {
     BadCells bad;
-    std::vector<std::size_t> numbers = columns_.features;
-    if (columns_.label && columns_.label_type == LabelType::kFloat) numbers.push_back(*columns_.label);
-    std::sort(numbers.begin(), numbers.end());
-    for (std::int64_t row = 0; row < file_.rows() && !bad.full(); ++row) {
+    std::map<std::size_t, std::int64_t> rows_of_count;  // by how many fields they have, those with a wrong number
+    bool names_in_first_row = file_.rows() > 1;
+    for (std::int64_t row = 0; row < file_.rows(); ++row) {
       std::vector<std::string> fields;
       try {
         fields = file_.fields(row);
       } catch (const belay::Error& e) {
-        bad.add(e.what());
+        if (const auto count = file_.wrong_count(row)) ++rows_of_count[*count];
+        bad.add("rows", [&] { return std::string(e.what()); });
+        names_in_first_row = false;
         continue;
       }
       double value = 0;
-      for (const std::size_t column : numbers)
-        if (const std::string wrong = parse_number(fields, column, value); !wrong.empty())
-          bad.add(file_.place(row, column) + ": " + wrong);
+      for (const std::size_t column : numbers_)
+        if (const std::string wrong = parse_number(fields, column, value); !wrong.empty()) {
+          bad.add(group_of(column), [&] { return file_.place(row, column) + ": " + wrong; });
+          names_in_first_row = names_in_first_row && row == 0 && is_word(fields[column]);
+        }
     }
-    bad.fail_if_any();
+    if (rows_of_count.size() == 1 && rows_of_count.begin()->second == file_.rows())
+      file_.fail_by_header(rows_of_count.begin()->first);
+    const bool all_columns = std::all_of(numbers_.begin(), numbers_.end(),
+                                         [&](std::size_t column) { return bad.count(group_of(column)) != 0; });
+    if (bad.any() && names_in_first_row && all_columns) file_.fail_by_first_row();
+    bad.fail_if_any(bad.has_many() ? good_features(bad) : "");
   }
 
  private:
@@ -109,18 +161,39 @@ class RowParser {
     return "column \"" + file_.columns()[column] + "\" is " + is + "; " + fix;
   }
 
+  static bool is_word(const std::string& text) {
+    double value = 0;
+    return !text.empty() && parse(text, value) == std::errc::invalid_argument;
+  }
+  static std::string group_of(std::size_t column) { return "column " + std::to_string(column); }
+
+  // "features = ["a", "b"] takes ...", ready to be pasted; empty if there is none, or none that a string can hold.
+  std::string good_features(const BadCells& bad) const {
+    std::string names;
+    for (const std::size_t column : columns_.features) {
+      if (bad.count(group_of(column)) != 0) continue;
+      const std::string& name = file_.columns()[column];
+      if (name.find_first_of("\"\\\n\r") != std::string::npos) return "";
+      names += (names.empty() ? "\"" : ", \"") + name + '"';
+    }
+    return names.empty() ? "" : "the columns that hold numbers alone: features = [" + names + "]";
+  }
+
   const CsvFile& file_;
   const TableColumns& columns_;
+  std::vector<std::size_t> numbers_;  // the columns that must hold numbers
 };
 
 // The labels themselves, if they are whole numbers from 0.
 std::vector<std::int64_t> numbers_of(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
   std::vector<std::int64_t> numbers(labels.size());
   BadCells bad;
-  for (std::size_t row = 0; row < labels.size() && !bad.full(); ++row)
+  for (std::size_t row = 0; row < labels.size(); ++row)
     if (parse(labels[row], numbers[row]) != std::errc() || numbers[row] < 0)
-      bad.add(file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
-              " is not a whole number from 0 like the first one; list the labels in 'classes'");
+      bad.add(labels[row], [&] {
+        return file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
+               " is not a whole number from 0 like the first one; list the labels in 'classes'";
+      });
   bad.fail_if_any();
   return numbers;
 }
@@ -134,14 +207,16 @@ std::vector<std::int64_t> numbers_by_list(const CsvFile& file, std::size_t colum
       fail(Code::kInvalidArgument, "'classes' holds " + shown(text) + " twice");
   std::vector<std::int64_t> numbers(labels.size());
   BadCells bad;
-  for (std::size_t row = 0; row < labels.size() && !bad.full(); ++row) {
+  for (std::size_t row = 0; row < labels.size(); ++row) {
     const auto found = number_of.find(labels[row]);
     if (found != number_of.end())
       numbers[row] = found->second;
     else
-      bad.add(file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
-              " is not one of the " + std::to_string(classes.size()) + " in 'classes'" +
-              belay::did_you_mean(labels[row], classes));
+      bad.add(labels[row], [&] {
+        return file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
+               " is not one of the " + std::to_string(classes.size()) + " in 'classes'" +
+               belay::did_you_mean(labels[row], classes);
+      });
   }
   bad.fail_if_any();
   return numbers;

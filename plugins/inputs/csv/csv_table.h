@@ -34,8 +34,8 @@ struct Table {
   std::vector<std::string> ids;  // of TableColumns::id, as they are in the file
 };
 
-// Parses every row. DATA_LOSS with file, line and column of each cell that does not fit, one a line; of many, the
-// first 20.
+// Parses every row. DATA_LOSS with file, line and column of each cell that does not fit, one a line; of more than three
+// that are wrong alike, in one column for example, the first one and their number. At most 20 lines.
 Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool);
 
 // Scales each feature so that over `rows` its mean is 0 and its standard deviation 1. A feature that is the same in all

@@ -136,15 +136,46 @@ TEST_F(CsvTable, EachBadCellIsNamedOnALineOfItsOwn) {
                   "'features'");
 }
 
-TEST_F(CsvTable, OfManyBadCellsTheFirstTwentyAreNamed) {
-  std::string numbers, labels = "0\n";
-  for (int row = 0; row < 50; ++row) numbers += "bad,\n", labels += "-1\n";
-  for (const std::string& said :
-       {error_of([&] { parse(numbers, LabelType::kFloat); }), error_of([&] { parse(labels, LabelType::kClass); })}) {
-    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 20) << said;
-    EXPECT_LT(said.size(), 4096u);
-    EXPECT_TRUE(said.ends_with("\nthere are more; these are the first 20")) << said;
-  }
+TEST_F(CsvTable, T_127_OfManyBadCellsOfAColumnTheFirstIsNamedWithTheirNumber) {
+  std::string numbers, labels = "0,0\n";
+  for (int row = 0; row < 50; ++row) numbers += "1,Bonn,3,x,5\n", labels += "0,-1\n";
+  EXPECT_EQ(error_of([&] { parse(numbers, LabelType::kFloat); }),
+            "DATA_LOSS: " + path_ +
+                ":1:3: column \"column_1\" is \"Bonn\", not a number; repair the row, or leave the column out of "
+                "'features'; 50 rows are so\n" +
+                path_ +
+                ":1:10: column \"column_3\" is \"x\", not a number; repair the row, or leave the column out of "
+                "'features'; 50 rows are so\nthe columns that hold numbers alone: features = [\"column_0\", "
+                "\"column_2\"]");
+  EXPECT_EQ(error_of([&] { parse(labels, LabelType::kClass); }),
+            "DATA_LOSS: " + path_ +
+                ":2:3: label \"-1\" is not a whole number from 0 like the first one; list the labels in 'classes'; 50 "
+                "rows are so");
+}
+
+TEST_F(CsvTable, OfManyKindsOfBadCellsTheFirstTwentyAreNamed) {
+  std::string labels = "0,0\n";
+  for (int row = 0; row < 50; ++row) labels += "0,-" + std::to_string(row + 1) + "\n";
+  const std::string said = error_of([&] { parse(labels, LabelType::kClass); });
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 20) << said;
+  EXPECT_LT(said.size(), 4096u);
+  EXPECT_TRUE(said.ends_with("\nthere are more; these are the first 20")) << said;
+}
+
+TEST_F(CsvTable, T_127_AHeaderThatDoesNotFitIsSaidOnceWithTheWayOut) {
+  const auto read = [&](const std::string& text, bool header) {
+    const CsvFile file(CsvFormat{folder_.write("x.csv", text), header, ',', 0, {}});
+    belay::DecodePool pool(1);
+    return parse_table(file, {{0, 1}, std::nullopt, LabelType::kClass, {}}, pool);
+  };
+  EXPECT_EQ(error_of([&] { read("a,b\n1,2,3\n4,5,6\n", true); }),
+            "DATA_LOSS: " + path_ +
+                ":1:1: the header names 2 columns, and all 2 rows have 3 fields: repair the header, or pass over it "
+                "with header = false, skip_lines = 1, and name the columns in 'columns'");
+  EXPECT_EQ(error_of([&] { read("a,b\n1,2\n3,4\n", false); }),
+            "DATA_LOSS: " + path_ +
+                ":1:1: the first row has no numbers where all others have them: it seems to be a header; set header = "
+                "true");
 }
 
 TEST(CsvStandardize, MeasuresOnTheGivenRowsAndScalesAll) {
