@@ -26,7 +26,7 @@ TIME {info}   machine     N threads, xN-N-vN, seed N
 TIME {info}   disk        a checkpoint takes N MiB, N are kept: N MiB; N GiB are free
 TIME {info}   memory      saving takes N MiB more, for a copy of the variables
 """
-LIVE = "[BAR] step N/N (N%), loss N (average N), accuracy N, learning_rate N, N steps/s, N examples/s, ETA N:N"
+LIVE = "[BAR] N%, ETA N:N, N steps/s, loss N (average N), accuracy N, learning_rate N, step N/N, N examples/s"
 # The block at the end, where the live line was; a shell's line may be behind it.
 END = """\
 TIME {info} ended at step N (N steps in N s): stopped by SIGINT; last checkpoint DIR/model.ckpt-N

@@ -219,7 +219,7 @@ class Progress final : public belay::Hook {
     for (const NamedScalar& s : shown_scalars_) add_value(s.name, number((*values)[s.output], s.name));
     if (examples_.tensor()) examples_per_step_ = examples_.of(*values);
     if (interactive_) {
-      host().status_line(bar(step) + line(step));
+      host().status_line(live_line(step));
     } else {
       host().info(line(step) + fields_of(step));
     }
@@ -248,24 +248,35 @@ class Progress final : public belay::Hook {
     if (average_.known()) fields_.add("loss_average", average_.value());
   }
 
-  // Of the live line.
-  std::string bar(std::int64_t step) const {
-    if (max_steps_ <= 0) return "";
-    return bar_text(static_cast<double>(step) / static_cast<double>(max_steps_)) + " ";
+  // What a terminal of 80 columns has room for comes first:
+  // "[=>        ] 10%, ETA 0:22, 120.1 steps/s, loss 0.41 (average 0.43), accuracy 0.9, step 300/3000, 15373
+  // examples/s"
+  std::string live_line(std::int64_t step) const {
+    const bool known = max_steps_ > 0;
+    std::string text = known
+                           ? bar_text(static_cast<double>(step) / static_cast<double>(max_steps_)) + " " + percent(step)
+                           : "step " + std::to_string(step);
+    if (const double left = seconds_left(step); left > 0) text += ", ETA " + clock_text(left);
+    const double rate = steps_per_second();
+    if (rate > 0) text += ", " + fixed_text(rate, 1) + " steps/s";
+    text += values_text_;
+    if (known) text += ", step " + std::to_string(step) + "/" + std::to_string(max_steps_);
+    return text + examples_text(rate);
+  }
+  std::string percent(std::int64_t step) const {
+    return std::to_string(std::min<std::int64_t>(100, step * 100 / max_steps_)) + "%";
+  }
+  std::string examples_text(double rate) const {
+    if (!(rate > 0) || examples_per_step_ <= 0) return "";
+    return ", " + fixed_text(rate * static_cast<double>(examples_per_step_), 0) + " examples/s";
   }
   // "step 300/3000 (10%), loss 0.41 (average 0.43), accuracy 0.9, 120.1 steps/s, 15373 examples/s, ETA 0:22"
   std::string line(std::int64_t step) const {
     std::string text = "step " + std::to_string(step);
-    if (max_steps_ > 0) {
-      const std::string percent = std::to_string(std::min<std::int64_t>(100, step * 100 / max_steps_)) + "%";
-      text += "/" + std::to_string(max_steps_) + " (" + percent + ")";
-    }
+    if (max_steps_ > 0) text += "/" + std::to_string(max_steps_) + " (" + percent(step) + ")";
     text += values_text_;
-    if (const double rate = steps_per_second(); rate > 0) {
-      text += ", " + fixed_text(rate, 1) + " steps/s";
-      if (examples_per_step_ > 0)
-        text += ", " + fixed_text(rate * static_cast<double>(examples_per_step_), 0) + " examples/s";
-    }
+    if (const double rate = steps_per_second(); rate > 0)
+      text += ", " + fixed_text(rate, 1) + " steps/s" + examples_text(rate);
     if (const double left = seconds_left(step); left > 0) text += ", ETA " + clock_text(left);
     return text;
   }

@@ -186,11 +186,28 @@ TEST(Progress, OnATerminalTheLineIsLive) {
   const Texts shown = hook->host().status_lines();
   EXPECT_GE(shown.size(), 60u);  // in 10 s, ten times a second at most
   EXPECT_LE(shown.size(), 102u);
-  EXPECT_THAT(shown.back(),
-              ::testing::MatchesRegex(
-                  "\\[====(=?)>    ( ?)\\] step (100[01]|9[89][0-9])/2000 \\((49|50)%\\), loss 0.5 \\(average "
-                  "0.5\\), accuracy 0.25, 100.0 steps/s, ETA 0:10"));
+  EXPECT_THAT(
+      shown.back(),
+      ::testing::MatchesRegex("\\[====(=?)>    ( ?)\\] (49|50)%, ETA 0:10, 100.0 steps/s, loss 0.5 \\(average 0.5\\), "
+                              "accuracy 0.25, step (100[01]|9[89][0-9])/2000"));
   EXPECT_TRUE(hook->logged().empty());
+}
+
+TEST(Progress, T_124_EightyColumnsHoldThePartTheTimeLeftTheRateAndTheLoss) {
+  const auto hook = started({{"max_steps", 1'000'000}}, {.interactive = true});
+  for (int i = 0; i < 500; ++i) {
+    hook->host().clock.advance(0.01);
+    hook->step({{"loss", 0.123456f}, {"accuracy", 0.25}});
+  }
+  const std::string shown = hook->host().status_lines().back().substr(0, 79);
+  EXPECT_EQ(shown.substr(0, shown.find(" (average")), "[>         ] 0%, ETA 2:46:35, 100.0 steps/s, loss 0.1235");
+}
+
+TEST(Progress, T_124_WithoutAnEndTheLiveLineBeginsWithItsStep) {
+  const auto hook = started({}, {.interactive = true});
+  run(*hook, 100, 0.2);
+  EXPECT_THAT(hook->host().status_lines().back(),
+              ::testing::MatchesRegex("step 10[01], 5.0 steps/s, loss 0.5 \\(average 0.5\\), accuracy 0.25"));
 }
 
 TEST(Progress, FetchesAllOnlyForALine) {
