@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/best_checkpoints.h"
@@ -92,7 +91,6 @@ TEST_F(Basenames, ARunDoesNotBeginBesideCheckpointsOfAnotherName) {
 TEST_F(Basenames, WhatAKilledRunLeftIsRemovedUnderAnyName) {
   std::filesystem::create_directory(dir_ / temporary_name("my-run-7"));
   std::filesystem::create_directory(dir_ / replaced_name("my-run-6"));
-  std::ofstream(dir_ / replaced_name("my-run-6") + "/index");  // a whole one is put back, another is removed
   remove_leftovers(*run_, log_);
   EXPECT_THAT(run_->entries(), ElementsAre("my-run-6"));
 }
