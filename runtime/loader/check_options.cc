@@ -117,7 +117,7 @@ class OptionsChecker {
     }
   }
 
-  // Of a table whose keys are not declared, such as values that are fed.
+  // The keys of this table are not declared; values that are fed are such a table.
   void check_numbers(const OptionInfo& table, const PluginOption& given) {
     if (table.watching) return;
     const auto check = [&](double v) {

@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// With so many digits behind a dot, as printf's %.2f shows it, in every locale.
+// The number with so many digits after a dot, as printf's %.2f shows it, in every locale.
 inline std::string fixed_text(double value, int digits) {
   char text[400];  // 309 digits in front of the dot
   return {text, std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed, std::min(digits, 80)).ptr};

@@ -31,7 +31,7 @@ std::string metric_name(const Curve& curve);
 std::optional<CurvePoint> last_of(const Curve& curve);
 // The first step of those at the end whose values are not finite; none: the last value is finite.
 std::optional<std::int64_t> not_finite_since(const Curve& curve);
-// What is finite counts, of equal ones the first; none where nothing is.
+// Only finite values count, and the first of equal ones. Without a finite value there is none.
 std::optional<CurvePoint> best_of(const Curve& curve, Better better);
 std::size_t not_finite(const Curve& curve);
 

@@ -248,7 +248,7 @@ class Progress final : public belay::Hook {
     if (average_.known()) fields_.add("loss_average", average_.value());
   }
 
-  // What a terminal of 80 columns has room for comes first:
+  // A terminal of 80 columns has room for these, so they come first:
   // "[=>        ] 10%, ETA 0:22, 120.1 steps/s, loss 0.41 (average 0.43), accuracy 0.9, step 300/3000, 15373
   // examples/s"
   std::string live_line(std::int64_t step) const {

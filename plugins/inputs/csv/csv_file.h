@@ -33,9 +33,9 @@ class CsvFile {
   std::vector<std::string> fields(std::int64_t row) const;
   // How many fields the row has, if they are not as many as the columns; none also where it cannot be split.
   std::optional<std::size_t> wrong_count(std::int64_t row) const;
-  // Of a file whose rows all have `count` fields, and not as many as the header names.
+  // The message for a file whose rows all have `count` fields while the header names another number.
   [[noreturn]] void fail_by_header(std::size_t count) const;
-  // Of a file without a header whose first row alone has words for numbers.
+  // The message for a file without a header. Its first row alone has words in the place of numbers.
   [[noreturn]] void fail_by_first_row() const;
   // "path:17:4", the line and the column, in characters, at which the row or its field `column` begins.
   std::string place(std::int64_t row, std::size_t column = 0) const;
