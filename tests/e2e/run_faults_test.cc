@@ -230,7 +230,7 @@ TEST_F(RunFaults, T_61a_AGradientThatIsNotFiniteIsNamedByItsVariableAStepBeforeT
                          "element 0 of [3], is nan"),
               SizeIs(1))
       << r.err;
-  EXPECT_THAT(lines_with(r.err, "'loss' is nan at step 2"), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, "'loss' is nan at step 2: training has diverged"), SizeIs(1)) << r.err;
 }
 
 // ---- an input that fails in its thread ----

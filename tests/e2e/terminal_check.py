@@ -82,7 +82,7 @@ def is_live(line):
 
 def live_line(terminal):
     lines = terminal.lines()
-    return lines[-1] if lines and is_live(lines[-1]) and "ETA" not in lines[-1][:20] else None
+    return lines[-1] if lines and is_live(lines[-1]) else None
 
 
 def check_screen(terminal, columns, directory):
