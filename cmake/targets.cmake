@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# belay_runtime_library(name SOURCES ... [LINK ...] [PRIVATE ...]): one folder of runtime/ as the static library belay_<name>,
-# exported as belay::<name>. LINK is what its headers need, PRIVATE what only its sources do. All of them see runtime/include,
-# the headers of programs, which are installed beside the SDK's; no others of runtime/ are.
+# Code that no training step runs is compiled with less effort, which halves its time.
+set(belay_light_options -O1)
+
+# belay_runtime_library(name [LIGHT] SOURCES ... [LINK ...] [PRIVATE ...]): one folder of runtime/ as the static library
+# belay_<name>, exported as belay::<name>. LIGHT: no step runs it. LINK is what its headers need, PRIVATE what only its
+# sources do. All of them see runtime/include, the headers of programs, which are installed beside the SDK's; no others of
+# runtime/ are.
 function(belay_runtime_library name)
-  cmake_parse_arguments(A "" "" "SOURCES;LINK;PRIVATE" ${ARGN})
+  cmake_parse_arguments(A "LIGHT" "" "SOURCES;LINK;PRIVATE" ${ARGN})
   add_library(belay_${name} STATIC ${A_SOURCES})
   add_library(belay::${name} ALIAS belay_${name})
   set_target_properties(belay_${name} PROPERTIES EXPORT_NAME ${name})
@@ -12,12 +16,15 @@ function(belay_runtime_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(belay_${name} PUBLIC belay_sdk ${A_LINK}
     PRIVATE $<BUILD_INTERFACE:belay_warnings> ${A_PRIVATE})
+  if(A_LIGHT)
+    target_compile_options(belay_${name} PRIVATE $<$<CONFIG:Release>:${belay_light_options}>)
+  endif()
   belay_reuse_headers(belay_${name} belay_headers_of_runtime)
   set_property(GLOBAL APPEND PROPERTY BELAY_RUNTIME_TARGETS belay_${name})
 endfunction()
 
-# The presets that build everything (release, asan, tsan, v2) compile up to eight sources of a target as one file
-# (CMAKE_UNITY_BUILD), which halves the time, since each header is parsed once for all of them. So two sources of a target
+# The presets that build everything (release, asan, tsan, v2) compile up to 32 sources of a target as one file
+# (CMAKE_UNITY_BUILD): each header is parsed and each template instantiated once for all of them. So two sources of a target
 # define no name twice in anonymous namespaces (tests/tree/names.py finds those that the order of the sources would hide,
 # so that runtime/ops is compiled so, too); dev, for those who edit, compiles each source by itself.
 

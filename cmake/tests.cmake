@@ -9,7 +9,7 @@ if(BELAY_SANITIZE STREQUAL "address")
   list(APPEND belay_test_options -fno-sanitize=undefined)
 endif()
 # Sources of tests are short, so more of them than of a library are compiled as one file.
-set(belay_test_batch 16)
+set(belay_test_batch 64)
 
 # A faster linker, for test programs only: what is installed is linked as everybody's programs are.
 find_program(BELAY_MOLD ld.mold)

@@ -21,7 +21,7 @@
 namespace belay::runtime {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 int checked(int result, const char* what) {
   if (result < 0) fail(Code::kInternal, std::string(what) + ": " + std::strerror(errno));
@@ -87,10 +87,10 @@ class SharedFlag {
 
 // Until the other end is closed; false where that takes too long.
 bool read_all(int fd, double seconds, std::string& text) {
-  const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
+  const auto deadline = SteadyClock::now() + std::chrono::duration<double>(seconds);
   char buffer[4096];
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now()).count();
     pollfd wait{fd, POLLIN, 0};
     const int ready = ::poll(&wait, 1, left < 0 ? 0 : static_cast<int>(left) + 1);
     if (ready < 0 && errno == EINTR) continue;

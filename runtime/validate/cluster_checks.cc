@@ -7,7 +7,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace cluster_cases {
 
 using belay::testing::ClusterCall;
 using belay::testing::ClusterDriver;
@@ -126,9 +126,10 @@ void wrong_calls(const Subject& subject) {
   refused("bf16 on the way of float64", {.wire = DType::kBFloat16}, Tensor(1.0));
 }
 
-}  // namespace
+}  // namespace cluster_cases
 
 std::vector<Check> cluster_checks() {
+  using namespace cluster_cases;
   return {{"drive.alone", alone}, {"drive.two", two}, {"drive.wrong_calls", wrong_calls}};
 }
 

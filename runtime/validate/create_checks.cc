@@ -13,7 +13,7 @@
 #include "runtime/validate/process_state.h"
 
 namespace belay::runtime {
-namespace {
+namespace create_cases {
 
 using belay::testing::OptionValue;
 using belay::testing::OptionValues;
@@ -218,9 +218,10 @@ void other_hosts(const Subject& subject) {
   });
 }
 
-}  // namespace
+}  // namespace create_cases
 
 std::vector<Check> instance_checks() {
+  using namespace create_cases;
   return {{"create.options", created},
           {"create.two", two_instances},
           {"create.hundred", hundred_times},
@@ -228,6 +229,7 @@ std::vector<Check> instance_checks() {
 }
 
 std::vector<Check> option_checks() {
+  using namespace create_cases;
   return {{"create.unknown_option", unknown_option},
           {"create.wrong_types", wrong_types},
           {"create.ranges", ranges},

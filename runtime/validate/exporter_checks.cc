@@ -8,7 +8,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace exporter_cases {
 
 using belay::testing::ExporterDriver;
 
@@ -57,9 +57,10 @@ void unknown_operation(const Subject& subject) {
   });
 }
 
-}  // namespace
+}  // namespace exporter_cases
 
 std::vector<Check> exporter_checks() {
+  using namespace exporter_cases;
   return {{"drive.write", writes}, {"drive.twice", writes_again}, {"drive.unknown_operation", unknown_operation}};
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/validate/synthetic_training.h"
 
 namespace belay::runtime {
-namespace {
+namespace hook_cases {
 
 using belay::testing::HookDriver;
 using belay::testing::StoredState;
@@ -172,9 +172,10 @@ void failing_services(const Subject& subject) {
   });
 }
 
-}  // namespace
+}  // namespace hook_cases
 
 std::vector<Check> hook_checks() {
+  using namespace hook_cases;
   return {{"drive.begin", begin},
           {"drive.life", life},
           {"drive.short_lives", short_lives},

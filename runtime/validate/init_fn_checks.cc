@@ -4,7 +4,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace init_fn_cases {
 
 using belay::testing::DriverSetup;
 using belay::testing::InitFnDriver;
@@ -54,9 +54,10 @@ void missing_services(const Subject& subject) {
   }
 }
 
-}  // namespace
+}  // namespace init_fn_cases
 
 std::vector<Check> init_fn_checks() {
+  using namespace init_fn_cases;
   return {{"drive.runs", runs},
           {"faults.damaged_checkpoint", damaged_checkpoint},
           {"faults.no_variables", no_variables},

@@ -7,7 +7,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace input_cases {
 
 using belay::testing::DriverSetup;
 using belay::testing::InputDriver;
@@ -105,9 +105,10 @@ void missing_services(const Subject& subject) {
   }
 }
 
-}  // namespace
+}  // namespace input_cases
 
 std::vector<Check> input_checks() {
+  using namespace input_cases;
   return {{"drive.batches", batches},
           {"drive.same_again", same_again},
           {"drive.ends", ends},

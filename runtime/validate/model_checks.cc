@@ -10,7 +10,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace model_cases {
 
 using belay::testing::ModelBatch;
 using belay::testing::ModelDriver;
@@ -190,9 +190,10 @@ void unknown_mode(const Subject& subject) {
                       "; it must answer UNIMPLEMENTED");
 }
 
-}  // namespace
+}  // namespace model_cases
 
 std::vector<Check> model_checks() {
+  using namespace model_cases;
   return {{"drive.builds", builds},           {"drive.predicts", predicts},        {"drive.evaluates", evaluates},
           {"drive.same_again", same_again},   {"drive.gradients", gradients},      {"drive.learns", learns},
           {"drive.one_example", one_example}, {"drive.unknown_mode", unknown_mode}};

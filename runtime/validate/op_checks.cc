@@ -14,7 +14,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace op_cases {
 
 using belay::testing::NodeDriver;
 using belay::testing::OpDriver;
@@ -250,9 +250,10 @@ void in_a_graph(const Subject& subject) {
   });
 }
 
-}  // namespace
+}  // namespace op_cases
 
 std::vector<Check> op_checks() {
+  using namespace op_cases;
   return {{"drive.shapes", shapes},
           {"drive.runs", runs},
           {"drive.odd_inputs", odd_inputs},

@@ -7,7 +7,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace optimizer_cases {
 
 using belay::testing::OptimizerDriver;
 using belay::testing::VariableGradients;
@@ -127,9 +127,10 @@ void zero_gradients(const Subject& subject) {
   });
 }
 
-}  // namespace
+}  // namespace optimizer_cases
 
 std::vector<Check> optimizer_checks() {
+  using namespace optimizer_cases;
   return {{"create.host_keys", options},
           {"drive.builds", builds},
           {"drive.names_its_slots", names_its_slots},

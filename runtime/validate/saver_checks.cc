@@ -7,7 +7,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace saver_cases {
 
 using belay::testing::NamedTensors;
 using belay::testing::SaverDriver;
@@ -111,9 +111,10 @@ void full_disk(const Subject& subject) {
   }
 }
 
-}  // namespace
+}  // namespace saver_cases
 
 std::vector<Check> saver_checks() {
+  using namespace saver_cases;
   return {{"drive.round_trip", round_trip},      {"drive.all_types", all_types}, {"drive.wanted", only_what_is_wanted},
           {"faults.missing_file", missing_file}, {"faults.cut_file", cut_file},  {"faults.damaged_file", damaged_file},
           {"faults.full_disk", full_disk}};

@@ -6,7 +6,7 @@
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {
-namespace {
+namespace schedule_cases {
 
 using belay::testing::ScheduleDriver;
 
@@ -39,9 +39,10 @@ void of_the_step_alone(const Subject& subject) {
   });
 }
 
-}  // namespace
+}  // namespace schedule_cases
 
 std::vector<Check> schedule_checks() {
+  using namespace schedule_cases;
   return {{"create.host_keys", options}, {"drive.rates", rates}, {"drive.of_the_step_alone", of_the_step_alone}};
 }
 

@@ -194,10 +194,10 @@ TEST_F(SearchTest, EachBadFileIsRejectedWithItsReasonAndTheOthersAreListed) {
   std::filesystem::create_symlink("loop.so", folder_.file("one/loop.so"));
   ASSERT_EQ(::mkfifo(folder_.file("one/pipe.so").c_str(), 0644), 0);
   const PluginSearch s = search();
-  std::vector<std::string> seen;
+  std::vector<std::string> rejected;
   for (const RejectedFile& r : s.rejected())
-    seen.push_back(std::filesystem::path(r.path).filename().string() + " " + kind_name(r.error.kind()));
-  EXPECT_THAT(seen, ElementsAre("cut.so truncated", "dangling.so not_found", "dir.so not_regular", "empty.so not_elf",
+    rejected.push_back(std::filesystem::path(r.path).filename().string() + " " + kind_name(r.error.kind()));
+  EXPECT_THAT(rejected, ElementsAre("cut.so truncated", "dangling.so not_found", "dir.so not_regular", "empty.so not_elf",
                                 "loop.so not_found", "pipe.so not_regular"));
   EXPECT_EQ(s.plugins().size(), 5u);
   EXPECT_EQ(replaced(s.rejected()[1].error.reason(), folder_.path(), "DIR"),

@@ -112,7 +112,7 @@ TEST(HookDriver, ValuesAreOverwrittenAlsoWhenAfterRunThrows) {
 }
 
 TEST(HookDriver, ASessionThatIsKeptIsABreach) {
-  class Keeper final : public belay::Hook {
+  class SessionKeeper final : public belay::Hook {
    public:
     void after_create_session(Session& s) override { kept_ = std::make_unique<Session>(s); }
     void after_run(RunContext&, const RunValues&) override { kept_->graph(); }
@@ -120,7 +120,7 @@ TEST(HookDriver, ASessionThatIsKeptIsABreach) {
    private:
     std::unique_ptr<Session> kept_;
   };
-  Driven<Keeper> d;
+  Driven<SessionKeeper> d;
   EXPECT_EQ(error_of([&] { d.driver->step(); }),
             "FAILED_PRECONDITION: after_run: session.graph was called on a session after the call that gave it");
 }
