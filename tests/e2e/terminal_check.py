@@ -86,9 +86,7 @@ def live_line(terminal):
 
 
 def check_screen(terminal, columns, directory):
-    wait_for("a live line with a rate", lambda: [x for x in terminal.lines() if is_live(x)])
-    if columns >= 200:
-        wait_for("the time left", lambda: "ETA" in terminal.lines()[-1])
+    wait_for("a live line with the time left", lambda: [x for x in terminal.lines() if is_live(x) and "ETA" in x])
     screen = "\n".join(masked(line, directory) for line in terminal.lines("-e", "-J"))
     golden = GOLDEN.format(info=INFO)
     assert golden in screen + "\n", f"the block at {columns} columns:\n{screen!r}\nis not\n{golden!r}"
