@@ -8,18 +8,16 @@
 namespace belay::runtime::testing {
 namespace {
 
-using belay::testing::error_of;
-
 class ModelServiceTest : public MonitoredTest {
  protected:
   std::string set(std::int32_t role, const Output& output) {
-    return error_of([&] {
+    return belay::testing::error_of([&] {
       detail::Status status;
       status.check(model_service()->set(to_handle(&spec), role, detail::str("x"), output.raw(), {}, status));
     });
   }
   std::string add(const belay_model_hook& hook) {
-    return error_of([&] {
+    return belay::testing::error_of([&] {
       detail::Status status;
       status.check(model_service()->add_hook(to_handle(&spec), &hook, status));
     });

@@ -177,7 +177,7 @@ TEST_F(SessionThreads, T_06e_AnotherThreadOfTheProgramGoesOnInTheNewSession) {
   Probe& x = add_probe("x");
   lose_a_run(x);
   open();
-  std::atomic<bool> enough{false};
+  std::atomic<bool> enough{false}, ended{false};
   std::atomic<int> runs{0};
   std::string said = "no error";
   std::thread other([&] {
@@ -185,12 +185,15 @@ TEST_F(SessionThreads, T_06e_AnotherThreadOfTheProgramGoesOnInTheNewSession) {
       said = error_of([&] { train(); });
       ++runs;
     }
+    ended = true;
   });
-  while (runs < 10) std::this_thread::yield();
+  const auto wait_for = [&](int n) {
+    while (runs < n && !ended) std::this_thread::yield();
+  };
+  wait_for(10);
   train();
   EXPECT_EQ(session().recoveries(), 1);
-  const int before = runs;
-  while (runs < before + 10) std::this_thread::yield();
+  wait_for(runs + 10);
   enough = true;
   other.join();
   EXPECT_EQ(said, "no error");
