@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Code that no training step runs is compiled with less effort, which halves its time.
+# Code that no training step runs is compiled with -O1, which takes a third less time (cli: 30.6 s for 48.3 s).
 set(belay_light_options -O1)
 
 # belay_runtime_library(name [LIGHT] SOURCES ... [LINK ...] [PRIVATE ...]): one folder of runtime/ as the static library
@@ -26,12 +26,12 @@ endfunction()
 # The presets that build everything (release, asan, tsan, v2) compile up to 32 sources of a target as one file
 # (CMAKE_UNITY_BUILD): each header is parsed and each template instantiated once for all of them. So two sources of a target
 # define no name twice in anonymous namespaces (tests/tree/names.py finds those that the order of the sources would hide,
-# so that runtime/ops is compiled so, too); dev, for those who edit, compiles each source by itself.
+# so that runtime/ops is compiled so, too). A using-declaration of one source is seen by those after it in its unit, so it is
+# written in a class or a function. dev, for those who edit, compiles each source by itself.
 
 # Headers that many sources parse first are parsed once for all of them. A source uses them if it has the flags that they
 # were parsed with, so all have OpenMP's and the warnings; otherwise the compiler parses them again, without a word
-# (-Winvalid-pch shows why). ccache does not take
-# precompiled headers, so a build with it does without.
+# (-Winvalid-pch shows why). ccache does not take precompiled headers, so a build with it does without.
 set(CMAKE_PCH_WARN_INVALID OFF)
 function(belay_precompile name)
   cmake_parse_arguments(A "" "" "HEADERS;LINK;OPTIONS" ${ARGN})

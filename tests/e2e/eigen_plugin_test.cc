@@ -26,7 +26,7 @@ Norms norms_of(const ProcessResult& r, const std::string& hook) {
 class EigenPlugin : public RunTest {};
 
 TEST_F(EigenPlugin, ForWiderRegistersThanTheHostsComputesTheSameBesideOneForTheHosts) {
-  // What x86-64-v3 adds; a virtual machine may hide one of them.
+  // These are the features that x86-64-v3 adds; a virtual machine may hide one of them.
   const std::vector<std::string> missing =
       CpuFeatures().missing({"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"});
   if (!missing.empty()) GTEST_SKIP() << "this processor lacks " << missing[0];

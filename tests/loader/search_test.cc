@@ -197,8 +197,8 @@ TEST_F(SearchTest, EachBadFileIsRejectedWithItsReasonAndTheOthersAreListed) {
   std::vector<std::string> rejected;
   for (const RejectedFile& r : s.rejected())
     rejected.push_back(std::filesystem::path(r.path).filename().string() + " " + kind_name(r.error.kind()));
-  EXPECT_THAT(rejected, ElementsAre("cut.so truncated", "dangling.so not_found", "dir.so not_regular", "empty.so not_elf",
-                                "loop.so not_found", "pipe.so not_regular"));
+  EXPECT_THAT(rejected, ElementsAre("cut.so truncated", "dangling.so not_found", "dir.so not_regular",
+                                    "empty.so not_elf", "loop.so not_found", "pipe.so not_regular"));
   EXPECT_EQ(s.plugins().size(), 5u);
   EXPECT_EQ(replaced(s.rejected()[1].error.reason(), folder_.path(), "DIR"),
             "is a symbolic link to 'nowhere.so', which does not exist");

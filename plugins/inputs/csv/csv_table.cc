@@ -30,8 +30,8 @@ std::errc parse(std::string_view text, T& value) {
   return error == std::errc() && end != text.data() + text.size() ? std::errc::invalid_argument : error;
 }
 
-// What is wrong with the cells of a file, for one message. Cells that are wrong alike, those of a column for example,
-// are a group: each of its cells is named, or the first one with a count.
+// Collects the errors in cells of a file, for one message. Cells that are wrong alike, such as those of one column, are
+// a group. The message names each cell of a small group, and of a large group the first cell and the count.
 class BadCells {
  public:
   // `line` makes "path:17:4: what"; it is called for those that may be shown.
