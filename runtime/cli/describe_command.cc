@@ -142,6 +142,7 @@ std::string limits(const OptionInfo& option) {
   if (option.single) parts.emplace_back("or one without brackets");
   if (!option.when.empty()) parts.push_back("for " + option.when_key + " " + joined(option.when));
   if (option.watching) parts.emplace_back("watching");
+  if (option.learned) parts.emplace_back("others inherit it");
   return joined(parts, "; ");
 }
 
@@ -221,6 +222,7 @@ Json json_of(const PluginInfo& plugin) {
     if (!o.when.empty()) option["when"] = {{o.when_key, o.when}};
     if (o.example) option["example"] = option_json(*o.example);
     if (o.watching) option["watching"] = true;
+    if (o.learned) option["learned"] = true;
     option["help"] = o.help;
     json["options"].push_back(std::move(option));
   }

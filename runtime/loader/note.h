@@ -47,6 +47,7 @@ struct OptionInfo {
   std::optional<OptionValue> example;       // of `type`; of a table its TOML, a string
   std::optional<std::string> example_file;  // the bytes of the file that a path's example names
   bool watching = false;                    // changes no number of the training
+  bool learned = false;                     // of an input: others of the model have the training's value
   std::string help;
   // Of a key below a table:
   bool single = false;            // of a list: one value may be given in its place

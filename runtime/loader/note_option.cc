@@ -180,6 +180,7 @@ OptionInfo read_option(const NoteField& field, const PluginInfo& plugin) {
   if (const auto help = field.find("help")) option.help = help->text();
   if (const auto required = field.find("required")) option.required = required->boolean();
   if (const auto watching = field.find("watching")) option.watching = watching->boolean();
+  if (const auto learned = field.find("learned")) option.learned = learned->boolean();
   if (const auto single = field.find("single")) option.single = single->boolean();
   if (const auto when = field.find("when")) read_when(*when, option);
   const auto default_field = field.find("default");

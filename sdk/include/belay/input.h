@@ -24,13 +24,32 @@
 // after it; seek goes back there, so that a resumed run sees the same batches as one that never stopped. Seed, shard
 // and position decide a batch. ExampleOrder does the bookkeeping for numbered examples, DecodePool decodes them in
 // parallel.
+//
+// What a training learned from its data belongs to the model: names of columns and classes, and what the input fitted,
+// such as the mean of a column. spec declares them; the host keeps them in checkpoints and exports. Another input of
+// the model (an evaluation, a prediction, a resumed training) reads them in spec and delivers the same:
+//
+//   void spec(belay::InputSpec& s) override {
+//     columns_ = s.learned_columns("x").value_or(columns_of_file());     // the training's, in the training's order
+//     x_ = s.feature("x", belay::DType::kFloat32, {-1, static_cast<std::int64_t>(columns_.size())});
+//     s.set_columns(x_, columns_);
+//     mean_ = s.learned_values("mean").value_or(mean_of_file());         // the training's, or fitted here
+//     s.keep("mean", mean_);
+//   }
+//
+// The host compares what spec declares with the training's schema, by name. It puts features, columns and class numbers
+// of an input that declares their names into the training's order. What cannot be matched is an error before the first
+// batch.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "belay/detail/sized.h"
 #include "belay/host.h"
 #include "belay/tensor.h"
 
@@ -44,6 +63,13 @@ struct Position {
   std::int64_t epoch = 0;
   std::int64_t index = 0;
   std::string bytes = {};
+};
+
+// What the batches of an input are for.
+enum class InputUse : std::int32_t {
+  kTraining = BELAY_INPUT_TRAINING,
+  kEvaluation = BELAY_INPUT_EVALUATION,
+  kPrediction = BELAY_INPUT_PREDICTION,  // no label is needed
 };
 
 // What spec declares. Slots are numbered from 0 in the order of the calls; names are different from each other. For the
@@ -71,14 +97,78 @@ class InputSpec {
   // text: its names are the characters of the vocabulary. The names are copied; all differ, and are UTF-8 or single
   // bytes. Implies set_classes(names.size()); a call with another number is INVALID_ARGUMENT.
   void set_class_names(std::uint32_t slot, const std::vector<std::string>& names) {
-    std::vector<belay_str> raw;
-    raw.reserve(names.size());
-    for (const std::string& name : names) raw.push_back(detail::str(name));
+    const std::vector<belay_str> raw = raw_names(names);
     detail::Status status;
     status.check(api_->set_class_names(self_, slot, raw.data(), raw.size(), status));
   }
+  // The names of what stands in the slot's last dimension, in order: as many as it has elements, all different.
+  void set_columns(std::uint32_t slot, const std::vector<std::string>& names) {
+    const std::vector<belay_str> raw = raw_names(names);
+    detail::Status status;
+    status.check(api_->set_columns(self_, slot, raw.data(), raw.size(), status));
+  }
+  // Keeps what this input fitted on the examples of the training. A name that is that of an option, or begins with it
+  // and a dot ("standardize.mean"), belongs to the option: see Option::learned() in belay/options.h.
+  void keep(std::string_view name, const std::vector<double>& values) {
+    detail::Status status;
+    status.check(api_->keep_values(self_, detail::str(name), values.data(), values.size(), status));
+  }
+  void keep(std::string_view name, const std::vector<std::string>& words) {
+    const std::vector<belay_str> raw = raw_names(words);
+    detail::Status status;
+    status.check(api_->keep_words(self_, detail::str(name), raw.data(), raw.size(), status));
+  }
+
+  InputUse use() const { return purpose().first; }
+  // Whether a training's schema is known, which this input has to match. False in the first start of a training.
+  bool has_learned() const { return purpose().second; }
+  // What the training's input declared or kept under a name; none: nothing of that name, or no schema is known. A
+  // feature or label is named as the training's input named it.
+  std::optional<std::vector<std::string>> learned_columns(std::string_view component) const {
+    return learned_words(BELAY_LEARNED_COLUMNS, component);
+  }
+  std::optional<std::vector<std::string>> learned_class_names(std::string_view component) const {
+    return learned_words(BELAY_LEARNED_CLASS_NAMES, component);
+  }
+  std::optional<std::vector<std::string>> learned_words(std::string_view name) const {
+    return learned_words(BELAY_LEARNED_WORDS, name);
+  }
+  std::optional<std::vector<double>> learned_values(std::string_view name) const {
+    belay_learned found = detail::sized<belay_learned>();
+    if (!learned(BELAY_LEARNED_VALUES, name, found)) return std::nullopt;
+    return std::vector<double>(found.values, found.values + found.count);
+  }
 
  private:
+  static std::vector<belay_str> raw_names(const std::vector<std::string>& names) {
+    std::vector<belay_str> raw;
+    raw.reserve(names.size());
+    for (const std::string& name : names) raw.push_back(detail::str(name));
+    return raw;
+  }
+  // A host without these slots knows no schema.
+  std::pair<InputUse, bool> purpose() const {
+    std::int32_t use = BELAY_INPUT_TRAINING, has_learned = 0;
+    detail::Status status;
+    const std::int32_t code = api_->use(self_, &use, &has_learned, status);
+    if (code != BELAY_UNIMPLEMENTED) status.check(code);
+    return {static_cast<InputUse>(use), has_learned != 0};
+  }
+  bool learned(std::int32_t what, std::string_view name, belay_learned& found) const {
+    detail::Status status;
+    const std::int32_t code = api_->learned(self_, what, detail::str(name), &found, status);
+    if (code == BELAY_NOT_FOUND || code == BELAY_UNIMPLEMENTED) return false;
+    status.check(code);
+    return true;
+  }
+  std::optional<std::vector<std::string>> learned_words(std::int32_t what, std::string_view name) const {
+    belay_learned found = detail::sized<belay_learned>();
+    if (!learned(what, name, found)) return std::nullopt;
+    std::vector<std::string> words;
+    words.reserve(found.count);
+    for (std::uint64_t i = 0; i < found.count; ++i) words.emplace_back(detail::view(found.words[i]));
+    return words;
+  }
   std::uint32_t declare(std::int32_t role, std::string_view name, DType dtype, const Dims& dims) {
     detail::Status status;
     status.check(api_->declare(self_, role, detail::str(name), static_cast<std::int32_t>(dtype),

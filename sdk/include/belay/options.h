@@ -172,6 +172,7 @@ struct Declaration {
   std::string_view help;
   bool is_required = false;
   bool is_watching = false;
+  bool is_learned = false;
   bool has_min = false, has_max = false;
   double min_value = 0, max_value = 0;
   std::string_view choice[kMaxChoices] = {};
@@ -215,6 +216,13 @@ struct Declaration {
   constexpr Self watching() const {
     Self o = self();
     o.is_watching = true;
+    return o;
+  }
+  // Of an input: it decides what the batches hold, such as a scale or the chosen columns. Other inputs of the model
+  // that do not set it have the training's value; the host keeps that with the model.
+  constexpr Self learned() const {
+    Self o = self();
+    o.is_learned = true;
     return o;
   }
   // What a user might write: `belay describe` shows it, `belay validate` tries it. Of a List its elements, of a Table

@@ -27,6 +27,26 @@ typedef struct belay_position {
 #define BELAY_FEATURE 1
 #define BELAY_LABEL 2
 
+/* What `use` returns: what the batches of this input are for. A prediction needs no labels. */
+#define BELAY_INPUT_TRAINING 1
+#define BELAY_INPUT_EVALUATION 2
+#define BELAY_INPUT_PREDICTION 3
+
+/* What `learned` is asked for, by a name. */
+#define BELAY_LEARNED_COLUMNS 1     /* words: the columns of the feature or label of this name, in order */
+#define BELAY_LEARNED_CLASS_NAMES 2 /* words: the class names of the feature or label of this name, by number */
+#define BELAY_LEARNED_VALUES 3      /* values: what was kept under this name */
+#define BELAY_LEARNED_WORDS 4       /* words: what was kept under this name */
+
+/* What the training's input declared or kept. Both arrays belong to the host, and live as long as the input. */
+typedef struct belay_learned {
+  uint32_t struct_size;
+  uint32_t flags;
+  const belay_str* words; /* null for values */
+  const double* values;   /* null for words */
+  uint64_t count;
+} belay_learned;
+
 /* The service "input": spec and next return their results through it. */
 typedef struct belay_input_service {
   uint32_t struct_size;
@@ -48,10 +68,27 @@ typedef struct belay_input_service {
    * two names are equal. A second call replaces the names. [main] */
   int32_t (*set_class_names)(belay_input_spec* spec, uint32_t slot, const belay_str* names, uint64_t count,
                              belay_status* status);
+  /* What stands in the slot's last dimension, column after column. The names are copied. INVALID_ARGUMENT: there is no
+   * such slot, the last dimension has another size, or two names are equal. A second call replaces the names. [main] */
+  int32_t (*set_columns)(belay_input_spec* spec, uint32_t slot, const belay_str* names, uint64_t count,
+                         belay_status* status);
+  /* Keeps what this input fitted on its data, under a name of its own: "standardize.mean". The host keeps it with the
+   * model. A name that begins with an option's name and a dot belongs to that option. [main] */
+  int32_t (*keep_values)(belay_input_spec* spec, belay_str name, const double* values, uint64_t count,
+                         belay_status* status);
+  int32_t (*keep_words)(belay_input_spec* spec, belay_str name, const belay_str* words, uint64_t count,
+                        belay_status* status);
+  /* `use`: BELAY_INPUT_TRAINING and so on. `has_learned`: 1 if `learned` knows what a training learned. [main] */
+  int32_t (*use)(belay_input_spec* spec, int32_t* use, int32_t* has_learned, belay_status* status);
+  /* `what` is one of BELAY_LEARNED_*. NOT_FOUND: the training has nothing of this name, or there is none. [main] */
+  int32_t (*learned)(belay_input_spec* spec, int32_t what, belay_str name, belay_learned* learned,
+                     belay_status* status);
 } belay_input_service;
 
 /* spec -> open -> (seek | next)*. All but size are mandatory.
- *   spec   names, dtypes and partial shapes, before the model is built. [main]
+ *   spec   names, dtypes and partial shapes, before the model is built; names of columns and classes, and what was
+ *          fitted over all examples of the training, whatever the shard. Another input of the model asks `learned`
+ *          here, and delivers the same columns, classes and scales. [main]
  *   open   this replica's share is `shard` of `shards`; `seed` keys shuffling. Fails here if a file is missing or
  *          there is nothing to read. [main]
  *   next   fills one batch; `position` becomes the input's position after it. OUT_OF_RANGE: the end. [input]

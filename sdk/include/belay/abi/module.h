@@ -48,7 +48,8 @@ typedef struct belay_module {
  * "default" (absent: none), "required": true, "min", "max" (numbers and elements of lists), "choices": [string...],
  * "example": a value that a user might write, of a table its TOML as a string ("{ loss = 1.0 }"); of a path that is read
  * "example_file": the bytes that are to lie there, a character each, U+0000 to U+00FF; "watching": true where no value
- * of it changes a number of the training (absent: it may).
+ * of it changes a number of the training (absent: it may); of an input "learned": true where the value decides what the
+ * batches hold, so that other inputs of the model which do not set it have the training's.
  *
  * A key below a table is an option, too, listed behind that table's own: its name is a path, "layers[].units" or
  * "features.*.dtype", where [] is each element of a list of tables and * each key, however it is called. A table with

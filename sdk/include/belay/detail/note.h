@@ -281,6 +281,7 @@ template <class D>
 constexpr void write_rest(NoteWriter& w, const D& o) {
   write_example(w, o);
   if (o.is_watching) w.key("watching"), w.raw("true,");
+  if (o.is_learned) w.key("learned"), w.raw("true,");
   w.key("help"), w.text(o.help);
 }
 

@@ -26,7 +26,8 @@ namespace detail {
   X(belay_run_values) X(belay_variable_info) X(belay_node_stats) X(belay_model_args) X(belay_op_node)                \
   X(belay_op_traits) X(belay_op_kernel_args) X(belay_op_run) X(belay_op_gradient_args) X(belay_saved)                \
   X(belay_optimizer_args) X(belay_schedule_args) X(belay_signature) X(belay_model_hook)                    \
-  X(belay_export_plugin) X(belay_export_args) X(belay_cluster_place) X(belay_cluster_args) X(belay_collective)
+  X(belay_export_plugin) X(belay_export_args) X(belay_cluster_place) X(belay_cluster_args) X(belay_collective)      \
+  X(belay_learned)
 // clang-format on
 
 template <class T>

@@ -34,7 +34,8 @@ namespace detail {
   X(coordinator, register_thread) X(coordinator, unregister_thread)
 #define BELAY_SLOTS_model(X) X(model, set) X(model, export_signature) X(model, add_hook)
 #define BELAY_SLOTS_input(X)                                                                              \
-  X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes) X(input, set_class_names)
+  X(input, declare) X(input, tensor) X(input, set_string) X(input, set_classes) X(input, set_class_names) \
+  X(input, set_columns) X(input, keep_values) X(input, keep_words) X(input, use) X(input, learned)
 #define BELAY_SLOTS_files(X)                                                                       \
   X(files, create) X(files, open) X(files, write) X(files, size) X(files, read_at) X(files, close)
 #define BELAY_SLOTS_saver(X) X(saver, count) X(saver, get) X(saver, found)
