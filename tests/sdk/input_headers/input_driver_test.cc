@@ -4,9 +4,13 @@
 #include <belay/testing/input_driver.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -166,6 +170,170 @@ TEST(InputDriver, BreachesOfTheContractAreNamed) {
 TEST(InputDriver, AnElementThatIsNotWrittenShows) {
   InputDriver input(&kCounter, {{"fault", "unwritten"}});
   EXPECT_EQ(opened(input).next()->values<std::int64_t>("number")[1], static_cast<std::int64_t>(0xa5a5a5a5a5a5a5a5u));
+}
+
+// Two columns and a label of classes, with a mean that it fits or takes from the training; `fault` names one way to
+// break the contract, or not to match.
+class Fitted final : public belay::Input {
+ public:
+  struct Options {
+    belay::List<belay::Str> columns;
+    belay::List<belay::Str> classes;
+    double mean = 3;
+    belay::Str fault = "";
+  };
+  static constexpr auto about = belay::about(
+      "fitted", "Fits a mean", belay::option("columns", &Options::columns, "of the file"),
+      belay::option("classes", &Options::classes, "of the file"), belay::option("mean", &Options::mean, "of the file"),
+      belay::option("fault", &Options::fault, "what to break"));
+  explicit Fitted(const Options& o) : o_(o) {
+    for (const belay::Str& name : o.columns) columns_.push_back(name.string());
+    for (const belay::Str& name : o.classes) classes_.push_back(name.string());
+  }
+
+  void spec(belay::InputSpec& s) override {
+    const bool wide = o_.fault == "another shape";
+    x_ = s.feature(o_.fault == "another name" ? "z" : "x", belay::DType::kFloat32, {-1, wide ? 3 : 2});
+    if (o_.fault == "count") s.set_columns(x_, {"a"});
+    if (o_.fault == "slot") s.set_columns(9, {"a", "b"});
+    if (o_.fault == "equal") s.set_columns(x_, {"a", "a"});
+    if (o_.fault == "no name") s.keep("", std::vector<double>{1});
+    if (o_.fault == "nan") s.keep("mean", {1, std::nan("")});
+    if (!columns_.empty() && !wide) s.set_columns(x_, columns_);
+    if (s.use() != belay::InputUse::kPrediction) {
+      y_ = s.label("y", belay::DType::kInt64, {-1});
+      if (o_.fault == "columns of the batch") s.set_columns(y_, {"a"});
+      if (!classes_.empty()) s.set_class_names(y_, classes_);
+    }
+    if (o_.fault == "one more") s.feature("w", belay::DType::kFloat32, {-1});
+    s.feature("id", belay::DType::kString, {-1});
+    const std::vector<double> own{o_.mean};
+    mean = o_.fault == "own mean" ? own : s.learned_values("mean").value_or(own);
+    s.keep("mean", mean);
+    if (o_.fault != "forgets") s.keep("words", std::vector<std::string>{"b", "a"});
+    learned_columns = s.learned_columns("x").value_or(std::vector<std::string>{"none"});
+    learned_classes = s.learned_class_names("y").value_or(std::vector<std::string>{"none"});
+    learned_words = s.learned_words("words").value_or(std::vector<std::string>{"none"});
+    learned = s.has_learned();
+  }
+  void open(const belay::OpenArgs&) override {}
+  bool next(belay::Batch&, belay::Position&) override { return false; }
+  void seek(const belay::Position&) override {}
+
+  static inline std::vector<double> mean;
+  static inline std::vector<std::string> learned_columns, learned_classes, learned_words;
+  static inline bool learned = false;
+
+ private:
+  Options o_;
+  std::vector<std::string> columns_, classes_;
+  std::uint32_t x_ = 0, y_ = 0;
+};
+
+constexpr belay_input_api kFitted = belay::detail::make_table<Fitted>();
+using Names = std::vector<std::string>;
+using belay::InputUse;
+using belay::testing::LearnedSchema;
+using belay::testing::OptionValues;
+
+const OptionValues kTraining = {{"columns", Names{"a", "b"}}, {"classes", Names{"cat", "dog"}}};
+
+LearnedSchema learned_by_training() { return InputDriver(&kFitted, kTraining).schema(); }
+
+TEST(InputDriver, ShowsColumnsAndWhatIsKept) {
+  const LearnedSchema schema = learned_by_training();
+  EXPECT_THAT(schema.find("x")->columns, ElementsAre("a", "b"));
+  EXPECT_THAT(schema.find("y")->columns, ElementsAre());
+  EXPECT_THAT(schema.values.at("mean"), ElementsAre(3));
+  EXPECT_THAT(schema.words.at("words"), ElementsAre("b", "a"));
+  EXPECT_EQ(schema.find("z"), nullptr);
+  EXPECT_FALSE(Fitted::learned);
+  EXPECT_THAT(Fitted::learned_columns, ElementsAre("none"));
+}
+
+TEST(InputDriver, AnotherInputReadsWhatTheTrainingLearned) {
+  InputDriver eval(&kFitted, {{"mean", 7.0}});
+  eval.learn(learned_by_training(), InputUse::kEvaluation);
+  EXPECT_THAT(eval.schema().values.at("mean"), ElementsAre(3));
+  EXPECT_TRUE(Fitted::learned);
+  EXPECT_THAT(Fitted::learned_columns, ElementsAre("a", "b"));
+  EXPECT_THAT(Fitted::learned_classes, ElementsAre("cat", "dog"));
+  EXPECT_THAT(Fitted::learned_words, ElementsAre("b", "a"));
+  EXPECT_EQ(eval.difference_from_learned(), "");
+  EXPECT_EQ(error_of([&] { eval.learn({}, InputUse::kEvaluation); }),
+            "FAILED_PRECONDITION: learn after spec; call it on a new driver, or after restart");
+  eval.restart();
+  EXPECT_EQ(eval.difference_from_learned(), "") << "it stays what it is in a new process";
+}
+
+TEST(InputDriver, APredictionNeedsNoLabel) {
+  InputDriver predict(&kFitted, kTraining);
+  predict.use_for(InputUse::kPrediction);
+  EXPECT_EQ(predict.spec().size(), 2u);
+  EXPECT_EQ(error_of([&] { predict.difference_from_learned(); }),
+            "FAILED_PRECONDITION: there is nothing to compare with; call learn first");
+  predict.restart();
+  predict.learn(learned_by_training(), InputUse::kPrediction);
+  EXPECT_EQ(predict.difference_from_learned(), "");
+}
+
+TEST(InputDriver, WhatTheHostCannotMatchIsNamed) {
+  struct Case {
+    OptionValues options;
+    const char* difference;
+  };
+  const Case cases[] = {
+      {{}, ""},  // it says no names
+      {kTraining.with({"columns", Names{"b", "a"}}), ""},
+      {kTraining.with({"classes", Names{"dog", "cat"}}), ""},
+      {kTraining.with({"columns", Names{"b", "c"}}),
+       "of its columns 'x' lacks 'a' and has 'c', unknown to the training"},
+      {kTraining.with({"classes", Names{"dog"}}), "of its classes 'y' lacks 'cat'"},
+      {kTraining.with({"classes", Names{"dog", "cat", "cow"}}),
+       "of its classes 'y' has 'cow', unknown to the training"},
+      {kTraining.with({"fault", "another shape"}),
+       "'x' is feature float32 [?, 3], the training's is feature float32 [?, 2]"},
+      {kTraining.with({"fault", "another name"}), "the input lacks 'x', which the training has"},
+      {kTraining.with({"fault", "one more"}), "the input has 'w', which the training has not"},
+      {kTraining.with({"fault", "own mean"}).with({"mean", 4.0}),
+       "what the input keeps as 'mean' is not the training's"},
+      {kTraining.with({"fault", "forgets"}), "the input does not keep 'words', as the training does"},
+  };
+  for (const Case& c : cases) {
+    InputDriver eval(&kFitted, c.options);
+    eval.learn(learned_by_training(), InputUse::kEvaluation);
+    EXPECT_EQ(eval.difference_from_learned(), c.difference);
+  }
+}
+
+TEST(InputDriver, WrongDeclarationsOfColumnsAndKeptValuesAreNamed) {
+  struct Case {
+    const char *fault, *error;
+  };
+  const Case cases[] = {
+      {"count", "INVALID_ARGUMENT: 'x' was declared as [?, 2], which has no 1 columns"},
+      {"columns of the batch", "INVALID_ARGUMENT: 'y' was declared as [?], which has no 1 columns"},
+      {"slot", "INVALID_ARGUMENT: there is no slot 9; the input declared 1 tensors"},
+      {"equal", "INVALID_ARGUMENT: 'x' has two columns of the name 'a'"},
+      {"no name", "INVALID_ARGUMENT: what an input keeps needs a name"},
+      {"nan", "INVALID_ARGUMENT: value 1 of 'mean' is not finite"},
+  };
+  for (const Case& c : cases) {
+    InputDriver input(&kFitted, {{"fault", c.fault}});
+    EXPECT_EQ(error_of([&] { input.spec(); }), c.error) << c.fault;
+  }
+}
+
+// A host from before the slots has none of them.
+TEST(InputDriver, AHostWithoutASchemaIsATraining) {
+  belay_input_service old = {};
+  old.struct_size = offsetof(belay_input_service, set_columns);
+  const belay_input_service adopted = belay::detail::adopt(&old);
+  const belay::InputSpec spec(&adopted, nullptr);
+  EXPECT_EQ(spec.use(), InputUse::kTraining);
+  EXPECT_FALSE(spec.has_learned());
+  EXPECT_EQ(spec.learned_columns("x"), std::nullopt);
+  EXPECT_EQ(spec.learned_values("mean"), std::nullopt);
 }
 
 }  // namespace

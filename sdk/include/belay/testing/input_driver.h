@@ -13,13 +13,24 @@
 // wrong call on the host as INVALID_ARGUMENT, both naming the tensor. What the plugin throws comes out as it was
 // thrown.
 //
+// Another input of the model gets what a training's input declared and kept, as a host gives it:
+//
+//   InputDriver train(module(), {{"path", "train.csv"}}), eval(module(), {{"path", "eval.csv"}});
+//   eval.learn(train.schema(), InputUse::kEvaluation);
+//   EXPECT_EQ(eval.difference_from_learned(), "");             // the host can match it, by names
+//   EXPECT_EQ(eval.schema().values.at("scale"), ...);          // what it keeps
+//
+// The driver leaves order and numbers as the input has them; a host puts them into the training's.
+//
 // Batch memory is 64-byte aligned, filled with 0xa5, and gone after next(): an element that was not written, or one
 // that is written later, shows (the latter with the address sanitizer).
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,21 +38,13 @@
 #include <vector>
 
 #include "belay/testing/driver_setup.h"
+#include "belay/testing/learned_schema.h"
 #include "belay/testing/option_values.h"
 #include "belay/testing/plugin_library.h"
 
 namespace belay {
 inline namespace v0 {
 namespace testing {
-
-struct DeclaredTensor {
-  std::string name;
-  DType dtype = DType::kInvalid;
-  Dims dims;  // dims[0] is the batch; -1: unknown
-  bool is_label = false;
-  std::int64_t classes = 0;              // values are in [0, classes); 0: not said
-  std::vector<std::string> class_names;  // by value; empty: not said
-};
 
 // A copy of what one next() delivered.
 class InputBatch {
@@ -114,18 +117,39 @@ class InputDriver {
   void restart() {
     handle_ = options_.create(host_, table_);
     api_ = belay::detail::adopt(table_);
-    declared_.clear();
+    declared_ = {};
+    views_.clear();
     at_ = {};
     opened_ = ended_ = false;
   }
 
-  const std::vector<DeclaredTensor>& spec() {
-    if (!declared_.empty()) return declared_;
+  // What the batches are for; a training's unless a test says otherwise. It and what learn() was given stay after
+  // restart().
+  void use_for(InputUse use) {
+    require_before_spec("use_for");
+    use_ = use;
+  }
+  // What a training learned, which this input has to match.
+  void learn(LearnedSchema learned, InputUse use) {
+    require_before_spec("learn");
+    learned_ = std::move(learned);
+    use_ = use;
+  }
+
+  const std::vector<DeclaredTensor>& spec() { return schema().tensors; }
+  // What spec declared and kept.
+  const LearnedSchema& schema() {
+    if (!declared_.tensors.empty()) return declared_;
     call([&](belay_status* status) {
       return api_.spec(handle_.self(), reinterpret_cast<belay_input_spec*>(this), status);
     });
-    if (declared_.empty()) fail(Code::kFailedPrecondition, "the input declares no tensor");
+    if (declared_.tensors.empty()) fail(Code::kFailedPrecondition, "the input declares no tensor");
     return declared_;
+  }
+  // Why a host cannot match this input with what learn() was given; empty: it can.
+  std::string difference_from_learned() {
+    if (!learned_) fail(Code::kFailedPrecondition, "there is nothing to compare with; call learn first");
+    return testing::difference_from_learned(*learned_, schema(), use_);
   }
 
   void open(std::int64_t shard = 0, std::int64_t shards = 1, std::uint64_t seed = 42) {
@@ -139,7 +163,7 @@ class InputDriver {
   std::optional<InputBatch> next() {
     if (!opened_) fail(Code::kFailedPrecondition, "next before open");
     slots_.clear();
-    slots_.resize(declared_.size());
+    slots_.resize(declared_.tensors.size());
     belay::detail::RawPosition position;
     position.raw.epoch = position.raw.index = -1;
     const bool ended_before = ended_;
@@ -159,11 +183,12 @@ class InputDriver {
     InputBatch batch;
     batch.position = now;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (!slots_[i].filled) fail(Code::kFailedPrecondition, "next did not fill '" + declared_[i].name + "'");
+      const std::string& name = declared_.tensors[i].name;
+      if (!slots_[i].filled) fail(Code::kFailedPrecondition, "next did not fill '" + name + "'");
       if (slots_[i].dims[0] != slots_[0].dims[0])
         fail(Code::kFailedPrecondition,
-             "'" + declared_[i].name + "' has another number of rows than '" + declared_[0].name + "'");
-      batch.add(declared_[i].name, Tensor(TensorView(slots_[i].view())));
+             "'" + name + "' has another number of rows than '" + declared_.tensors[0].name + "'");
+      batch.add(name, Tensor(TensorView(slots_[i].view())));
     }
     slots_.clear();
     return batch;
@@ -291,6 +316,11 @@ class InputDriver {
     status.check(code);
   }
 
+  void require_before_spec(const char* call) const {
+    if (!declared_.tensors.empty())
+      fail(Code::kFailedPrecondition, std::string(call) + " after spec; call it on a new driver, or after restart");
+  }
+
   void reopen() {
     const OpenArgs args = open_args_;
     restart();
@@ -307,18 +337,21 @@ class InputDriver {
     return when.append(std::to_string(found.size()) + " batches instead of " + std::to_string(expected.size()));
   }
 
+  static InputDriver& from(belay_input_spec* spec) { return *reinterpret_cast<InputDriver*>(spec); }
+
   static std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, std::int32_t dtype,
                               std::int32_t rank, const std::int64_t* dims, belay_status* status) {
     return belay::detail::guard(status, [&] {
-      auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
-      DeclaredTensor tensor{
-          std::string(belay::detail::view(name)), static_cast<DType>(dtype), {}, role == BELAY_LABEL, 0, {}};
-      for (const DeclaredTensor& known : declared)
-        if (known.name == tensor.name) fail(Code::kAlreadyExists, "'" + tensor.name + "' is declared twice");
+      DeclaredTensor tensor;
+      tensor.name = std::string(belay::detail::view(name));
+      tensor.dtype = static_cast<DType>(dtype);
+      tensor.is_label = role == BELAY_LABEL;
+      LearnedSchema& declared = from(spec).declared_;
+      if (declared.find(tensor.name) != nullptr) fail(Code::kAlreadyExists, "'" + tensor.name + "' is declared twice");
       if (dtype_size(tensor.dtype) == 0) fail(Code::kInvalidArgument, "'" + tensor.name + "' has no valid dtype");
       if (rank < 1) fail(Code::kInvalidArgument, "'" + tensor.name + "' has no batch dimension");
       tensor.dims.assign(dims, dims + rank);
-      declared.push_back(std::move(tensor));
+      declared.tensors.push_back(std::move(tensor));
     });
   }
 
@@ -335,27 +368,123 @@ class InputDriver {
     return belay::detail::guard(status, [&] {
       DeclaredTensor& declared = of_classes(spec, slot, static_cast<std::int64_t>(count));
       if (declared.classes != 0) require_count(declared, declared.classes, count);
-      std::vector<std::string> copies;
-      for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(belay::detail::view(names[i]));
-      std::vector<std::string> sorted = copies;
-      std::sort(sorted.begin(), sorted.end());
-      const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-      if (twice != sorted.end())
-        fail(Code::kInvalidArgument, "'" + declared.name + "' has two classes of the name '" + *twice + "'");
+      std::vector<std::string> copies = different(declared, "classes", copied(names, count));
       declared.classes = static_cast<std::int64_t>(count);
       declared.class_names = std::move(copies);
     });
   }
-  static DeclaredTensor& of_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes) {
-    auto& declared = reinterpret_cast<InputDriver*>(spec)->declared_;
+  static std::int32_t set_columns(belay_input_spec* spec, std::uint32_t slot, const belay_str* names,
+                                  std::uint64_t count, belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      DeclaredTensor& declared = at_slot(spec, slot);
+      if (declared.dims.size() < 2 || declared.dims.back() != static_cast<std::int64_t>(count))
+        fail(Code::kInvalidArgument, "'" + declared.name + "' was declared as " + dims_text(declared.dims) +
+                                         ", which has no " + std::to_string(count) + " columns");
+      declared.columns = different(declared, "columns", copied(names, count));
+    });
+  }
+
+  static std::int32_t keep_values(belay_input_spec* spec, belay_str name, const double* values, std::uint64_t count,
+                                  belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      LearnedSchema& declared = from(spec).declared_;
+      const std::string key = kept_name(name);
+      if (count != 0 && values == nullptr) fail(Code::kInvalidArgument, "the values of '" + key + "' are null");
+      for (std::uint64_t i = 0; i < count; ++i)
+        if (!std::isfinite(values[i]))
+          fail(Code::kInvalidArgument, "value " + std::to_string(i) + " of '" + key + "' is not finite");
+      declared.words.erase(key);
+      declared.values[key].assign(values, values + count);
+    });
+  }
+  static std::int32_t keep_words(belay_input_spec* spec, belay_str name, const belay_str* words, std::uint64_t count,
+                                 belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      LearnedSchema& declared = from(spec).declared_;
+      const std::string key = kept_name(name);
+      std::vector<std::string> copies = copied(words, count);
+      declared.values.erase(key);
+      declared.words[key] = std::move(copies);
+    });
+  }
+  static std::string kept_name(belay_str name) {
+    if (name.size == 0) fail(Code::kInvalidArgument, "what an input keeps needs a name");
+    return std::string(belay::detail::view(name));
+  }
+
+  static std::int32_t use(belay_input_spec* spec, std::int32_t* use, std::int32_t* has_learned, belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      *use = static_cast<std::int32_t>(from(spec).use_);
+      *has_learned = from(spec).learned_ ? 1 : 0;
+    });
+  }
+  static std::int32_t learned(belay_input_spec* spec, std::int32_t what, belay_str name, belay_learned* found,
+                              belay_status* status) {
+    return belay::detail::guard(status, [&] {
+      InputDriver& self = from(spec);
+      const std::string key(belay::detail::view(name));
+      if (what < BELAY_LEARNED_COLUMNS || what > BELAY_LEARNED_WORDS)
+        fail(Code::kUnimplemented, "nothing is learned under number " + std::to_string(what));
+      const std::vector<double>* values = what == BELAY_LEARNED_VALUES ? self.learned_values(key) : nullptr;
+      const std::vector<std::string>* words = what == BELAY_LEARNED_VALUES ? nullptr : self.learned_words(what, key);
+      if (values == nullptr && words == nullptr) fail(Code::kNotFound, "the training has nothing named '" + key + "'");
+      found->words = words == nullptr ? nullptr : self.viewed(*words);
+      found->values = values == nullptr ? nullptr : values->data();
+      found->count = words == nullptr ? values->size() : words->size();
+    });
+  }
+  const std::vector<double>* learned_values(const std::string& name) const {
+    if (!learned_) return nullptr;
+    const auto at = learned_->values.find(name);
+    return at == learned_->values.end() ? nullptr : &at->second;
+  }
+  const std::vector<std::string>* learned_words(std::int32_t what, const std::string& name) const {
+    if (!learned_) return nullptr;
+    if (what == BELAY_LEARNED_WORDS) {
+      const auto at = learned_->words.find(name);
+      return at == learned_->words.end() ? nullptr : &at->second;
+    }
+    const DeclaredTensor* tensor = learned_->find(name);
+    if (tensor == nullptr) return nullptr;
+    const std::vector<std::string>& names = what == BELAY_LEARNED_COLUMNS ? tensor->columns : tensor->class_names;
+    return names.empty() ? nullptr : &names;
+  }
+  const belay_str* viewed(const std::vector<std::string>& words) {
+    std::vector<belay_str>& views = views_.emplace_back();
+    for (const std::string& word : words) views.push_back(belay::detail::str(word));
+    return views.data();
+  }
+
+  static std::vector<std::string> copied(const belay_str* names, std::uint64_t count) {
+    if (count != 0 && names == nullptr) fail(Code::kInvalidArgument, "the names are null");
+    std::vector<std::string> copies;
+    for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(belay::detail::view(names[i]));
+    return copies;
+  }
+  // The names, if no two are equal.
+  static std::vector<std::string> different(const DeclaredTensor& declared, const char* what,
+                                            std::vector<std::string> names) {
+    std::vector<std::string> sorted = names;
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice != sorted.end())
+      fail(Code::kInvalidArgument, "'" + declared.name + "' has two " + what + " of the name '" + *twice + "'");
+    return names;
+  }
+  static DeclaredTensor& at_slot(belay_input_spec* spec, std::uint32_t slot) {
+    std::vector<DeclaredTensor>& declared = from(spec).declared_.tensors;
     if (slot >= declared.size())
       fail(Code::kInvalidArgument, "there is no slot " + std::to_string(slot) + "; the input declared " +
                                        std::to_string(declared.size()) + " tensors");
-    const DType t = declared[slot].dtype;
-    if (classes < 1 || (t != DType::kInt32 && t != DType::kInt64 && t != DType::kUInt8))
-      fail(Code::kInvalidArgument, "'" + declared[slot].name + "' (" + dtype_name(t) + ") cannot have " +
-                                       std::to_string(classes) + " classes; at least 1, of an integer");
     return declared[slot];
+  }
+  static DeclaredTensor& of_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes) {
+    DeclaredTensor& declared = at_slot(spec, slot);
+    const DType t = declared.dtype;
+    if (classes < 1 || (t != DType::kInt32 && t != DType::kInt64 && t != DType::kUInt8))
+      fail(Code::kInvalidArgument, "'" + declared.name + "' (" + dtype_name(t) + ") cannot have " +
+                                       std::to_string(classes) + " classes; at least 1, of an integer");
+    return declared;
   }
   static void require_count(const DeclaredTensor& declared, std::int64_t classes, std::size_t names) {
     if (static_cast<std::uint64_t>(classes) != names)
@@ -371,7 +500,7 @@ class InputDriver {
       if (slot >= self.slots_.size())
         fail(Code::kInvalidArgument, "there is no slot " + std::to_string(slot) + "; the input declared " +
                                          std::to_string(self.slots_.size()) + " tensors");
-      const DeclaredTensor& declared = self.declared_[slot];
+      const DeclaredTensor& declared = self.declared_.tensors[slot];
       const Dims given(dims, dims + rank);
       bool fits = given.size() == declared.dims.size();
       for (std::size_t i = 0; fits && i < given.size(); ++i)
@@ -403,17 +532,28 @@ class InputDriver {
     });
   }
 
-  static constexpr belay_input_service kInput{sizeof(belay_input_service),  0,
-                                              &InputDriver::declare,        &InputDriver::tensor,
-                                              &InputDriver::set_string,     &InputDriver::set_classes,
-                                              &InputDriver::set_class_names};
+  static constexpr belay_input_service kInput{sizeof(belay_input_service),
+                                              0,
+                                              &InputDriver::declare,
+                                              &InputDriver::tensor,
+                                              &InputDriver::set_string,
+                                              &InputDriver::set_classes,
+                                              &InputDriver::set_class_names,
+                                              &InputDriver::set_columns,
+                                              &InputDriver::keep_values,
+                                              &InputDriver::keep_words,
+                                              &InputDriver::use,
+                                              &InputDriver::learned};
 
   const belay_input_api* table_;
   OptionValues options_;
   FakeHost host_;
   InputHandle handle_;
   belay_input_api api_{};
-  std::vector<DeclaredTensor> declared_;
+  InputUse use_ = InputUse::kTraining;
+  std::optional<LearnedSchema> learned_;
+  std::deque<std::vector<belay_str>> views_;  // of learned_, as long as the instance
+  LearnedSchema declared_;
   std::vector<Slot> slots_;
   OpenArgs open_args_;
   Position at_;

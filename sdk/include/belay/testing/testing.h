@@ -5,7 +5,7 @@
 //   cluster_driver.h   clusters: several ranks in one process, a thread each
 //   hook_driver.h      hooks: begin, create_session, step, save, recover, end
 //   init_fn_driver.h   init functions, on variables and checkpoints that the test makes up
-//   input_driver.h     inputs: spec, open, next, seek, and the laws of a position
+//   input_driver.h     inputs: spec, open, next, seek, the laws of a position, and what a training learned
 //   op_driver.h        operations: shape rule, kernel on given values
 //   saver_driver.h     savers: round trips, and files that are missing, cut or foreign
 //
