@@ -285,7 +285,7 @@ TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
   EXPECT_EQ(told(r),
             "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: labels: 'DIR/labels.gz' has label "
             "11 in record 40; "
-            "with classes = 10 labels are 0 to 9\n");
+            "with 10 classes labels are 0 to 9\n");
   EXPECT_FALSE(run_directory_exists());
 }
 

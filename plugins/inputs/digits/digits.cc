@@ -43,8 +43,10 @@ class Digits final : public belay::Input {
 
   void spec(belay::InputSpec& spec) override {
     image_ = spec.feature("image", belay::DType::kFloat32, {-1, kPixels});
+    has_labels_ = spec.use() != belay::InputUse::kPrediction;
+    if (!has_labels_) return;
     label_ = spec.label("label", belay::DType::kInt64, {-1});
-    spec.set_classes(label_, 10);
+    spec.set_class_names(label_, {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"});
   }
 
   void open(const belay::OpenArgs& args) override {
@@ -59,13 +61,13 @@ class Digits final : public belay::Input {
     if (examples.empty()) return false;
     const auto rows = static_cast<std::int64_t>(examples.size());
     float* images = batch.tensor(image_, {rows, kPixels}).data<float>();
-    auto* labels = batch.tensor(label_, {rows}).data<std::int64_t>();
+    auto* labels = has_labels_ ? batch.tensor(label_, {rows}).data<std::int64_t>() : nullptr;
     pool_.for_each_row(rows, [&](std::int64_t row) {
       const std::int64_t example = examples[static_cast<std::size_t>(row)];
       const std::uint8_t* pixels = drawn(static_cast<std::size_t>(example));
       float* image = images + row * kPixels;
       for (int i = 0; i < kPixels; ++i) image[i] = level_[pixels[i]];
-      labels[row] = digit_label(key_, static_cast<std::uint64_t>(example));
+      if (labels != nullptr) labels[row] = digit_label(key_, static_cast<std::uint64_t>(example));
     });
     position = order_.advance();
     return true;
@@ -90,6 +92,7 @@ class Digits final : public belay::Input {
   std::uint64_t key_;
   std::array<float, 256> level_;
   std::uint32_t image_ = 0, label_ = 0;
+  bool has_labels_ = true;
   belay::ExampleOrder order_;
   std::vector<std::uint8_t> drawn_;
   std::unique_ptr<std::uint8_t[]> pixels_;

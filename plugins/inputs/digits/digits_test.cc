@@ -60,6 +60,17 @@ TEST(Digits, DeclaresFlatImagesAndLabels) {
   EXPECT_EQ(spec[1].dtype, belay::DType::kInt64);
   EXPECT_THAT(spec[1].dims, ElementsAre(-1));
   EXPECT_TRUE(spec[1].is_label);
+  EXPECT_THAT(spec[1].class_names, ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9"));
+}
+
+TEST(Digits, T_107_APredictionDeliversImagesAlone) {
+  InputDriver train(module(), {{"epochs", 1}, {"examples", 5}}), predict(module(), {{"epochs", 1}, {"examples", 5}});
+  predict.learn(train.schema(), belay::InputUse::kPrediction);
+  EXPECT_EQ(predict.difference_from_learned(), "");
+  train.open();
+  predict.open();
+  EXPECT_EQ(predict.spec().size(), 1u);
+  EXPECT_EQ(predict.next()->values<float>("image"), train.next()->values<float>("image"));
 }
 
 TEST(Digits, TrainHas20000ExamplesAndEval4000) {

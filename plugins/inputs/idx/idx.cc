@@ -2,12 +2,15 @@
 // Records and labels from a pair of IDX files, such as MNIST's.
 //
 // Opening reads the headers; the files are read whole at the first batch and stay in memory in their own element type.
+#include <belay/class_options.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/plugin.h>
 
 #include <array>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "idx_file.h"
 
@@ -27,10 +30,9 @@ constexpr char kLabels[] =
 
 class Idx final : public belay::Input {
  public:
-  struct Options : belay::BatchOptions, belay::DecodeOptions {
+  struct Options : belay::ClassOptions, belay::BatchOptions, belay::DecodeOptions {
     belay::Path images;
     belay::Path labels;
-    std::int64_t classes = 10;
     bool flatten = true;
     std::optional<double> scale;
     double mean = 0;
@@ -41,19 +43,23 @@ class Idx final : public belay::Input {
       belay::option("images", &Options::images, "IDX file of the records, of any element type")
           .required()
           .example_file("images.idx", kImages),
-      belay::option("labels", &Options::labels, "IDX file of one whole number per record; unset: no labels")
+      belay::option("labels", &Options::labels,
+                    "IDX file of one whole number per record; unset: no labels; a prediction reads none")
           .example_file("labels.idx", kLabels),
-      belay::option("classes", &Options::classes, "labels must be below this; 0: not checked").min(0),
-      belay::option("flatten", &Options::flatten, "feature 'image' as [batch, elements], not [batch, rows, columns]"),
-      belay::option("scale", &Options::scale, "factor of each element; unset: 1/255 for uint8, else 1"),
-      belay::option("mean", &Options::mean, "subtracted after scaling"),
-      belay::option("std", &Options::stddev, "divisor after that").min(1e-30), belay::batch_options<Options>(),
-      belay::decode_option<Options>());
+      belay::class_options<Options>("labels are below this; 0: not checked; unset: as many as 'class_names', else 10"),
+      belay::option("flatten", &Options::flatten, "feature 'image' as [batch, elements], not [batch, rows, columns]")
+          .learned(),
+      belay::option("scale", &Options::scale, "factor of each element; unset: 1/255 for uint8, else 1").learned(),
+      belay::option("mean", &Options::mean, "subtracted after scaling").learned(),
+      belay::option("std", &Options::stddev, "divisor after that").min(1e-30).learned(),
+      belay::batch_options<Options>(), belay::decode_option<Options>());
 
   explicit Idx(const Options& o) : o_(o), pool_(o.decode_threads) {}
 
   void spec(belay::InputSpec& spec) override {
+    has_labels_ = !o_.labels.empty() && spec.use() != belay::InputUse::kPrediction;
     read_headers();
+    choose_scale(spec);
     image_dims_ = {-1};
     if (o_.flatten) {
       image_dims_.push_back(static_cast<std::int64_t>(images_.elements_per_record()));
@@ -61,9 +67,10 @@ class Idx final : public belay::Input {
       image_dims_.insert(image_dims_.end(), images_.dims.begin() + 1, images_.dims.end());
     }
     image_slot_ = spec.feature("image", belay::DType::kFloat32, image_dims_);
-    if (!has_labels()) return;
+    if (!has_labels_) return;
     label_slot_ = spec.label("label", belay::DType::kInt64, {-1});
-    if (o_.classes != 0) spec.set_classes(label_slot_, o_.classes);
+    constexpr std::int64_t kDigits = 10;
+    classes_ = belay::declare_classes(spec, label_slot_, o_, kDigits);
   }
 
   void open(const belay::OpenArgs& args) override { order_ = belay::ExampleOrder(images_.records(), o_, args); }
@@ -80,7 +87,7 @@ class Idx final : public belay::Input {
       const auto r = static_cast<std::size_t>(row);
       decode(static_cast<std::size_t>(examples[r]), images + r * width);
     });
-    if (has_labels()) {
+    if (has_labels_) {
       auto* labels = batch.tensor(label_slot_, {rows}).data<std::int64_t>();
       for (std::size_t r = 0; r < examples.size(); ++r)
         labels[r] = label_values_[static_cast<std::size_t>(examples[r])];
@@ -93,11 +100,9 @@ class Idx final : public belay::Input {
   std::int64_t size() const override { return order_.size(); }
 
  private:
-  bool has_labels() const { return !o_.labels.empty(); }
-
   void read_headers() {
     images_ = read_idx_header("images", o_.images.string());
-    if (!has_labels()) return;
+    if (!has_labels_) return;
     labels_ = read_idx_header("labels", o_.labels.string());
     const std::string prefix = "labels: '" + o_.labels.string() + "' ";
     if (labels_.dims.size() != 1)
@@ -111,8 +116,21 @@ class Idx final : public belay::Input {
                                           "; give two files of one set");
   }
 
+  // What is not said is the training's. A file of another element type has another default, which is no answer.
+  void choose_scale(belay::InputSpec& spec) {
+    scale_ = o_.scale.value_or(images_.type == ElementType::kUInt8 ? 1.0 / 255 : 1.0);
+    const auto learned = spec.learned_values("scale");
+    if (!o_.scale && learned && *learned != std::vector<double>{scale_})
+      fail(Code::kInvalidArgument, "images: '" + o_.images.string() + "' holds " + element_name(images_.type) +
+                                       ", which is another type than the training's images had; say with 'scale' by "
+                                       "what its elements are multiplied");
+    spec.keep("scale", std::vector<double>{scale_});
+    spec.keep("mean", std::vector<double>{o_.mean});
+    spec.keep("std", std::vector<double>{o_.stddev});
+  }
+
   void load() {
-    if (has_labels()) load_labels();
+    if (has_labels_) load_labels();
     elements_ = read_idx_elements("images", o_.images.string(), images_);
     for (std::size_t value = 0; value < 256; ++value) uint8_value_[value] = normalised(static_cast<double>(value));
   }
@@ -123,18 +141,14 @@ class Idx final : public belay::Input {
     for (std::size_t i = 0; i < label_values_.size(); ++i) {
       const auto label =
           static_cast<std::int64_t>(element_value(labels_.type, bytes.data() + i * element_size(labels_.type)));
-      if (o_.classes != 0 && (label < 0 || label >= o_.classes))
+      if (classes_ != 0 && (label < 0 || label >= classes_))
         fail(Code::kDataLoss, "labels: '" + o_.labels.string() + "' has label " + std::to_string(label) +
-                                  " in record " + std::to_string(i) + "; with classes = " + std::to_string(o_.classes) +
-                                  " labels are 0 to " + std::to_string(o_.classes - 1));
+                                  " in record " + std::to_string(i) + "; " + belay::text_of_classes(classes_));
       label_values_[i] = label;
     }
   }
 
-  float normalised(double element) const {
-    const double scale = o_.scale.value_or(images_.type == ElementType::kUInt8 ? 1.0 / 255 : 1.0);
-    return static_cast<float>((element * scale - o_.mean) / o_.stddev);
-  }
+  float normalised(double element) const { return static_cast<float>((element * scale_ - o_.mean) / o_.stddev); }
 
   void decode(std::size_t record, float* out) const {
     const std::size_t n = images_.elements_per_record(), size = element_size(images_.type);
@@ -150,6 +164,9 @@ class Idx final : public belay::Input {
   IdxHeader images_, labels_;
   belay::Dims image_dims_;
   std::uint32_t image_slot_ = 0, label_slot_ = 0;
+  bool has_labels_ = false;
+  double scale_ = 1;
+  std::int64_t classes_ = 0;  // labels are below it; 0: not checked
   belay::ExampleOrder order_;
   std::vector<std::uint8_t> elements_;  // of all images; empty until the first batch
   std::vector<std::int64_t> label_values_;

@@ -16,6 +16,7 @@ extern "C" const belay_module belay_module_idx;
 
 namespace idx_test {
 
+using belay::InputUse;
 using belay::testing::error_of;
 using belay::testing::InputBatch;
 using belay::testing::InputDriver;
@@ -32,6 +33,7 @@ using input_test::error_at_open;
 using input_test::expect_laws_of_an_input;
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
+using Names = std::vector<std::string>;
 
 const belay_module& module() { return module_under_test(belay_module_idx); }
 
@@ -114,6 +116,57 @@ TEST_F(Idx, LabelsMayBeOfAnyWholeType) {
   EXPECT_THAT(input.next()->values<std::int64_t>("label"), ElementsAre(256, 3));
 }
 
+TEST_F(Idx, TheClassesAreAsManyAsTheirNamesElseTen) {
+  InputDriver ten(module(), pair(4)), named(module(), pair(4).with({"class_names", Names{"a", "b", "c", "d"}})),
+      unchecked(module(), pair(4).with({"classes", 0}));
+  EXPECT_EQ(ten.spec()[1].classes, 10);
+  EXPECT_THAT(ten.spec()[1].class_names, ElementsAre());
+  EXPECT_THAT(named.spec()[1].class_names, ElementsAre("a", "b", "c", "d"));
+  EXPECT_EQ(unchecked.spec()[1].classes, 0);
+}
+
+TEST_F(Idx, T_104_KeepsTheScaleAlsoOneThatIsNotSaid) {
+  InputDriver bytes(module(), pair(2)), said(module(), pair(2).with({"scale", 1.0 / 255})),
+      other(module(), pair(2).with({"scale", 1.0}));
+  EXPECT_THAT(bytes.schema().values.at("scale"), ElementsAre(1.0 / 255));
+  EXPECT_THAT(bytes.schema().values.at("mean"), ElementsAre(0));
+  EXPECT_THAT(bytes.schema().values.at("std"), ElementsAre(1));
+  for (InputDriver* input : {&said, &other}) input->learn(bytes.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(said.difference_from_learned(), "");
+  EXPECT_EQ(other.difference_from_learned(), "what the input keeps as 'scale' is not the training's");
+}
+
+TEST_F(Idx, T_104_AFileOfAnotherElementTypeNeedsAScale) {
+  InputDriver train(module(), pair(2).with({"labels", ""}));
+  const std::string file = folder_.write("wide", header(0x0b, {1, 2, 3}) + std::string(12, '\1'));
+  InputDriver eval(module(), {{"images", file}}), said(module(), {{"images", file}, {"scale", 1.0 / 255}});
+  for (InputDriver* input : {&eval, &said}) input->learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { eval.spec(); }),
+            "INVALID_ARGUMENT: images: '" + file +
+                "' holds int16, which is another type than the training's images had; say with 'scale' by what its "
+                "elements are multiplied");
+  EXPECT_EQ(said.difference_from_learned(), "");
+}
+
+TEST_F(Idx, T_107_APredictionReadsNoLabels) {
+  InputDriver predict(module(), pair(3).with({"labels", folder_.file("missing")}).with({"epochs", 1}));
+  predict.use_for(InputUse::kPrediction);
+  predict.open();
+  EXPECT_EQ(predict.spec().size(), 1u);
+  EXPECT_EQ(predict.next()->rows(), 3);
+}
+
+TEST_F(Idx, T_107_ImagesOfAnotherShapeAreNotTheTrainings) {
+  InputDriver train(module(), pair(2)),
+      eval(module(), pair(2).with({"images", folder_.write("long", images(2, 2, 4))})),
+      shaped(module(), pair(2).with({"flatten", false}));
+  for (InputDriver* input : {&eval, &shaped}) input->learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(eval.difference_from_learned(),
+            "'image' is feature float32 [?, 8], the training's is feature float32 [?, 6]");
+  EXPECT_EQ(shaped.difference_from_learned(),
+            "'image' is feature float32 [?, 2, 3], the training's is feature float32 [?, 6]");
+}
+
 TEST_F(Idx, DeliversInOrderAndEndsAfterTheLastEpoch) {
   InputDriver input(module(), pair(5).with({"batch_size", 2}).with({"epochs", 2}));
   input.open();
@@ -182,7 +235,7 @@ TEST_F(Idx, ALabelOutOfRangeIsFoundWhileTraining) {
   const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 10, 2}));
   const OptionValues options = {{"images", i}, {"labels", l}};
   EXPECT_EQ(error_at_next(module(), options),
-            "DATA_LOSS: labels: '" + l + "' has label 10 in record 1; with classes = 10 labels are 0 to 9");
+            "DATA_LOSS: labels: '" + l + "' has label 10 in record 1; with 10 classes labels are 0 to 9");
   InputDriver unchecked(module(), options.with({"classes", 0}));
   unchecked.open();
   EXPECT_THAT(unchecked.next()->values<std::int64_t>("label"), ElementsAre(1, 10, 2));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Examples from numpy's arrays: one of features and, where there is one, another of labels; the first dimension counts
 // the examples.
+#include <belay/class_options.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
 #include <belay/plugin.h>
@@ -29,10 +30,10 @@ constexpr char kExample[] =
 
 class Npy final : public belay::Input {
  public:
-  struct Options : belay::SplitOptions, belay::BatchOptions {
+  struct Options : belay::ClassOptions, belay::SplitOptions, belay::BatchOptions {
     belay::Path features;
     belay::Path labels;
-    std::int64_t classes = 0;
+    belay::List<belay::Str> columns;
     std::optional<double> scale;
     std::optional<double> mean;
     std::optional<double> stddev;
@@ -44,11 +45,16 @@ class Npy final : public belay::Input {
           .required()
           .example_file("points.npy", kExample),
       belay::option("labels", &Options::labels,
-                    "the same for label 'label', whole numbers as int64; as many rows; unset: no labels"),
-      belay::option("classes", &Options::classes, "labels must be whole numbers below this; 0: not checked").min(0),
-      belay::option("scale", &Options::scale, "factor of each feature's element, as float32; unset: 1"),
-      belay::option("mean", &Options::mean, "subtracted after scaling"),
-      belay::option("std", &Options::stddev, "divisor after that").min(1e-30),
+                    "the same for label 'label', whole numbers as int64; as many rows; unset: no labels; a prediction "
+                    "reads none"),
+      belay::option("columns", &Options::columns,
+                    "what the elements of the features' last dimension are called; other inputs of the model are "
+                    "matched by them")
+          .learned(),
+      belay::class_options<Options>(),
+      belay::option("scale", &Options::scale, "factor of each feature's element, as float32; unset: 1").learned(),
+      belay::option("mean", &Options::mean, "subtracted after scaling").learned(),
+      belay::option("std", &Options::stddev, "divisor after that").min(1e-30).learned(),
       belay::split_options<Options>("which rows; each row is in either train or eval",
                                     "part of the rows that is for eval"),
       belay::batch_options<Options>());
@@ -59,18 +65,12 @@ class Npy final : public belay::Input {
     features_.emplace("features", o_.features.string());
     check_rows(*features_);
     features_slot_ = spec.feature("features", feature_dtype(), batch_dims(*features_, -1));
-    if (o_.labels.empty()) return;
-    labels_.emplace("labels", o_.labels.string());
-    check_rows(*labels_);
-    if (labels_->rows() != features_->rows())
-      fail(Code::kFailedPrecondition, labels_->prefix() + "has " + std::to_string(labels_->rows()) +
-                                          " rows, features '" + o_.features.string() + "' has " +
-                                          std::to_string(features_->rows()) + "; give two arrays of one set");
-    if (o_.classes > 0 && label_dtype() != DType::kInt64)
-      fail(Code::kInvalidArgument,
-           labels_->prefix() + "holds '" + labels_->header().descr + "'; 'classes' is for whole numbers");
-    label_slot_ = spec.label("label", label_dtype(), batch_dims(*labels_, -1));
-    if (o_.classes > 0) spec.set_classes(label_slot_, o_.classes);
+    if (!o_.columns.empty()) declare_columns(spec);
+    spec.keep("scale", std::vector<double>{o_.scale.value_or(1)});
+    spec.keep("mean", std::vector<double>{o_.mean.value_or(0)});
+    spec.keep("std", std::vector<double>{o_.stddev.value_or(1)});
+    labels_.reset();
+    if (!o_.labels.empty() && spec.use() != belay::InputUse::kPrediction) declare_labels(spec);
   }
 
   void open(const belay::OpenArgs& args) override {
@@ -92,7 +92,7 @@ class Npy final : public belay::Input {
     if (labels_) {
       const belay::TensorView labels = batch.tensor(label_slot_, batch_dims(*labels_, n));
       copy_rows(*labels_, examples, labels);
-      if (o_.classes > 0) check_labels(examples, labels);
+      if (classes_ > 0) check_labels(examples, labels);
     }
     position = order_.advance();
     return true;
@@ -107,6 +107,32 @@ class Npy final : public belay::Input {
   DType label_dtype() const {
     const DType dtype = labels_->dtype();
     return dtype == DType::kFloat32 || dtype == DType::kFloat64 ? dtype : DType::kInt64;
+  }
+
+  void declare_columns(belay::InputSpec& spec) const {
+    std::vector<std::string> names;
+    for (const belay::Str& name : o_.columns) names.push_back(name.string());
+    const belay::Dims& shape = features_->header().shape;
+    if (shape.size() < 2 || shape.back() != static_cast<std::int64_t>(names.size()))
+      fail(Code::kInvalidArgument, features_->prefix() + "has the shape " + belay::dims_text(shape) +
+                                       "; 'columns' names " + std::to_string(names.size()) +
+                                       " elements of its last dimension");
+    spec.set_columns(features_slot_, names);
+  }
+
+  void declare_labels(belay::InputSpec& spec) {
+    labels_.emplace("labels", o_.labels.string());
+    check_rows(*labels_);
+    if (labels_->rows() != features_->rows())
+      fail(Code::kFailedPrecondition, labels_->prefix() + "has " + std::to_string(labels_->rows()) +
+                                          " rows, features '" + o_.features.string() + "' has " +
+                                          std::to_string(features_->rows()) + "; give two arrays of one set");
+    label_slot_ = spec.label("label", label_dtype(), batch_dims(*labels_, -1));
+    const bool classes = o_.classes.value_or(0) > 0 || !o_.class_names.empty();
+    if (classes && label_dtype() != DType::kInt64)
+      fail(Code::kInvalidArgument, labels_->prefix() + "holds '" + labels_->header().descr +
+                                       "'; 'classes' and 'class_names' are for whole numbers");
+    classes_ = belay::declare_classes(spec, label_slot_, o_);
   }
 
   static belay::Dims batch_dims(const NpyArray& array, std::int64_t rows) {
@@ -155,11 +181,11 @@ class Npy final : public belay::Input {
   void check_labels(const std::vector<std::int64_t>& examples, const belay::TensorView& labels) const {
     const auto* values = labels.data<const std::int64_t>();
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      if (values[i] >= 0 && values[i] < o_.classes) continue;
+      if (values[i] >= 0 && values[i] < classes_) continue;
       const std::int64_t example = examples[i / labels_->row_elements()];
       fail(Code::kDataLoss, labels_->prefix() + "has label " + std::to_string(values[i]) + " in row " +
-                                std::to_string(rows_[static_cast<std::size_t>(example)]) + "; with classes = " +
-                                std::to_string(o_.classes) + " labels are 0 to " + std::to_string(o_.classes - 1));
+                                std::to_string(rows_[static_cast<std::size_t>(example)]) + "; " +
+                                belay::text_of_classes(classes_));
     }
   }
 
@@ -167,6 +193,7 @@ class Npy final : public belay::Input {
   std::optional<NpyArray> features_, labels_;
   std::vector<std::int64_t> rows_;  // of the arrays, in this split
   std::uint32_t features_slot_ = 0, label_slot_ = 0;
+  std::int64_t classes_ = 0;   // labels are below it; 0: not checked
   belay::ExampleOrder order_;  // of rows_
 };
 

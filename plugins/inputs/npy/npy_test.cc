@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 
 #include <random>
+#include <string>
+#include <vector>
 
 #include "npy_test_files.h"
 #include "plugins/inputs/input_test.h"
@@ -15,6 +17,7 @@ namespace npy_input {
 namespace {
 
 using belay::DType;
+using belay::InputUse;
 using belay::testing::error_of;
 using belay::testing::InputDriver;
 using belay::testing::module_under_test;
@@ -23,6 +26,7 @@ using belay::testing::TemporaryFolder;
 using input_test::error_at_open;
 using input_test::expect_laws_of_an_input;
 using ::testing::ElementsAre;
+using Names = std::vector<std::string>;
 
 const belay_module& module() { return module_under_test(belay_module_npy); }
 
@@ -130,7 +134,7 @@ TEST_F(Npy, WhatIsWrongIsAnErrorAtOpening) {
       {options.with({"labels", other}), "FAILED_PRECONDITION: labels: '" + other + "' has 2 rows, features '" + x +
                                             "' has 3; give two arrays of one set"},
       {{{"features", other}, {"labels", other}, {"classes", 2}},
-       "INVALID_ARGUMENT: labels: '" + other + "' holds '<f4'; 'classes' is for whole numbers"},
+       "INVALID_ARGUMENT: labels: '" + other + "' holds '<f4'; 'classes' and 'class_names' are for whole numbers"},
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
        "FAILED_PRECONDITION: split: '" + x + "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},
   };
@@ -142,7 +146,79 @@ TEST_F(Npy, ALabelThatIsNoClassIsFoundWhileTraining) {
   input.open();
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(error_of([&] { input.next(); }), "DATA_LOSS: labels: '" + folder_.file("y.npy") +
-                                                   "' has label 2 in row 2; with classes = 2 labels are 0 to 1");
+                                                   "' has label 2 in row 2; with 2 classes labels are 0 to 1");
+}
+
+TEST_F(Npy, DeclaresColumnsAndClassesThatHaveNames) {
+  InputDriver input(module(),
+                    rows(4).with({"columns", Names{"small", "large"}}).with({"class_names", Names{"a", "b", "c"}}));
+  EXPECT_THAT(input.spec()[0].columns, ElementsAre("small", "large"));
+  EXPECT_EQ(input.spec()[1].classes, 3);
+  EXPECT_THAT(input.spec()[1].class_names, ElementsAre("a", "b", "c"));
+  EXPECT_EQ(error_at_open(module(), rows(2).with({"class_names", Names{"a", "b"}}).with({"classes", 3})),
+            "INVALID_ARGUMENT: 'classes' is 3, and 'class_names' has 2; leave 'classes' out");
+  EXPECT_EQ(error_at_open(module(), rows(2).with({"columns", Names{"a", "b", "c"}})),
+            "INVALID_ARGUMENT: features: '" + folder_.file("x.npy") +
+                "' has the shape [2, 2]; 'columns' names 3 elements of its last dimension");
+}
+
+TEST_F(Npy, T_104_KeepsTheScaleOfWhatItDelivers) {
+  InputDriver plain(module(), rows(4)), scaled(module(), rows(4).with({"scale", 0.5}).with({"mean", 2.0}));
+  EXPECT_THAT(plain.schema().values.at("scale"), ElementsAre(1));
+  EXPECT_THAT(scaled.schema().values.at("scale"), ElementsAre(0.5));
+  EXPECT_THAT(scaled.schema().values.at("mean"), ElementsAre(2));
+  EXPECT_THAT(scaled.schema().values.at("std"), ElementsAre(1));
+  plain.restart();
+  plain.learn(scaled.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(plain.difference_from_learned(), "what the input keeps as 'mean' is not the training's");
+}
+
+TEST_F(Npy, T_101_ColumnsOfAnotherOrderAreMatchedByName) {
+  const OptionValues options = rows(4).with({"columns", Names{"small", "large"}});
+  const auto difference = [&](const Names& columns) {
+    InputDriver train(module(), options), eval(module(), options.with({"columns", columns}));
+    eval.learn(train.schema(), InputUse::kEvaluation);
+    return eval.difference_from_learned();
+  };
+  EXPECT_EQ(difference({"large", "small"}), "");
+  EXPECT_EQ(difference({"large", "smal"}),
+            "of its columns 'features' lacks 'small' and has 'smal', unknown to the training");
+}
+
+TEST_F(Npy, T_107_APredictionReadsNoLabels) {
+  InputDriver train(module(), rows(4)),
+      predict(module(), rows(4).with({"labels", folder_.file("missing.npy")}).with({"epochs", 1}));
+  predict.learn(train.schema(), InputUse::kPrediction);
+  EXPECT_EQ(predict.difference_from_learned(), "");
+  ASSERT_EQ(predict.spec().size(), 1u);
+  predict.open();
+  EXPECT_THAT(predict.next()->values<float>("features"), ElementsAre(0, 0, 1, 10, 2, 20, 3, 30));
+}
+
+TEST_F(Npy, T_102_WhatTheTrainingHasNotIsNamed) {
+  InputDriver train(module(), rows(4).with({"class_names", Names{"a", "b", "c"}}));
+  const struct {
+    OptionValues options;
+    const char* difference;
+  } cases[] = {
+      {rows(4).with({"class_names", Names{"c", "a", "b"}}), ""},
+      {rows(4).with({"class_names", Names{"a", "b", "d"}}),
+       "of its classes 'label' lacks 'c' and has 'd', unknown to the training"},
+      {rows(4).with({"class_names", Names{"a", "b", "c", "d"}}),
+       "of its classes 'label' has 'd', unknown to the training"},
+      {rows(4).with({"classes", 2}), "'label' has 2 classes, the training's has 3"},
+      {rows(4).with({"labels", ""}), "the input lacks 'label', which the training has"},
+      {rows(4).with(
+           {"features", folder_.write("b.npy", npy_file<std::uint8_t>("|u1", "(4, 2)", {0, 1, 2, 3, 4, 5, 6, 7}))}),
+       "'features' is feature uint8 [?, 2], the training's is feature float32 [?, 2]"},
+      {rows(4).with({"features", folder_.write("w.npy", npy_file<float>("<f4", "(4, 1)", {0, 1, 2, 3}))}),
+       "'features' is feature float32 [?, 1], the training's is feature float32 [?, 2]"},
+  };
+  for (const auto& c : cases) {
+    InputDriver eval(module(), c.options);
+    eval.learn(train.schema(), InputUse::kEvaluation);
+    EXPECT_EQ(eval.difference_from_learned(), c.difference);
+  }
 }
 
 }  // namespace

@@ -114,7 +114,24 @@ std::string feature_of(const Entry& e) {
   return e.key.substr(0, dot);
 }
 
+template <class Element>
+std::vector<double> numbers_in(const std::vector<unsigned char>& bytes) {
+  std::vector<double> numbers;
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Element)) {
+    Element element;
+    std::memcpy(&element, &bytes[at], sizeof(element));
+    numbers.push_back(static_cast<double>(element));
+  }
+  return numbers;
+}
+
 }  // namespace
+
+std::vector<double> default_numbers(const FeatureSpec& spec) {
+  const std::vector<unsigned char>& bytes = spec.fallback->bytes;
+  if (spec.dtype == DType::kFloat32) return numbers_in<float>(bytes);
+  return spec.dtype == DType::kInt64 ? numbers_in<std::int64_t>(bytes) : numbers_in<std::uint8_t>(bytes);
+}
 
 std::vector<FeatureSpec> parse_feature_specs(const belay::Table& table) {
   std::vector<std::pair<std::string, std::vector<Entry>>> features;

@@ -29,6 +29,9 @@ struct FeatureSpec {
   std::optional<Default> fallback;
 };
 
+// The elements of the default of a feature of numbers.
+std::vector<double> default_numbers(const FeatureSpec& spec);
+
 // In the order of the manifest. INVALID_ARGUMENT naming the feature and the key.
 std::vector<FeatureSpec> parse_feature_specs(const belay::Table& table);
 

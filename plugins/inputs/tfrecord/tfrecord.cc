@@ -2,6 +2,7 @@
 // Examples from TFRecord files of tf.train.Example, by the features that the manifest names.
 //
 // Opening finds where the records are; a record is decoded each time that it is delivered.
+#include <belay/class_options.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
@@ -36,11 +37,10 @@ constexpr char kExample[] =
 
 class TfRecord final : public belay::Input {
  public:
-  struct Options : belay::SplitOptions, belay::BatchOptions, belay::DecodeOptions {
+  struct Options : belay::ClassOptions, belay::SplitOptions, belay::BatchOptions, belay::DecodeOptions {
     belay::List<belay::Path> files;
     belay::Table features;
     belay::Str label;
-    std::int64_t classes = 0;
   };
   static constexpr auto about = belay::about(
       "tfrecord", "Examples from TFRecord files of tf.train.Example, plain or .gz",
@@ -51,6 +51,7 @@ class TfRecord final : public belay::Input {
                     "by name: { dtype, shape, default }; dtype float32, int64, string, or uint8 for the bytes of one "
                     "string; without a shape a single value, without a default each example must have it")
           .required()
+          .learned()
           .example("{ x = { dtype = \"float32\", shape = [2] }, y = { dtype = \"int64\" } }"),
       belay::option<belay::Str>("features.*.dtype", "of the feature; uint8: the bytes of one string")
           .choices("float32", "int64", "string", "uint8")
@@ -69,16 +70,21 @@ class TfRecord final : public belay::Input {
           .or_single()
           .range(0, 255)
           .when("dtype", "uint8"),
-      belay::option("label", &Options::label, "which of 'features' is the label; \"\": none").example("y"),
-      belay::option("classes", &Options::classes, "an int64 label must be below this; 0: not checked").min(0),
+      belay::option("label", &Options::label, "which of 'features' is the label; \"\": none; a prediction reads none")
+          .learned()
+          .example("y"),
+      belay::class_options<Options>("an int64 label is below this; 0: not checked; unset: as many as 'class_names'"),
       belay::split_options<Options>(), belay::batch_options<Options>(), belay::decode_option<Options>());
 
-  explicit TfRecord(const Options& o) : o_(o), specs_(parse_feature_specs(o.features)), pool_(o.decode_threads) {
+  explicit TfRecord(const Options& o) : o_(o), described_(parse_feature_specs(o.features)), pool_(o.decode_threads) {
     if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one TFRecord file");
-    if (!o.label.empty()) find_label();
+    if (described_.size() == 1 && described_[0].name == o.label.view())
+      fail(Code::kInvalidArgument, "'features' has the label alone; name at least one feature besides");
   }
 
+  // Features come in the manifest's order. That of a table has no meaning: the host puts them into the training's.
   void spec(belay::InputSpec& spec) override {
+    choose_features(spec.use() == belay::InputUse::kPrediction);
     slots_.clear();
     for (const FeatureSpec& feature : specs_) {
       belay::Dims dims{-1};
@@ -86,7 +92,8 @@ class TfRecord final : public belay::Input {
       const bool label = feature.name == o_.label;
       slots_.push_back(label ? spec.label(feature.name, feature.dtype, dims)
                              : spec.feature(feature.name, feature.dtype, dims));
-      if (label && o_.classes > 0) spec.set_classes(slots_.back(), o_.classes);
+      if (label && has_classes()) classes_ = belay::declare_classes(spec, slots_.back(), o_);
+      if (!label && feature.fallback) keep_default(feature, spec);
     }
   }
 
@@ -128,19 +135,36 @@ class TfRecord final : public belay::Input {
   std::int64_t size() const override { return order_.size(); }
 
  private:
+  bool has_classes() const { return o_.classes.value_or(0) > 0 || !o_.class_names.empty(); }
+
+  // All that are described; without the label, if nobody needs it.
+  void choose_features(bool for_prediction) {
+    if (!o_.label.empty() && !for_prediction) find_label();
+    specs_.clear();
+    for (const FeatureSpec& feature : described_)
+      if (!for_prediction || feature.name != o_.label) specs_.push_back(feature);
+  }
+
   void find_label() {
     std::vector<std::string> names;
-    for (const FeatureSpec& feature : specs_) names.push_back(feature.name);
+    for (const FeatureSpec& feature : described_) names.push_back(feature.name);
     const auto found = std::find(names.begin(), names.end(), o_.label.view());
     if (found == names.end())
       fail(Code::kInvalidArgument, "label: 'features' has no \"" + o_.label.string() + "\"" +
                                        belay::did_you_mean(o_.label, names) + "; describe it there, too");
-    if (specs_.size() == 1)
-      fail(Code::kInvalidArgument, "'features' has the label alone; name at least one feature besides");
     label_ = static_cast<std::size_t>(found - names.begin());
-    if (o_.classes > 0 && specs_[label_].dtype != DType::kInt64)
-      fail(Code::kInvalidArgument, "'classes' is for an int64 label, \"" + o_.label.string() + "\" is " +
-                                       belay::dtype_name(specs_[label_].dtype));
+    if (has_classes() && described_[label_].dtype != DType::kInt64)
+      fail(Code::kInvalidArgument, "'classes' and 'class_names' are for an int64 label, \"" + o_.label.string() +
+                                       "\" is " + belay::dtype_name(described_[label_].dtype));
+  }
+
+  // What stands for a feature that an example lacks is the training's, too.
+  static void keep_default(const FeatureSpec& feature, belay::InputSpec& spec) {
+    const std::string name = "features." + feature.name + ".default";
+    if (feature.dtype == DType::kString)
+      spec.keep(name, feature.fallback->texts);
+    else
+      spec.keep(name, default_numbers(feature));
   }
 
   // Memory for one feature of all rows.
@@ -169,7 +193,7 @@ class TfRecord final : public belay::Input {
     const std::string_view bytes = records.record(record);
     try {
       decode_example(bytes, specs_, targets);
-      if (o_.classes > 0 && !o_.label.empty()) check_label(targets[label_]);
+      if (classes_ > 0) check_label(targets[label_]);
     } catch (const belay::Error& e) {
       fail(e.code(), records.place(record) + " " + e.what());
     }
@@ -178,15 +202,16 @@ class TfRecord final : public belay::Input {
   void check_label(const FeatureTarget& target) const {
     const auto* labels = static_cast<const std::int64_t*>(target.numbers);
     for (std::size_t i = 0; i < specs_[label_].elements; ++i)
-      if (labels[i] < 0 || labels[i] >= o_.classes)
-        fail(Code::kDataLoss, "has label " + std::to_string(labels[i]) + "; with classes = " +
-                                  std::to_string(o_.classes) + " labels are 0 to " + std::to_string(o_.classes - 1));
+      if (labels[i] < 0 || labels[i] >= classes_)
+        fail(Code::kDataLoss, "has label " + std::to_string(labels[i]) + "; " + belay::text_of_classes(classes_));
   }
 
   const Options o_;
-  const std::vector<FeatureSpec> specs_;
-  std::size_t label_ = 0;             // its number in specs_, where there is one
-  std::vector<std::uint32_t> slots_;  // of each feature
+  const std::vector<FeatureSpec> described_;  // in the manifest
+  std::vector<FeatureSpec> specs_;            // of what is delivered
+  std::size_t label_ = 0;                     // its number in specs_, where there is one
+  std::int64_t classes_ = 0;                  // labels are below it; 0: not checked
+  std::vector<std::uint32_t> slots_;          // of each feature
   std::vector<RecordFile> files_;
   std::vector<std::int64_t> starts_;                 // the number of each file's first record
   std::vector<std::int64_t> records_;                // in this split

@@ -16,6 +16,7 @@ namespace tfrecord_input {
 namespace {
 
 using belay::DType;
+using belay::InputUse;
 using belay::testing::error_of;
 using belay::testing::InputBatch;
 using belay::testing::InputDriver;
@@ -91,6 +92,85 @@ TEST_F(TfRecordInput, DeliversTheExamplesOfAllFiles) {
   EXPECT_EQ(batches[1].tensor("name").text(0), "n4");
 }
 
+TEST_F(TfRecordInput, T_103_FeaturesAreMatchedByNameInAnyOrder) {
+  const std::string path = folder_.write("a.tfrecord", records(0, 3));
+  const OptionValues turned = {{"files", Files{path}},
+                               {"features.y.dtype", "int64"},
+                               {"features.x.shape", Integers{2}},
+                               {"features.x.dtype", "float32"},
+                               {"label", "y"}};
+  InputDriver train(module(), file(records(0, 3))), again(module(), turned);
+  again.learn(train.schema(), InputUse::kTraining);
+  EXPECT_EQ(again.difference_from_learned(), "");
+  EXPECT_EQ(again.spec()[0].name, "y") << "the host puts them into the training's order";
+}
+
+TEST_F(TfRecordInput, T_107_FeaturesThatTheTrainingHasNotAreNamed) {
+  const OptionValues options = file(records(0, 3)), named = options.with({"class_names", Files{"a", "b", "c"}});
+  InputDriver train(module(), named);
+  const struct {
+    OptionValues options;
+    const char* difference;
+  } cases[] = {
+      {named, ""},
+      {options.with({"classes", 3}), ""},
+      {options.with({"classes", 2}), "'y' has 2 classes, the training's has 3"},
+      {options.with({"class_names", Files{"a", "b", "d"}}),
+       "of its classes 'y' lacks 'c' and has 'd', unknown to the training"},
+      {options.with({"features.name.dtype", "string"}), "the input has 'name', which the training has not"},
+      {options.with({"features.id.dtype", "string"}), ""},
+      {options.with({"label", ""}), "'y' is feature int64 [?], the training's is label int64 [?]"},
+      {options.with({"features.x.dtype", "uint8"}),
+       "'x' is feature uint8 [?, 2], the training's is feature float32 [?, 2]"},
+      {options.with({"features.x.shape", Integers{1}}),
+       "'x' is feature float32 [?, 1], the training's is feature float32 [?, 2]"},
+      {options.with({"features.x.default", 0.5}), "the input keeps 'features.x.default', which the training does not"},
+  };
+  for (const auto& c : cases) {
+    InputDriver eval(module(), c.options);
+    eval.learn(train.schema(), InputUse::kEvaluation);
+    EXPECT_EQ(eval.difference_from_learned(), c.difference);
+  }
+}
+
+TEST_F(TfRecordInput, T_107_APredictionNeedsNoLabel) {
+  const std::string path = folder_.write("new", framed(ExampleBuilder().floats("x", {7, 8}).bytes()));
+  const OptionValues with_label = file(records(0, 3)).with({"files", Files{path}}).with({"epochs", 1}),
+                     without = {{"files", Files{path}},
+                                {"features.x.dtype", "float32"},
+                                {"features.x.shape", Integers{2}},
+                                {"label", "y"},
+                                {"classes", 3},
+                                {"epochs", 1}};
+  InputDriver train(module(), file(records(0, 3)));
+  for (const OptionValues& options : {with_label, without}) {
+    InputDriver predict(module(), options);
+    predict.learn(train.schema(), InputUse::kPrediction);
+    EXPECT_EQ(predict.difference_from_learned(), "");
+    predict.open();
+    EXPECT_EQ(predict.spec().size(), 1u);
+    EXPECT_THAT(predict.next()->values<float>("x"), ElementsAre(7, 8));
+  }
+}
+
+TEST_F(TfRecordInput, T_104_KeepsWhatStandsForAFeatureThatIsMissing) {
+  InputDriver input(module(), file(records(0, 1))
+                                  .with({"features.x.default", 0.5})
+                                  .with({"features.y.default", 2})
+                                  .with({"features.n.dtype", "int64"})
+                                  .with({"features.n.default", 3})
+                                  .with({"features.b.dtype", "uint8"})
+                                  .with({"features.b.default", 255})
+                                  .with({"features.name.dtype", "string"})
+                                  .with({"features.name.default", "none"}));
+  const auto& values = input.schema().values;
+  EXPECT_EQ(values.size(), 3u) << "not of the label";
+  EXPECT_THAT(values.at("features.x.default"), ElementsAre(0.5, 0.5));
+  EXPECT_THAT(values.at("features.n.default"), ElementsAre(3));
+  EXPECT_THAT(values.at("features.b.default"), ElementsAre(255));
+  EXPECT_THAT(input.schema().words.at("features.name.default"), ElementsAre("none"));
+}
+
 TEST_F(TfRecordInput, TrainAndEvalAreDisjointAndComplete) {
   input_test::expect_split_disjoint_and_complete(examples_of, file(records(0, 40)));
 }
@@ -132,7 +212,7 @@ TEST_F(TfRecordInput, WhatOpeningCanSeeIsAnErrorThere) {
       {{{"files", Files{path}}, {"features.y.dtype", "int64"}, {"label", "y"}},
        "INVALID_ARGUMENT: 'features' has the label alone; name at least one feature besides"},
       {options.with({"label", "x"}).with({"classes", 3}),
-       "INVALID_ARGUMENT: 'classes' is for an int64 label, \"x\" is float32"},
+       "INVALID_ARGUMENT: 'classes' and 'class_names' are for an int64 label, \"x\" is float32"},
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
        "FAILED_PRECONDITION: split: the files have 3 records and none of them is for \"eval\"; change "
        "'eval_fraction'"},
@@ -158,7 +238,7 @@ TEST_F(TfRecordInput, ABadRecordIsFoundWhileTraining) {
       {records(0, 2) + damaged, "DATA_LOSS: '" + path +
                                     "' record 2 is damaged: its checksum is wrong; fetch the file "
                                     "again"},
-      {records(0, 3), "DATA_LOSS: '" + path + "' record 2 has label 2; with classes = 2 labels are 0 to 1"},
+      {records(0, 3), "DATA_LOSS: '" + path + "' record 2 has label 2; with 2 classes labels are 0 to 1"},
   };
   const std::string other = folder_.write("a", records(0, 4));
   for (const auto& c : cases) {
