@@ -29,6 +29,7 @@ class Text final : public belay::Input {
     belay::Str units = "characters";
     belay::List<belay::Path> vocabulary_files;
     belay::Path vocabulary_out;
+    belay::Str unknown;
     belay::Str split = "all";
     double eval_fraction = 0.1;
     std::int64_t sequence_length = 64;
@@ -45,17 +46,23 @@ class Text final : public belay::Input {
                         "and nine and one is ten: begin again.\n"),
       belay::option("units", &Options::units,
                     "characters: ids 0, 1, ... of the characters that occur, by code point; bytes: ids 0 to 255")
-          .choices("characters", "bytes"),
+          .choices("characters", "bytes")
+          .learned(),
       belay::option("vocabulary_files", &Options::vocabulary_files,
-                    "the text whose characters have ids, where an input for evaluation has files of its own; unset: "
-                    "'files', whatever the split"),
+                    "of a training: the text whose characters have ids; unset: 'files', whatever the split. Other "
+                    "inputs of the model have the training's ids, and read none"),
+      belay::option("unknown", &Options::unknown,
+                    "the character that stands for each that has no id, and has an id itself; unset: such a character "
+                    "is an error")
+          .learned()
+          .example("?"),
       belay::option("vocabulary_out", &Options::vocabulary_out,
                     "file to write with the first batch: a JSON list of the characters by id")
           .watching(),
       belay::option("split", &Options::split, "which part of the text: train is its beginning, eval its end")
           .choices("all", "train", "eval"),
       belay::option("eval_fraction", &Options::eval_fraction, "part of the text that is for eval").range(0, 1),
-      belay::option("sequence_length", &Options::sequence_length, "ids in an example").range(1, 1e6),
+      belay::option("sequence_length", &Options::sequence_length, "ids in an example").range(1, 1e6).learned(),
       belay::option("stride", &Options::stride,
                     "characters from the begin of an example to that of the next; unset: sequence_length")
           .min(1),
@@ -65,26 +72,34 @@ class Text final : public belay::Input {
     if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one file of text");
     if (units_ == Units::kBytes && !o.vocabulary_files.empty())
       fail(Code::kInvalidArgument, "'vocabulary_files' is for units = \"characters\"; bytes have their own ids");
+    if (o.unknown.empty()) return;
+    if (units_ == Units::kBytes)
+      fail(Code::kInvalidArgument, "'unknown' is for units = \"characters\"; each byte has an id");
+    if (!only_character(o.unknown))
+      fail(Code::kInvalidArgument, "'unknown' is \"" + o.unknown.string() + "\", must be one character");
   }
 
   void spec(belay::InputSpec& spec) override {
-    load();
+    has_next_ = spec.use() != belay::InputUse::kPrediction;
+    load(spec.learned_class_names("ids"));
+    if (!o_.unknown.empty()) spec.keep("unknown", std::vector<std::string>{o_.unknown.string()});
     ids_slot_ = spec.feature("ids", belay::DType::kInt32, {-1, o_.sequence_length});
-    next_slot_ = spec.label("next_ids", belay::DType::kInt32, {-1, o_.sequence_length});
     const std::vector<std::string> names = vocabulary_.names();
     spec.set_class_names(ids_slot_, names);
+    if (!has_next_) return;
+    next_slot_ = spec.label("next_ids", belay::DType::kInt32, {-1, o_.sequence_length});
     spec.set_class_names(next_slot_, names);
   }
 
   void open(const belay::OpenArgs& args) override {
     const std::int64_t length = end_ - begin_;
-    if (length <= o_.sequence_length)
+    if (length < characters_of_example())
       fail(Code::kFailedPrecondition,
            "files: the " + std::string(o_.split == "all" ? "text" : "part for \"" + o_.split.string() + "\"") +
                " has " + std::to_string(length) + " " + o_.units.string() + "; an example takes " +
-               std::to_string(o_.sequence_length + 1) + ": lower 'sequence_length'" +
+               std::to_string(characters_of_example()) + ": lower 'sequence_length'" +
                (o_.split == "all" ? "" : ", or change 'eval_fraction'"));
-    const std::int64_t windows = (length - 1 - o_.sequence_length) / stride() + 1;
+    const std::int64_t windows = (length - characters_of_example()) / stride() + 1;
     order_ = belay::ExampleOrder(windows, o_, args);
   }
 
@@ -97,13 +112,13 @@ class Text final : public belay::Input {
     if (examples.empty()) return false;
     const belay::Dims dims{static_cast<std::int64_t>(examples.size()), o_.sequence_length};
     auto* ids = batch.tensor(ids_slot_, dims).data<std::int32_t>();
-    auto* next_ids = batch.tensor(next_slot_, dims).data<std::int32_t>();
+    auto* next_ids = has_next_ ? batch.tensor(next_slot_, dims).data<std::int32_t>() : nullptr;
     for (const std::int64_t example : examples) {
       auto id = window_.begin();
-      text_.for_each(begin_ + example * stride(), o_.sequence_length + 1,
-                     [&](char32_t character) { *id++ = *vocabulary_.id_of(character); });
+      text_.for_each(begin_ + example * stride(), characters_of_example(),
+                     [&](char32_t character) { *id++ = vocabulary_.id_of(character).value_or(unknown_id_); });
       ids = std::copy_n(window_.begin(), o_.sequence_length, ids);
-      next_ids = std::copy_n(window_.begin() + 1, o_.sequence_length, next_ids);
+      if (has_next_) next_ids = std::copy_n(window_.begin() + 1, o_.sequence_length, next_ids);
     }
     position = order_.advance();
     return true;
@@ -115,37 +130,79 @@ class Text final : public belay::Input {
  private:
   std::int64_t stride() const { return o_.stride.value_or(o_.sequence_length); }
 
+  // A prediction does not need the one that follows the last id.
+  std::int64_t characters_of_example() const { return o_.sequence_length + (has_next_ ? 1 : 0); }
+
   static std::vector<std::string> strings(const belay::List<belay::Path>& paths) {
     std::vector<std::string> all;
     for (const belay::Path& path : paths) all.push_back(path.string());
     return all;
   }
 
-  void load() {
-    vocabulary_ = units_ == Units::kBytes ? Vocabulary::of_bytes() : Vocabulary();
-    const bool own = units_ == Units::kCharacters && o_.vocabulary_files.empty();
-    // One after the other, and before the text: no two are in memory at a time.
-    for (const std::string& path : strings(o_.vocabulary_files))
-      vocabulary_.add(TextFiles("vocabulary_files", {path}, units_).characters());
+  // `learned`: the training's characters by id.
+  void load(const std::optional<std::vector<std::string>>& learned) {
+    vocabulary_ = learned                   ? vocabulary_of_training(*learned)
+                  : units_ == Units::kBytes ? Vocabulary::of_bytes()
+                                            : vocabulary_of_files();
     text_ = TextFiles("files", strings(o_.files), units_);
+    const bool own = !learned && units_ == Units::kCharacters && o_.vocabulary_files.empty();
     if (own) vocabulary_.add(text_.characters());
     if (vocabulary_.size() == 0)
       fail(Code::kFailedPrecondition,
            own ? "files: there is no text in them" : "vocabulary_files: there is no text in them");
-    for (const char32_t character : text_.characters())
-      if (!vocabulary_.id_of(character))
-        fail(Code::kInvalidArgument, "files: " + text_.place_of(character) + ": " + shown(character) +
-                                         " does not occur in 'vocabulary_files'; add a file that has it");
+    choose_unknown(learned.has_value());
+    check_characters(learned ? "in the text that the model was trained on; leave it out, or train with an 'unknown'"
+                             : "in 'vocabulary_files'; add a file that has it");
     const std::int64_t all = text_.size(), train = all - std::llround(o_.eval_fraction * static_cast<double>(all));
     begin_ = o_.split == "eval" ? train : 0;
     end_ = o_.split == "train" ? train : all;
-    window_.resize(static_cast<std::size_t>(o_.sequence_length) + 1);
+    window_.resize(static_cast<std::size_t>(characters_of_example()));
+  }
+
+  Vocabulary vocabulary_of_files() const {
+    Vocabulary vocabulary;
+    // One after the other, and before the text: no two are in memory at a time.
+    for (const std::string& path : strings(o_.vocabulary_files))
+      vocabulary.add(TextFiles("vocabulary_files", {path}, units_).characters());
+    return vocabulary;
+  }
+
+  Vocabulary vocabulary_of_training(const std::vector<std::string>& names) const {
+    const bool of_bytes = names == Vocabulary::of_bytes().names();
+    const std::optional<Vocabulary> of_characters = Vocabulary::of_names(names);
+    if (units_ == Units::kBytes && of_bytes) return Vocabulary::of_bytes();
+    if (units_ == Units::kCharacters && of_characters) return *of_characters;
+    const std::string held = of_bytes ? "bytes" : of_characters ? "characters" : "neither characters nor bytes";
+    fail(Code::kInvalidArgument, "'units' is \"" + o_.units.string() + "\", and the ids of the training are " + held +
+                                     (of_bytes || of_characters ? "; leave 'units' out" : ""));
+  }
+
+  void choose_unknown(bool is_learned) {
+    unknown_id_ = -1;
+    if (o_.unknown.empty()) return;
+    const char32_t character = *only_character(o_.unknown);
+    if (!is_learned) vocabulary_.add({character});
+    const std::optional<std::int32_t> id = vocabulary_.id_of(character);
+    if (!id)
+      fail(Code::kInvalidArgument, "'unknown' is " + shown(character) +
+                                       ", which the training has no id for; set it in [input.train] and train again");
+    unknown_id_ = *id;
+  }
+
+  void check_characters(const std::string& where) const {
+    if (units_ == Units::kBytes || unknown_id_ >= 0) return;
+    for (const char32_t character : text_.characters())
+      if (!vocabulary_.id_of(character))
+        fail(Code::kInvalidArgument,
+             "files: " + text_.place_of(character) + ": " + shown(character) + " does not occur " + where);
   }
 
   const Options o_;
   const Units units_;
   Vocabulary vocabulary_;
   bool vocabulary_written_ = false;
+  std::int32_t unknown_id_ = -1;  // -1: each character has an id of its own
+  bool has_next_ = true;
   TextFiles text_;
   std::int64_t begin_ = 0, end_ = 0;  // this split's characters
   std::vector<std::int32_t> window_;  // the ids of the one that is being delivered

@@ -144,6 +144,13 @@ std::string TextFiles::place_of_byte(std::size_t file, std::size_t at) const {
   return files_[file].path + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
+std::optional<char32_t> only_character(std::string_view bytes) {
+  std::size_t at = 0;
+  char32_t character = 0;
+  if (bytes.empty() || !decode(bytes, at, character) || at != bytes.size()) return std::nullopt;
+  return character;
+}
+
 std::string utf8(char32_t character) {
   const auto byte = [](char32_t bits) { return static_cast<char>(static_cast<unsigned char>(bits)); };
   const auto tail = [&](int shift) { return byte(0x80 | (character >> shift & 0x3f)); };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,5 +66,7 @@ class TextFiles {
 
 // One character in UTF-8.
 std::string utf8(char32_t character);
+// The reverse; none where the bytes are not those of one character.
+std::optional<char32_t> only_character(std::string_view bytes);
 
 }  // namespace text_input

@@ -14,6 +14,8 @@ extern "C" const belay_module belay_module_text;
 
 namespace text_test {
 
+using belay::InputUse;
+using belay::testing::error_of;
 using belay::testing::InputBatch;
 using belay::testing::InputDriver;
 using belay::testing::module_under_test;
@@ -122,6 +124,86 @@ TEST_F(Text, EvalsOwnFilesHaveTheIdsOfTheTrainingText) {
                 ":2:2: \"\u00e9\" (U+00E9) does not occur in 'vocabulary_files'; add a file that has it");
 }
 
+TEST_F(Text, T_102_CharactersHaveTheTrainingsNumbers) {
+  InputDriver train(module(), text("abcdabcd").with({"sequence_length", 2})),
+      eval(module(), {{"files", Files{folder_.write("eval.txt", "dcd")}}, {"sequence_length", 2}});
+  eval.learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(eval.difference_from_learned(), "");
+  EXPECT_THAT(eval.spec()[0].class_names, ElementsAre("a", "b", "c", "d"));
+  eval.open();
+  EXPECT_THAT(eval.next()->values<std::int32_t>("ids"), ElementsAre(3, 2));
+  belay::testing::LearnedSchema turned = train.schema();
+  for (auto& tensor : turned.tensors) tensor.class_names = {"d", "c", "b", "a"};
+  eval.restart();
+  eval.learn(turned, InputUse::kEvaluation);
+  eval.open();
+  EXPECT_THAT(eval.next()->values<std::int32_t>("ids"), ElementsAre(0, 1)) << "also in another order than the code's";
+}
+
+TEST_F(Text, T_110_ACharacterThatTrainingDidNotHaveIsNamedWithItsPlace) {
+  const std::string path = folder_.write("eval.txt", "ab\na\u00e9b");
+  InputDriver train(module(), text("abab\n").with({"sequence_length", 2})), eval(module(), {{"files", Files{path}}});
+  eval.learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { eval.spec(); }),
+            "INVALID_ARGUMENT: files: " + path +
+                ":2:2: \"\u00e9\" (U+00E9) does not occur in the text that the model was trained on; leave it out, "
+                "or train with an 'unknown'");
+}
+
+TEST_F(Text, T_110_AnUnknownStandsForCharactersThatTrainingDidNotHave) {
+  const OptionValues options = {{"sequence_length", 4}, {"unknown", "?"}};
+  InputDriver train(module(), options.with({"files", Files{folder_.write("train.txt", "abababab")}})),
+      eval(module(), options.with({"files", Files{folder_.write("eval.txt", "axb\u00e9a")}})),
+      never(module(), {{"files", Files{folder_.file("eval.txt")}}, {"unknown", "!"}});
+  EXPECT_THAT(train.spec()[0].class_names, ElementsAre("?", "a", "b"));
+  for (InputDriver* input : {&eval, &never}) input->learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(eval.difference_from_learned(), "");
+  eval.open();
+  EXPECT_THAT(eval.next()->values<std::int32_t>("ids"), ElementsAre(1, 0, 2, 0));
+  EXPECT_EQ(error_of([&] { never.spec(); }),
+            "INVALID_ARGUMENT: 'unknown' is \"!\" (U+0021), which the training has no id for; set it in [input.train] "
+            "and train again");
+}
+
+TEST_F(Text, T_102_OtherUnitsThanTheTrainingsAreRefused) {
+  const OptionValues options = text("abcab").with({"sequence_length", 2});
+  InputDriver characters(module(), options), bytes(module(), options.with({"units", "bytes"}));
+  const auto learned = characters.schema(), learned_bytes = bytes.schema();
+  characters.restart();
+  characters.learn(learned_bytes, InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { characters.spec(); }),
+            "INVALID_ARGUMENT: 'units' is \"characters\", and the ids of the training are bytes; leave 'units' out");
+  bytes.restart();
+  bytes.learn(learned, InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { bytes.spec(); }),
+            "INVALID_ARGUMENT: 'units' is \"bytes\", and the ids of the training are characters; leave 'units' out");
+  bytes.restart();
+  bytes.learn(learned_bytes, InputUse::kEvaluation);
+  EXPECT_EQ(bytes.difference_from_learned(), "");
+}
+
+TEST_F(Text, T_107_APredictionNeedsNoCharacterAfterTheLast) {
+  InputDriver train(module(), text("abcab").with({"sequence_length", 3})),
+      predict(module(), {{"files", Files{folder_.write("p.txt", "cba")}}, {"sequence_length", 3}, {"epochs", 1}});
+  predict.learn(train.schema(), InputUse::kPrediction);
+  EXPECT_EQ(predict.difference_from_learned(), "");
+  predict.open();
+  ASSERT_THAT(predict.spec(), SizeIs(1));
+  EXPECT_THAT(predict.next()->values<std::int32_t>("ids"), ElementsAre(2, 1, 0));
+  EXPECT_FALSE(predict.next());
+}
+
+TEST_F(Text, TheVocabularyIsThatOfAllTextWhateverTheShard) {
+  const OptionValues options = text("aaaabbbbccccdddd").with({"sequence_length", 1});
+  InputDriver whole(module(), options);
+  for (const std::int64_t shards : {1, 2, 3})
+    for (std::int64_t shard = 0; shard < shards; ++shard) {
+      InputDriver input(module(), options.with({"split", "train"}));
+      input.open(shard, shards);
+      EXPECT_EQ(input.spec()[0].class_names, whole.spec()[0].class_names) << shard << " of " << shards;
+    }
+}
+
 TEST_F(Text, TheVocabularyIsWrittenWithTheFirstBatch) {
   const std::string path = folder_.file("vocabulary.json");
   InputDriver input(module(), text("baab").with({"sequence_length", 2}).with({"vocabulary_out", path}));
@@ -175,6 +257,9 @@ TEST_F(Text, WhatIsWrongIsAnErrorAtOpening) {
       {options.with({"split", "eval"}).with({"sequence_length", 5}).with({"eval_fraction", 0.2}),
        "FAILED_PRECONDITION: files: the part for \"eval\" has 2 characters; an example takes 6: lower "
        "'sequence_length', or change 'eval_fraction'"},
+      {options.with({"unknown", "??"}), "INVALID_ARGUMENT: 'unknown' is \"??\", must be one character"},
+      {options.with({"unknown", "?"}).with({"units", "bytes"}),
+       "INVALID_ARGUMENT: 'unknown' is for units = \"characters\"; each byte has an id"},
       {options.with({"stride", 0}), "INVALID_ARGUMENT: 'stride' is 0, must be >= 1"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);

@@ -35,6 +35,17 @@ Vocabulary Vocabulary::of_bytes() {
   return vocabulary;
 }
 
+std::optional<Vocabulary> Vocabulary::of_names(const std::vector<std::string>& names) {
+  Vocabulary vocabulary;
+  for (const std::string& name : names) {
+    const std::optional<char32_t> character = only_character(name);
+    if (!character) return std::nullopt;
+    vocabulary.characters_.push_back(*character);
+  }
+  vocabulary.number();
+  return vocabulary;
+}
+
 void Vocabulary::add(const std::u32string& characters) {
   characters_ += characters;
   std::sort(characters_.begin(), characters_.end());
@@ -43,7 +54,8 @@ void Vocabulary::add(const std::u32string& characters) {
 }
 
 void Vocabulary::number() {
-  ids_.assign(characters_.empty() ? 0 : std::size_t{characters_.back()} + 1, -1);
+  const auto last = std::max_element(characters_.begin(), characters_.end());
+  ids_.assign(last == characters_.end() ? 0 : std::size_t{*last} + 1, -1);
   std::int32_t id = 0;
   for (const char32_t character : characters_) ids_[character] = id++;
 }

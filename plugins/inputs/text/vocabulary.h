@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which characters there are, and their ids: 0, 1, ... in the order of their code points, so that the ids depend on the
-// set of characters alone.
+// set of characters alone. Those of a vocabulary that a training learned stay as they were.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,8 @@ class Vocabulary {
  public:
   Vocabulary() = default;
   static Vocabulary of_bytes();  // 256 ids: the bytes' values
+  // As names() returned it, in any order; none where a name is no character.
+  static std::optional<Vocabulary> of_names(const std::vector<std::string>& names);
 
   // Adds characters; the ids may change.
   void add(const std::u32string& characters);
@@ -34,7 +36,7 @@ class Vocabulary {
 
  private:
   bool bytes_ = false;
-  std::u32string characters_;      // ascending
+  std::u32string characters_;      // by id; ascending, unless they came from names
   std::vector<std::int32_t> ids_;  // by character; -1: it has none
 
   void number();
