@@ -46,7 +46,7 @@ const runtime::ModelArgs& inner(const ModelArgs& model) {
 InputFn outer(runtime::InputFn input) {
   return [input = std::move(input)](const InputArgs& args) -> InputResult {
     runtime::InputResult made = input(*static_cast<const runtime::InputArgs*>(args.estimator));
-    return {std::move(made.features), std::move(made.labels), std::move(made.hooks)};
+    return {std::move(made.features), std::move(made.labels), std::move(made.hooks), {}};
   };
 }
 
@@ -110,7 +110,10 @@ InputFn input_fn(const belay::InputFn& input) {
   if (!input) return {};
   return [input](const InputArgs& args) -> InputResult {
     belay::InputResult made = input({args.graph, args.mode, args.params, args.config, &args});
-    return {std::move(made.features), std::move(made.labels), std::move(made.hooks)};
+    return {std::move(made.features),
+            std::move(made.labels),
+            std::move(made.hooks),
+            {std::move(made.names.columns), std::move(made.names.class_names)}};
   };
 }
 

@@ -182,6 +182,12 @@ void CheckpointReader::check_unread(const SaverDirectory& read) const {
 
 std::string CheckpointReader::name() const { return path().substr(path().rfind('/') + 1); }
 
+std::string CheckpointReader::schema() const {
+  for (const FileEntry& f : index_.files)
+    if (f.name == kSchemaName) return directory_->read(kSchemaName, f.length);
+  return "";
+}
+
 std::vector<TensorInfo> CheckpointReader::tensors() const {
   return sorted({index_.tensors.begin(), index_.tensors.end()});
 }

@@ -56,6 +56,8 @@ class CheckpointReader final : public StoredTensors {
   std::string name() const;
   const CheckpointIndex& index() const noexcept { return index_; }
   const RunState& state() const noexcept { return state_; }
+  // What the model's training learned of its data, as JSON (data/schema.h); empty: the checkpoint has none.
+  std::string schema() const;
   std::vector<TensorInfo> tensors() const override;
   void read(const SaverUse& saver, const std::vector<NamedTensor>& targets) const override;
 

@@ -112,6 +112,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     index.files = call_saver(directory, content.variables, saver);
     if (has_tensors(content)) index.files.push_back(write_state_data(directory, content));
     if (!content.manifest.empty()) index.files.push_back(write_file(directory, kManifestName, content.manifest));
+    if (!content.schema.empty()) index.files.push_back(write_file(directory, kSchemaName, content.schema));
     index.files.push_back(write_file(directory, kStateName, state));
     const std::string text = format_index(index);
     parse_index(text);

@@ -3,7 +3,8 @@
 //
 //   1. model.ckpt-N.tmp-<random>/ is made
 //   2. the saver writes its files into it; each is checksummed as it passes, and synced before it closes
-//   3. `state.data` where hooks keep tensors, `manifest.toml`, `state`, then `index`, each synced; then the directory
+//   3. `state.data` where hooks keep tensors, `manifest.toml`, `schema.json`, `state`, then `index`, each synced; then
+//      the directory
 //   4. renamed to model.ckpt-N; an older one of the same step is first renamed aside, to model.ckpt-N.old-<random>
 //   5. the run directory is synced; the one aside is removed
 //

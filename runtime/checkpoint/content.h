@@ -100,6 +100,7 @@ struct CheckpointContent : RunState {
   std::vector<NamedTensor> variables;  // the caller's memory, unchanged until the save returns
   std::string graph_hash;
   std::string manifest = {};  // that the run was made from, as TOML; empty: from none, and the checkpoint keeps none
+  std::string schema = {};    // what was learned from the data, as JSON; empty: nothing is known, and none is kept
 };
 
 }  // namespace belay::runtime

@@ -142,6 +142,7 @@ StoredCopy read_copy(const StoredTensors& stored, const SaverUse& saver, const C
   if (checkpoint != nullptr) {
     copy.state = copied_state(*checkpoint);
     copy.graph_hash = checkpoint->index().graph_hash;
+    copy.schema = checkpoint->schema();
   } else {
     copy.state.global_step = step_of(copy.tensors->tensors(), stored.path());
   }
@@ -159,6 +160,7 @@ void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& ta
   CheckpointContent content;
   static_cast<RunState&>(content) = copy.state;
   content.graph_hash = copy.graph_hash;
+  if (saver_of_name(parts.name).empty()) content.schema = copy.schema;  // one file of tensors has no room for it
   content.variables = copy.tensors->tensors();
   CheckpointSettings settings;
   settings.refuse_non_finite = false;  // a copy, whatever the values are

@@ -26,6 +26,7 @@ struct StoredCopy {
   std::unique_ptr<TensorMemory> tensors;
   RunState state = {};  // of a file of others: its step alone
   std::string graph_hash = {};
+  std::string schema = {};                // of a checkpoint that has one
   std::vector<TensorInfo> left_out = {};  // of types that belay does not read
 };
 

@@ -112,6 +112,19 @@ bool holds_checkpoints(const OpenDirectory& run, Logger& log) {
   return !candidates(run, named_by_state_file(run, log), basename_in(run)).empty();
 }
 
+std::string newest_checkpoint(const OpenDirectory& run) {
+  try {
+    if (const auto state = read_checkpoint_state(run); state && parse_checkpoint_name(state->current))
+      if (run.exists(state->current)) return state->current;
+  } catch (const Error&) {
+  }
+  const std::string basename = basename_in(run);
+  std::int64_t newest = -1;
+  for (const std::string& entry : run.entries())
+    newest = std::max(newest, step_of_checkpoint(entry, basename).value_or(-1));
+  return newest < 0 ? "" : checkpoint_name(newest, basename);
+}
+
 std::string latest_checkpoint(const OpenDirectory& run, Logger& log) {
   const auto newest = find_restorable(run, log);
   return newest == nullptr ? std::string() : newest->path();

@@ -40,6 +40,10 @@ bool holds_checkpoints(const OpenDirectory& run, Logger& log);
 std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const std::string& name, std::string& reason,
                                                 CheckFiles check = CheckFiles::kWhenOpened);
 
+// The name of the checkpoint that the next start goes on from if it is whole; restoring says what is wrong with it.
+// Reads no checkpoint. Empty: there is none.
+std::string newest_checkpoint(const OpenDirectory& run);
+
 // Its path; empty where there is none.
 std::string latest_checkpoint(const OpenDirectory& run, Logger& log);
 

@@ -26,6 +26,7 @@ inline constexpr std::string_view kFinishedName = "finished";       // at which 
 inline constexpr std::string_view kIndexName = "index";             // inside a checkpoint
 inline constexpr std::string_view kStateName = "state";             // inside a checkpoint
 inline constexpr std::string_view kManifestName = "manifest.toml";  // inside a checkpoint, and beside them
+inline constexpr std::string_view kSchemaName = "schema.json";      // inside a checkpoint, and beside them
 inline constexpr std::string_view kStateDataName = "state.data";    // inside a checkpoint, where a hook keeps tensors
 inline constexpr std::string_view kPinnedName = "pinned";           // inside a checkpoint that retention leaves alone
 inline constexpr std::string_view kCrashedName = "crashed";         // inside one whose restore crashed the process
@@ -48,7 +49,7 @@ std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 // Whether the host writes the file of that name into a checkpoint, so no saver may.
 constexpr bool is_hosts_file(std::string_view name) noexcept {
   return name == kIndexName || name == kStateName || name == kStateDataName || name == kManifestName ||
-         name == kPinnedName || name == kCrashedName;
+         name == kSchemaName || name == kPinnedName || name == kCrashedName;
 }
 
 // With random digits, so that what a killed run left is never in the way.

@@ -5,30 +5,65 @@
 #include "belay/ops/queues.h"
 #include "runtime/data/queue_runner.h"
 #include "runtime/platform/signal_stack.h"
+#include "runtime/platform/text.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
 
-InputFeed::InputFeed(PluginInstance& input, Options options)
-    : input_(&input), options_(std::move(options)), batch_(declaration_, pool_) {}
+namespace {
 
-std::vector<InputComponent> InputFeed::declaration_of(PluginInstance& input) {
+// Calls spec. What it declares, in the order of the slots.
+InputDeclaration declared_by(PluginInstance& input, const SchemaOptions& options) {
   InputDeclaration declaration;
+  declaration.use = options.use;
+  declaration.learned = options.learned.get();
+  declaration.own.plugin = input.plugin().info.name;
+  declaration.own.options = options.options;
   input.call("spec", &belay_input_api::spec, to_handle(&declaration));
-  if (declaration.components.empty()) fail(Code::kInvalidArgument, input.label() + " declares no features");
-  return std::move(declaration.components);
+  if (declaration.own.components.empty()) fail(Code::kInvalidArgument, input.label() + " declares no features");
+  return declaration;
+}
+
+SchemaMatch matched(const InputDeclaration& declaration, const InputFeed::Options& options) {
+  const SchemaOptions& schema = options.schema;
+  if (schema.learned == nullptr) return unmatched(declaration.own);
+  SchemaMatch match = match_schema(*schema.learned, declaration.own, {options.name, schema.use, schema.written});
+  if (!match.problems.empty()) throw SchemaMismatch(match.problems);
+  return match;
+}
+
+}  // namespace
+
+SchemaMismatch::SchemaMismatch(std::vector<std::string> problems)
+    : Error(Code::kInvalidArgument, joined(problems, "; ")), problems_(std::move(problems)) {}
+
+InputFeed::InputFeed(PluginInstance& input, Options options)
+    : input_(&input), options_(std::move(options)), batch_(declaration_.own.components, pool_) {}
+
+std::vector<InputComponent> InputFeed::declaration_of(PluginInstance& input, const Options& options) {
+  return matched(declared_by(input, options.schema), options).components;
 }
 
 std::shared_ptr<InputFeed> InputFeed::open(PluginInstance& input, Options options) {
   std::shared_ptr<InputFeed> feed(new InputFeed(input, std::move(options)));
-  feed->declaration_.components = declaration_of(input);
+  feed->declaration_ = declared_by(input, feed->options_.schema);
+  feed->match_ = matched(feed->declaration_, feed->options_);
   input.call("open", &belay_input_api::open, feed->options_.shard, feed->options_.shards, feed->options_.seed);
   return feed;
 }
 
+Schema InputFeed::schema() const {
+  Schema schema = declaration_.own;
+  schema.components = match_.components;
+  return schema;
+}
+
+// The new instance has to deliver what the graph was built for.
 void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards) {
   if (busy()) fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");
-  declaration_of(input);
+  options_.schema.learned = std::make_shared<const Schema>(schema());
+  declaration_ = declared_by(input, options_.schema);
+  match_ = matched(declaration_, options_);
   options_.shard = shard, options_.shards = shards;
   input.call("open", &belay_input_api::open, shard, shards, options_.seed);
   input_ = &input;
@@ -60,6 +95,7 @@ bool InputFeed::next(QueueElement& element) {
   }
   try {
     element.components = batch_.finish();
+    match_.arrange(element.components, *pool_);
     position_.take(element.position);
   } catch (const Error& e) {
     fail(e.code(), input_->label() + " in next: " + e.what());
@@ -80,18 +116,18 @@ void InputFeed::prime() {
 InputFeed::Tensors InputFeed::add_to_graph(NodeGraph& graph) {
   const belay::Graph g = graph.handle();
   const auto scope = g.scope(kInputScope);
-  std::vector<ops::QueueComponent> components;
-  for (const InputComponent& c : declaration_.components) components.push_back({c.dtype, c.dims, true});
-  const ops::QueueRef queue = ops::fifo_queue(g, options_.prefetch, components, options_.name + "_queue");
+  std::vector<ops::QueueComponent> carried;
+  for (const InputComponent& c : components()) carried.push_back({c.dtype, c.dims, true});
+  const ops::QueueRef queue = ops::fifo_queue(g, options_.prefetch, carried, options_.name + "_queue");
   const std::vector<Output> outputs = ops::dequeue(queue, options_.name + "_batch");
   Tensors tensors;
   tensors.batch = outputs[0];
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const InputComponent& c = declaration_.components[i];
+    const InputComponent& c = components()[i];
     const Output tensor = ops::identity(outputs[i], c.name);
     g.collect(collections::kInputBatch, tensor);
     if (c.name == kIdName) tensors.id = tensor;
-    if (is_only_an_id(declaration_.components, c)) continue;
+    if (is_only_an_id(components(), c)) continue;
     (c.label ? tensors.labels : tensors.features).push_back({c.name, tensor, c.classes});
   }
   queue_name_ = g.node_name_of(queue.handle);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,25 @@ namespace belay::runtime {
 // The scope of an input's tensors in the graph: the feature or label "x" is the node "input/x".
 inline constexpr const char* kInputScope = "input";
 
+// An input that does not match the training's schema: INVALID_ARGUMENT.
+class SchemaMismatch : public Error {
+ public:
+  explicit SchemaMismatch(std::vector<std::string> problems);
+  // Each a sentence.
+  const std::vector<std::string>& problems() const noexcept { return problems_; }
+
+ private:
+  std::vector<std::string> problems_;
+};
+
+// What an input is matched with.
+struct SchemaOptions {
+  InputUse use = InputUse::kTraining;
+  std::shared_ptr<const Schema> learned = {};  // the training's; null: none is known, and nothing is compared
+  std::set<std::string> written = {};          // options that the input sets otherwise than the training did
+  std::vector<PluginOption> options = {};      // those of this input that others inherit
+};
+
 class InputFeed final : public QueueRunner, public std::enable_shared_from_this<InputFeed> {
  public:
   struct Options {
@@ -36,14 +56,19 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
     std::int64_t shard = 0;
     std::int64_t shards = 1;
     std::uint64_t seed = 42;
+    SchemaOptions schema = {};
   };
-  // What the input declares: calls spec, once for an instance. INVALID_ARGUMENT where it declares nothing.
-  static std::vector<InputComponent> declaration_of(PluginInstance& input);
-  // Calls spec and open. The instance must outlive the feed and needs a CallMonitor of its own: the feeding thread
-  // calls it too.
+  // What the input declares, matched with the training's schema: calls spec, once for an instance. INVALID_ARGUMENT: it
+  // declares nothing; SchemaMismatch.
+  static std::vector<InputComponent> declaration_of(PluginInstance& input, const Options& options);
+  // Calls spec and open; errors as above. The instance must outlive the feed and needs a CallMonitor of its own: the
+  // feeding thread calls it too.
   static std::shared_ptr<InputFeed> open(PluginInstance& input, Options options);
 
-  const std::vector<InputComponent>& components() const noexcept { return declaration_.components; }
+  // In the training's order where its schema is known, with its names of columns and classes.
+  const std::vector<InputComponent>& components() const noexcept { return match_.components; }
+  // What a model that is trained on this input learned of its data.
+  Schema schema() const;
   // Examples in one epoch; -1: the input cannot say.
   std::int64_t size() const;
   // Whether it has begun a second pass over its examples, as the positions of its batches say. Any thread; it may be
@@ -93,7 +118,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
 
   PluginInstance* input_;
   Options options_;
-  InputDeclaration declaration_;
+  InputDeclaration declaration_;  // in the order of the slots
+  SchemaMatch match_;
   std::shared_ptr<BufferPool> pool_ = BufferPool::make();
   BatchBuilder batch_;
   detail::RawPosition position_;        // as it crosses, of the call that is being made

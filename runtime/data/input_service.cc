@@ -2,24 +2,26 @@
 #include "runtime/data/input_service.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <unordered_map>
 
+#include "belay/detail/sized.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 
 const InputComponent& BatchBuilder::component(std::uint32_t slot) const {
-  if (slot >= declaration_.components.size())
-    fail(Code::kInvalidArgument, "the input declared " + std::to_string(declaration_.components.size()) +
+  if (slot >= components_.size())
+    fail(Code::kInvalidArgument, "the input declared " + std::to_string(components_.size()) +
                                      " components, there is no slot " + std::to_string(slot));
-  return declaration_.components[slot];
+  return components_[slot];
 }
 
 void BatchBuilder::begin(std::vector<DenseTensor> empty) {
   tensors_ = std::move(empty);
   tensors_.clear();
-  tensors_.resize(declaration_.components.size());
+  tensors_.resize(components_.size());
 }
 
 belay_tensor BatchBuilder::tensor(std::uint32_t slot, const Dims& dims) {
@@ -42,12 +44,12 @@ void BatchBuilder::set_string(std::uint32_t slot, std::uint64_t element, std::st
 
 std::vector<DenseTensor> BatchBuilder::finish() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const InputComponent& c = declaration_.components[i];
+    const InputComponent& c = components_[i];
     if (!tensors_[i]) fail(Code::kInternal, "the batch lacks '" + c.name + "': the input did not fill it");
     const auto rows = [](const DenseTensor& t) { return t.dims().empty() ? 1 : t.dims()[0]; };
     if (!tensors_[i].dims().empty() && !tensors_[0].dims().empty() && rows(tensors_[i]) != rows(tensors_[0]))
-      fail(Code::kInternal, "'" + declaration_.components[0].name + "' has " + std::to_string(rows(tensors_[0])) +
-                                " examples, '" + c.name + "' has " + std::to_string(rows(tensors_[i])));
+      fail(Code::kInternal, "'" + components_[0].name + "' has " + std::to_string(rows(tensors_[0])) + " examples, '" +
+                                c.name + "' has " + std::to_string(rows(tensors_[i])));
   }
   return std::move(tensors_);
 }
@@ -70,24 +72,28 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
     if (role != BELAY_FEATURE && role != BELAY_LABEL)
       fail(Code::kUnimplemented, "'" + std::string(view(name)) + "' has the role " + std::to_string(role) +
                                      ", which this host does not know: a component is a feature or a label");
-    InputDeclaration& declaration = from_handle(spec);
+    std::vector<InputComponent>& components = from_handle(spec).own.components;
     InputComponent c{
         role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank), 0, {}};
     if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
     if (dtype_size(c.dtype) == 0)
       fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
-    for (const InputComponent& other : declaration.components)
+    for (const InputComponent& other : components)
       if (other.name == c.name) fail(Code::kInvalidArgument, "the input declares '" + c.name + "' twice");
-    declaration.components.push_back(std::move(c));
+    components.push_back(std::move(c));
   });
 }
 
-InputComponent& component_of_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes) {
-  auto& components = from_handle(spec).components;
+InputComponent& declared_component(belay_input_spec* spec, std::uint32_t slot) {
+  auto& components = from_handle(spec).own.components;
   if (slot >= components.size())
     fail(Code::kInvalidArgument, "the input declared " + std::to_string(components.size()) +
                                      " components, there is no slot " + std::to_string(slot));
-  InputComponent& c = components[slot];
+  return components[slot];
+}
+
+InputComponent& component_of_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes) {
+  InputComponent& c = declared_component(spec, slot);
   const bool integer = c.dtype == DType::kInt32 || c.dtype == DType::kInt64 || c.dtype == DType::kUInt8;
   if (classes < 1 || !integer)
     fail(Code::kInvalidArgument, "'" + c.name + "' (" + dtype_name(c.dtype) + ") cannot have " +
@@ -101,14 +107,23 @@ void check_count(const InputComponent& c, std::int64_t classes, std::size_t name
          "'" + c.name + "' has " + std::to_string(classes) + " classes and " + std::to_string(names) + " class names");
 }
 
-void check_different(const InputComponent& c, const std::vector<std::string>& names) {
+// `what`: "the class name".
+void check_different(const std::string& what, const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, std::size_t> value_of;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto [first, added] = value_of.emplace(names[i], i);
     if (!added)
-      fail(Code::kInvalidArgument, "'" + c.name + "' has the class name " + single_quoted(names[i]) + " twice, for " +
+      fail(Code::kInvalidArgument, what + " " + single_quoted(names[i]) + " twice, for " +
                                        std::to_string(first->second) + " and " + std::to_string(i));
   }
+}
+
+std::vector<std::string> copied(const belay_str* names, std::uint64_t count, const std::string& whose) {
+  if (names == nullptr && count != 0) fail(Code::kInvalidArgument, whose + " are null");
+  std::vector<std::string> copies;
+  copies.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(view(names[i]));
+  return copies;
 }
 
 std::int32_t set_classes(belay_input_spec* spec, std::uint32_t slot, std::int64_t classes, belay_status* status) {
@@ -124,14 +139,102 @@ std::int32_t set_class_names(belay_input_spec* spec, std::uint32_t slot, const b
   return guard(status, [&] {
     const auto classes = static_cast<std::int64_t>(count);
     InputComponent& c = component_of_classes(spec, slot, classes);
-    if (names == nullptr) fail(Code::kInvalidArgument, "the class names of '" + c.name + "' are null");
     if (c.classes != 0) check_count(c, c.classes, count);
-    std::vector<std::string> copies;
-    copies.reserve(count);
-    for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(view(names[i]));
-    check_different(c, copies);
+    std::vector<std::string> copies = copied(names, count, "the class names of '" + c.name + "'");
+    check_different("'" + c.name + "' has the class name", copies);
     c.classes = classes;
     c.class_names = std::move(copies);
+  });
+}
+
+std::int32_t set_columns(belay_input_spec* spec, std::uint32_t slot, const belay_str* names, std::uint64_t count,
+                         belay_status* status) {
+  return guard(status, [&] {
+    InputComponent& c = declared_component(spec, slot);
+    if (c.dims.size() < 2 || c.dims.back() < 0 || static_cast<std::uint64_t>(c.dims.back()) != count)
+      fail(Code::kInvalidArgument, "'" + c.name + "' " + dims_text(c.dims) + " cannot have " + std::to_string(count) +
+                                       " names of columns; as many as its last dimension has elements");
+    std::vector<std::string> copies = copied(names, count, "the names of the columns of '" + c.name + "'");
+    check_different("'" + c.name + "' has the column", copies);
+    c.columns = std::move(copies);
+  });
+}
+
+void keep(belay_input_spec* spec, belay_str name, KeptValue value) {
+  if (name.size == 0) fail(Code::kInvalidArgument, "what an input keeps needs a name");
+  from_handle(spec).own.kept.insert_or_assign(std::string(view(name)), std::move(value));
+}
+
+std::int32_t keep_values(belay_input_spec* spec, belay_str name, const double* values, std::uint64_t count,
+                         belay_status* status) {
+  return guard(status, [&] {
+    const std::string what = "the values that are kept as '" + std::string(view(name)) + "'";
+    if (values == nullptr && count != 0) fail(Code::kInvalidArgument, what + " are null");
+    std::vector<double> copies(values, values + count);
+    for (const double v : copies)
+      if (!std::isfinite(v)) fail(Code::kInvalidArgument, what + " must be finite, and one is " + std::to_string(v));
+    keep(spec, name, std::move(copies));
+  });
+}
+
+std::int32_t keep_words(belay_input_spec* spec, belay_str name, const belay_str* words, std::uint64_t count,
+                        belay_status* status) {
+  return guard(status, [&] {
+    keep(spec, name, copied(words, count, "the words that are kept as '" + std::string(view(name)) + "'"));
+  });
+}
+
+std::int32_t use(belay_input_spec* spec, std::int32_t* use, std::int32_t* has_learned, belay_status* status) {
+  return guard(status, [&] {
+    const InputDeclaration& declaration = from_handle(spec);
+    *use = static_cast<std::int32_t>(declaration.use);
+    *has_learned = declaration.learned == nullptr ? 0 : 1;
+  });
+}
+
+[[noreturn]] void nothing_learned(std::string_view name) {
+  fail(Code::kNotFound, "the training has nothing of this kind named '" + std::string(name) + "'");
+}
+
+const std::vector<std::string>* learned_words(const Schema& learned, std::int32_t what, std::string_view name) {
+  if (what == BELAY_LEARNED_WORDS) {
+    const auto kept = learned.kept.find(name);
+    return kept == learned.kept.end() ? nullptr : std::get_if<std::vector<std::string>>(&kept->second);
+  }
+  for (const InputComponent& c : learned.components) {
+    if (c.name != name) continue;
+    const std::vector<std::string>& words = what == BELAY_LEARNED_COLUMNS ? c.columns : c.class_names;
+    return words.empty() ? nullptr : &words;
+  }
+  return nullptr;
+}
+
+const std::vector<double>* learned_values(const Schema& learned, std::string_view name) {
+  const auto kept = learned.kept.find(name);
+  return kept == learned.kept.end() ? nullptr : std::get_if<std::vector<double>>(&kept->second);
+}
+
+std::int32_t learned(belay_input_spec* spec, std::int32_t what, belay_str raw_name, belay_learned* out,
+                     belay_status* status) {
+  return guard(status, [&] {
+    InputDeclaration& declaration = from_handle(spec);
+    const std::string_view name = view(raw_name);
+    if (what < BELAY_LEARNED_COLUMNS || what > BELAY_LEARNED_WORDS)
+      fail(Code::kInvalidArgument, "an input cannot ask for what " + std::to_string(what) + " is; 1 to 4 are known");
+    if (declaration.learned == nullptr) nothing_learned(name);
+    auto found = detail::sized<belay_learned>();
+    if (what == BELAY_LEARNED_VALUES) {
+      const std::vector<double>* values = learned_values(*declaration.learned, name);
+      if (values == nullptr) nothing_learned(name);
+      found.values = values->data(), found.count = values->size();
+    } else {
+      const std::vector<std::string>* words = learned_words(*declaration.learned, what, name);
+      if (words == nullptr) nothing_learned(name);
+      declaration.words.clear();
+      for (const std::string& word : *words) declaration.words.push_back(detail::str(word));
+      found.words = declaration.words.data(), found.count = declaration.words.size();
+    }
+    detail::fill_sized(out, found);
   });
 }
 
@@ -150,16 +253,20 @@ std::int32_t set_string(belay_batch* batch, std::uint32_t slot, std::uint64_t el
   return guard(status, [&] { from_handle(batch).set_string(slot, element, view(bytes)); });
 }
 
-constexpr belay_input_service kInputService{
-    sizeof(belay_input_service), 0, declare, tensor, set_string, set_classes, set_class_names};
+constexpr belay_input_service kInputService{sizeof(belay_input_service),
+                                            0,
+                                            declare,
+                                            tensor,
+                                            set_string,
+                                            set_classes,
+                                            set_class_names,
+                                            set_columns,
+                                            keep_values,
+                                            keep_words,
+                                            use,
+                                            learned};
 
 }  // namespace
-
-bool is_only_an_id(const std::vector<InputComponent>& components, const InputComponent& component) {
-  if (component.name != kIdName) return false;
-  const auto labels = std::count_if(components.begin(), components.end(), [](const auto& c) { return c.label; });
-  return component.dtype == DType::kString || (component.label && labels > 1);
-}
 
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components) {
   std::vector<DeclaredLabel> labels;

@@ -9,35 +9,25 @@
 
 #include "belay/abi.h"
 #include "belay/model.h"
+#include "runtime/data/schema.h"
 #include "runtime/graph/dense_tensor.h"
 
 namespace belay::runtime {
 
-struct InputComponent {
-  bool label = false;
-  std::string name;
-  DType dtype = DType::kInvalid;
-  Dims dims;
-  std::int64_t classes = 0;              // values are in [0, classes); 0: not said
-  std::vector<std::string> class_names;  // by value, all different; empty: not said
-};
-
-// The feature or label of an input that says which example it is; predictions carry it along.
-inline constexpr std::string_view kIdName = "id";
-// Whether it is for predictions alone, and none of the model's features and labels: an id of strings, or one that is a
-// label beside others.
-bool is_only_an_id(const std::vector<InputComponent>& components, const InputComponent& component);
-
 // Behind belay_input_spec.
 struct InputDeclaration {
-  std::vector<InputComponent> components;
+  Schema own;  // what the input declares
+  InputUse use = InputUse::kTraining;
+  const Schema* learned = nullptr;  // the training's; null: none is known
+  std::vector<belay_str> words;     // what was asked for last
 };
 
 // Behind belay_batch: the tensors of one batch, in memory from a pool.
 class BatchBuilder {
  public:
-  BatchBuilder(const InputDeclaration& declaration, std::shared_ptr<BufferPool> pool)
-      : declaration_(declaration), pool_(std::move(pool)) {}
+  // `components` as the input declared them; borrowed.
+  BatchBuilder(const std::vector<InputComponent>& components, std::shared_ptr<BufferPool> pool)
+      : components_(components), pool_(std::move(pool)) {}
   void begin(std::vector<DenseTensor> empty);
   belay_tensor tensor(std::uint32_t slot, const Dims& dims);
   void set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes);
@@ -47,7 +37,7 @@ class BatchBuilder {
  private:
   const InputComponent& component(std::uint32_t slot) const;
 
-  const InputDeclaration& declaration_;
+  const std::vector<InputComponent>& components_;
   std::shared_ptr<BufferPool> pool_;
   std::vector<DenseTensor> tensors_;
 };

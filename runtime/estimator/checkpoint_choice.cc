@@ -14,6 +14,7 @@
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/stored_place.h"
+#include "runtime/data/schema.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/platform/text.h"
 
@@ -305,6 +306,38 @@ UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointCho
   }
   return with_checkpoint(place, choice,
                          [&](const CheckpointReader& checkpoint) { load_into(store, checkpoint, saver); });
+}
+
+namespace {
+
+StoredSchema schema_beside(const OpenDirectory& directory) {
+  return {directory.path(), directory.exists(kSchemaName) ? directory.read(kSchemaName, kMaxSchemaBytes) : ""};
+}
+
+std::string name_in(const Target& target, const BestCheckpoints& best) {
+  if (target.kind == CheckpointChoice::Kind::kLatest) return newest_checkpoint(*target.directory);
+  if (target.kind != CheckpointChoice::Kind::kBest) return target.name;
+  const std::vector<std::string> names = names_of_best(*target.directory, best);
+  return names.empty() ? "" : names.front();
+}
+
+}  // namespace
+
+StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& choice) {
+  try {
+    if (is_file_of_tensors(place, choice)) {
+      const std::string parent = choice.path.find('/') == std::string::npos
+                                     ? "."
+                                     : choice.path.substr(0, std::max<std::size_t>(choice.path.rfind('/'), 1));
+      return schema_beside(*place.files.open_directory(parent));
+    }
+    const Target target = target_of(place, choice);
+    const std::string name = name_in(target, place.best);
+    if (name.empty()) return schema_beside(*target.directory);
+    return schema_beside(*target.directory->open_directory(name));
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace belay::runtime

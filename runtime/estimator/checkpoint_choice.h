@@ -80,4 +80,14 @@ UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointCho
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                VariableStore& store);
 
+// What the training of the chosen checkpoint learned of its data, as JSON (data/schema.h). Only the place is looked up
+// and that one file read. Of one file of tensors, and of a run directory without a checkpoint, the schema.json beside
+// it.
+struct StoredSchema {
+  std::string path;  // of the checkpoint or the folder; empty: there is none
+  std::string text;  // empty: none is kept there
+};
+// Errors are left to whoever uses the checkpoint: then the result is empty.
+StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& choice);
+
 }  // namespace belay::runtime

@@ -67,6 +67,7 @@ std::string EstimatorExport::write(const std::string& checkpoint_path, std::opti
   if (!run_.restores())
     fail(Code::kNotFound,
          "there is no trained model in " + single_quoted(run_.settings().model_dir) + " to export; train it first");
+  exporters_.use_schema(run_.schema().text());
   return exporters_.write_checkpoint(run_.settings().checkpoints(), run_.choice(), run_.host().codec(), value)
       .at(0)
       .path;

@@ -15,6 +15,12 @@ namespace {
 const std::map<Mode, std::string> kModeNames = {
     {Mode::kTrain, "train"}, {Mode::kEval, "eval"}, {Mode::kPredict, "predict"}};
 
+InputUse use_of(Mode mode) {
+  return mode == Mode::kTrain  ? InputUse::kTraining
+         : mode == Mode::kEval ? InputUse::kEvaluation
+                               : InputUse::kPrediction;
+}
+
 }  // namespace
 
 EstimatorModel::EstimatorModel(EstimatorRun& run, Mode mode, const InputFn& input)
@@ -27,6 +33,7 @@ EstimatorModel::EstimatorModel(EstimatorRun& run, Mode mode, const InputFn& inpu
   check_hooks("the input function's hooks", in.hooks);
   input_hooks_ = std::move(in.hooks);
   if (mode == Mode::kPredict) in.labels.clear();
+  if (inputs_.empty()) match_own(in);
   if (!in.features.empty()) batch_ = {in.features[0].output.operation()};
   spec_ = run.settings().model({g, std::move(in.features), std::move(in.labels), mode, o.params, o.config, *this});
   if (spec_->mode() != mode || spec_->graph().serial() != graph_.serial())
@@ -38,13 +45,79 @@ EstimatorModel::EstimatorModel(EstimatorRun& run, Mode mode, const InputFn& inpu
 
 EstimatorModel::~EstimatorModel() = default;
 
+namespace {
+
+InputComponent component_of(const NamedOutput& output, bool label, const InputNames& names) {
+  InputComponent c{label, output.name, output.output.dtype(), output.output.dims(), output.classes, {}, {}};
+  const auto named = [&](const auto& all) {
+    const auto found = all.find(output.name);
+    return found == all.end() ? std::vector<std::string>() : found->second;
+  };
+  c.columns = named(names.columns);
+  c.class_names = named(names.class_names);
+  if (!c.class_names.empty()) c.classes = static_cast<std::int64_t>(c.class_names.size());
+  if (!c.columns.empty() && (c.dims.size() < 2 || static_cast<std::size_t>(c.dims.back()) != c.columns.size()))
+    fail(Code::kInvalidArgument, "the input function names " + std::to_string(c.columns.size()) + " columns of " +
+                                     single_quoted(c.name) + ", which is " + dims_text(c.dims));
+  return c;
+}
+
+// A queue's element cannot be put into another order here; the program's function can.
+void refuse_other_order(const SchemaMatch& match, const Schema& trained) {
+  if (match.moves_elements())
+    fail(Code::kInvalidArgument,
+         "the input function has columns or classes in another order than the training; give "
+         "them as they were: " +
+             joined(schema_lines(trained), "; "));
+}
+
+}  // namespace
+
+void EstimatorModel::match_own(InputResult& in) {
+  Schema own;
+  for (const NamedOutput& f : in.features) own.components.push_back(component_of(f, false, in.names));
+  for (const NamedOutput& l : in.labels) own.components.push_back(component_of(l, true, in.names));
+  ModelSchema& schema = run_.schema();
+  const bool says_names = !in.names.columns.empty() || !in.names.class_names.empty();
+  if (schema.learned() != nullptr) {
+    const SchemaMatch match =
+        match_schema(*schema.learned(), own, {kModeNames.at(mode_), use_of(mode_), {}, !says_names});
+    if (!match.problems.empty()) throw SchemaMismatch(match.problems);
+    refuse_other_order(match, *schema.learned());
+    std::vector<NamedOutput> ordered;
+    for (const InputComponent& c : match.components)
+      for (const NamedOutput& f : in.features)
+        if (!c.label && f.name == c.name) ordered.push_back(f);
+    for (const NamedOutput& f : in.features)  // an id is for predictions
+      if (std::none_of(ordered.begin(), ordered.end(), [&](const NamedOutput& o) { return o.name == f.name; }))
+        ordered.push_back(f);
+    in.features = std::move(ordered);
+  }
+  if (mode_ != Mode::kTrain || own.components.empty()) return;
+  schema.learn(own);
+  run_.host().keep_schema(schema.text());
+}
+
 InputFeed::Tensors EstimatorModel::open_input(const PluginUse& use, std::int64_t prefetch) {
   RunInput& input = inputs_.emplace_back(
       RunInput{.name = kModeNames.at(mode_) + (inputs_.empty() ? "" : "_" + std::to_string(inputs_.size())),
                .monitor = run_.host().add_monitor()});
   input.prefetch = prefetch;
-  input.instance = &run_.plugins().create(run_.plugins().linked(PluginKind::kInput, use), input.monitor);
+  ModelSchema& schema = run_.schema();
+  const bool training = mode_ == Mode::kTrain;
+  const std::optional<TrainedOptions> trained = training ? std::nullopt : schema.trained_options();
+  const FoundUse found = run_.plugins().linked(PluginKind::kInput, use, trained ? &*trained : nullptr);
+  for (const std::string& option : found.use.other_than_training)
+    run_.host().log().warning("", found.label() + " sets " + option +
+                                      " otherwise than the training did: the model gets other values than it was "
+                                      "trained on");
+  input.instance = &run_.plugins().create(found, input.monitor);
+  input.schema = schema.options(use_of(mode_), found.use);
   input.open(run_.host().options().seed);
+  if (training) {
+    schema.learn(input.feed->schema());
+    run_.host().keep_schema(schema.text());
+  }
   return input.feed->add_to_graph(graph_);
 }
 

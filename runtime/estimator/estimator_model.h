@@ -53,6 +53,8 @@ class EstimatorModel {
 
  private:
   ScaffoldOptions scaffold_pieces() const;
+  // What a function of the program returned, with the training's schema. Its features come into the training's order.
+  void match_own(InputResult& in);
 
   EstimatorRun& run_;
   const Mode mode_;

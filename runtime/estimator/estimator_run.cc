@@ -65,6 +65,7 @@ EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const s
       ops_(make_op_registry()),
       plugins_(host_, settings.options.plugins) {
   plugins_.add_ops(*ops_);
+  if (mode == Mode::kTrain) schema_.read_earlier(settings.checkpoints());
 }
 
 EstimatorRun::~EstimatorRun() = default;
@@ -89,7 +90,9 @@ void EstimatorRun::choose_checkpoint(const std::string& path) {
   host_.use_codec(saver_use(create(PluginKind::kSaver, use)));
   CheckpointChoice choice;
   if (!path.empty()) choice = {.kind = CheckpointChoice::Kind::kPath, .path = std::filesystem::absolute(path).string()};
-  if (has_checkpoint(settings_.checkpoints(), choice)) choice_ = std::move(choice);
+  if (!has_checkpoint(settings_.checkpoints(), choice)) return;
+  schema_.read(settings_.checkpoints(), choice);
+  choice_ = std::move(choice);
 }
 
 void EstimatorRun::restore(DirectSession& session) {

@@ -15,6 +15,7 @@
 
 #include "runtime/estimator/checkpoint_choice.h"
 #include "runtime/estimator/estimator_spec.h"
+#include "runtime/estimator/model_schema.h"
 #include "runtime/estimator/run_control.h"
 #include "runtime/estimator/run_host.h"
 #include "runtime/estimator/run_plugins.h"
@@ -63,6 +64,9 @@ class EstimatorRun {
   // For ModelArgs::minimize. Refers to the settings.
   OptimizerUse optimizer(const OptimizerSettings& settings);
 
+  // Of the checkpoint that it trains on from or uses; the training's input adds its own.
+  ModelSchema& schema() noexcept { return schema_; }
+
   // ---- evaluation and prediction
   // NOT_FOUND where there is no such path, FAILED_PRECONDITION where it is none; empty: the newest of the model's
   // directory, or none.
@@ -80,6 +84,7 @@ class EstimatorRun {
   RunHost host_;
   std::unique_ptr<OpRegistry> ops_;
   RunPlugins plugins_;
+  ModelSchema schema_;
   std::optional<CheckpointChoice> choice_;
   std::string checkpoint_;
 };

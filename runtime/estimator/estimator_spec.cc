@@ -163,7 +163,7 @@ InputFn input_plugin(const std::string& plugin, const std::vector<std::pair<std:
   use.at.file = use.plugin_at.file = "input \"" + plugin + "\"";
   return [use, prefetch](const InputArgs& args) {
     const InputFeed::Tensors tensors = args.built.open_input(use, prefetch);
-    return InputResult{tensors.features, tensors.labels, {}};
+    return InputResult{tensors.features, tensors.labels, {}, {}};
   };
 }
 

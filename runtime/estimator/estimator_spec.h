@@ -42,11 +42,18 @@ struct InputArgs {
   EstimatorModel& built;  // for input_plugin
 };
 
+// By the name of a feature or label; see runtime/include/belay/runtime/estimator.h.
+struct InputNames {
+  std::map<std::string, std::vector<std::string>> columns = {};
+  std::map<std::string, std::vector<std::string>> class_names = {};
+};
+
 // Constants, the elements of a queue with runners, or an input plugin's. Without queue runners the input never ends.
 struct InputResult {
   std::vector<NamedOutput> features = {};
   std::vector<NamedOutput> labels = {};  // not used in mode kPredict
   std::vector<OwnHook> hooks = {};       // called before all others
+  InputNames names = {};                 // of columns and classes, for a function of the program
 };
 using InputFn = std::function<InputResult(const InputArgs&)>;
 

@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/averages.h"
@@ -73,6 +74,14 @@ void check_bytes(const OpenDirectory& directory, const std::vector<FileEntry>& f
     if (crc != entry.crc32c)
       fail(Code::kDataLoss, single_quoted(file->path()) + " does not have the bytes that were written");
   }
+}
+
+FileEntry write_schema(OpenDirectory& directory, const std::string& schema) {
+  const std::unique_ptr<OpenFile> file = directory.create(kSchemaName);
+  file->write(schema.data(), schema.size());
+  file->sync();
+  file->close();
+  return {std::string(kSchemaName), schema.size(), crc32c(schema)};
 }
 
 }  // namespace
@@ -150,6 +159,7 @@ belay_export_args ExportedModel::args(TensorsToWrite& variables) const {
   args.global_step = step_;
   args.model = detail::str(model_);
   args.manifest = detail::str(manifest_);
+  args.schema = detail::str(schema_);
   args.plugins = plugin_pointers_.data(), args.n_plugins = plugin_pointers_.size();
   return args;
 }
@@ -170,6 +180,7 @@ std::vector<FileEntry> ExportedModel::write(PluginInstance& exporter, OpenDirect
   std::vector<std::string> names;
   for (const FileEntry& f : files) names.push_back(f.name);
   check(exporter, directory, std::move(names));
+  if (!schema_.empty()) files.push_back(write_schema(directory, schema_));
   return files;
 }
 

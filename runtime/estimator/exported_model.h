@@ -48,6 +48,8 @@ class ExportedModel {
 
   void set_model(std::string plugin) { model_ = std::move(plugin); }
   void set_manifest(std::string manifest) { manifest_ = std::move(manifest); }
+  // Each export has it as the file schema.json. Empty: none.
+  void set_schema(std::string schema) { schema_ = std::move(schema); }
   // Borrowed.
   void use_plugins(const Registry& plugins);
 
@@ -74,7 +76,7 @@ class ExportedModel {
   Snapshot snapshot_;
   std::vector<NamedTensor> variables_;
   std::int64_t step_ = 0;
-  std::string model_, manifest_;
+  std::string model_, manifest_, schema_;
   std::deque<belay_export_plugin> plugins_;
   std::vector<const belay_export_plugin*> plugin_pointers_;
 };

@@ -43,6 +43,11 @@ void Exporters::use_plugins(const Registry& plugins) {
   for (Use& use : uses_) use.model->use_plugins(plugins);
 }
 
+void Exporters::use_schema(std::string schema) {
+  schema_ = std::move(schema);
+  for (Use& use : uses_) use.model->set_schema(schema_);
+}
+
 bool Exporters::due(const Use& use, std::optional<double> value) const {
   return use.settings.when == ExportWhen::kLatest ||
          (use.settings.when == ExportWhen::kBest && is_better(folder_of(use), value));

@@ -64,6 +64,8 @@ class Exporters {
   void use_model(const std::string& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                  const ModelOutputs& outputs);
   void use_plugins(const Registry& plugins);
+  // What the model's training learned, as JSON: each export keeps it as schema.json. Empty: nothing is known.
+  void use_schema(std::string schema);
 
   // Whether any exporter writes behind an evaluation with this value; `is_final`: and an end of the training. Needs no
   // model.
@@ -97,7 +99,7 @@ class Exporters {
 
   RunHost& run_;
   const ExportersOptions options_;
-  std::string model_name_;
+  std::string model_name_, schema_;
   std::vector<Use> uses_;
 };
 

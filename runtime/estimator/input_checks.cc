@@ -11,14 +11,6 @@
 namespace belay::runtime {
 namespace {
 
-// Those that a model gets.
-std::vector<std::string> component_names(const std::vector<InputComponent>& components, bool labels) {
-  std::vector<std::string> names;
-  for (const InputComponent& c : components)
-    if (c.label == labels && !is_only_an_id(components, c)) names.push_back(c.name);
-  return names;
-}
-
 std::string variable_text(const NodeGraph& graph, const Port& port) {
   const auto& [dtype, shape] = graph.spec(port);
   return std::string(dtype_name(dtype)) + " " + shape.text();
@@ -90,20 +82,50 @@ bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
   return number != nullptr && *number == 0;
 }
 
-void check_components(const OtherInput& input, const std::vector<InputComponent>& components,
-                      const std::vector<InputComponent>& training, bool labels, Diagnostics& problems) {
-  for (const bool label : {false, true}) {
-    if (label && !labels) continue;
-    const std::vector<std::string> there = component_names(components, label);
-    const std::vector<std::string> wanted = component_names(training, label);
-    if (label && wanted.size() == 1 && there.size() == 1) continue;
-    for (const std::string& name : wanted)
-      if (std::find(there.begin(), there.end(), name) == there.end())
-        problems.add(input.section.plugin_at,
-                     "[input." + input.name + "] has no " + (label ? "label " : "feature ") + double_quoted(name) +
-                         ", which [input.train] has",
-                     there.empty() ? std::string("it has none") : "it has: " + joined(there));
+void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems) {
+  for (const std::string& problem : mismatch.problems())
+    problems.add(section.plugin_at, problem,
+                 "an input of a trained model needs the features, columns, classes and scales of its training, in any "
+                 "order; schema.json beside the checkpoints lists them");
+}
+
+namespace {
+
+// What a string option crosses as: as written, else its default. Empty: it has none.
+std::string text_option(const ResolvedPlugin& plugin, std::string_view name) {
+  for (std::uint64_t i = 0; i < plugin.options.size(); ++i)
+    if (const belay_named_value& given = plugin.options.data()[i]; detail::view(given.name) == name)
+      if (const OptionValue value = option_value(given.value); const auto* text = std::get_if<std::string>(&value))
+        return *text;
+  const OptionInfo* option = plugin.info.option(std::string(name));
+  if (option == nullptr || !option->default_value) return "";
+  const auto* text = std::get_if<std::string>(&*option->default_value);
+  return text == nullptr ? "" : *text;
+}
+
+// Whether both read the same files.
+bool same_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
+  bool any = false;
+  for (const OptionInfo& option : a.info.options) {
+    if (option.type != OptionType::kPath || option.list) continue;
+    if (text_option(a, option.name) != text_option(b, option.name)) return false;
+    any = any || !text_option(a, option.name).empty();
   }
+  return any;
+}
+
+}  // namespace
+
+void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
+                    Diagnostics& problems) {
+  if (plugin.info.name != training.info.name || plugin.info.option("split") == nullptr) return;
+  if (text_option(training, "split") != "all" || text_option(plugin, "split") != "eval") return;
+  if (!same_files(plugin, training)) return;
+  problems.add(input.section.plugin_at,
+               "[input." + input.name + "] evaluates rows that [input.train] trains on: it takes all rows of the file",
+               "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in "
+               "[input." +
+                   input.name + "]");
 }
 
 void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,

@@ -23,10 +23,13 @@ struct OtherInput {
 // Its option `epochs`, as all first-party inputs spell it, is 0: for ever.
 bool never_ends(const ResolvedPlugin& input, const PluginUse& section);
 
-// That it has each feature of the training's input, by name, and with `labels` each label. A single label may have
-// another name than the training's, since a model takes the only one.
-void check_components(const OtherInput& input, const std::vector<InputComponent>& components,
-                      const std::vector<InputComponent>& training, bool labels, Diagnostics& problems);
+// Each in which it does not match the training's schema, at the name of its plugin.
+void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems);
+
+// That its rows are none of the training's: an input with the same files whose `split` is "eval", where the training's
+// is "all".
+void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
+                    Diagnostics& problems);
 
 // That the model's variables are those of the training, by name. One of another shape comes from an input of another
 // width; `help` says so.

@@ -124,7 +124,19 @@ const RunInput* ManifestRun::input(const std::string& name) const {
 // ---- plugins ----
 
 bool ManifestRun::find_plugins(Diagnostics& problems) {
-  const bool usable = plugins_.find(uses(), problems);
+  const bool training = trains(manifest_.run.mode);
+  if (!training)
+    schema_.read(checkpoint_place(), checkpoint_choice());
+  else if (!options_.from_scratch && options_.replay == nullptr && !manifest_.run.dir.empty())
+    schema_.read_earlier(checkpoint_place());
+  const std::optional<TrainedOptions> trained = training ? std::nullopt : schema_.trained_options();
+  const bool usable = plugins_.find(uses(), problems, trained ? &*trained : nullptr);
+  for (const auto& [name, input] : plugins_.found().inputs)
+    if (name != "train")
+      for (const std::string& option : input.other_than_training)
+        host_.log().warning("", "[input." + name + "] sets " + option +
+                                    " otherwise than the training did: the model gets other values than it was "
+                                    "trained on");
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());
   if (!reason.empty())
     problems.add(manifest_.at("session.precision"), reason, "leave session.precision out, or write \"float32\"");
@@ -220,10 +232,23 @@ void ManifestRun::build_scaffold(Diagnostics& problems) {
   }
 }
 
+namespace {
+
+InputUse use_of(const std::string& input, RunMode mode) {
+  if (mode == RunMode::kPredict || input == "predict") return InputUse::kPrediction;
+  return input == "train" ? InputUse::kTraining : InputUse::kEvaluation;
+}
+
+}  // namespace
+
 bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
   try {
+    input.schema = schema_.options(use_of(input.name, manifest_.run.mode), plugins_.found().inputs.at(input.name));
     input.open(manifest_.run.seed);
     return true;
+  } catch (const SchemaMismatch& e) {
+    add_schema_problems(manifest_.inputs.at(input.name), e, problems);
+    return false;
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
     if (!add_data_problems(plugins_.found().inputs, e, problems))
@@ -253,8 +278,12 @@ void ManifestRun::build_prediction(Diagnostics& problems) {
   RunInput& input = inputs_.at(predict_input(manifest_));
   if (!open(input, problems)) return;
   const auto training = inputs_.find("train");
-  if (declared_labels(input.feed->components()).empty() && training != inputs_.end() && &training->second != &input)
-    declared_ = declared_labels(InputFeed::declaration_of(*training->second.instance));
+  if (schema_.learned() != nullptr)
+    declared_ = schema_.labels();
+  else if (declared_labels(input.feed->components()).empty() && training != inputs_.end() &&
+           &training->second != &input)
+    declared_ = declared_labels(
+        InputFeed::declaration_of(*training->second.instance, training->second.options(manifest_.run.seed)));
   if (build_model(input, problems)) check_predict_keys(problems);
 }
 
@@ -271,7 +300,10 @@ void ManifestRun::check_predict_keys(Diagnostics& problems) const {
 
 void ManifestRun::build_training(Diagnostics& problems) {
   RunInput& input = inputs_.at("train");
-  if (!open(input, problems) || !build_model(input, problems)) return;
+  if (!open(input, problems)) return;
+  schema_.learn(input.feed->schema());
+  host_.keep_schema(schema_.text());
+  if (!build_model(input, problems)) return;
   check_groups(problems);
   if (!problems.empty()) return;
   if (ranks_ != nullptr)

@@ -34,6 +34,7 @@
 #include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/exporters.h"
+#include "runtime/estimator/model_schema.h"
 #include "runtime/estimator/predict.h"
 #include "runtime/estimator/replay_options.h"
 #include "runtime/estimator/resume_check.h"
@@ -190,6 +191,7 @@ class ManifestRun {
   std::unique_ptr<OpRegistry> ops_;
   ModelGraph model_;
   RunPlugins plugins_;
+  ModelSchema schema_;
   std::map<std::string, RunInput> inputs_;                 // by section
   std::vector<std::unique_ptr<Evaluation>> evaluations_;   // of each evaluation input; empty where `evals_` has them
   std::optional<EvalWhileTraining> evals_;                 // between two steps, or for the list of the best

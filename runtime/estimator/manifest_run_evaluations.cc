@@ -103,10 +103,10 @@ bool ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems)
   if (manifest_.eval.batches == 0 && never_ends(plugins_.found().inputs.at(input.name), section))
     problems.add(section.plugin_at, "[input." + input.name + "] never ends, so an evaluation on it would not either",
                  "add epochs = 1, or set batches in [eval]");
-  const RunInput* training = this->input("train");
-  if (training == nullptr || training->feed == nullptr) return true;
   const std::size_t before = problems.size();
-  check_components({input.name, section}, input.feed->components(), training->feed->components(), true, problems);
+  const auto training = plugins_.found().inputs.find("train");
+  if (training != plugins_.found().inputs.end())
+    check_held_out({input.name, section}, plugins_.found().inputs.at(input.name), training->second, problems);
   return problems.size() == before;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/checkpoint/best_checkpoints.h"
+#include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/manifest/show.h"
 
@@ -36,6 +37,10 @@ std::string manifest_to_export(Manifest manifest, const RunPlugins& plugins) {
   return effective_manifest(manifest);
 }
 
+InputUse use_of_export(const RunInput& input) {
+  return input.name == "train" ? InputUse::kTraining : InputUse::kPrediction;
+}
+
 }  // namespace
 
 void ManifestRun::make_exporters() {
@@ -61,17 +66,24 @@ void ManifestRun::build_exports(Diagnostics& problems) {
   RunInput& input = inputs_.at(export_input(manifest_));
   try {
     export_graph_.emplace(*ops_, Mode::kPredict);
-    export_graph_->build_over_placeholders(*model_instance_, input.feed != nullptr
-                                                                 ? input.feed->components()
-                                                                 : InputFeed::declaration_of(*input.instance));
+    input.schema = schema_.options(use_of_export(input), plugins_.found().inputs.at(input.name));
+    export_graph_->build_over_placeholders(
+        *model_instance_,
+        input.feed != nullptr ? input.feed->components()
+                              : InputFeed::declaration_of(*input.instance, input.options(manifest_.run.seed)),
+        schema_.labels());
     exporters_->use_model(model_instance_->plugin().info.name, export_graph_->graph, export_graph_->tensors.features,
                           export_graph_->outputs);
+  } catch (const SchemaMismatch& e) {
+    add_schema_problems(manifest_.inputs.at(input.name), e, problems);
+    return;
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kUnimplemented) throw;
     problems.add(manifest_.exporters[0].plugin_at, std::string("the model cannot be exported: ") + e.what(), "");
     return;
   }
   exporters_->use_plugins(plugins_.registry());
+  exporters_->use_schema(schema_.text());
 }
 
 bool ManifestRun::wants_best_metric() const {

@@ -50,9 +50,13 @@ void ManifestRun::check_predict_input(Diagnostics& problems) {
   try {
     PluginInstances once;
     const FoundUse use = plugins_.loaded(found->second);
+    RunInput& input = inputs_.at("predict");
     PluginInstance& instance =
-        once.create(use.plugin, use.use, host_.services(), inputs_.at("predict").monitor, host_.number_of(use.label()));
-    check_predict_components(InputFeed::declaration_of(instance), problems);
+        once.create(use.plugin, use.use, host_.services(), input.monitor, host_.number_of(use.label()));
+    input.schema = schema_.options(InputUse::kPrediction, found->second);
+    check_predict_components(InputFeed::declaration_of(instance, input.options(manifest_.run.seed)), problems);
+  } catch (const SchemaMismatch& e) {
+    add_schema_problems(section, e, problems);
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
     if (const std::string missing = missing_file_of(e, found->second, host_.files()); !missing.empty())
@@ -64,13 +68,9 @@ void ManifestRun::check_predict_input(Diagnostics& problems) {
 
 void ManifestRun::check_predict_components(const std::vector<InputComponent>& components, Diagnostics& problems) {
   const OtherInput input{inputs_.at("predict").name, manifest_.inputs.at("predict")};
-  const std::vector<InputComponent>& training = inputs_.at("train").feed->components();
-  const std::size_t before = problems.size();
-  check_components(input, components, training, false, problems);
-  if (problems.size() != before) return;
   ModelGraph graph(*ops_, Mode::kPredict);
   try {
-    graph.build_over_placeholders(*model_instance_, components, declared_labels(training));
+    graph.build_over_placeholders(*model_instance_, components, schema_.labels());
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
     return problems.add(input.section.plugin_at, "on [input.predict]: " + std::string(e.message()), kPredictNeeds);

@@ -5,15 +5,18 @@
 
 namespace belay::runtime {
 
-void RunInput::open(std::uint64_t seed) {
+InputFeed::Options RunInput::options(std::uint64_t seed) const {
   InputFeed::Options options;
   options.name = name;
   options.prefetch = prefetch;
   options.shard = shard;
   options.shards = shards;
   options.seed = seed;
-  feed = InputFeed::open(*instance, options);
+  options.schema = schema;
+  return options;
 }
+
+void RunInput::open(std::uint64_t seed) { feed = InputFeed::open(*instance, options(seed)); }
 
 void ModelGraph::build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared) {
   tensors = input.feed->add_to_graph(graph);

@@ -17,10 +17,12 @@ struct RunInput {
   std::int64_t shard = 0;
   std::int64_t shards = 1;
   PluginInstance* instance = nullptr;
+  SchemaOptions schema = {};
   std::shared_ptr<InputFeed> feed = {};  // null: not open
 
   // Asks for its columns and opens its files; fails where one is missing.
   void open(std::uint64_t seed);
+  InputFeed::Options options(std::uint64_t seed) const;
 };
 
 struct ModelGraph {

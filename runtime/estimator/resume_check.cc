@@ -17,20 +17,6 @@
 namespace belay::runtime {
 namespace {
 
-// The checkpoint that the next start goes on from if it is whole; restoring says what is wrong with it. Empty: none.
-std::string newest_checkpoint(const OpenDirectory& run) {
-  try {
-    if (const auto state = read_checkpoint_state(run); state && parse_checkpoint_name(state->current))
-      if (run.exists(state->current)) return state->current;
-  } catch (const Error&) {
-  }
-  const std::string basename = basename_in(run);
-  std::int64_t newest = -1;
-  for (const std::string& entry : run.entries())
-    newest = std::max(newest, step_of_checkpoint(entry, basename).value_or(-1));
-  return newest < 0 ? "" : checkpoint_name(newest, basename);
-}
-
 std::string read_if_there(const OpenDirectory& directory, std::string_view name) {
   try {
     return directory.exists(name) ? directory.read(name, kMaxManifestBytes) : "";

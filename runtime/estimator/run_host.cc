@@ -130,6 +130,8 @@ void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events, st
   saving.checkpoint = options_.checkpoint;
   saving.fingerprint = fingerprint;
   saving.manifest = std::move(manifest);
+  saving.schema = schema_;
+  if (!schema_.empty()) directory().replace(kSchemaName, schema_);
   saving.events = events;
   saving.monitor = &saver_monitor();
   saving.signal_grace_secs = options_.session.signal_grace_secs;

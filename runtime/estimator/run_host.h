@@ -120,6 +120,9 @@ class RunHost {
   // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null. `manifest`: that
   // each checkpoint keeps, if the run has one.
   void open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest = {});
+  // What the model's training learned of its data, as JSON (data/schema.h): each checkpoint keeps it, and the
+  // directory. Before open_saver.
+  void keep_schema(std::string schema) { schema_ = std::move(schema); }
   const SaverUse& codec() const noexcept { return codec_; }
   // Null: nothing is saved.
   const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
@@ -135,6 +138,7 @@ class RunHost {
 
   const RunHostOptions options_;
   const std::string events_dir_;
+  std::string schema_;
   RunControl& control_;
   const std::shared_ptr<StoreTargets> targets_;
   const std::unique_ptr<FileSystem> files_;

@@ -23,10 +23,10 @@ RunPlugins::~RunPlugins() = default;
 
 // ---- of a manifest ----
 
-bool RunPlugins::find(const Manifest& manifest, Diagnostics& problems) {
+bool RunPlugins::find(const Manifest& manifest, Diagnostics& problems, const TrainedOptions* trained) {
   for (const std::string& w : search_->warnings()) run_.log().warning("plugins", w);
   PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);
-  found_ = resolver.resolve(manifest);
+  found_ = resolver.resolve(manifest, trained);
   if (trains(manifest.run.mode)) resolver.resolve_optimizer(manifest, found_);
   for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
   return !resolver.plugin_failed();
@@ -64,8 +64,8 @@ FoundUse RunPlugins::loaded(const ResolvedPlugin& plugin) { return {load_plugin(
 
 // ---- of a program ----
 
-FoundUse RunPlugins::linked(PluginKind kind, const PluginUse& use) {
-  const ResolvedPlugin& linked = linked_uses_.emplace_back(resolve_linked(kind, use, registry_));
+FoundUse RunPlugins::linked(PluginKind kind, const PluginUse& use, const TrainedOptions* trained) {
+  const ResolvedPlugin& linked = linked_uses_.emplace_back(resolve_linked(kind, use, registry_, trained));
   return {*registry_.find(kind, use.plugin, ""), linked};
 }
 

@@ -49,8 +49,8 @@ class RunPlugins {
   RunPlugins& operator=(const RunPlugins&) = delete;
 
   // ---- of a manifest
-  // False where a plugin is the trouble; `problems` has all.
-  bool find(const Manifest& manifest, Diagnostics& problems);
+  // False where a plugin is the trouble; `problems` has all. `trained`: as PluginResolver::resolve.
+  bool find(const Manifest& manifest, Diagnostics& problems, const TrainedOptions* trained = nullptr);
   const ResolvedPlugins& found() const noexcept { return found_; }
   // The libraries of all that was found: a refused one shows before any plugin's code has done anything but initialize
   // its globals. LoadError.
@@ -61,7 +61,7 @@ class RunPlugins {
   std::string loading() const { return loader_ == nullptr ? std::string() : loader_->loading(); }
 
   // ---- of a program: a plugin by its name and its options, checked. NOT_FOUND, INVALID_ARGUMENT
-  FoundUse linked(PluginKind kind, const PluginUse& use);
+  FoundUse linked(PluginKind kind, const PluginUse& use, const TrainedOptions* trained = nullptr);
   bool has(PluginKind kind, const std::string& name) const { return registry_.find(kind, name, "") != nullptr; }
 
   // ---- both

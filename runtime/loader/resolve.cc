@@ -23,11 +23,11 @@ PluginResolver::PluginResolver(const Registry& linked, const PluginSearch& searc
                                const CpuFeatures& cpu, PathContext paths, Diagnostics& problems)
     : linked_(linked), search_(search), policy_(policy), cpu_(cpu), paths_(std::move(paths)), problems_(problems) {}
 
-ResolvedPlugins PluginResolver::resolve(const Manifest& manifest) {
+ResolvedPlugins PluginResolver::resolve(const Manifest& manifest, const TrainedOptions* trained) {
   ResolvedPlugins all;
   std::vector<ResolvedPlugin*> inputs, init_fns, hooks, exporters;
   for (const auto& [section, use] : manifest.inputs) {
-    auto input = resolve(PluginKind::kInput, use);
+    auto input = resolve_input(section, use, manifest, trained);
     if (!input) continue;
     if (input->instance_name.empty()) input->instance_name = section;
     inputs.push_back(&all.inputs.emplace(section, std::move(*input)).first->second);
@@ -92,6 +92,100 @@ void say_that_there_are_none(const PluginSearch& search, const Location& at, Dia
 }
 
 }  // namespace
+
+namespace {
+
+// Of a key below a table that of the table: "features" of "features.x.dtype".
+std::string top_key(const std::string& key) { return key.substr(0, key.find('.')); }
+
+bool is_learned(const PluginInfo& info, const std::string& key) {
+  const OptionInfo* option = info.option(top_key(key));
+  return option != nullptr && option->learned;
+}
+
+std::vector<PluginOption> learned_of(const PluginInfo& info, const std::vector<PluginOption>& options) {
+  std::vector<PluginOption> learned;
+  for (const PluginOption& o : options)
+    if (is_learned(info, o.key)) learned.push_back(o);
+  return learned;
+}
+
+// All that is set below a top key.
+std::vector<PluginOption> below(const std::string& key, const std::vector<PluginOption>& options) {
+  std::vector<PluginOption> found;
+  for (const PluginOption& o : options)
+    if (top_key(o.key) == key) found.push_back(o);
+  std::sort(found.begin(), found.end(), [](const PluginOption& a, const PluginOption& b) { return a.key < b.key; });
+  return found;
+}
+
+bool is_number(const OptionValue& value, double& number) {
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return number = static_cast<double>(*i), true;
+  if (const auto* d = std::get_if<double>(&value)) return number = *d, true;
+  return false;
+}
+
+bool same_value(const OptionValue& a, const OptionValue& b) {
+  double x = 0, y = 0;
+  return a == b || (is_number(a, x) && is_number(b, y) && x == y);
+}
+
+// Whether they mean the same. What is not set has its default.
+bool same_options(const PluginInfo& info, const std::string& key, const std::vector<PluginOption>& a,
+                  const std::vector<PluginOption>& b) {
+  const OptionInfo* option = info.option(key);
+  if (a.empty() || b.empty()) {
+    const std::vector<PluginOption>& set = a.empty() ? b : a;
+    return set.empty() || (set.size() == 1 && set[0].key == key && option->default_value &&
+                           same_value(set[0].value, *option->default_value));
+  }
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const PluginOption& x, const PluginOption& y) {
+    return x.key == y.key && same_value(x.value, y.value);
+  });
+}
+
+}  // namespace
+
+namespace {
+
+// Options that decide what batches hold are the training's, unless `use` sets them; of the training's own input each is
+// as it is set. Notes in `input` which of them are another value than the training's.
+PluginUse with_learned(const PluginUse& use, const std::vector<PluginOption>& trained, bool inherits,
+                       ResolvedPlugin& input) {
+  PluginUse full = use;
+  std::set<std::string> keys;
+  for (const std::vector<PluginOption>* options : {&trained, &use.options})
+    for (const PluginOption& o : *options)
+      if (is_learned(input.info, o.key)) keys.insert(top_key(o.key));
+  for (const std::string& key : keys) {
+    const std::vector<PluginOption> here = below(key, use.options), there = below(key, trained);
+    if (here.empty() && inherits)
+      full.options.insert(full.options.end(), there.begin(), there.end());
+    else if (!same_options(input.info, key, here, there))
+      input.other_than_training.insert(key);
+  }
+  return full;
+}
+
+}  // namespace
+
+std::optional<ResolvedPlugin> PluginResolver::resolve_input(const std::string& section, const PluginUse& use,
+                                                            const Manifest& manifest, const TrainedOptions* trained) {
+  auto input = locate(PluginKind::kInput, use);
+  if (!input) return std::nullopt;
+  PluginUse full = use;
+  const auto training = manifest.inputs.find("train");
+  if (trained != nullptr && trained->plugin == input->info.name)
+    full = with_learned(use, trained->options, section != "train", *input);
+  else if (trained == nullptr && section != "train" && training != manifest.inputs.end() &&
+           training->second.plugin == use.plugin && training->second.file == use.file)
+    full = with_learned(use, learned_of(input->info, training->second.options), true, *input);
+  input->options = check_options(input->info, full, paths_, problems_);
+  input->learned_options = learned_of(input->info, full.options);
+  input->instance_name = use.name;
+  input->on_error = use.on_error;
+  return input;
+}
 
 // An operation has attributes, which its nodes give; in the manifest there is nothing to set.
 std::optional<ResolvedPlugin> PluginResolver::resolve_op(const PluginUse& use) {
@@ -211,7 +305,8 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
   }
 }
 
-ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked) {
+ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked,
+                              const TrainedOptions* trained) {
   const RegisteredPlugin* plugin = linked.find(kind, use.plugin, "");
   if (plugin == nullptr) {
     std::vector<std::string> names;
@@ -226,7 +321,11 @@ ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Regis
   ResolvedPlugin resolved;
   resolved.info = plugin->info;
   resolved.instance_name = use.name.empty() ? use.plugin : use.name;
-  resolved.options = check_options(plugin->info, use, {}, problems);
+  PluginUse full = use;
+  if (trained != nullptr && trained->plugin == plugin->info.name)
+    full = with_learned(use, trained->options, true, resolved);
+  resolved.options = check_options(plugin->info, full, {}, problems);
+  resolved.learned_options = learned_of(plugin->info, full.options);
   if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
   return resolved;
 }

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct ResolvedPlugin {
   OptionValues options;
   OnHookError on_error = OnHookError::kStop;
   Location at;  // of the table in the manifest
+  // Of an input: options that decide what its batches hold (OptionInfo::learned), as the training of the model has
+  // them.
+  std::vector<PluginOption> learned_options = {};  // those that are set here, or inherited
+  std::set<std::string> other_than_training = {};  // those that are set otherwise here
 };
 
 struct ResolvedPlugins {
@@ -52,6 +57,12 @@ struct ResolvedPlugins {
 // Of `plugins` the one that the manifest names in `use`'s table; null: there is none.
 const ResolvedPlugin* resolved_at(const std::vector<ResolvedPlugin>& plugins, const PluginUse& use);
 
+// The options of the input plugin of this name that a training set, of those that other inputs inherit.
+struct TrainedOptions {
+  std::string plugin;
+  std::vector<PluginOption> options;
+};
+
 class PluginResolver {
  public:
   // Everything is borrowed; `problems` gets what is wrong.
@@ -59,8 +70,8 @@ class PluginResolver {
                  PathContext paths, Diagnostics& problems);
 
   // What could be resolved of the manifest's plugins; complete if no problem was added. What the manifest leaves out
-  // (default hooks, the default saver) its caller has put in before.
-  ResolvedPlugins resolve(const Manifest& manifest);
+  // (default hooks, the default saver) its caller has put in before. `trained` null: only [input.train] says it.
+  ResolvedPlugins resolve(const Manifest& manifest, const TrainedOptions* trained = nullptr);
   // Adds those of [optimizer]; a training needs them.
   void resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all);
   // One plugin. Nothing where it is not found; its options' problems are reported all the same.
@@ -78,6 +89,8 @@ class PluginResolver {
     std::optional<FileStamp> stamp;
   };
   std::optional<ResolvedPlugin> resolve_op(const PluginUse& use);
+  std::optional<ResolvedPlugin> resolve_input(const std::string& section, const PluginUse& use,
+                                              const Manifest& manifest, const TrainedOptions* trained);
   void resolve_optimizer_groups(const Manifest& manifest, ResolvedPlugins& all);
   // Nothing but what it is, where it is and where it is named.
   std::optional<ResolvedPlugin> locate(PluginKind kind, const PluginUse& use);
@@ -98,7 +111,9 @@ class PluginResolver {
 };
 
 // A plugin among those that a program links in. NOT_FOUND; INVALID_ARGUMENT with what is wrong with its options.
-ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked);
+// `trained`: for another input of a trained model; null: it is none.
+ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked,
+                              const TrainedOptions* trained = nullptr);
 
 // The plugin's table, its library loaded and registered where it was not yet. Throws LoadError, with the place in the
 // manifest.

@@ -41,15 +41,18 @@ RestoredCheckpoint::RestoredCheckpoint(const CheckpointReader& checkpoint, std::
       best_(checkpoint.state().best),
       graph_hash_(checkpoint.index().graph_hash),
       saver_(checkpoint.index().saver) {
-  for (const FileEntry& file : checkpoint.index().files)
+  for (const FileEntry& file : checkpoint.index().files) {
     if (file.name == kManifestName) manifest_crc_ = file.crc32c;
+    if (file.name == kSchemaName) schema_crc_ = file.crc32c;
+  }
 }
 
 bool RestoredCheckpoint::holds(const CheckpointContent& content, const std::string& saver,
                                std::uint64_t versions) const {
   return versions == versions_ && content.global_step == step_ && same_positions(content.input_positions, positions_) &&
          names_of(content.hook_states) == hooks_ && content.fingerprint == fingerprint_ && content.best == best_ &&
-         content.graph_hash == graph_hash_ && saver == saver_ && crc32c(content.manifest) == manifest_crc_;
+         content.graph_hash == graph_hash_ && saver == saver_ && crc32c(content.manifest) == manifest_crc_ &&
+         crc32c(content.schema) == schema_crc_;
 }
 
 }  // namespace belay::runtime

@@ -31,9 +31,9 @@ class RestoredCheckpoint {
 
   const std::string& path() const noexcept { return path_; }
   // Whether the checkpoint has all that `content` has: the variables, untouched since; the inputs' positions; the
-  // fingerprint, graph, saver and manifest of this start; the list of the best; and a state of each of the same hooks.
-  // What the hooks' states say is not compared, for they have clocks in them: a start that goes on from here gets
-  // those that this one was given.
+  // fingerprint, graph, saver, manifest and schema of this start; the list of the best; and a state of each of the same
+  // hooks. What the hooks' states say is not compared, for they have clocks in them: a start that goes on from here
+  // gets those that this one was given.
   bool holds(const CheckpointContent& content, const std::string& saver, std::uint64_t versions) const;
 
  private:
@@ -46,7 +46,7 @@ class RestoredCheckpoint {
   BestList best_;
   std::string graph_hash_;
   std::string saver_;
-  std::uint32_t manifest_crc_ = 0;  // of a checkpoint that keeps none: of nothing
+  std::uint32_t manifest_crc_ = 0, schema_crc_ = 0;  // of a checkpoint that keeps none: of nothing
 };
 
 }  // namespace belay::runtime

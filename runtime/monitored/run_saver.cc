@@ -314,6 +314,7 @@ void RunSaver::take(DirectSession& session, const std::map<std::string, HookStat
   hook_bytes_ = tensor_bytes_of(states);
   content.fingerprint = options_.fingerprint;
   content.manifest = options_.manifest;
+  content.schema = options_.schema;
   content.graph_hash = session.graph().variables_digest();
   save.versions = total_of_versions(session);
   content.best = best_ = series_.best_with(save.step, value_of(session, save.step));

@@ -50,6 +50,7 @@ struct RunSaverOptions {
   CheckpointSettings checkpoint;  // its periods belong to the one who asks for saves
   Fingerprint fingerprint;
   std::string manifest = {};       // kept in each checkpoint; empty: there is none
+  std::string schema = {};         // likewise
   EventWriter* events = nullptr;   // borrowed; may be null
   CallMonitor* monitor = nullptr;  // borrowed: that of the saver's instance and of no other; may be null
   // What a signal leaves for the last save; one that takes longer is a warning. 0: nothing ends it.

@@ -12,7 +12,7 @@ namespace {
 // As a plugin declares: two features, one of them of strings, and a label.
 class InputService : public ::testing::Test {
  protected:
-  InputService() : spec(input_service(), to_handle(&declaration)), batch(declaration, pool) {
+  InputService() : spec(input_service(), to_handle(&declaration)), batch(declaration.own.components, pool) {
     image = spec.feature("image", DType::kFloat32, {-1, 2});
     name = spec.feature("name", DType::kString, {-1});
     digit = spec.label("digit", DType::kInt64, {-1});
@@ -33,12 +33,12 @@ TEST_F(InputService, KeepsDeclarationsInOrder) {
   EXPECT_EQ(image, 0u);
   EXPECT_EQ(name, 1u);
   EXPECT_EQ(digit, 2u);
-  ASSERT_EQ(declaration.components.size(), 3u);
-  EXPECT_FALSE(declaration.components[0].label);
-  EXPECT_EQ(declaration.components[0].name, "image");
-  EXPECT_EQ(declaration.components[0].dims, (Dims{-1, 2}));
-  EXPECT_EQ(declaration.components[1].dtype, DType::kString);
-  EXPECT_TRUE(declaration.components[2].label);
+  ASSERT_EQ(declaration.own.components.size(), 3u);
+  EXPECT_FALSE(declaration.own.components[0].label);
+  EXPECT_EQ(declaration.own.components[0].name, "image");
+  EXPECT_EQ(declaration.own.components[0].dims, (Dims{-1, 2}));
+  EXPECT_EQ(declaration.own.components[1].dtype, DType::kString);
+  EXPECT_TRUE(declaration.own.components[2].label);
 }
 
 TEST_F(InputService, RefusesADeclarationThatCannotBe) {
@@ -48,13 +48,13 @@ TEST_F(InputService, RefusesADeclarationThatCannotBe) {
             "INVALID_ARGUMENT: the input declares 'image' twice");
   EXPECT_EQ(error_of([&] { spec.feature("odd", static_cast<DType>(99), {-1}); }),
             "INVALID_ARGUMENT: 'odd' has the unknown dtype 99");
-  EXPECT_EQ(declaration.components.size(), 3u);
+  EXPECT_EQ(declaration.own.components.size(), 3u);
 }
 
 TEST_F(InputService, ClassesAreForIntegers) {
   spec.set_classes(digit, 10);
-  EXPECT_EQ(declaration.components[digit].classes, 10);
-  EXPECT_EQ(declaration.components[image].classes, 0);
+  EXPECT_EQ(declaration.own.components[digit].classes, 10);
+  EXPECT_EQ(declaration.own.components[image].classes, 0);
   EXPECT_EQ(error_of([&] { spec.set_classes(image, 10); }),
             "INVALID_ARGUMENT: 'image' (float32) cannot have 10 classes; at least 1, of an integer");
   EXPECT_EQ(error_of([&] { spec.set_classes(digit, 0); }),
@@ -128,11 +128,11 @@ TEST_F(InputService, ClassNamesAreKeptAndAreAsManyAsTheClasses) {
     spec.set_class_names(digit, names);
     names[0] = "was copied";
   }
-  EXPECT_EQ(declaration.components[digit].class_names, (std::vector<std::string>{"cat", "dog"}));
-  EXPECT_EQ(declaration.components[digit].classes, 2);
+  EXPECT_EQ(declaration.own.components[digit].class_names, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(declaration.own.components[digit].classes, 2);
   spec.set_classes(digit, 2);
   spec.set_class_names(digit, {"a", std::string("\0\xff", 2)});
-  EXPECT_EQ(declaration.components[digit].class_names, (std::vector<std::string>{"a", std::string("\0\xff", 2)}));
+  EXPECT_EQ(declaration.own.components[digit].class_names, (std::vector<std::string>{"a", std::string("\0\xff", 2)}));
 }
 
 TEST_F(InputService, RefusesClassNamesThatCannotBe) {
@@ -146,8 +146,8 @@ TEST_F(InputService, RefusesClassNamesThatCannotBe) {
               spec.set_class_names(digit, {"a", "b\n", "b\n"});
             }),
             "INVALID_ARGUMENT: 'digit' has the class name 'b\\n' twice, for 1 and 2");
-  EXPECT_EQ(declaration.components[digit].classes, 0);
-  EXPECT_TRUE(declaration.components[digit].class_names.empty());
+  EXPECT_EQ(declaration.own.components[digit].classes, 0);
+  EXPECT_TRUE(declaration.own.components[digit].class_names.empty());
   detail::Status status;
   EXPECT_EQ(input_service()->set_class_names(to_handle(&declaration), digit, nullptr, 2, status),
             BELAY_INVALID_ARGUMENT);
@@ -159,15 +159,15 @@ TEST_F(InputService, ClassesAndClassNamesAreOfOneNumberInEitherOrder) {
               spec.set_class_names(digit, {"a", "b"});
             }),
             "INVALID_ARGUMENT: 'digit' has 3 classes and 2 class names");
-  EXPECT_TRUE(declaration.components[digit].class_names.empty());
+  EXPECT_TRUE(declaration.own.components[digit].class_names.empty());
   spec.set_class_names(digit, {"a", "b", "c"});
   EXPECT_EQ(error_of([&] { spec.set_classes(digit, 2); }), "INVALID_ARGUMENT: 'digit' has 2 classes and 3 class names");
-  EXPECT_EQ(declaration.components[digit].classes, 3);
+  EXPECT_EQ(declaration.own.components[digit].classes, 3);
 }
 
 TEST_F(InputService, DeclaresItsLabelsToModels) {
   spec.set_classes(digit, 10);
-  const std::vector<DeclaredLabel> labels = declared_labels(declaration.components);
+  const std::vector<DeclaredLabel> labels = declared_labels(declaration.own.components);
   ASSERT_EQ(labels.size(), 1u);
   EXPECT_EQ(labels[0].text(), "'digit' (int64 [?])");
   EXPECT_EQ(labels[0].classes, 10);

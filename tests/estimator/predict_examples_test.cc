@@ -51,7 +51,7 @@ class ExampleModel : public MonitoredTest, public ::testing::WithParamInterface<
     const ResolvedPlugins resolved = resolver.resolve(*manifest);
     ASSERT_TRUE(problems.empty()) << problems.text();
     model = &create(*resolved.model);
-    components = InputFeed::declaration_of(create(resolved.inputs.at("train")));
+    components = InputFeed::declaration_of(create(resolved.inputs.at("train")), {});
   }
   PluginInstance& create(const ResolvedPlugin& plugin) {
     return instances.create(*registry.find(plugin.info.kind, plugin.info.name, ""), plugin, services, monitor);

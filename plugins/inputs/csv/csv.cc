@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of numbers and a label from a CSV file.
 //
-// The file is read into memory when the input is asked for its columns, and scanned for rows. Rows are parsed at the
-// first batch; from then on only the numbers are kept.
+// The file is read into memory and parsed when the input is asked for its columns, since the classes are in the rows;
+// from then on only the numbers are kept. What a training learned is the names of its columns and classes, the name of
+// its label's column, and the scales of `standardize`.
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
@@ -34,6 +35,7 @@ class Csv final : public belay::Input {
     belay::Str id;
     belay::List<belay::Str> features;
     bool standardize = false;
+    belay::Str extra = "error";
   };
   static constexpr auto about = belay::about(
       "csv", "Rows of numbers and a label from a CSV file that fits in memory",
@@ -50,14 +52,19 @@ class Csv final : public belay::Input {
           .example("kind"),
       belay::option("label_type", &Options::label_type,
                     "class: int64, strings numbered by 'classes' or as they first appear; float: float32")
-          .choices("class", "float"),
+          .choices("class", "float")
+          .learned(),
       belay::option("classes", &Options::classes, "the labels in the order of their class numbers"),
       belay::option(
           "id", &Options::id,
           "column, as 'label', that predictions carry along as it is in the file, and no model sees; \"\": none"),
-      belay::option("features", &Options::features, "columns of feature 'features', as 'label'; unset: all others"),
+      belay::option("features", &Options::features, "columns of feature 'features', as 'label'; unset: all others")
+          .learned(),
       belay::option("standardize", &Options::standardize,
-                    "scale each feature to mean 0 and deviation 1, as measured on the file's train part"),
+                    "scale each feature to mean 0 and deviation 1, as measured on the file's train part")
+          .learned(),
+      belay::option("extra", &Options::extra, "columns that the training of the model did not have: error, or ignore")
+          .choices("error", "ignore"),
       belay::split_options<Options>("which rows; each row is in either train or eval",
                                     "part of the rows that is for eval"),
       belay::batch_options<Options>(),
@@ -72,34 +79,33 @@ class Csv final : public belay::Input {
 
   void spec(belay::InputSpec& spec) override {
     const CsvFormat format{o_.path.string(), o_.header, o_.delimiter.view()[0], o_.skip_lines, texts(o_.columns)};
-    file_.emplace(format);
-    file_rows_ = file_->rows();
-    choose_columns();
+    const CsvFile file(format);
+    file_rows_ = file.rows();
+    choose_columns(file, spec);
+    table_ = parse_table(file, columns_, pool_);
     const auto width = static_cast<std::int64_t>(columns_.features.size());
     features_slot_ = spec.feature("features", belay::DType::kFloat32, {-1, width});
+    const std::vector<std::string> names = feature_names(file);
+    if (!names.empty()) spec.set_columns(features_slot_, names);
     if (columns_.label)
       label_slot_ = spec.label("label", has_classes() ? belay::DType::kInt64 : belay::DType::kFloat32, {-1});
-    if (columns_.label && has_classes() && !columns_.classes.empty())
-      spec.set_class_names(label_slot_, columns_.classes);
+    if (columns_.label && !table_.class_names.empty()) spec.set_class_names(label_slot_, table_.class_names);
     if (columns_.id) id_slot_ = spec.label("id", belay::DType::kString, {-1});
+    keep_names(file, spec);
+    if (o_.standardize) scale(spec, names);
   }
 
   void open(const belay::OpenArgs& args) override {
-    rows_ = rows_of(o_.split);
-    if (rows_.empty())
+    const std::vector<std::int64_t> rows = rows_of(o_.split);
+    if (rows.empty())
       fail(Code::kFailedPrecondition, "split: '" + o_.path.string() + "' has " + std::to_string(file_rows_) +
                                           " rows and none of them is for \"" + o_.split.string() +
                                           "\"; change 'eval_fraction'");
-    measured_rows_ = rows_of(o_.split == "all" ? "all" : "train");
-    if (o_.standardize && measured_rows_.empty())
-      fail(Code::kFailedPrecondition,
-           "standardize: no row of '" + o_.path.string() +
-               "' is for \"train\", by which the features are scaled; change 'eval_fraction'");
-    order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
+    take_rows(rows);
+    order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows.size()), o_, args);
   }
 
   bool next(belay::Batch& batch, belay::Position& position) override {
-    if (features_.empty()) load();
     const std::vector<std::int64_t>& examples = order_.batch();
     if (examples.empty()) return false;
     const auto n = static_cast<std::int64_t>(examples.size());
@@ -130,17 +136,73 @@ class Csv final : public belay::Input {
     return belay::split_examples(file_rows_, split, o_.eval_fraction, o_.split_seed);
   }
 
-  void choose_columns() {
+  // Names that no two features share; a file may have such columns, and then none has a name for the model.
+  std::vector<std::string> feature_names(const CsvFile& file) const {
+    std::vector<std::string> names;
+    for (const std::size_t column : columns_.features) {
+      if (std::count(names.begin(), names.end(), file.columns()[column]) != 0) return {};
+      names.push_back(file.columns()[column]);
+    }
+    return names;
+  }
+
+  // The column that the training's label or id was in, by its name; none: it is not known, or the file has none.
+  static std::optional<std::size_t> learned_column(const CsvFile& file, const belay::InputSpec& spec,
+                                                   std::string_view kept) {
+    const auto name = spec.learned_words(kept);
+    if (!name || name->size() != 1) return std::nullopt;
+    const auto found = std::find(file.columns().begin(), file.columns().end(), name->front());
+    if (found == file.columns().end()) return std::nullopt;
+    return static_cast<std::size_t>(found - file.columns().begin());
+  }
+
+  // A number in the option counts columns, which another file may have in another order: the training's name does not.
+  std::optional<std::size_t> label_column(const CsvFile& file, const belay::InputSpec& spec) const {
+    const auto trained = spec.learned_words("label");
+    const bool is_name = std::count(file.columns().begin(), file.columns().end(), o_.label.view()) != 0;
+    if (!trained || (is_name && o_.label != trained->front()))
+      return o_.label.empty() ? std::nullopt : std::optional(file.find_column("label", o_.label));
+    if (const auto column = learned_column(file, spec, "label")) return column;
+    if (spec.use() == belay::InputUse::kPrediction || o_.label.empty()) return std::nullopt;
+    fail(Code::kNotFound, "label: '" + o_.path.string() + "' has no column \"" + trained->front() +
+                              "\", which was the training's label; it has " + CsvFile::listed(file.columns()));
+  }
+
+  std::optional<std::size_t> id_column(const CsvFile& file, const belay::InputSpec& spec) const {
+    if (!o_.id.empty()) return file.find_column("id", o_.id);
+    return spec.use() == belay::InputUse::kPrediction ? learned_column(file, spec, "id") : std::nullopt;
+  }
+
+  void choose_columns(const CsvFile& file, const belay::InputSpec& spec) {
     columns_ = {};
     columns_.label_type = o_.label_type == "class" ? LabelType::kClass : LabelType::kFloat;
     columns_.classes = texts(o_.classes);
-    if (!o_.label.empty()) columns_.label = file_->find_column("label", o_.label);
-    if (!o_.id.empty()) columns_.id = file_->find_column("id", o_.id);
+    columns_.label = label_column(file, spec);
+    columns_.id = id_column(file, spec);
     if (columns_.id && columns_.id == columns_.label)
       fail(Code::kInvalidArgument,
            "id: \"" + o_.id.string() + "\" is the label's column; where the file has no label, set label = \"\"");
+    if (const auto classes = spec.learned_class_names("label"); classes && columns_.classes.empty()) {
+      columns_.classes = *classes;
+      columns_.learned = true;
+    }
+    if (!o_.features.empty())
+      take_features(file);
+    else if (const auto trained = spec.learned_columns("features"))
+      take_learned_features(file, spec, *trained);
+    else
+      for (std::size_t i = 0; i < file.columns().size(); ++i)
+        if (columns_.label != i && columns_.id != i) columns_.features.push_back(i);
+    if (columns_.features.empty())
+      fail(Code::kInvalidArgument,
+           "features: '" + o_.path.string() + "' has no column besides the label" + (columns_.id ? " and the id" : ""));
+    // The model needs none, and what is in the column need not be one.
+    if (spec.use() == belay::InputUse::kPrediction && spec.has_learned()) columns_.label.reset();
+  }
+
+  void take_features(const CsvFile& file) {
     for (const belay::Str& name : o_.features) {
-      const std::size_t column = file_->find_column("features", name);
+      const std::size_t column = file.find_column("features", name);
       if (columns_.label == column || columns_.id == column)
         fail(Code::kInvalidArgument,
              "features: \"" + name.string() + "\" is the " + (columns_.id == column ? "id" : "label") + "'s column");
@@ -148,26 +210,95 @@ class Csv final : public belay::Input {
         fail(Code::kInvalidArgument, "features: \"" + name.string() + "\" is there twice");
       columns_.features.push_back(column);
     }
-    for (std::size_t i = 0; o_.features.empty() && i < file_->columns().size(); ++i)
-      if (columns_.label != i && columns_.id != i) columns_.features.push_back(i);
-    if (columns_.features.empty())
-      fail(Code::kInvalidArgument,
-           "features: '" + o_.path.string() + "' has no column besides the label" + (columns_.id ? " and the id" : ""));
   }
 
-  // Parses the file and keeps this split's rows.
-  void load() {
-    Table table = parse_table(*file_, columns_, pool_);
-    if (o_.standardize) standardize(table, measured_rows_);
-    for (const std::int64_t row : rows_) {
-      const auto r = static_cast<std::size_t>(row);
-      for (std::size_t i = 0; i < table.width; ++i)
-        features_.push_back(static_cast<float>(table.features[r * table.width + i]));
-      if (!table.classes.empty()) classes_.push_back(table.classes[r]);
-      if (!table.targets.empty()) targets_.push_back(table.targets[r]);
-      if (!table.ids.empty()) ids_.push_back(std::move(table.ids[r]));
+  // By name, in the training's order.
+  void take_learned_features(const CsvFile& file, const belay::InputSpec& spec,
+                             const std::vector<std::string>& trained) {
+    std::vector<std::string> missing, extra;
+    for (const std::string& name : trained) {
+      const auto found = std::find(file.columns().begin(), file.columns().end(), name);
+      if (found == file.columns().end())
+        missing.push_back(name);
+      else
+        columns_.features.push_back(static_cast<std::size_t>(found - file.columns().begin()));
     }
-    file_.reset();
+    const std::optional<std::size_t> trained_id = learned_column(file, spec, "id");
+    for (std::size_t i = 0; i < file.columns().size(); ++i)
+      if (columns_.label != i && columns_.id != i && trained_id != i &&
+          std::find(trained.begin(), trained.end(), file.columns()[i]) == trained.end())
+        extra.push_back(file.columns()[i]);
+    if (o_.extra == "ignore") extra.clear();
+    if (missing.empty() && extra.empty()) return;
+    const std::string lacks =
+        missing.empty()
+            ? ""
+            : " lacks the training's column" + std::string(missing.size() == 1 ? " " : "s ") + CsvFile::listed(missing);
+    const std::string has = extra.empty()
+                                ? ""
+                                : std::string(missing.empty() ? "" : " and") + " has " + CsvFile::listed(extra) +
+                                      ", which the training did not have (extra = \"ignore\" leaves " +
+                                      (extra.size() == 1 ? "it" : "them") + " out)";
+    fail(Code::kNotFound, "path: '" + o_.path.string() + "'" + lacks + has);
+  }
+
+  void keep_names(const CsvFile& file, belay::InputSpec& spec) const {
+    for (const char* what : {"label", "id"}) {
+      const std::optional<std::size_t>& column = what[0] == 'l' ? columns_.label : columns_.id;
+      if (const auto trained = spec.learned_words(what))
+        spec.keep(what, *trained);
+      else if (!spec.has_learned() && column)
+        spec.keep(what, std::vector<std::string>{file.columns()[*column]});
+    }
+  }
+
+  // The training's scales, or those of the file's train part.
+  void scale(belay::InputSpec& spec, const std::vector<std::string>& names) {
+    auto means = spec.learned_values("standardize.mean"), deviations = spec.learned_values("standardize.deviation");
+    Scales scales;
+    if (means && deviations && means->size() == table_.width && deviations->size() == table_.width) {
+      scales = in_own_order({*means, *deviations}, spec.learned_columns("features"), names);
+      spec.keep("standardize.mean", *means);
+      spec.keep("standardize.deviation", *deviations);
+    } else {
+      const std::vector<std::int64_t> rows = rows_of(o_.split == "all" ? "all" : "train");
+      if (rows.empty())
+        fail(Code::kFailedPrecondition,
+             "standardize: no row of '" + o_.path.string() +
+                 "' is for \"train\", by which the features are scaled; change 'eval_fraction'");
+      scales = measure(table_, rows);
+      spec.keep("standardize.mean", scales.means);
+      spec.keep("standardize.deviation", scales.deviations);
+    }
+    standardize(table_, scales);
+  }
+
+  // The option `features` may name the training's columns in another order.
+  static Scales in_own_order(const Scales& trained, const std::optional<std::vector<std::string>>& columns,
+                             const std::vector<std::string>& names) {
+    if (!columns || *columns == names) return trained;
+    Scales own;
+    for (const std::string& name : names) {
+      const auto at = static_cast<std::size_t>(std::find(columns->begin(), columns->end(), name) - columns->begin());
+      own.means.push_back(at < columns->size() ? trained.means[at] : 0);
+      own.deviations.push_back(at < columns->size() ? trained.deviations[at] : 1);
+    }
+    return own;
+  }
+
+  // Keeps those alone.
+  void take_rows(const std::vector<std::int64_t>& rows) {
+    features_.clear(), classes_.clear(), targets_.clear(), ids_.clear();
+    features_.reserve(rows.size() * table_.width);
+    for (const std::int64_t row : rows) {
+      const auto r = static_cast<std::size_t>(row);
+      for (std::size_t i = 0; i < table_.width; ++i)
+        features_.push_back(static_cast<float>(table_.features[r * table_.width + i]));
+      if (!table_.classes.empty()) classes_.push_back(table_.classes[r]);
+      if (!table_.targets.empty()) targets_.push_back(table_.targets[r]);
+      if (!table_.ids.empty()) ids_.push_back(std::move(table_.ids[r]));
+    }
+    table_ = {};
   }
 
   template <class T>
@@ -183,13 +314,11 @@ class Csv final : public belay::Input {
   }
 
   Options o_;
-  std::optional<CsvFile> file_;  // until it is parsed
   std::int64_t file_rows_ = 0;
   TableColumns columns_;
-  std::vector<std::int64_t> rows_;           // of the file, in this split
-  std::vector<std::int64_t> measured_rows_;  // by which features are scaled
+  Table table_;  // the whole file, until the rows are chosen
   std::uint32_t features_slot_ = 0, label_slot_ = 0, id_slot_ = 0;
-  belay::ExampleOrder order_;  // of rows_
+  belay::ExampleOrder order_;  // of the rows that were chosen
   std::vector<float> features_;
   std::vector<std::int64_t> classes_;
   std::vector<float> targets_;

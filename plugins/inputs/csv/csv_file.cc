@@ -16,15 +16,14 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// A list of names for a message.
-std::string joined(const std::vector<std::string>& names) {
+}  // namespace
+
+std::string CsvFile::listed(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 20;
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
   return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
 }
-
-}  // namespace
 
 CsvFile::CsvFile(const CsvFormat& format) : format_(format) {
   read_text();
@@ -169,7 +168,7 @@ std::size_t CsvFile::find_column(std::string_view option, std::string_view name)
   if (is_number && number >= -size && number < size)
     return static_cast<std::size_t>(number < 0 ? number + size : number);
   fail(Code::kNotFound, std::string(option) + ": '" + format_.path + "' has no column \"" + std::string(name) + "\"" +
-                            belay::did_you_mean(name, columns_) + "; it has " + joined(columns_));
+                            belay::did_you_mean(name, columns_) + "; it has " + listed(columns_));
 }
 
 }  // namespace csv_input

@@ -40,6 +40,8 @@ class CsvFile {
   // "path:17:4", the line and the column, in characters, at which the row or its field `column` begins.
   std::string place(std::int64_t row, std::size_t column = 0) const;
 
+  // Names for a message: "a, b and 3 more".
+  static std::string listed(const std::vector<std::string>& names);
   // The column of that name, or of that number: from 0, or from the end where negative. `option` named it.
   std::size_t find_column(std::string_view option, std::string_view name) const;
 

@@ -200,7 +200,7 @@ std::vector<std::int64_t> numbers_of(const CsvFile& file, std::size_t column, co
 
 std::vector<std::int64_t> numbers_by_list(const CsvFile& file, std::size_t column,
                                           const std::vector<std::string>& labels,
-                                          const std::vector<std::string>& classes) {
+                                          const std::vector<std::string>& classes, bool learned) {
   std::map<std::string, std::int64_t> number_of;
   for (const std::string& text : classes)
     if (!number_of.emplace(text, static_cast<std::int64_t>(number_of.size())).second)
@@ -214,7 +214,8 @@ std::vector<std::int64_t> numbers_by_list(const CsvFile& file, std::size_t colum
     else
       bad.add(labels[row], [&] {
         return file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
-               " is not one of the " + std::to_string(classes.size()) + " in 'classes'" +
+               " is not one of the " + std::to_string(classes.size()) +
+               (learned ? " classes that the training had" : " in 'classes'") +
                belay::did_you_mean(labels[row], classes);
       });
   }
@@ -222,21 +223,54 @@ std::vector<std::int64_t> numbers_by_list(const CsvFile& file, std::size_t colum
   return numbers;
 }
 
-std::vector<std::int64_t> numbers_by_appearance(const std::vector<std::string>& labels) {
+std::vector<std::int64_t> numbers_by_appearance(const std::vector<std::string>& labels,
+                                                std::vector<std::string>& names) {
   std::map<std::string, std::int64_t> number_of;
   std::vector<std::int64_t> numbers;
   numbers.reserve(labels.size());
-  for (const std::string& label : labels)
-    numbers.push_back(number_of.emplace(label, static_cast<std::int64_t>(number_of.size())).first->second);
+  for (const std::string& label : labels) {
+    const auto [found, added] = number_of.emplace(label, static_cast<std::int64_t>(number_of.size()));
+    if (added) names.push_back(label);
+    numbers.push_back(found->second);
+  }
   return numbers;
 }
 
-std::vector<std::int64_t> class_numbers(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels,
-                                        const std::vector<std::string>& classes) {
-  if (!classes.empty()) return numbers_by_list(file, column, labels, classes);
+std::vector<std::string> names_of_numbers(const std::vector<std::int64_t>& numbers) {
+  const std::int64_t classes = *std::max_element(numbers.begin(), numbers.end()) + 1;
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < classes && classes <= kMostNumberedClasses; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+// Files that were joined have such marks inside, and a label with one would be a class of its own.
+void refuse_byte_order_marks(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
+  BadCells bad;
+  for (std::size_t row = 0; row < labels.size(); ++row)
+    if (labels[row].find("\xEF\xBB\xBF") != std::string::npos)
+      bad.add("marks", [&] {
+        return file.place(static_cast<std::int64_t>(row), column) +
+               ": the label has a byte order mark in it, as files have that were joined; remove the mark";
+      });
+  bad.fail_if_any();
+}
+
+void number_classes(const CsvFile& file, const TableColumns& columns, const std::vector<std::string>& labels,
+                    Table& table) {
+  const std::size_t column = *columns.label;
+  refuse_byte_order_marks(file, column, labels);
+  if (!columns.classes.empty()) {
+    table.class_names = columns.classes;
+    table.classes = numbers_by_list(file, column, labels, columns.classes, columns.learned);
+    return;
+  }
   std::int64_t first = 0;
-  const bool whole = parse(labels[0], first) == std::errc() && first >= 0;
-  return whole ? numbers_of(file, column, labels) : numbers_by_appearance(labels);
+  if (parse(labels[0], first) == std::errc() && first >= 0) {
+    table.classes = numbers_of(file, column, labels);
+    table.class_names = names_of_numbers(table.classes);
+  } else {
+    table.classes = numbers_by_appearance(labels, table.class_names);
+  }
 }
 
 }  // namespace
@@ -266,24 +300,31 @@ Table parse_table(const CsvFile& file, const TableColumns& columns, belay::Decod
     if (e.code() == Code::kDataLoss) parser.fail_with_all();
     throw;
   }
-  if (has_class) table.classes = class_numbers(file, *columns.label, labels, columns.classes);
+  if (has_class) number_classes(file, columns, labels, table);
   return table;
 }
 
-void standardize(Table& table, const std::vector<std::int64_t>& rows) {
+Scales measure(const Table& table, const std::vector<std::int64_t>& rows) {
   const auto n = static_cast<double>(rows.size());
+  Scales scales;
   for (std::size_t column = 0; column < table.width; ++column) {
-    const auto value = [&](std::int64_t row) -> double& {
+    const auto value = [&](std::int64_t row) {
       return table.features[static_cast<std::size_t>(row) * table.width + column];
     };
     double sum = 0, squares = 0;
     for (const std::int64_t row : rows) sum += value(row);
     const double mean = sum / n;
     for (const std::int64_t row : rows) squares += (value(row) - mean) * (value(row) - mean);
-    const double deviation = squares > 0 ? std::sqrt(squares / n) : 1;
-    for (std::size_t at = column; at < table.features.size(); at += table.width)
-      table.features[at] = (table.features[at] - mean) / deviation;
+    scales.means.push_back(mean);
+    scales.deviations.push_back(squares > 0 ? std::sqrt(squares / n) : 1);
   }
+  return scales;
+}
+
+void standardize(Table& table, const Scales& scales) {
+  for (std::size_t column = 0; column < table.width; ++column)
+    for (std::size_t at = column; at < table.features.size(); at += table.width)
+      table.features[at] = (table.features[at] - scales.means[column]) / scales.deviations[column];
 }
 
 }  // namespace csv_input

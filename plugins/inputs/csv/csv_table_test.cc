@@ -182,7 +182,7 @@ TEST(CsvStandardize, MeasuresOnTheGivenRowsAndScalesAll) {
   Table t;
   t.width = 2;
   t.features = {1, 5, 3, 5, 9, 6};
-  standardize(t, {0, 1});
+  standardize(t, measure(t, {0, 1}));
   EXPECT_THAT(t.features,
               ElementsAre(DoubleEq(-1), DoubleEq(0), DoubleEq(1), DoubleEq(0), DoubleEq(7), DoubleNear(1, 1e-12)));
 }

@@ -34,7 +34,7 @@ class Cnn final : public belay::Model {
     double dropout = 0.4;
     belay::Str data_format = "NHWC";
     belay::Str task = "auto";
-    std::int64_t classes = 10;
+    std::int64_t classes = 0;
   };
   static constexpr auto about = belay::about(
       "cnn", "A convolutional network for images",
@@ -56,7 +56,8 @@ class Cnn final : public belay::Model {
           .choices("NHWC", "NCHW"),
       belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; labels are 0 to classes - 1").range(2, 1e9));
+      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+          .range(0, 1e9));
 
   explicit Cnn(const Options& options) : options_(options) {}
 

@@ -10,14 +10,15 @@ class Linear final : public belay::Model {
  public:
   struct Options {
     belay::Str task = "auto";
-    std::int64_t classes = 10;
+    std::int64_t classes = 0;
     bool use_bias = true;
   };
   static constexpr auto about = belay::about(
       "linear", "Linear regression, or logistic regression where the label is a class",
       belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; labels are 0 to classes - 1").range(2, 1e9),
+      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+          .range(0, 1e9),
       belay::option("use_bias", &Options::use_bias, "add a constant to each output"));
 
   explicit Linear(const Options& options) : options_(options) {}

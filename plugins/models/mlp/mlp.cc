@@ -26,7 +26,7 @@ class Mlp final : public belay::Model {
     belay::Str activation_op;
     double dropout = 0;
     belay::Str task = "auto";
-    std::int64_t classes = 10;
+    std::int64_t classes = 0;
   };
   static constexpr auto about = belay::about(
       "mlp", "A multi-layer perceptron",
@@ -38,7 +38,8 @@ class Mlp final : public belay::Model {
           .range(0, 0.999),
       belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; labels are 0 to classes - 1").range(2, 1e9));
+      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+          .range(0, 1e9));
 
   explicit Mlp(const Options& options) : options_(options) {}
 

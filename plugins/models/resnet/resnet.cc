@@ -25,7 +25,7 @@ class Resnet final : public belay::Model {
     std::int64_t filters = 16;
     double momentum = 0.9;
     belay::Str task = "auto";
-    std::int64_t classes = 10;
+    std::int64_t classes = 0;
   };
   static constexpr auto about = belay::about(
       "resnet", "A small residual network for images",
@@ -40,7 +40,8 @@ class Resnet final : public belay::Model {
           .range(0, 1),
       belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; labels are 0 to classes - 1").range(2, 1e9));
+      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+          .range(0, 1e9));
 
   explicit Resnet(const Options& options) : options_(options) {}
 

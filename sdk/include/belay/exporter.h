@@ -163,6 +163,9 @@ class ExportContext {
   std::string_view model() const noexcept { return detail::view(args_.model); }
   // The run's manifest as it is in effect; empty: a program composed the run.
   std::string_view manifest() const noexcept { return detail::view(args_.manifest); }
+  // What the training learned of its data, as JSON; the host writes it beside the exporter's files as schema.json.
+  // Empty: not known.
+  std::string_view schema() const noexcept { return detail::view(args_.schema); }
   // Model, inputs, saver and operations of the run, each with its library's file and hash.
   std::vector<ExportPlugin> plugins() const {
     std::vector<ExportPlugin> all;

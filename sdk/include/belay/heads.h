@@ -126,10 +126,27 @@ inline std::string head_task(const ModelContext& model, std::string_view task) {
   return t == DType::kFloat32 || t == DType::kFloat64 ? "regression" : "classification";
 }
 
-// Outputs that the last layer needs: `classes` for a classification, the label's numbers per example for a regression
-// (of a label [examples, 3]: 3; else 1). `task` as in head_task; the same in every mode, so that a checkpoint fits.
+// How many classes a classification has: `classes` if it is set, else as many as the input declares for the label, else
+// kClassesUnlessSaid. INVALID_ARGUMENT: the input declares another number than `classes`, or there is only one.
+inline constexpr std::int64_t kClassesUnlessSaid = 10;
+inline std::int64_t head_classes(const ModelContext& model, std::int64_t classes) {
+  const std::int64_t declared = model.declared_labels().size() == 1 ? model.declared_label().classes : 0;
+  if (classes != 0 && declared != 0 && classes != declared)
+    fail(Code::kInvalidArgument, "classes: the model has " + std::to_string(classes) + ", and the input's label has " +
+                                     std::to_string(declared) + "; leave 'classes' out to take the input's");
+  const std::int64_t n = classes != 0 ? classes : declared != 0 ? declared : kClassesUnlessSaid;
+  if (n < 2)
+    fail(Code::kInvalidArgument, "classes: a classification needs at least 2, and " +
+                                     std::string(classes != 0 ? "the option says " : "the input has ") +
+                                     std::to_string(n));
+  return n;
+}
+
+// Outputs that the last layer needs: head_classes(model, classes) for a classification, the label's numbers per example
+// for a regression (of a label [examples, 3]: 3; else 1). `task` as in head_task; the same in every mode, so that a
+// checkpoint fits.
 inline std::int64_t head_units(const ModelContext& model, std::string_view task, std::int64_t classes) {
-  if (head_task(model, task) == "classification") return classes;
+  if (head_task(model, task) == "classification") return head_classes(model, classes);
   if (model.declared_labels().empty()) return 1;
   const Dims& label = model.declared_label().dims;
   return label.size() == 2 && label[1] > 0 ? label[1] : 1;

@@ -9,12 +9,13 @@ class MyModel final : public belay::Model {
  public:
   struct Options {
     std::int64_t hidden = 32;
-    std::int64_t classes = 10;
+    std::int64_t classes = 0;
   };
   static constexpr auto about =
       belay::about("my_model", "A perceptron with one hidden layer",
                    belay::option("hidden", &Options::hidden, "units of the hidden layer").range(1, 1e6),
-                   belay::option("classes", &Options::classes, "number of classes of an integer label").range(2, 1e9));
+                   belay::option("classes", &Options::classes, "classes of an integer label; 0: as the input declares")
+                       .range(0, 1e9));
 
   explicit MyModel(const Options& options) : options_(options) {}
 

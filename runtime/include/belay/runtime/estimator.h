@@ -57,12 +57,23 @@ struct InputArgs {
   const void* estimator;  // for input_plugin
 };
 
+// What an input function says of its features and labels, by their names: `columns` names what stands in the last
+// dimension, `class_names` what the numbers of a class mean. They are kept with the model. Then every other input of
+// the model must have the same features, columns and classes; without names only types and shapes of common ones are
+// compared.
+//   return belay::InputResult{.features = {{"x", x}}, .labels = {{"y", y}}, .names = {.columns = {{"x", {"a", "b"}}}}};
+struct InputNames {
+  std::map<std::string, std::vector<std::string>> columns = {};
+  std::map<std::string, std::vector<std::string>> class_names = {};
+};
+
 // What it returns: constants, the elements of a queue with a runner (add_queue_runner), or an input plugin's. Each run
 // takes a batch, also where the model uses nothing of it. Without a queue the input never ends: then give steps.
 struct InputResult {
   std::vector<NamedOutput> features = {};
   std::vector<NamedOutput> labels = {};  // not used in mode kPredict
   std::vector<OwnHook> hooks = {};       // called before all others
+  InputNames names = {};
 };
 using InputFn = std::function<InputResult(const InputArgs&)>;
 

@@ -43,6 +43,9 @@ typedef struct belay_export_args {
   belay_str manifest;       /* the run's, as it is in effect, in TOML; empty: a program composed the run */
   const belay_export_plugin* const* plugins;
   uint64_t n_plugins;
+  /* What the training learned of its data: features and labels with the names of their columns and classes, as JSON
+   * (docs/reference/inputs.md). The host writes it beside the exporter's files as schema.json. Empty: not known. */
+  belay_str schema;
 } belay_export_args;
 
 /* Writes files into a new directory that the host has opened. The host checksums what passes through "files", syncs it,

@@ -38,7 +38,8 @@ typedef struct belay_position {
 #define BELAY_LEARNED_VALUES 3      /* values: what was kept under this name */
 #define BELAY_LEARNED_WORDS 4       /* words: what was kept under this name */
 
-/* What the training's input declared or kept. Both arrays belong to the host, and live as long as the input. */
+/* What the training's input declared or kept. Both arrays are the host's, until the next call of
+ * `learned` or the end of spec. */
 typedef struct belay_learned {
   uint32_t struct_size;
   uint32_t flags;

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <unordered_map>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+const char* role_of(const InputComponent& c) { return c.label ? "label" : "feature"; }
+std::string named(const InputComponent& c) { return role_of(c) + (" " + double_quoted(c.name)); }
+
+std::string words_text(const std::vector<std::string>& words) {
+  constexpr std::size_t kShown = 20;
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(words.size(), kShown); ++i) shown.push_back(double_quoted(words[i]));
+  return joined(shown) + (words.size() > kShown ? " and " + std::to_string(words.size() - kShown) + " more" : "");
+}
+
+std::string form_of(const InputComponent& c) { return std::string(dtype_name(c.dtype)) + " " + dims_text(c.dims); }
+
+bool same_rows(const Dims& a, const Dims& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 1; i < a.size(); ++i)
+    if (a[i] >= 0 && b[i] >= 0 && a[i] != b[i]) return false;
+  return true;
+}
+
+// Those of `names` that are not in `others`.
+std::vector<std::string> missing_in(const std::vector<std::string>& names, const std::vector<std::string>& others) {
+  const std::set<std::string_view> there(others.begin(), others.end());
+  std::vector<std::string> missing;
+  for (const std::string& name : names)
+    if (!there.contains(name)) missing.push_back(name);
+  return missing;
+}
+
+// Of each of `wanted` its place in `there`, which has them all.
+template <class Index>
+std::vector<Index> places_of(const std::vector<std::string>& wanted, const std::vector<std::string>& there) {
+  std::unordered_map<std::string_view, Index> place;
+  for (std::size_t i = 0; i < there.size(); ++i) place.emplace(there[i], static_cast<Index>(i));
+  std::vector<Index> places;
+  places.reserve(wanted.size());
+  for (const std::string& name : wanted) places.push_back(place.at(name));
+  return places;
+}
+
+template <class Index>
+bool is_order(const std::vector<Index>& places) {
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (places[i] != static_cast<Index>(i)) return false;
+  return true;
+}
+
+// What the model gets: no ids, and of a prediction no labels.
+std::vector<const InputComponent*> used(const std::vector<InputComponent>& all, bool label) {
+  std::vector<const InputComponent*> found;
+  for (const InputComponent& c : all)
+    if (c.label == label && !is_only_an_id(all, c)) found.push_back(&c);
+  return found;
+}
+
+std::vector<std::string> names_of(const std::vector<const InputComponent*>& components) {
+  std::vector<std::string> names;
+  for (const InputComponent* c : components) names.push_back(c->name);
+  return names;
+}
+
+const InputComponent* find(const std::vector<const InputComponent*>& components, const std::string& name) {
+  const auto found = std::find_if(components.begin(), components.end(), [&](const auto* c) { return c->name == name; });
+  return found == components.end() ? nullptr : *found;
+}
+
+// The option that a kept value belongs to: "standardize" of "standardize.mean".
+std::string option_of(const std::string& kept) { return kept.substr(0, kept.find('.')); }
+
+std::string kept_text(const KeptValue& value) {
+  if (const auto* words = std::get_if<std::vector<std::string>>(&value)) return words_text(*words);
+  std::vector<std::string> shown;
+  const auto& values = std::get<std::vector<double>>(value);
+  constexpr std::size_t kShown = 4;
+  for (std::size_t i = 0; i < std::min(values.size(), kShown); ++i) shown.push_back(fmt::format("{}", values[i]));
+  return joined(shown) + (values.size() > kShown ? ", ..." : "");
+}
+
+}  // namespace
+
+bool is_only_an_id(const std::vector<InputComponent>& components, const InputComponent& component) {
+  if (component.name != kIdName) return false;
+  const auto labels = std::count_if(components.begin(), components.end(), [](const auto& c) { return c.label; });
+  return component.dtype == DType::kString || (component.label && labels > 1);
+}
+
+// ---- matching
+
+namespace {
+
+class Matcher {
+ public:
+  Matcher(const MatchedInput& input) : prefix_("[input." + input.name + "] ") {}
+
+  // The columns of `own` in the training's order; empty: they are.
+  std::vector<std::size_t> columns(const InputComponent& trained, const InputComponent& own) {
+    if (trained.columns.empty() || own.columns.empty()) return {};
+    const std::vector<std::string> missing = missing_in(trained.columns, own.columns);
+    const std::vector<std::string> extra = missing_in(own.columns, trained.columns);
+    if (!missing.empty())
+      problem(named(own) + " lacks " + words_text(missing) + ", which the training had as " +
+              (missing.size() == 1 ? "a column" : "columns"));
+    if (!extra.empty())
+      problem(named(own) + " has " + words_text(extra) + ", which " +
+              (extra.size() == 1 ? "is no column" : "are no columns") + " of the training");
+    if (!missing.empty() || !extra.empty()) return {};
+    std::vector<std::size_t> places = places_of<std::size_t>(trained.columns, own.columns);
+    if (is_order(places)) places.clear();
+    return places;
+  }
+
+  // The training's class of each class of `own`; empty: the same.
+  std::vector<std::int64_t> classes(const InputComponent& trained, const InputComponent& own) {
+    if (!trained.class_names.empty() && !own.class_names.empty()) {
+      const std::vector<std::string> unknown = missing_in(own.class_names, trained.class_names);
+      if (!unknown.empty()) {
+        problem(named(own) + " has " + words_text(unknown) + ", which the training did not have; it had " +
+                words_text(trained.class_names));
+        return {};
+      }
+      std::vector<std::int64_t> numbers = places_of<std::int64_t>(own.class_names, trained.class_names);
+      if (is_order(numbers)) numbers.clear();
+      return numbers;
+    }
+    if (trained.classes > 0 && own.classes > 0 && trained.classes != own.classes)
+      problem(named(own) + " has " + std::to_string(own.classes) + " classes, in the training it had " +
+              std::to_string(trained.classes));
+    return {};
+  }
+
+  void form(const InputComponent& trained, const InputComponent& own) {
+    const bool named_columns = !trained.columns.empty() && !own.columns.empty();
+    if (trained.dtype != own.dtype || (!named_columns && !same_rows(trained.dims, own.dims)))
+      problem(named(own) + " is " + form_of(own) + ", in the training it was " + form_of(trained));
+  }
+
+  void kept(const Schema& trained, const Schema& own, const std::set<std::string>& written) {
+    for (const auto& [name, value] : trained.kept) {
+      if (written.contains(option_of(name))) continue;
+      const auto here = own.kept.find(name);
+      if (here == own.kept.end())
+        problem("does not use " + double_quoted(name) + ", which the training fitted (" + kept_text(value) +
+                (trained.plugin == own.plugin || trained.plugin.empty()
+                     ? ")"
+                     : "); it is the input " + double_quoted(own.plugin) + ", the training's is " +
+                           double_quoted(trained.plugin)));
+      else if (here->second != value)
+        problem("has another " + double_quoted(name) + " (" + kept_text(here->second) + ") than the training (" +
+                kept_text(value) + ")");
+    }
+    for (const auto& [name, value] : own.kept)
+      if (!trained.kept.contains(name) && !written.contains(option_of(name)))
+        problem("fits " + double_quoted(name) + " (" + kept_text(value) + "), which the training did not");
+  }
+
+  void missing(const InputComponent& trained, const std::vector<const InputComponent*>& there) {
+    problem("has no " + named(trained) + ", which the training had; " +
+            (there.empty() ? std::string("it has none") : "it has: " + joined(names_of(there))));
+  }
+  void extra(const InputComponent& own) { problem("has the " + named(own) + ", which the training did not have"); }
+
+  void problem(const std::string& text) { problems.push_back(prefix_ + text); }
+
+  std::vector<std::string> problems;
+
+ private:
+  const std::string prefix_;
+};
+
+InputComponent adopted(const InputComponent& trained, const InputComponent& own) {
+  InputComponent c = own;
+  c.columns = trained.columns.empty() ? own.columns : trained.columns;
+  if (trained.classes > 0) c.classes = trained.classes;
+  if (!trained.class_names.empty()) c.class_names = trained.class_names;
+  return c;
+}
+
+}  // namespace
+
+SchemaMatch match_schema(const Schema& trained, const Schema& own, const MatchedInput& input) {
+  SchemaMatch match;
+  Matcher matcher(input);
+  std::set<const InputComponent*> taken;
+  const auto slot_of = [&](const InputComponent* c) { return static_cast<std::size_t>(c - own.components.data()); };
+  const auto take = [&](const InputComponent& wanted, const InputComponent& here) {
+    taken.insert(&here);
+    match.sources_.push_back({slot_of(&here), matcher.columns(wanted, here), matcher.classes(wanted, here)});
+    matcher.form(wanted, here);
+    match.components.push_back(adopted(wanted, here));
+  };
+  for (const bool label : {false, true}) {
+    const std::vector<const InputComponent*> wanted = used(trained.components, label);
+    const std::vector<const InputComponent*> there = used(own.components, label);
+    const bool needed = !label || input.use != InputUse::kPrediction;
+    const bool only_one = label && wanted.size() == 1 && there.size() == 1;
+    for (const InputComponent* w : wanted) {
+      const InputComponent* here = only_one ? there[0] : find(there, w->name);
+      if (here != nullptr && needed)
+        take(*w, *here);
+      else if (needed && !input.common_alone)
+        matcher.missing(*w, there);
+    }
+    if (needed && !input.common_alone)
+      for (const InputComponent* here : there)
+        if (!taken.contains(here)) matcher.extra(*here);
+  }
+  // What is only an id, or compared with nothing. A label of a prediction is left out.
+  for (const InputComponent& c : own.components) {
+    const bool is_id = is_only_an_id(own.components, c);
+    if (taken.contains(&c) || (!is_id && (!input.common_alone || (c.label && input.use == InputUse::kPrediction))))
+      continue;
+    match.sources_.push_back({slot_of(&c), {}, {}});
+    match.components.push_back(c);
+  }
+  matcher.kept(trained, own, input.written);
+  match.problems = std::move(matcher.problems);
+  match.identical_ = match.sources_.size() == own.components.size();
+  for (std::size_t i = 0; i < match.sources_.size(); ++i) {
+    const SchemaMatch::Source& s = match.sources_[i];
+    if (s.slot != i || !s.columns.empty() || !s.classes.empty()) match.identical_ = false;
+  }
+  return match;
+}
+
+SchemaMatch unmatched(const Schema& own) {
+  SchemaMatch match;
+  match.components = own.components;
+  return match;
+}
+
+namespace {
+
+// The tensor with its last dimension in another order.
+DenseTensor with_columns(const DenseTensor& from, const std::vector<std::size_t>& columns, BufferPool& pool) {
+  const belay_tensor source = from.view();
+  DenseTensor made(static_cast<DType>(source.dtype), from.dims(), &pool);
+  const std::size_t size = dtype_size(static_cast<DType>(source.dtype)), row = size * columns.size();
+  const auto* in = static_cast<const char*>(source.data);
+  auto* out = static_cast<char*>(made.view().data);
+  const std::size_t rows = row == 0 ? 0 : source.bytes / row;
+  for (std::size_t r = 0; r < rows; ++r, in += row)
+    for (const std::size_t column : columns)
+      out = static_cast<char*>(std::memcpy(out, in + column * size, size)) + size;
+  return made;
+}
+
+template <class T>
+void renumber(const belay_tensor& tensor, const std::vector<std::int64_t>& classes, const std::string& name) {
+  auto* values = static_cast<T*>(tensor.data);
+  for (std::size_t i = 0; i < tensor.bytes / sizeof(T); ++i) {
+    const auto number = static_cast<std::uint64_t>(values[i]);
+    if (number >= classes.size())
+      fail(Code::kInvalidArgument, double_quoted(name) + " has the class " + std::to_string(values[i]) +
+                                       ", and the input declared " + std::to_string(classes.size()) + " classes");
+    values[i] = static_cast<T>(classes[number]);
+  }
+}
+
+void renumber(const belay_tensor& tensor, const std::vector<std::int64_t>& classes, const std::string& name) {
+  switch (static_cast<DType>(tensor.dtype)) {
+    case DType::kUInt8: return renumber<std::uint8_t>(tensor, classes, name);
+    case DType::kInt32: return renumber<std::int32_t>(tensor, classes, name);
+    default: return renumber<std::int64_t>(tensor, classes, name);
+  }
+}
+
+}  // namespace
+
+bool SchemaMatch::moves_elements() const noexcept {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const Source& s) { return !s.columns.empty() || !s.classes.empty(); });
+}
+
+void SchemaMatch::arrange(std::vector<DenseTensor>& batch, BufferPool& pool) const {
+  if (identical_) return;
+  std::vector<DenseTensor> arranged;
+  arranged.reserve(sources_.size());
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const Source& s = sources_[i];
+    arranged.push_back(s.columns.empty() ? std::move(batch[s.slot]) : with_columns(batch[s.slot], s.columns, pool));
+    if (!s.classes.empty()) renumber(arranged.back().view(), s.classes, components[i].name);
+  }
+  batch = std::move(arranged);
+}
+
+std::vector<std::string> schema_differences(const Schema& before, const Schema& now) {
+  std::vector<std::string> differences;
+  for (const InputComponent& c : now.components) {
+    const auto was = std::find_if(before.components.begin(), before.components.end(),
+                                  [&](const InputComponent& b) { return b.name == c.name && b.label == c.label; });
+    if (was == before.components.end()) {
+      differences.push_back(named(c) + " is new");
+      continue;
+    }
+    if (was->dtype != c.dtype || !same_rows(was->dims, c.dims))
+      differences.push_back(named(c) + " was " + form_of(*was) + ", is " + form_of(c));
+    for (const auto& [what, old, own] : {std::tuple{"the column ", &was->columns, &c.columns},
+                                         std::tuple{"the class ", &was->class_names, &c.class_names}}) {
+      if (old->empty() || own->empty()) continue;
+      for (const std::string& name : missing_in(*old, *own))
+        differences.push_back(named(c) + " has " + what + double_quoted(name) + " no longer");
+      for (const std::string& name : missing_in(*own, *old))
+        differences.push_back(named(c) + " has " + what + double_quoted(name) + ", which is new");
+    }
+  }
+  for (const InputComponent& c : before.components)
+    if (std::none_of(now.components.begin(), now.components.end(),
+                     [&](const InputComponent& n) { return n.name == c.name && n.label == c.label; }))
+      differences.push_back(named(c) + " is gone");
+  for (const auto& [name, value] : now.kept) {
+    const auto was = before.kept.find(name);
+    if (was == before.kept.end() || was->second != value)
+      differences.push_back(double_quoted(name) + " was " +
+                            (was == before.kept.end() ? "not fitted" : kept_text(was->second)) + ", is " +
+                            kept_text(value));
+  }
+  for (const auto& [name, value] : before.kept)
+    if (!now.kept.contains(name)) differences.push_back(double_quoted(name) + " is no longer fitted");
+  return differences;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run knows of its model's training data (data/schema.h): read from where the run goes on, learned from the
+// training's input otherwise, kept with what the run writes.
+//
+//   ModelSchema schema;
+//   schema.read(place, choice);                                  // a checkpoint's, an export's, or a run directory's
+//   input.schema = schema.options(InputUse::kEvaluation, found); // before the input is opened
+//   schema.learn(training.feed->schema());                       // after the training's input was opened
+//   ... schema.text() goes into checkpoints, exports and the run directory ...
+//
+// [main]
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/data/input_feed.h"
+#include "runtime/data/schema.h"
+#include "runtime/estimator/checkpoint_choice.h"
+#include "runtime/loader/resolve.h"
+
+namespace belay::runtime {
+
+class ModelSchema {
+ public:
+  // That of the chosen checkpoint, else that of the run directory (checkpoint_choice.h). A warning names a checkpoint
+  // that has none. DATA_LOSS.
+  void read(const CheckpointPlace& place, const CheckpointChoice& choice);
+  // For a training that goes on with the run directory: of its newest checkpoint, and of no run that has none.
+  void read_earlier(const CheckpointPlace& place);
+  void learn(Schema training) { learned_ = std::make_shared<const Schema>(std::move(training)); }
+
+  // Null: nothing is known.
+  const std::shared_ptr<const Schema>& learned() const noexcept { return learned_; }
+  SchemaOptions options(InputUse use, const ResolvedPlugin& input) const;
+  std::optional<TrainedOptions> trained_options() const;
+  // As JSON; empty: nothing is known.
+  std::string text() const;
+  // What a model is told of labels in a prediction.
+  std::vector<DeclaredLabel> labels() const;
+
+ private:
+  std::shared_ptr<const Schema> learned_;
+};
+
+// "classes of label "label": 0 "setosa", 1 "versicolor"": columns and classes that have names, a line for each.
+std::vector<std::string> schema_lines(const Schema& schema);
+
+}  // namespace belay::runtime
