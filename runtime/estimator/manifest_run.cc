@@ -292,6 +292,8 @@ void ManifestRun::check_predict_keys(Diagnostics& problems) const {
   if (!manifest_.predict.prompt.empty()) return;
   std::vector<std::string> there;
   for (const NamedOutput& p : model_.outputs.predictions) there.push_back(p.name);
+  if (!schema_.class_names().empty() && std::find(there.begin(), there.end(), "class") != there.end())
+    there.emplace_back(kClassName);
   for (const std::string& key : manifest_.predict.keys)
     if (std::find(there.begin(), there.end(), key) == there.end())
       problems.add(manifest_.at("predict.keys"), "the model has no prediction " + double_quoted(key),

@@ -47,7 +47,8 @@ PredictionSource ManifestRun::prediction_source() {
           checkpoint_choice(),
           [this](SessionHost& session, const ModelOutputs& outputs) {
             add_model_hooks(session, plugins_, *model_instance_, outputs);
-          }};
+          },
+          schema_.class_names()};
 }
 
 Predicted ManifestRun::predict(PredictionWriter& writer, const std::function<void()>& progress) {

@@ -48,6 +48,14 @@ std::vector<DeclaredLabel> ModelSchema::labels() const {
   return learned_ == nullptr ? std::vector<DeclaredLabel>() : declared_labels(learned_->components);
 }
 
+std::vector<std::string> ModelSchema::class_names() const {
+  std::vector<std::string> names;
+  if (labels().size() != 1) return names;
+  for (const InputComponent& c : learned_->components)
+    if (c.label && !is_only_an_id(learned_->components, c)) names = c.class_names;
+  return names;
+}
+
 namespace {
 
 std::string words_of(const std::vector<std::string>& words, bool numbered) {

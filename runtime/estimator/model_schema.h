@@ -40,6 +40,8 @@ class ModelSchema {
   std::string text() const;
   // What a model is told of labels in a prediction.
   std::vector<DeclaredLabel> labels() const;
+  // Of the only label; empty: they are not known.
+  std::vector<std::string> class_names() const;
 
  private:
   std::shared_ptr<const Schema> learned_;

@@ -1,9 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/predict.h"
 
+#include <algorithm>
+
 #include "runtime/monitored/monitored_session.h"
 
 namespace belay::runtime {
+namespace {
+
+// Adds the names of the predicted classes to a batch.
+class ClassNames {
+ public:
+  explicit ClassNames(const std::vector<std::string>& names) {
+    for (const std::string& name : names) names_.push_back(detail::str(name));
+  }
+
+  // The batch itself where it has no classes.
+  const Prediction& add(const Prediction& batch) {
+    const auto found = std::find(batch.names.begin(), batch.names.end(), "class");
+    if (names_.empty() || found == batch.names.end()) return batch;
+    const TensorView& classes = batch.values[static_cast<std::size_t>(found - batch.names.begin())];
+    if (classes.dtype() != DType::kInt64) return batch;
+    texts_.clear();
+    for (std::size_t i = 0; i < classes.size(); ++i) texts_.push_back(name_of(classes.data<const std::int64_t>()[i]));
+    dims_ = classes.dims();
+    all_names_.assign(batch.names.begin(), batch.names.end());
+    all_names_.emplace_back(kClassName);
+    all_values_.assign(batch.values.begin(), batch.values.end());
+    all_values_.emplace_back(detail::raw_tensor(DType::kString, static_cast<std::int32_t>(dims_.size()), dims_.data(),
+                                                texts_.data(), texts_.size() * sizeof(belay_str)));
+    named_ = batch;
+    named_.names = all_names_;
+    named_.values = all_values_;
+    return named_;
+  }
+
+ private:
+  belay_str name_of(std::int64_t number) const {
+    return number >= 0 && static_cast<std::size_t>(number) < names_.size() ? names_[static_cast<std::size_t>(number)]
+                                                                           : detail::str("");
+  }
+
+  std::vector<belay_str> names_, texts_;
+  Dims dims_;
+  std::vector<std::string> all_names_;
+  std::vector<TensorView> all_values_;
+  Prediction named_;
+};
+
+}  // namespace
 
 Predicted predict(const PredictionSource& source, const std::vector<std::string>& keys, PredictionWriter& writer,
                   const std::function<bool()>& keep_going) {
@@ -11,6 +56,10 @@ Predicted predict(const PredictionSource& source, const std::vector<std::string>
   SessionHost host(source.run, {.mode = Mode::kPredict});
   PredictOptions options;
   options.predict_keys = keys;
+  const bool wants_names = keys.empty() || std::erase(options.predict_keys, kClassName) != 0;
+  if (wants_names && !keys.empty() && std::ranges::find(keys, "class") == keys.end())
+    options.predict_keys.emplace_back("class");
+  ClassNames names(wants_names ? source.class_names : std::vector<std::string>());
   options.monitor = &source.run.monitor();
   options.declared = source.declared;
   options.fill = [&](DirectSession& session) {
@@ -23,7 +72,7 @@ Predicted predict(const PredictionSource& source, const std::vector<std::string>
   while (true) {
     if (!keep_going()) interrupted();
     const Prediction* batch = predictions.next_batch();
-    if (batch == nullptr || !writer.write(*batch)) break;
+    if (batch == nullptr || !writer.write(names.add(*batch))) break;
   }
   if (!keep_going()) interrupted();  // a wait for input ends as the input does
   writer.finish();

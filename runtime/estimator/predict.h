@@ -27,7 +27,11 @@ struct PredictionSource {
   CheckpointPlace place;
   CheckpointChoice choice;
   std::function<void(SessionHost&, const ModelOutputs&)> add_hooks = {};  // those that the model brings
+  std::vector<std::string> class_names = {};  // of the label; then predictions of "class" have a "class_name", too
 };
+
+// The prediction beside "class" that names it.
+inline constexpr const char* kClassName = "class_name";
 
 struct Predicted {
   UsedCheckpoint checkpoint;
