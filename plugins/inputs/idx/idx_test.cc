@@ -161,10 +161,8 @@ TEST_F(Idx, T_107_ImagesOfAnotherShapeAreNotTheTrainings) {
       eval(module(), pair(2).with({"images", folder_.write("long", images(2, 2, 4))})),
       shaped(module(), pair(2).with({"flatten", false}));
   for (InputDriver* input : {&eval, &shaped}) input->learn(train.schema(), InputUse::kEvaluation);
-  EXPECT_EQ(eval.difference_from_learned(),
-            "'image' is feature float32 [?, 8], the training's is feature float32 [?, 6]");
-  EXPECT_EQ(shaped.difference_from_learned(),
-            "'image' is feature float32 [?, 2, 3], the training's is feature float32 [?, 6]");
+  EXPECT_EQ(eval.difference_from_learned(), "'image' is float32 [?, 8], the training's is float32 [?, 6]");
+  EXPECT_EQ(shaped.difference_from_learned(), "'image' is float32 [?, 2, 3], the training's is float32 [?, 6]");
 }
 
 TEST_F(Idx, DeliversInOrderAndEndsAfterTheLastEpoch) {

@@ -200,8 +200,8 @@ class Fitted final : public belay::Input {
     if (o_.fault == "no name") s.keep("", std::vector<double>{1});
     if (o_.fault == "nan") s.keep("mean", {1, std::nan("")});
     if (!columns_.empty() && !wide) s.set_columns(x_, columns_);
-    if (s.use() != belay::InputUse::kPrediction) {
-      y_ = s.label("y", belay::DType::kInt64, {-1});
+    if (s.use() != belay::InputUse::kPrediction && o_.fault != "no label") {
+      y_ = s.label(o_.fault == "another label" ? "why" : "y", belay::DType::kInt64, {-1});
       if (o_.fault == "columns of the batch") s.set_columns(y_, {"a"});
       if (!classes_.empty()) s.set_class_names(y_, classes_);
     }
@@ -288,12 +288,13 @@ TEST(InputDriver, WhatTheHostCannotMatchIsNamed) {
       {kTraining.with({"classes", Names{"dog", "cat"}}), ""},
       {kTraining.with({"columns", Names{"b", "c"}}),
        "of its columns 'x' lacks 'a' and has 'c', unknown to the training"},
-      {kTraining.with({"classes", Names{"dog"}}), "of its classes 'y' lacks 'cat'"},
+      {kTraining.with({"classes", Names{"dog"}}), ""},
+      {kTraining.with({"fault", "another label"}), ""},
       {kTraining.with({"classes", Names{"dog", "cat", "cow"}}),
        "of its classes 'y' has 'cow', unknown to the training"},
-      {kTraining.with({"fault", "another shape"}),
-       "'x' is feature float32 [?, 3], the training's is feature float32 [?, 2]"},
-      {kTraining.with({"fault", "another name"}), "the input lacks 'x', which the training has"},
+      {kTraining.with({"fault", "another shape"}), "'x' is float32 [?, 3], the training's is float32 [?, 2]"},
+      {kTraining.with({"fault", "another name"}), "the input lacks the feature 'x', which the training has"},
+      {kTraining.with({"fault", "no label"}), "the input lacks the label 'y', which the training has"},
       {kTraining.with({"fault", "one more"}), "the input has 'w', which the training has not"},
       {kTraining.with({"fault", "own mean"}).with({"mean", 4.0}),
        "what the input keeps as 'mean' is not the training's"},

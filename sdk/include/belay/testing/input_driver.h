@@ -30,7 +30,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -118,7 +117,6 @@ class InputDriver {
     handle_ = options_.create(host_, table_);
     api_ = belay::detail::adopt(table_);
     declared_ = {};
-    views_.clear();
     at_ = {};
     opened_ = ended_ = false;
   }
@@ -424,7 +422,7 @@ class InputDriver {
       InputDriver& self = from(spec);
       const std::string key(belay::detail::view(name));
       if (what < BELAY_LEARNED_COLUMNS || what > BELAY_LEARNED_WORDS)
-        fail(Code::kUnimplemented, "nothing is learned under number " + std::to_string(what));
+        fail(Code::kInvalidArgument, "an input cannot ask for what " + std::to_string(what) + " is; 1 to 4 are known");
       const std::vector<double>* values = what == BELAY_LEARNED_VALUES ? self.learned_values(key) : nullptr;
       const std::vector<std::string>* words = what == BELAY_LEARNED_VALUES ? nullptr : self.learned_words(what, key);
       if (values == nullptr && words == nullptr) fail(Code::kNotFound, "the training has nothing named '" + key + "'");
@@ -450,9 +448,10 @@ class InputDriver {
     return names.empty() ? nullptr : &names;
   }
   const belay_str* viewed(const std::vector<std::string>& words) {
-    std::vector<belay_str>& views = views_.emplace_back();
+    std::vector<belay_str> views;
     for (const std::string& word : words) views.push_back(belay::detail::str(word));
-    return views.data();
+    views_ = std::move(views);
+    return views_.data();
   }
 
   static std::vector<std::string> copied(const belay_str* names, std::uint64_t count) {
@@ -552,7 +551,7 @@ class InputDriver {
   belay_input_api api_{};
   InputUse use_ = InputUse::kTraining;
   std::optional<LearnedSchema> learned_;
-  std::deque<std::vector<belay_str>> views_;  // of learned_, as long as the instance
+  std::vector<belay_str> views_;  // of what was asked for last
   LearnedSchema declared_;
   std::vector<Slot> slots_;
   OpenArgs open_args_;

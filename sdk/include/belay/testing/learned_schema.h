@@ -55,31 +55,69 @@ inline std::vector<std::string> names_without(std::vector<std::string> names, st
   return rest;
 }
 
-// Names may come in another order, and an input need not say them.
-inline std::string difference_of_names(const std::vector<std::string>& learned, const std::vector<std::string>& given) {
+// Names may come in another order, and an input need not say them. `all`: it has each of them.
+inline std::string difference_of_names(const std::vector<std::string>& learned, const std::vector<std::string>& given,
+                                       bool all) {
   if (learned.empty() || given.empty()) return "";
   const std::vector<std::string> missing = names_without(learned, given), more = names_without(given, learned);
   std::string text;
-  if (!missing.empty()) text += " lacks " + quoted_list(missing);
+  if (all && !missing.empty()) text += " lacks " + quoted_list(missing);
   if (!more.empty()) text += (text.empty() ? " has " : " and has ") + quoted_list(more) + ", unknown to the training";
   return text;
+}
+
+// But for the batch, and for what one of them does not know.
+inline bool same_rows(const Dims& a, const Dims& b) {
+  bool same = a.size() == b.size();
+  for (std::size_t i = 1; same && i < a.size(); ++i) same = a[i] < 0 || b[i] < 0 || a[i] == b[i];
+  return same;
 }
 
 inline std::string difference_of_tensors(const DeclaredTensor& learned, const DeclaredTensor& given) {
   const std::string name = "'" + given.name + "'";
   const auto text = [](const DeclaredTensor& tensor) {
-    return std::string(tensor.is_label ? "label " : "feature ") + dtype_name(tensor.dtype) + " " +
-           dims_text(tensor.dims);
+    return std::string(dtype_name(tensor.dtype)) + " " + dims_text(tensor.dims);
   };
-  if (learned.is_label != given.is_label || learned.dtype != given.dtype || learned.dims != given.dims)
-    return name + " is " + text(given) + ", the training's is " + text(learned);
-  const std::string columns = difference_of_names(learned.columns, given.columns);
+  const std::string columns = difference_of_names(learned.columns, given.columns, true);
   if (!columns.empty()) return "of its columns " + name + columns;
-  const std::string names = difference_of_names(learned.class_names, given.class_names);
+  if (learned.dtype != given.dtype || !same_rows(learned.dims, given.dims))
+    return name + " is " + text(given) + ", the training's is " + text(learned);
+  const std::string names = difference_of_names(learned.class_names, given.class_names, false);
   if (!names.empty()) return "of its classes " + name + names;
-  if (learned.classes == given.classes || learned.classes == 0 || given.classes == 0) return "";
+  const bool named = !learned.class_names.empty() && !given.class_names.empty();
+  if (named || learned.classes == given.classes || learned.classes == 0 || given.classes == 0) return "";
   return name + " has " + std::to_string(given.classes) + " classes, the training's has " +
          std::to_string(learned.classes);
+}
+
+// The features, or labels, that a model gets: not those that only say which example it is.
+inline std::vector<const DeclaredTensor*> of_model(const LearnedSchema& schema, bool labels) {
+  const auto n = std::count_if(schema.tensors.begin(), schema.tensors.end(), [](const auto& t) { return t.is_label; });
+  std::vector<const DeclaredTensor*> found;
+  for (const DeclaredTensor& tensor : schema.tensors) {
+    const bool id = tensor.name == "id" && (tensor.dtype == DType::kString || (tensor.is_label && n > 1));
+    if (tensor.is_label == labels && !id) found.push_back(&tensor);
+  }
+  return found;
+}
+
+inline std::string difference_of_all(const std::vector<const DeclaredTensor*>& learned,
+                                     const std::vector<const DeclaredTensor*>& given) {
+  const std::string role = !learned.empty() && learned[0]->is_label ? "label" : "feature";
+  const bool only_label = role == "label" && learned.size() == 1 && given.size() == 1;
+  const auto named = [](const DeclaredTensor& wanted) {
+    return [&wanted](const DeclaredTensor* tensor) { return tensor->name == wanted.name; };
+  };
+  for (const DeclaredTensor* tensor : learned) {
+    const auto found = only_label ? given.begin() : std::find_if(given.begin(), given.end(), named(*tensor));
+    if (found == given.end()) return "the input lacks the " + role + " '" + tensor->name + "', which the training has";
+    const std::string difference = difference_of_tensors(*tensor, **found);
+    if (!difference.empty()) return difference;
+  }
+  for (const DeclaredTensor* tensor : given)
+    if (!only_label && std::find_if(learned.begin(), learned.end(), named(*tensor)) == learned.end())
+      return "the input has '" + tensor->name + "', which the training has not";
+  return "";
 }
 
 template <class Kept>
@@ -96,22 +134,17 @@ std::string difference_of_kept(const Kept& learned, const Kept& given) {
 
 }  // namespace by_name
 
-// Why a host cannot match an input with what the training learned; empty: it can. Tensors, columns and classes are
-// compared by name, in any order. A prediction may lack labels; an 'id' may lack or be there.
+// Why a host cannot match an input with what the training learned; empty: it can. Features, columns and classes are
+// compared by name, in any order; a single label may have another name, and a prediction needs none. Classes may be
+// some of the training's.
 inline std::string difference_from_learned(const LearnedSchema& learned, const LearnedSchema& given, InputUse use) {
-  for (const DeclaredTensor& tensor : learned.tensors) {
-    const DeclaredTensor* found = given.find(tensor.name);
-    const bool needed = tensor.name != "id" && !(tensor.is_label && use == InputUse::kPrediction);
-    if (found == nullptr && needed) return "the input lacks '" + tensor.name + "', which the training has";
-    if (found == nullptr) continue;
-    const std::string difference = by_name::difference_of_tensors(tensor, *found);
-    if (!difference.empty()) return difference;
-  }
-  for (const DeclaredTensor& tensor : given.tensors)
-    if (learned.find(tensor.name) == nullptr && tensor.name != "id")
-      return "the input has '" + tensor.name + "', which the training has not";
-  const std::string values = by_name::difference_of_kept(learned.values, given.values);
-  return values.empty() ? by_name::difference_of_kept(learned.words, given.words) : values;
+  std::string difference =
+      by_name::difference_of_all(by_name::of_model(learned, false), by_name::of_model(given, false));
+  if (difference.empty() && use != InputUse::kPrediction)
+    difference = by_name::difference_of_all(by_name::of_model(learned, true), by_name::of_model(given, true));
+  if (difference.empty()) difference = by_name::difference_of_kept(learned.values, given.values);
+  if (difference.empty()) difference = by_name::difference_of_kept(learned.words, given.words);
+  return difference;
 }
 
 }  // namespace testing
