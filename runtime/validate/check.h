@@ -41,6 +41,11 @@ class CheckSkipped : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+// The plugin passes; the text says what would be better.
+class CheckRemark : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 // The plugin cannot be tried: no synthetic values fit its required options.
 class OptionsNeeded : public std::runtime_error {

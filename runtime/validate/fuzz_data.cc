@@ -12,6 +12,7 @@ namespace belay::runtime {
 namespace {
 
 using belay::testing::InputDriver;
+using belay::testing::LearnedSchema;
 using belay::testing::NamedTensors;
 using belay::testing::OpDriver;
 using belay::testing::SaverDriver;
@@ -44,6 +45,30 @@ void some_batches(InputDriver& input, FuzzCase& fuzz) {
   const std::uint64_t n = 1 + fuzz.below(4);
   fuzz.note(std::to_string(n) + " batches");
   input.batches(n);
+}
+
+using Names = std::vector<std::string>;
+
+Names odd_names(Names names, FuzzCase& fuzz) {
+  if (fuzz.one_in(3)) names.push_back(fuzz.text());
+  if (!names.empty() && fuzz.one_in(2)) names[static_cast<std::size_t>(fuzz.below(names.size()))] = fuzz.text();
+  if (fuzz.one_in(4)) names.clear();
+  return names;
+}
+
+// As if a training of another plugin, or of other data, had learned it.
+LearnedSchema odd_schema(LearnedSchema schema, FuzzCase& fuzz) {
+  for (auto& tensor : schema.tensors) {
+    tensor.columns = odd_names(std::move(tensor.columns), fuzz);
+    tensor.class_names = odd_names(std::move(tensor.class_names), fuzz);
+  }
+  for (auto& [name, words] : schema.words) words = odd_names(std::move(words), fuzz);
+  for (auto& [name, values] : schema.values) {
+    for (double& value : values)
+      if (fuzz.one_in(2)) value = fuzz.number();
+    if (fuzz.one_in(3)) values.resize(static_cast<std::size_t>(fuzz.below(values.size() + 3)));
+  }
+  return schema;
 }
 
 }  // namespace
@@ -88,6 +113,14 @@ void fuzz_input(const Subject& subject, FuzzCase& fuzz) {
       some_batches(input, fuzz);
     });
   }
+  InputDriver other(subject.module, subject.options(), setup_of(subject));
+  const std::vector<InputUse> uses{InputUse::kTraining, InputUse::kEvaluation, InputUse::kPrediction};
+  other.learn(odd_schema(input.schema(), fuzz), fuzz.of(uses));
+  fuzz.note("spec with what another training learned");
+  may_refuse("spec", [&] {
+    other.open(0, 1, subject.seed);
+    some_batches(other, fuzz);
+  });
 }
 
 void fuzz_op(const Subject& subject, FuzzCase& fuzz) {

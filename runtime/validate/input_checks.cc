@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An input: the same batches again, from any position, to the same end.
+#include <algorithm>
 #include <limits>
 
 #include "belay/testing/testing.h"
@@ -9,8 +10,11 @@
 namespace belay::runtime {
 namespace input_cases {
 
+using belay::testing::DeclaredTensor;
 using belay::testing::DriverSetup;
+using belay::testing::InputBatch;
 using belay::testing::InputDriver;
+using belay::testing::LearnedSchema;
 using belay::testing::OptionValue;
 using belay::testing::OptionValues;
 
@@ -93,6 +97,69 @@ void strange_positions(const Subject& subject) {
   }
 }
 
+// What a host does not match by name, it matches by number and place.
+void names(const Subject& subject) {
+  InputDriver input(subject.module, subject.options(), setup_of(subject));
+  open(input, subject);
+  std::vector<std::string> without;
+  for (const DeclaredTensor& tensor : input.spec()) {
+    const bool columns = tensor.dims.size() == 2 && tensor.dims[1] > 1 &&
+                         (tensor.dtype == DType::kFloat32 || tensor.dtype == DType::kFloat64);
+    if (columns && tensor.columns.empty()) without.push_back("columns of '" + tensor.name + "' (set_columns)");
+    if (tensor.classes > 0 && tensor.class_names.empty())
+      without.push_back("classes of '" + tensor.name + "' (set_class_names)");
+  }
+  if (!without.empty())
+    throw CheckRemark("a remark: it does not name " + joined(without) +
+                      "; an evaluation or prediction with another order of them is then not noticed");
+}
+
+std::string name_of(InputUse use) {
+  switch (use) {
+    case InputUse::kTraining: return "a training that goes on";
+    case InputUse::kEvaluation: return "an evaluation";
+    case InputUse::kPrediction: return "a prediction";
+  }
+  return "nothing";
+}
+
+// By name, and then the order of the names.
+std::string difference_of(InputDriver& input, const LearnedSchema& learned) {
+  std::string difference = input.difference_from_learned();
+  for (const DeclaredTensor& tensor : input.spec()) {
+    const DeclaredTensor* before = learned.find(tensor.name);
+    if (!difference.empty() || before == nullptr) continue;
+    if (before->columns != tensor.columns) difference = "'" + tensor.name + "' has other columns";
+    if (before->class_names != tensor.class_names) difference = "'" + tensor.name + "' has other class names";
+  }
+  return difference;
+}
+
+// An input that gets what it declared and kept itself declares and keeps the same.
+void learned(const Subject& subject) {
+  InputDriver train(subject.module, subject.options(), setup_of(subject));
+  open(train, subject);
+  const LearnedSchema learned = train.schema();
+  const std::vector<InputBatch> before = train.batches(kBatches);
+  for (const InputUse use : {InputUse::kTraining, InputUse::kEvaluation, InputUse::kPrediction}) {
+    const std::string where = "for " + name_of(use) + ", with what it declared and kept itself";
+    InputDriver input(subject.module, subject.options(), setup_of(subject));
+    input.learn(learned, use);
+    must_succeed("spec " + where, [&] { input.spec(); });
+    const std::string difference = difference_of(input, learned);
+    if (!difference.empty()) throw CheckFailed("spec " + where + ": " + difference);
+    std::vector<InputBatch> batches;
+    must_succeed("next " + where, [&] {
+      input.open(0, 1, subject.seed);
+      batches = input.batches(kBatches);
+    });
+    if (use != InputUse::kTraining) continue;
+    for (std::size_t i = 0; i < std::min(before.size(), batches.size()); ++i)
+      if (const std::string found = before[i].difference(batches[i]); !found.empty())
+        throw CheckFailed("next " + where + ": batch " + std::to_string(i) + " differs: " + found);
+  }
+}
+
 void missing_services(const Subject& subject) {
   for (const char* service : {"core", "input"}) {
     DriverSetup setup = setup_of(subject);
@@ -113,7 +180,9 @@ std::vector<Check> input_checks() {
           {"drive.same_again", same_again},
           {"drive.ends", ends},
           {"drive.shards", shards},
+          {"drive.names", names},
           {"state.resumes", resumes},
+          {"state.learned", learned},
           {"faults.strange_positions", strange_positions},
           {"faults.missing_services", missing_services}};
 }

@@ -55,6 +55,7 @@ const std::vector<Check>& checks_of(PluginKind kind) {
 std::string packed(Verdict verdict, const std::string& text) {
   return std::to_string(static_cast<int>(verdict)) + text;
 }
+bool has_passed(const std::string& report) { return report[0] == packed(Verdict::kPassed, "")[0]; }
 
 std::string shortened(const std::string& text) {
   constexpr std::size_t kMost = 600;
@@ -70,6 +71,8 @@ std::string verdict_of(const std::function<void()>& work) {
     return packed(Verdict::kFailed, e.what());
   } catch (const CheckSkipped& e) {
     return packed(Verdict::kSkipped, e.what());
+  } catch (const CheckRemark& e) {
+    return packed(Verdict::kPassed, e.what());
   } catch (const OptionsNeeded& e) {
     return packed(Verdict::kNeedsOptions, e.what());
   } catch (const LoadError& e) {
@@ -98,7 +101,7 @@ std::string guarded(const std::function<void()>& work) {
   ProcessState before;
   std::string verdict = verdict_of(work);
   const std::vector<std::string> changes = before.changes();
-  if (changes.empty() || verdict != packed(Verdict::kPassed, "")) return verdict;
+  if (changes.empty() || !has_passed(verdict)) return verdict;
   return packed(Verdict::kFailed, "changed " + joined(changes) + "; a plugin leaves the process as it was");
 }
 
@@ -183,7 +186,7 @@ class Validation {
   static std::string judged(const ChildOutcome& child) {
     if (!child.ending.empty())
       return packed(Verdict::kFailed, child.ending + (child.errors.empty() ? "" : ": " + shortened(child.errors)));
-    if (!child.output.empty() && child.report == packed(Verdict::kPassed, ""))
+    if (!child.output.empty() && has_passed(child.report))
       return packed(Verdict::kFailed, "wrote to standard output, which may carry data: \"" + shortened(child.output) +
                                           "\"; say it with host().info()");
     return child.report;
@@ -242,8 +245,7 @@ class Validation {
       const double slice = options_.fuzz_case ? 0 : std::min(left, kSlice);
       log.begin_case(next);
       const std::string report = report_of_cases([&] { run_fuzz_cases(subject(), log, next, slice); }, slice);
-      if (report[0] != packed(Verdict::kPassed, "")[0])
-        return report_({label, "fuzz.cases", Verdict::kFailed, finding(log, report.substr(1))});
+      if (!has_passed(report)) return report_({label, "fuzz.cases", Verdict::kFailed, finding(log, report.substr(1))});
       next = log.number() + 1;
       left = options_.fuzz_seconds - std::chrono::duration<double>(Clock::now() - start).count();
       if (options_.fuzz_case || left <= 0) break;

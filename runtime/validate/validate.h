@@ -23,7 +23,7 @@ struct CheckResult {
   std::string plugin;  // `hook "x"`; empty: of the library
   std::string check;   // "drive.life"
   Verdict verdict = Verdict::kPassed;
-  std::string text;  // why, where it did not pass
+  std::string text;  // why, if it did not pass; else a remark, or nothing
 };
 
 struct ValidateOptions {

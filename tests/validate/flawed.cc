@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -129,7 +131,18 @@ class FlawedInput final : public belay::Input {
       belay::about("flawed_input", "Breaks one rule", belay::option("flaw", &Options::flaw, "which"));
   explicit FlawedInput(const Options& o) : flaw_(o.flaw) {}
 
-  void spec(belay::InputSpec& spec) override { x_ = spec.feature("x", belay::DType::kFloat32, {-1}); }
+  void spec(belay::InputSpec& spec) override {
+    x_ = spec.feature("x", belay::DType::kFloat32, {-1});
+    if (flaw_.find("columns") != std::string::npos) pair_ = spec.feature("pair", belay::DType::kFloat32, {-1, 2});
+    if (flaw_.find("label") != std::string::npos) label_ = spec.label("label", belay::DType::kInt64, {-1});
+    const bool learned = spec.has_learned();
+    if (flaw_ == "names no columns and no label") spec.set_classes(label_, 2);
+    if (flaw_ == "learns no columns") spec.set_columns(pair_, {learned ? "c" : "a", "b"});
+    if (flaw_ == "turns columns") spec.set_columns(pair_, {learned ? "b" : "a", learned ? "a" : "b"});
+    if (flaw_ == "fits anew") spec.keep("mean", std::vector<double>{static_cast<double>(++fits_)});
+    if (flaw_ == "scales what was learned") scale_ = learned ? 2.0f : 1.0f;
+    fills_label_ = flaw_ != "predicts a label" || spec.use() != belay::InputUse::kPrediction;
+  }
   void open(const belay::OpenArgs& args) override {
     if (flaw_ == "has no file") belay::fail(belay::Code::kNotFound, "'data.bin' does not exist");
     order_ = belay::ExampleOrder({10, 4, false, 1}, args);
@@ -138,7 +151,11 @@ class FlawedInput final : public belay::Input {
     const auto examples = order_.batch();
     if (examples.empty()) return false;
     float* x = batch.tensor(x_, {static_cast<std::int64_t>(examples.size())}).data<float>();
-    for (const std::int64_t e : examples) *x++ = static_cast<float>(flaw_ == "is never the same" ? ++calls_ : e);
+    for (const std::int64_t e : examples)
+      *x++ = scale_ * static_cast<float>(flaw_ == "is never the same" ? ++calls_ : e);
+    const auto n = static_cast<std::int64_t>(examples.size());
+    if (pair_ != 0) std::fill_n(batch.tensor(pair_, {n, 2}).data<float>(), 2 * n, 1.0f);
+    if (label_ != 0 && fills_label_) std::fill_n(batch.tensor(label_, {n}).data<std::int64_t>(), n, 1);
     position = order_.advance();
     return true;
   }
@@ -148,9 +165,11 @@ class FlawedInput final : public belay::Input {
 
  private:
   const std::string flaw_;
-  std::uint32_t x_ = 0;
+  std::uint32_t x_ = 0, pair_ = 0, label_ = 0;  // pair and label: where there are some
+  float scale_ = 1;
+  bool fills_label_ = true;
   belay::ExampleOrder order_;
-  static inline int calls_ = 0;
+  static inline int calls_ = 0, fits_ = 0;
 };
 
 class FlawedModel final : public belay::Model {

@@ -88,6 +88,20 @@ TEST(Validate, EachFlawOfAHookFailsItsCheck) {
   }
 }
 
+TEST(Validate, T_107_WhatAnInputDoesNotNameIsARemarkAndNoFailure) {
+  const auto names_of = [](const std::string& flaw) {
+    std::string text;
+    validate(kFlawed, {.sets = {"flaw=" + flaw}}, [&](const CheckResult& r) {
+      if (r.check == "drive.names") text = std::string(verdict_name(r.verdict)) + ": " + r.text;
+    });
+    return text;
+  };
+  EXPECT_EQ(names_of("none"), "passed: ");
+  EXPECT_EQ(names_of("names no columns and no label"),
+            "passed: a remark: it does not name columns of 'pair' (set_columns), classes of 'label' (set_class_names); "
+            "an evaluation or prediction with another order of them is then not noticed");
+}
+
 TEST(Validate, ACheckThatHangsIsKilled) {
   std::vector<std::string> found = troubles("hook \"flawed_hook\"", "hangs", 0.5);
   ASSERT_FALSE(found.empty());
@@ -129,6 +143,23 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
                 "drive.same_again: failed: batch 0 differs: 'x' before {0, 4}"},
            Case{"input \"flawed_input\"", "seeks to the start",
                 "drive.shards: failed: seek failed: FAILED_PRECONDITION: next went from position {0, 4} to {0, 4}"},
+           Case{
+               "input \"flawed_input\"", "learns no columns",
+               "state.learned: failed: spec for a training that goes on, with what it declared and kept itself: of its "
+               "columns 'pair' lacks 'a' and has 'c', unknown to the training"},
+           Case{
+               "input \"flawed_input\"", "turns columns",
+               "state.learned: failed: spec for a training that goes on, with what it declared and kept itself: 'pair' "
+               "has other columns"},
+           Case{"input \"flawed_input\"", "fits anew",
+                "state.learned: failed: spec for a training that goes on, with what it declared and kept itself: what "
+                "the input keeps as 'mean' is not the training's"},
+           Case{"input \"flawed_input\"", "scales what was learned",
+                "state.learned: failed: next for a training that goes on, with what it declared and kept itself: batch "
+                "0 differs: 'x' before {0, 4}"},
+           Case{"input \"flawed_input\"", "predicts a label",
+                "state.learned: failed: next for a prediction, with what it declared and kept itself failed: "
+                "FAILED_PRECONDITION: next did not fill 'label'"},
            Case{"model \"flawed_model\"", "none", ""},
            Case{"model \"flawed_model\"", "predicts nothing",
                 "drive.builds: failed: it has no prediction, so that what it learns cannot be used"},
