@@ -19,9 +19,10 @@ class MyInput final : public belay::Input {
 
   explicit MyInput(const Options& options) : options_(options) {}
 
-  // Names, types and shapes, before the model is built. -1: the batch.
+  // Names, types and shapes, before the model is built. -1: the batch. Other inputs of the model are matched by name.
   void spec(belay::InputSpec& spec) override {
     x_ = spec.feature("x", belay::DType::kFloat32, {-1, 2});
+    spec.set_columns(x_, {"x0", "x1"});
     y_ = spec.label("y", belay::DType::kFloat32, {-1});
   }
 

@@ -22,6 +22,14 @@ TEST(MyInput, DeliversPointsOfThePlane) {
   }
 }
 
+// What the host asks of an evaluation or a prediction of a model that this input trained.
+TEST(MyInput, MatchesWhatATrainingLearned) {
+  InputDriver train(module(), {{"examples", 10}}), eval(module(), {{"examples", 4}});
+  EXPECT_EQ(train.spec()[0].columns, (std::vector<std::string>{"x0", "x1"}));
+  eval.learn(train.schema(), belay::InputUse::kEvaluation);
+  EXPECT_EQ(eval.difference_from_learned(), "");
+}
+
 TEST(MyInput, KeepsTheLawsOfAnInput) {
   InputDriver input(module(), {{"examples", 10}, {"batch_size", 3}, {"epochs", 2}, {"shuffle", true}});
   input.open();
