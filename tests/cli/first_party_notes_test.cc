@@ -123,6 +123,35 @@ TEST_F(FirstPartyNotes, N_04b_KeysBelowATableAreDescribedBehindIt) {
                               "    layers = [{ type = \"dense\", units = 10 }]\n"));
 }
 
+TEST_F(FirstPartyNotes, T_104_WhatDecidesWhatBatchesHoldIsInheritedByOtherInputs) {
+  std::set<std::string> learned;
+  for (const FoundPlugin& plugin : search_.plugins())
+    for (const OptionInfo& option : plugin.info.options)
+      if (option.learned) learned.insert(plugin.info.name + "." + option.name);
+  EXPECT_EQ(learned, (std::set<std::string>{"csv.features",
+                                            "csv.label_type",
+                                            "csv.standardize",
+                                            "idx.class_names",
+                                            "idx.classes",
+                                            "idx.flatten",
+                                            "idx.mean",
+                                            "idx.scale",
+                                            "idx.std",
+                                            "npy.class_names",
+                                            "npy.classes",
+                                            "npy.columns",
+                                            "npy.mean",
+                                            "npy.scale",
+                                            "npy.std",
+                                            "text.sequence_length",
+                                            "text.units",
+                                            "text.unknown",
+                                            "tfrecord.class_names",
+                                            "tfrecord.classes",
+                                            "tfrecord.features",
+                                            "tfrecord.label"}));
+}
+
 TEST_F(FirstPartyNotes, N_09b_WhatOnlyWatchesIsMarkedAndWhatChangesNumbersIsNot) {
   std::set<std::string> watching;
   for (const FoundPlugin& plugin : search_.plugins())
