@@ -124,6 +124,7 @@ class Idx final : public belay::Input {
       fail(Code::kInvalidArgument, "images: '" + o_.images.string() + "' holds " + element_name(images_.type) +
                                        ", which is another type than the training's images had; say with 'scale' by "
                                        "what its elements are multiplied");
+    if (spec.has_learned() && !learned) return;  // a training of another plugin, which has no such values
     spec.keep("scale", std::vector<double>{scale_});
     spec.keep("mean", std::vector<double>{o_.mean});
     spec.keep("std", std::vector<double>{o_.stddev});

@@ -148,6 +148,14 @@ TEST_F(Idx, T_104_AFileOfAnotherElementTypeNeedsAScale) {
   EXPECT_EQ(said.difference_from_learned(), "");
 }
 
+TEST_F(Idx, T_104_ATrainingOfAnotherPluginHasNoScaleToMatch) {
+  InputDriver eval(module(), pair(2));
+  belay::testing::LearnedSchema other = InputDriver(module(), pair(2)).schema();
+  other.values.clear();
+  eval.learn(other, InputUse::kEvaluation);
+  EXPECT_EQ(eval.difference_from_learned(), "");
+}
+
 TEST_F(Idx, T_107_APredictionReadsNoLabels) {
   InputDriver predict(module(), pair(3).with({"labels", folder_.file("missing")}).with({"epochs", 1}));
   predict.use_for(InputUse::kPrediction);

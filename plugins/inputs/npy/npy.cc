@@ -66,9 +66,7 @@ class Npy final : public belay::Input {
     check_rows(*features_);
     features_slot_ = spec.feature("features", feature_dtype(), batch_dims(*features_, -1));
     if (!o_.columns.empty()) declare_columns(spec);
-    spec.keep("scale", std::vector<double>{o_.scale.value_or(1)});
-    spec.keep("mean", std::vector<double>{o_.mean.value_or(0)});
-    spec.keep("std", std::vector<double>{o_.stddev.value_or(1)});
+    keep_scales(spec);
     labels_.reset();
     if (!o_.labels.empty() && spec.use() != belay::InputUse::kPrediction) declare_labels(spec);
   }
@@ -107,6 +105,14 @@ class Npy final : public belay::Input {
   DType label_dtype() const {
     const DType dtype = labels_->dtype();
     return dtype == DType::kFloat32 || dtype == DType::kFloat64 ? dtype : DType::kInt64;
+  }
+
+  // A training keeps them if it scales, another input if its training does: one of another plugin has no such values.
+  void keep_scales(belay::InputSpec& spec) const {
+    if (spec.has_learned() ? !spec.learned_values("scale") : !is_scaled()) return;
+    spec.keep("scale", std::vector<double>{o_.scale.value_or(1)});
+    spec.keep("mean", std::vector<double>{o_.mean.value_or(0)});
+    spec.keep("std", std::vector<double>{o_.stddev.value_or(1)});
   }
 
   void declare_columns(belay::InputSpec& spec) const {

@@ -164,13 +164,21 @@ TEST_F(Npy, DeclaresColumnsAndClassesThatHaveNames) {
 
 TEST_F(Npy, T_104_KeepsTheScaleOfWhatItDelivers) {
   InputDriver plain(module(), rows(4)), scaled(module(), rows(4).with({"scale", 0.5}).with({"mean", 2.0}));
-  EXPECT_THAT(plain.schema().values.at("scale"), ElementsAre(1));
+  EXPECT_TRUE(plain.schema().values.empty());
   EXPECT_THAT(scaled.schema().values.at("scale"), ElementsAre(0.5));
   EXPECT_THAT(scaled.schema().values.at("mean"), ElementsAre(2));
   EXPECT_THAT(scaled.schema().values.at("std"), ElementsAre(1));
   plain.restart();
   plain.learn(scaled.schema(), InputUse::kEvaluation);
   EXPECT_EQ(plain.difference_from_learned(), "what the input keeps as 'mean' is not the training's");
+}
+
+TEST_F(Npy, T_104_ATrainingOfAnotherPluginHasNoScaleToMatch) {
+  InputDriver eval(module(), rows(4).with({"scale", 0.5}));
+  belay::testing::LearnedSchema other = InputDriver(module(), rows(4)).schema();
+  eval.learn(other, InputUse::kEvaluation);
+  EXPECT_TRUE(eval.schema().values.empty());
+  EXPECT_EQ(eval.difference_from_learned(), "");
 }
 
 TEST_F(Npy, T_101_ColumnsOfAnotherOrderAreMatchedByName) {
