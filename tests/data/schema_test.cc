@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/data/schema.h"
+
+#include <belay/testing/error_of.h>
+#include <gmock/gmock.h>
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::error_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+InputComponent feature(std::vector<std::string> columns, DType dtype = DType::kFloat32) {
+  return {false, "features", dtype, {-1, static_cast<std::int64_t>(columns.size())}, 0, {}, std::move(columns)};
+}
+InputComponent label(std::vector<std::string> classes) {
+  return {true, "label", DType::kInt64, {-1}, static_cast<std::int64_t>(classes.size()), std::move(classes), {}};
+}
+Schema schema(std::vector<std::string> columns, std::vector<std::string> classes) {
+  return {"csv", {feature(std::move(columns)), label(std::move(classes))}, {}, {}};
+}
+
+// One batch of [2, columns] numbers and two labels.
+std::vector<DenseTensor> batch(const std::vector<float>& numbers, const std::vector<std::int64_t>& labels) {
+  const auto rows = static_cast<std::int64_t>(labels.size());
+  std::vector<DenseTensor> tensors;
+  tensors.emplace_back(DType::kFloat32, Dims{rows, static_cast<std::int64_t>(numbers.size()) / rows});
+  tensors.emplace_back(DType::kInt64, Dims{rows});
+  std::copy(numbers.begin(), numbers.end(), static_cast<float*>(tensors[0].view().data));
+  std::copy(labels.begin(), labels.end(), static_cast<std::int64_t*>(tensors[1].view().data));
+  return tensors;
+}
+template <class T>
+std::vector<T> values(const DenseTensor& tensor) {
+  const TensorView view(tensor.view());
+  const T* data = view.data<const T>();
+  return {data, data + view.size()};
+}
+
+TEST(SchemaMatch, T_101_ColumnsComeIntoTheTrainingsOrder) {
+  const SchemaMatch match =
+      match_schema(schema({"a", "b", "c"}, {"x", "y"}), schema({"c", "a", "b"}, {"x", "y"}), {"eval"});
+  EXPECT_THAT(match.problems, ElementsAre());
+  EXPECT_FALSE(match.identical());
+  EXPECT_THAT(match.components[0].columns, ElementsAre("a", "b", "c"));
+  const auto pool = BufferPool::make();
+  std::vector<DenseTensor> delivered = batch({3, 1, 2, 30, 10, 20}, {0, 1});
+  match.arrange(delivered, *pool);
+  EXPECT_THAT(values<float>(delivered[0]), ElementsAre(1, 2, 3, 10, 20, 30));
+  EXPECT_THAT(values<std::int64_t>(delivered[1]), ElementsAre(0, 1));
+}
+
+TEST(SchemaMatch, T_102_ClassWordsGetTheTrainingsNumbers) {
+  const SchemaMatch match = match_schema(schema({"a"}, {"x", "y", "z"}), schema({"a"}, {"z", "x"}), {"eval"});
+  EXPECT_THAT(match.problems, ElementsAre());
+  EXPECT_EQ(match.components[1].classes, 3);
+  EXPECT_THAT(match.components[1].class_names, ElementsAre("x", "y", "z"));
+  const auto pool = BufferPool::make();
+  std::vector<DenseTensor> delivered = batch({1, 2}, {0, 1});
+  match.arrange(delivered, *pool);
+  EXPECT_THAT(values<std::int64_t>(delivered[1]), ElementsAre(2, 0));
+  std::vector<DenseTensor> outside = batch({1, 2}, {0, 2});
+  EXPECT_THAT(error_of([&] { match.arrange(outside, *pool); }),
+              HasSubstr("\"label\" has the class 2, and the input declared 2"));
+}
+
+TEST(SchemaMatch, TheSameSchemaLeavesBatchesAlone) {
+  EXPECT_TRUE(match_schema(schema({"a", "b"}, {"x"}), schema({"a", "b"}, {"x"}), {"eval"}).identical());
+}
+
+TEST(SchemaMatch, T_107_MissingAndSuperfluousNamesAreNamed) {
+  EXPECT_THAT(match_schema(schema({"a", "b"}, {"x"}), schema({"b", "c"}, {"x", "w"}), {"eval"}).problems,
+              ElementsAre("[input.eval] feature \"features\" lacks \"a\", which the training had as a column",
+                          "[input.eval] feature \"features\" has \"c\", which is no column of the training",
+                          "[input.eval] label \"label\" has \"w\", which the training did not have; it had \"x\""));
+  Schema other = schema({"a"}, {"x"});
+  other.components[0].name = "image";
+  EXPECT_THAT(match_schema(schema({"a"}, {"x"}), other, {"eval"}).problems,
+              ElementsAre("[input.eval] has no feature \"features\", which the training had; it has: image",
+                          "[input.eval] has the feature \"image\", which the training did not have"));
+}
+
+TEST(SchemaMatch, AnotherTypeOrShapeIsAProblem) {
+  Schema other = schema({"a", "b"}, {"x"});
+  other.components[0].dtype = DType::kUInt8;
+  EXPECT_THAT(match_schema(schema({"a", "b"}, {"x"}), other, {"eval"}).problems,
+              ElementsAre("[input.eval] feature \"features\" is uint8 [?, 2], in the training it was float32 [?, 2]"));
+  Schema wide = schema({"a", "b", "c"}, {"x"});
+  wide.components[0].columns.clear();
+  EXPECT_THAT(
+      match_schema(schema({"a", "b"}, {"x"}), wide, {"eval"}).problems,
+      ElementsAre("[input.eval] feature \"features\" is float32 [?, 3], in the training it was float32 [?, 2]"));
+}
+
+TEST(SchemaMatch, APredictionNeedsNoLabelAndTakesNone) {
+  Schema without = schema({"a"}, {});
+  without.components.pop_back();
+  const MatchedInput predict{"predict", InputUse::kPrediction, {}, false};
+  EXPECT_THAT(match_schema(schema({"a"}, {"x"}), without, predict).problems, ElementsAre());
+  const SchemaMatch with = match_schema(schema({"a"}, {"x"}), schema({"a"}, {"other"}), predict);
+  EXPECT_THAT(with.problems, ElementsAre());
+  EXPECT_EQ(with.components.size(), 1u);
+  EXPECT_THAT(match_schema(schema({"a"}, {"x"}), without, {"eval"}).problems,
+              ElementsAre("[input.eval] has no label \"label\", which the training had; it has none"));
+}
+
+TEST(SchemaMatch, T_104_WhatWasFittedIsTheTrainingsUnlessTheOptionIsSet) {
+  Schema trained = schema({"a"}, {"x"}), own = schema({"a"}, {"x"});
+  trained.kept["scale"] = std::vector<double>{2};
+  EXPECT_THAT(match_schema(trained, own, {"eval"}).problems,
+              ElementsAre("[input.eval] does not use \"scale\", which the training fitted (2)"));
+  own.kept["scale"] = std::vector<double>{3};
+  EXPECT_THAT(match_schema(trained, own, {"eval"}).problems,
+              ElementsAre("[input.eval] has another \"scale\" (3) than the training (2)"));
+  EXPECT_THAT(match_schema(trained, own, {"eval", InputUse::kEvaluation, {"scale"}, false}).problems, ElementsAre());
+  trained.kept.clear();
+  EXPECT_THAT(match_schema(trained, own, {"eval"}).problems,
+              ElementsAre("[input.eval] fits \"scale\" (3), which the training did not"));
+}
+
+TEST(SchemaMatch, OneLabelMayHaveAnotherName) {
+  Schema other = schema({"a"}, {"x"});
+  other.components[1].name = "kind";
+  const SchemaMatch match = match_schema(schema({"a"}, {"x"}), other, {"eval"});
+  EXPECT_THAT(match.problems, ElementsAre());
+}
+
+TEST(SchemaJson, EverythingIsReadBack) {
+  Schema s = schema({"a", "b\"\n"}, {"x", std::string("\xff\x00", 2)});
+  s.components.push_back({true, "id", DType::kString, {-1}, 0, {}, {}});
+  s.kept["mean"] = std::vector<double>{0.1, 1e-300, -3};
+  s.kept["words"] = std::vector<std::string>{"\xfe", "y"};
+  s.options = {{"scale", 0.5},
+               {"names", std::vector<std::string>{"p"}},
+               {"n", std::int64_t{3}},
+               {"on", true},
+               {"text", std::string("t")},
+               {"none", std::monostate()}};
+  const Schema read = parse_schema(format_schema(s));
+  EXPECT_EQ(read.plugin, "csv");
+  EXPECT_EQ(format_schema(read), format_schema(s));
+  ASSERT_EQ(read.components.size(), 3u);
+  EXPECT_EQ(read.components[0].columns, s.components[0].columns);
+  EXPECT_EQ(read.components[1].class_names, s.components[1].class_names);
+  EXPECT_EQ(read.kept, s.kept);
+  EXPECT_EQ(read.options, s.options);
+}
+
+TEST(SchemaJson, DamageIsNamed) {
+  EXPECT_THAT(error_of([] { parse_schema("{"); }), HasSubstr("DATA_LOSS: schema.json is not what belay writes: "));
+  EXPECT_THAT(error_of([] { parse_schema("{\"format\": 2}"); }), HasSubstr("FAILED_PRECONDITION: it is of format 2"));
+}
+
+TEST(SchemaDifferences, OrderIsNoneAndNamesAre) {
+  EXPECT_THAT(schema_differences(schema({"a", "b"}, {"x", "y"}), schema({"b", "a"}, {"y", "x"})), ElementsAre());
+  EXPECT_THAT(schema_differences(schema({"a", "b"}, {"x"}), schema({"a", "c"}, {"x"})),
+              ElementsAre("feature \"features\" has the column \"b\" no longer",
+                          "feature \"features\" has the column \"c\", which is new"));
+}
+
+}  // namespace
+}  // namespace belay::runtime
