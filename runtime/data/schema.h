@@ -62,8 +62,9 @@ Schema parse_schema(std::string_view text);
 struct MatchedInput {
   std::string name;  // "eval", for messages
   InputUse use = InputUse::kEvaluation;
-  std::set<std::string> written;  // options that the manifest sets for it, though the training's value is another one
-  bool common_alone = false;      // what only one of both has is no problem
+  std::set<std::string> written =
+      {};                     // options that the manifest sets for it, though the training's value is another one
+  bool common_alone = false;  // what only one of both has is no problem
 };
 
 class SchemaMatch {

@@ -11,6 +11,7 @@ namespace {
 // Adds the names of the predicted classes to a batch.
 class ClassNames {
  public:
+  // Borrowed.
   explicit ClassNames(const std::vector<std::string>& names) {
     for (const std::string& name : names) names_.push_back(detail::str(name));
   }
@@ -56,10 +57,11 @@ Predicted predict(const PredictionSource& source, const std::vector<std::string>
   SessionHost host(source.run, {.mode = Mode::kPredict});
   PredictOptions options;
   options.predict_keys = keys;
+  static const std::vector<std::string> kNone;
   const bool wants_names = keys.empty() || std::erase(options.predict_keys, kClassName) != 0;
   if (wants_names && !keys.empty() && std::ranges::find(keys, "class") == keys.end())
     options.predict_keys.emplace_back("class");
-  ClassNames names(wants_names ? source.class_names : std::vector<std::string>());
+  ClassNames names(wants_names ? source.class_names : kNone);
   options.monitor = &source.run.monitor();
   options.declared = source.declared;
   options.fill = [&](DirectSession& session) {
