@@ -258,23 +258,23 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   // A hook that cannot give its state has failed as a hook; a checkpoint without it would restore a run that never was.
   const std::map<std::string, HookState>& now = states == nullptr ? hooks.save_states() : *states;
   save_ = std::make_unique<Save>(Save{.step = step, .begun_ns = start});
+  return begin_write(session, now) ? "" : tell(session, hooks);
+}
+
+// Whether the thread writes save_ from now on. Otherwise it is done with, and what stopped it is its error: the hooks
+// are told outside of the try, since what they throw is not the save's.
+bool RunSaver::begin_write(DirectSession& session, const std::map<std::string, HookState>& states) {
   try {
-    take(session, now, *save_);
+    take(session, states, *save_);
     save_->again = save_->step == saved_step_ && written_versions_ == save_->versions;
-    if (restored_ && restored_->holds(save_->content, options_.saver.name, total_of_versions(session))) {
-      save_->was_there = true;
-      save_->path = restored_->path();
-      save_->content = {};
-      environment_.log.log(LogLevel::kDebug, "", escaped(save_->path) + " holds this state: nothing is written");
-      return tell(session, hooks);
-    }
+    if (is_as_restored(session)) return false;
     restored_.reset();
     if (in_background()) {
       thread_.start([this] {
         write(*save_);
         written_ = true;
       });
-      return "";
+      return true;
     }
     write(*save_);
   } catch (const std::system_error& e) {
@@ -284,7 +284,17 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
   } catch (const Error& e) {
     save_->error = e;
   }
-  return tell(session, hooks);
+  return false;
+}
+
+// Then nothing is written: the checkpoint that was restored holds all of it.
+bool RunSaver::is_as_restored(DirectSession& session) {
+  if (!restored_ || !restored_->holds(save_->content, options_.saver.name, total_of_versions(session))) return false;
+  save_->was_there = true;
+  save_->path = restored_->path();
+  save_->content = {};
+  environment_.log.log(LogLevel::kDebug, "", escaped(save_->path) + " holds this state: nothing is written");
+  return true;
 }
 
 namespace {

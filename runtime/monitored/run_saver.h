@@ -178,6 +178,9 @@ class RunSaver {
   std::string wait_and_tell(DirectSession& session, HookSet& hooks);
   std::string tell(DirectSession& session, HookSet& hooks);
   void note_written(const Save& save);
+  bool begin_write(DirectSession& session, const std::map<std::string, HookState>& states);
+  bool is_as_restored(DirectSession& session);
+  void save_at_once(DirectSession& session, const std::map<std::string, HookState>& states, Save& save);
   void fail_or_go_on(const Save& save);
   std::string reaction() const;
   bool must_wait() const noexcept;

@@ -66,6 +66,30 @@ TEST_F(Savers, WhatWasJustRestoredIsNotWrittenAgain) {
   EXPECT_NE(written(), before);
 }
 
+// The hooks are told at once, since nothing is written: what one of them throws is its own error, and not the save's.
+TEST_F(Savers, T_140_AHookThatFailsAfterASaveOfWhatWasJustRestoredIsNamed) {
+  for (const SaveMode how : {SaveMode::kSync, SaveMode::kAsync}) {
+    mode = how;
+    hooks = HookSet();
+    Probe& a = add_probe("a");
+    a.in.clear();
+    const auto first = make_saver();
+    save(*first, 4.0f, 9);
+    first->finish(*session, hooks);
+    const auto saver = make_saver();
+    const auto later = open_session();
+    ASSERT_TRUE(saver->restore_latest(*later, run.path()));
+    a.in["after_save"] = [] { fail(Code::kAborted, "the server is away"); };
+    saver->request();
+    EXPECT_EQ(error_of([&] { saver->at_boundary(*later, hooks); }),
+              "ABORTED: hook \"a\" in after_save: the server is away");
+    EXPECT_EQ(saver->save_error(), "") << "the checkpoint is there";
+    // It is over: the next boundary has nothing to tell.
+    a.in.clear();
+    EXPECT_EQ(saver->at_boundary(*later, hooks), "");
+  }
+}
+
 TEST_F(Savers, WhatWasRestoredIsWrittenAgainWhereTheCheckpointHasNotAllOfIt) {
   save(*make_saver(), 4.0f, 9);
   const std::string index = run.path() + "/model.ckpt-9/index";
