@@ -2,6 +2,7 @@
 #include "runtime/monitored/recoverable_session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/monitored/session_hook.h"
 
@@ -15,12 +16,16 @@ RecoverableSession::RecoverableSession(Factory factory, const SessionSettings& s
       pause_(std::move(pause)),
       on_recovery_(std::move(on_recovery)) {
   inner_ = create();
+  first_step_ = furthest_step_ = step();
 }
 
 void RecoverableSession::count(const Error& error) {
   if (without_progress_ >= settings_.max_recoveries)
-    fail(Code::kInternal,
-         "gave up after " + std::to_string(without_progress_) + " recoveries in a row: " + error.what());
+    fail(Code::kInternal, "gave up after " + std::to_string(without_progress_) + " recoveries in a row" +
+                              (without_progress_ > 0 && furthest_step_ > 0
+                                   ? ", none of which came beyond step " + std::to_string(furthest_step_)
+                                   : "") +
+                              ": " + error.what());
   ++recoveries_;
   ++without_progress_;
   if (on_recovery_) on_recovery_(error, recoveries_);
@@ -45,13 +50,31 @@ std::unique_ptr<SessionLayer> RecoverableSession::create() {
   }
 }
 
+std::int64_t RecoverableSession::step() {
+  const DirectSession* session = raw();
+  return session == nullptr ? -1 : session->global_step();
+}
+
+void RecoverableSession::note_run() {
+  ++runs_;
+  if (without_progress_ == 0) return;
+  const std::int64_t now = step();
+  if (now == first_step_ ? runs_ > runs_of_last_session_ : now > furthest_step_) without_progress_ = 0;
+}
+
 void RecoverableSession::recover(const Error& error) {
+  if (const std::int64_t committed = step(); committed > furthest_step_) {
+    furthest_step_ = committed;
+    without_progress_ = 0;
+  }
+  runs_of_last_session_ = std::exchange(runs_, 0);
   without_end_of_input([&] {
     count(error);
     SessionLayer::close();  // a preemption error there is swallowed, another leaves the run
   });
   back_off();
   inner_ = create();
+  first_step_ = step();
 }
 
 template <class F>
@@ -60,7 +83,7 @@ auto RecoverableSession::repeated(F&& f) {
   for (;;) {
     try {
       auto result = f();
-      without_progress_ = 0;
+      note_run();
       return result;
     } catch (const Error& e) {
       if (!is_preemption(e.code())) throw;

@@ -88,6 +88,42 @@ TEST_F(SessionQuirks, QUIRK_10_RecoveriesWithoutProgressAreBoundedAndPausedByThe
   EXPECT_EQ(session().recoveries(), 3);
 }
 
+// A hook loses the session after the same step each time. What is made again in between is no progress.
+TEST_F(SessionQuirks, T_142_StepsThatAreOnlyMadeAgainDoNotStartTheCountOfRecoveriesAnew) {
+  MonitoredSessionOptions options;
+  options.settings = {.max_recoveries = 3, .recovery_backoff_secs = 0.5};
+  Probe& x = add_probe("x");
+  open(options);
+  x.look = [&](RunContext& run, const RunValues&) {
+    if (run.number() == 4) fail(Code::kAborted, "lost");
+  };
+  EXPECT_EQ(
+      error_of([&] {
+        session().scope([&] {
+          for (;;) train();
+        });
+      }),
+      "INTERNAL: gave up after 3 recoveries in a row, none of which came beyond step 4: hook \"x\" in after_run at "
+      "step 4: lost");
+  EXPECT_EQ(clock.new_waits_ms(), (std::vector<std::int64_t>{500, 1000}));
+  EXPECT_EQ(session().recoveries(), 3);
+}
+
+TEST_F(SessionQuirks, T_142_AStepBeyondAllBeforeStartsTheCountAnew) {
+  MonitoredSessionOptions options;
+  options.settings = {.max_recoveries = 2, .recovery_backoff_secs = 0.5};
+  Probe& x = add_probe("x");
+  open(options);
+  // Each session comes a step further than the one before it, from the first step on.
+  int sessions = 1;
+  x.look = [&](RunContext& run, const RunValues&) {
+    if (run.number() == sessions + 3 && sessions < 8) ++sessions, fail(Code::kUnavailable, "the server is away");
+  };
+  while (train() < 12) {
+  }
+  EXPECT_EQ(session().recoveries(), 7);
+}
+
 TEST_F(SessionQuirks, QUIRK_14_AStopOfAStepFunctionIsAStopOfTheSession) {
   open();
   int turns = 0;

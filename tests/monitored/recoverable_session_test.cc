@@ -84,6 +84,23 @@ TEST_F(RecoverableSessionTest, ARunThatReturnsStartsTheCountAnew) {
   EXPECT_EQ(pauses, std::vector<double>(5, 1));
 }
 
+// An input that is lost at its third batch, always: each session makes the runs of the one before it once more.
+TEST_F(RecoverableSessionTest, T_142_RunsThatAreOnlyMadeAgainAreNoProgress) {
+  RecoverableSession session = make({.max_recoveries = 3, .recovery_backoff_secs = 1});
+  int runs_of_session = 0, last = 0;
+  at_run = [&](int n) {
+    if (n != last) runs_of_session = 0;
+    last = n;
+    if (++runs_of_session == 3) fail(Code::kAborted, "batch 3 is lost");
+  };
+  EXPECT_EQ(error_of([&] {
+              for (int i = 0; i < 100; ++i) session.run({});
+            }),
+            "INTERNAL: gave up after 3 recoveries in a row: batch 3 is lost");
+  EXPECT_EQ(created, 4);
+  EXPECT_EQ(pauses, (std::vector<double>{1, 2}));
+}
+
 TEST_F(RecoverableSessionTest, AnErrorThatLeavesARunIsNoProgress) {
   RecoverableSession session = make({.max_recoveries = 2, .recovery_backoff_secs = 1});
   at_run = [](int n) { fail(n == 2 ? Code::kInternal : Code::kAborted, "no"); };

@@ -30,8 +30,8 @@ struct SessionSettings {
   // a warning at half of it. A save is progress. 0: never. `belay run` only.
   double no_progress_secs = 1800;
 
-  // Recoveries from ABORTED and UNAVAILABLE in a row, with no step made between them; one more ends the session with
-  // INTERNAL, which names that error.
+  // Recoveries from ABORTED and UNAVAILABLE without a step beyond all that were committed before; one more ends the
+  // session with INTERNAL, which names that error. Runs that move no step count by their number.
   std::int64_t max_recoveries = 10;
   // The first recovery in a row comes at once, the second after this pause, which doubles from then on, up to 60 s.
   double recovery_backoff_secs = 1;
