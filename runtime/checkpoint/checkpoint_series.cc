@@ -191,7 +191,9 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
     check_room(content);
     const std::int64_t every = settings_.keep_every_steps;
     const bool pinned = every > 0 && content.global_step / every > last_step_ / every;
-    const std::string name = write_checkpoint(run_, content, saver, log_, settings_, pinned);
+    const HowToWrite how{.pinned = pinned, .read_back = until_read_back_ == 0};
+    const std::string name = write_checkpoint(run_, content, saver, log_, settings_, how);
+    until_read_back_ = (how.read_back ? kSavesPerReadBack : until_read_back_) - 1;
     std::erase_if(kept_, [&](const CheckpointState::Kept& k) { return k.path == name; });
     kept_.push_back({name, now()});
     newest_verified_ = name;

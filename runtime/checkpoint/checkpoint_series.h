@@ -30,6 +30,11 @@
 
 namespace belay::runtime {
 
+// The first checkpoint that a series writes is read back through its saver before it counts, and every so many saves
+// another one; so is the one after a save that failed by it. A saver that writes something else is found while the
+// variables are there, and not when they are to be restored.
+inline constexpr int kSavesPerReadBack = 16;
+
 class CheckpointSeries {
  public:
   // All arguments must outlive the object.
@@ -102,6 +107,7 @@ class CheckpointSeries {
   double last_preserved_ = 0;    // CheckpointState::last_preserved, or when the run began
   bool removal_failed_ = false;  // and was said
   int failures_ = 0;             // of saves, since the last that did not fail
+  int until_read_back_ = 0;      // saves
 };
 
 }  // namespace belay::runtime

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/checkpoint_writer.h"
 
+#include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "belay/state_digest.h"
+#include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/pinned.h"
+#include "runtime/checkpoint/read_tensors.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/saver_directory.h"
 #include "runtime/checkpoint/state_data.h"
@@ -73,17 +77,40 @@ std::string digest_of(const std::vector<NamedTensor>& variables) {
   return digest.text();
 }
 
+// A saver that writes into what it is given to read saves something else than what was trained.
+void check_unchanged(const std::vector<NamedTensor>& variables, const std::vector<TensorEntry>& before) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const TensorView now(variables[i].tensor);
+    if (crc32c(now.data(), now.bytes()) != before[i].crc32c)
+      fail(Code::kInternal, "it changed variable " + single_quoted(variables[i].name) +
+                                " while it wrote it; a saver gets the variables to read, not to write");
+  }
+}
+
 std::vector<FileEntry> call_saver(OpenDirectory& directory, const std::vector<NamedTensor>& variables,
-                                  const SaverUse& saver) {
+                                  const CheckpointIndex& index, const SaverUse& saver) {
   SaverDirectory files = SaverDirectory::for_writing(directory);
   TensorsToWrite tensors(variables);
   call_write(saver, files.handle(), tensors.handle());
   try {
+    check_unchanged(variables, index.tensors);
     std::vector<FileEntry> written = files.written();
     check_left(directory, written);
     return written;
   } catch (const Error& e) {
     fail(e.code(), "saver " + single_quoted(saver.name) + ": " + std::string(e.message()));
+  }
+}
+
+// The index has the checksums of the variables as they were given to the saver.
+void read_back(std::unique_ptr<OpenDirectory> written, const SaverUse& saver) {
+  try {
+    const auto checkpoint = CheckpointReader::open(std::move(written));
+    read_tensors(*checkpoint, saver, checkpoint->tensors(), [](const NamedTensor&) {});
+  } catch (const Error& e) {
+    fail(e.code(), "saver " + single_quoted(saver.name) +
+                       " did not read back what it was given to write, so nothing could be restored from it: " +
+                       std::string(e.message()));
   }
 }
 
@@ -98,7 +125,7 @@ FileEntry write_file(OpenDirectory& directory, std::string_view name, std::strin
 }  // namespace
 
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
-                             const CheckpointSettings& settings, bool pinned) {
+                             const CheckpointSettings& settings, const HowToWrite& how) {
   std::string name = checkpoint_name(content.global_step, settings.basename);
   try {
     check_storable(content);
@@ -107,9 +134,10 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     parse_run_state(state);  // what could not be read back is not written
 
     refuse_foreign(run, name);
-    UnfinishedDirectory unfinished(run, name, temporary_name(name), log);
+    const std::string temporary = temporary_name(name);
+    UnfinishedDirectory unfinished(run, name, temporary, log);
     OpenDirectory& directory = unfinished.directory();
-    index.files = call_saver(directory, content.variables, saver);
+    index.files = call_saver(directory, content.variables, index, saver);
     if (has_tensors(content)) index.files.push_back(write_state_data(directory, content));
     if (!content.manifest.empty()) index.files.push_back(write_file(directory, kManifestName, content.manifest));
     if (!content.schema.empty()) index.files.push_back(write_file(directory, kSchemaName, content.schema));
@@ -117,7 +145,9 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     const std::string text = format_index(index);
     parse_index(text);
     write_file(directory, kIndexName, text);
-    if (pinned || is_pinned(run, name)) pin(directory);  // also where the one that is replaced was: this step stays so
+    if (how.read_back) read_back(run.open_directory(temporary), saver);
+    if (how.pinned || is_pinned(run, name))
+      pin(directory);  // also where the one that is replaced was: this step stays so
     unfinished.place(replaced_name(name));
   } catch (const Error& e) {
     fail(e.code(), "cannot save " + single_quoted(run.path() + "/" + name) + ": " + std::string(e.message()));

@@ -3,8 +3,9 @@
 //
 //   1. model.ckpt-N.tmp-<random>/ is made
 //   2. the saver writes its files into it; each is checksummed as it passes, and synced before it closes
-//   3. `state.data` where hooks keep tensors, `manifest.toml`, `schema.json`, `state`, then `index`, each synced; then
-//      the directory
+//      the variables are the same bits after it: it got them to read
+//   3. `state.data` if hooks keep tensors, `manifest.toml`, `schema.json`, `state`, then `index`, each synced; then the
+//      directory; if it is asked for, all of it is read back through the saver, and is what was to be saved
 //   4. renamed to model.ckpt-N; an older one of the same step is first renamed aside, to model.ckpt-N.old-<random>
 //   5. the run directory is synced; the one aside is removed
 //
@@ -26,10 +27,14 @@ namespace belay::runtime {
 //   DIVERGED            a variable is not finite, and settings.refuse_non_finite; nothing was touched
 //   INVALID_ARGUMENT    content that a checkpoint cannot hold
 //   ALREADY_EXISTS      something that is no checkpoint bears its name
-//   INTERNAL            the saver broke its contract: no file, a file left open, a directory or a link
-//   the rest            what the file system or the saver says
-// `pinned`: it gets the mark of pinned.h before it is in its place.
+//   INTERNAL            the saver broke its contract: no file, a file left open, a directory or a link, a variable
+//   changed DATA_LOSS           what was read back is something else the rest            what the file system or the
+//   saver says
+struct HowToWrite {
+  bool pinned = false;  // it gets the mark of pinned.h before it is in its place
+  bool read_back = false;
+};
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
-                             const CheckpointSettings& settings = {}, bool pinned = false);
+                             const CheckpointSettings& settings = {}, const HowToWrite& how = {});
 
 }  // namespace belay::runtime

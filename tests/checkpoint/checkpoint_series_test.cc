@@ -9,6 +9,7 @@
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/pinned.h"
+#include "runtime/checkpoint/tensor_bytes.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {
@@ -62,6 +63,97 @@ class CheckpointSeriesTest : public RunDirectoryTest {
 
   std::optional<CheckpointSeries> series_;
 };
+
+// A saver of one file, which writes something else if it is told to.
+class SpoiledSaver {
+ public:
+  SpoiledSaver() {
+    saver_.write = [this](Directory& directory, TensorSource& tensors) {
+      File file = directory.create("values");
+      written_.clear();
+      for (std::uint64_t i = 0; i < tensors.count(); ++i) {
+        const auto [name, value] = tensors.get(i);
+        written_.push_back({std::string(name), value.dtype(), value.dims()});
+        if (changes_what_it_gets && i == 0) *static_cast<char*>(const_cast<void*>(value.data())) ^= 1;
+        std::string bytes(static_cast<const char*>(value.data()), value.bytes());
+        if (spoils && i == 0) bytes[0] ^= 1;
+        file.write(bytes.data(), bytes.size());
+      }
+      file.close();
+    };
+    saver_.read = [this](Directory& directory, TensorSink& tensors) {
+      ++reads;
+      const File file = directory.open("values");
+      std::uint64_t at = 0;
+      for (std::size_t i = 0; i < written_.size(); ++i) {
+        const TensorInfo& t = written_[i];
+        const std::uint64_t bytes = *byte_size(t.dtype, t.dims);
+        void* memory = forgets && i == 0 ? nullptr : tensors.found(t.name, t.dtype, t.dims);
+        if (memory != nullptr) file.read_at(at, memory, bytes);
+        at += bytes;
+      }
+    };
+  }
+  SaverUse use() { return saver_.use(); }
+
+  bool spoils = false, changes_what_it_gets = false, forgets = false;
+  int reads = 0;
+
+ private:
+  ScriptedSaver saver_;
+  std::vector<TensorInfo> written_;
+};
+
+TEST_F(CheckpointSeriesTest, T_143_WhatASaverDoesNotReadBackAsItWasIsRefusedWithTheFirstSave) {
+  SpoiledSaver saver;
+  const auto failure = [&](std::int64_t step) {
+    return error_of([&] { series().save(StepContent(step).content(), saver.use()); });
+  };
+  saver.spoils = true;
+  const std::string said = "DATA_LOSS: cannot save '" + (dir_ / "model.ckpt-1") +
+                           "': saver 'scripted' did not read back what it was given to write, so nothing could be "
+                           "restored from it: ";
+  const std::string error = failure(1);
+  EXPECT_THAT(error, ::testing::StartsWith(said));
+  EXPECT_THAT(error, ::testing::HasSubstr("tensor 'dense/kernel' has the CRC32C "));
+  EXPECT_THAT(on_disk(), IsEmpty());
+  saver.spoils = false;
+  saver.forgets = true;
+  EXPECT_THAT(failure(1), ::testing::HasSubstr("the saver did not find tensor 'dense/kernel'"));
+  EXPECT_THAT(on_disk(), IsEmpty());
+  // Until one is read back as it was.
+  saver.forgets = false;
+  EXPECT_EQ(failure(1), "");
+  EXPECT_THAT(on_disk(), ElementsAre("1"));
+}
+
+TEST_F(CheckpointSeriesTest, T_143_TheFirstSaveAndEachSixteenthAfterItAreReadBack) {
+  SpoiledSaver saver;
+  std::vector<std::int64_t> read_back;
+  for (std::int64_t step = 1; step <= 40; ++step) {
+    const int before = saver.reads;
+    series().save(StepContent(step).content(), saver.use());
+    if (saver.reads != before) read_back.push_back(step);
+  }
+  EXPECT_THAT(read_back, ElementsAre(1, 1 + kSavesPerReadBack, 1 + 2 * kSavesPerReadBack));
+  begin();
+  saver.reads = 0;
+  series().save(StepContent(41).content(), saver.use());
+  EXPECT_EQ(saver.reads, 1) << "another process";
+}
+
+TEST_F(CheckpointSeriesTest, T_143_ASaverThatWritesIntoWhatItIsGivenIsRefusedWithEachSave) {
+  SpoiledSaver saver;
+  series().save(StepContent(1).content(), saver.use());
+  saver.changes_what_it_gets = true;
+  for (const std::int64_t step : {2, 3}) {
+    EXPECT_EQ(error_of([&] { series().save(StepContent(step).content(), saver.use()); }),
+              "INTERNAL: cannot save '" + (dir_ / "model.ckpt-") + std::to_string(step) +
+                  "': saver 'scripted': it changed variable 'dense/kernel' while it wrote it; a saver gets the "
+                  "variables to read, not to write");
+    EXPECT_THAT(on_disk(), ElementsAre("1"));
+  }
+}
 
 TEST_F(CheckpointSeriesTest, CKST_06_ASaveReturnsItsPathAndBecomesCurrentByItsName) {
   EXPECT_EQ(save(10), dir_ / "model.ckpt-10");

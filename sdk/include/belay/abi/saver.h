@@ -8,8 +8,8 @@
 
 BELAY_C_BEGIN
 
-/* "files": files inside a directory that the host has opened. Names have no '/'. In a saver's write [save], else
- * [session]; exporters get one too. */
+/* "files": files inside a directory that the host has opened. Names have no '/'. In a saver's write and read [save];
+ * exporters get one too, [session]. */
 typedef struct belay_files_api {
   uint32_t struct_size;
   uint32_t reserved;
@@ -28,8 +28,8 @@ typedef struct belay_files_api {
   int32_t (*close)(belay_file* file, belay_status* status);
 } belay_files_api;
 
-/* "saver": the tensors that a saver writes or reads, and those that an exporter writes. In a saver's write [save], else
- * [session].
+/* "saver": the tensors that a saver writes or reads, and those that an exporter writes. In a saver's write and read
+ * [save], else [session].
  *
  * Every tensor here is a whole one. There is room for slices, the parts of a variable that several ranks share,
  * without a change of what is here: `get` and `found` go on meaning whole tensors, and two slots are appended,
@@ -52,8 +52,10 @@ typedef struct belay_saver_service {
 
 /* A codec for named tensors in a directory that the host has opened; the host checksums, syncs and renames what write
  * left there. write and read are mandatory, and never overlap on one instance.
- *   write  [save]: the tensors are a snapshot, valid until it returns whatever the session does meanwhile.
- *   read   [session] */
+ *   write  [save]: the tensors are a snapshot, valid until it returns whatever the session does meanwhile. They are to be
+ *          read: a checkpoint after whose write one of them has changed is refused.
+ *   read   [save]: of a restore, and of the host's look at what write has just left. The first checkpoint of a run, and
+ *          each 16th after it, is read back before it counts, and refused if it is not what write was given. */
 typedef struct belay_saver_api {
   uint32_t struct_size;
   uint32_t reserved;
