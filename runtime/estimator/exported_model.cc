@@ -8,6 +8,7 @@
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/saver_directory.h"
+#include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/averages.h"
 #include "runtime/platform/crc32c.h"
@@ -168,7 +169,7 @@ std::vector<FileEntry> ExportedModel::write(PluginInstance& exporter, OpenDirect
   TensorsToWrite tensors(variables_);
   const belay_export_args given = args(tensors);
   SaverDirectory writing = SaverDirectory::for_writing(directory);
-  exporter.call("write", &belay_exporter_api::write, &given, writing.handle());
+  call_with_graph(graph_, exporter, "write", &belay_exporter_api::write, &given, writing.handle());
   std::vector<FileEntry> files;
   try {
     files = writing.written();
@@ -188,7 +189,7 @@ void ExportedModel::check(PluginInstance& exporter, const OpenDirectory& directo
   TensorsToWrite tensors(variables_);
   const belay_export_args given = args(tensors);
   SaverDirectory reading = SaverDirectory::for_reading(directory, std::move(files));
-  exporter.call("check", &belay_exporter_api::check, &given, reading.handle());
+  call_with_graph(graph_, exporter, "check", &belay_exporter_api::check, &given, reading.handle());
 }
 
 }  // namespace belay::runtime

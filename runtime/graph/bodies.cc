@@ -6,9 +6,7 @@
 namespace belay::runtime {
 
 void NodeGraph::begin_body(std::string_view name) {
-  if (finalized_)
-    fail(Code::kFailedPrecondition, "Graph is finalized and cannot be modified: body '" + escaped(name) +
-                                        "' was added after the session was made");
+  need_open("body", name);
   enter_scope(name);
   enter_control({});
   controls_.back().clear();
@@ -20,7 +18,7 @@ void NodeGraph::begin_body(std::string_view name) {
 }
 
 const std::string& NodeGraph::end_body(const std::vector<Port>& outputs) {
-  if (open_bodies_.empty()) fail(Code::kFailedPrecondition, "end_body without a body that is open");
+  if (open_bodies_.size() <= floor_.bodies) fail(Code::kFailedPrecondition, "end_body without a body that is open");
   GraphBody& body = bodies_[open_bodies_.back() - 1];
   const auto close = [&] {
     open_bodies_.pop_back();

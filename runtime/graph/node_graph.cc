@@ -5,6 +5,7 @@
 #include <atomic>
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "runtime/graph/graph_service.h"
 #include "runtime/platform/text.h"
@@ -162,12 +163,52 @@ std::string NodeGraph::port_name(Port port) const {
   return port.index == BELAY_OPERATION ? name : name + ":" + std::to_string(port.index);
 }
 
+void NodeGraph::need_open(const char* what, std::string_view name) const {
+  if (finalized_)
+    fail(Code::kFailedPrecondition, "Graph is finalized and cannot be modified: " + std::string(what) + " '" +
+                                        escaped(name) + "' was added after the session was made");
+}
+
 void NodeGraph::enter_scope(std::string_view name) {
+  need_open("scope", name);
   if (!valid_node_name(name)) fail(Code::kInvalidArgument, "'" + escaped(name) + "' is no name for a scope");
   scopes_.push_back(unique_name(scopes_.empty() ? std::string(name) : scopes_.back() + "/" + std::string(name)));
 }
 
+void NodeGraph::leave_scope() noexcept {
+  if (scopes_.size() > floor_.scopes) return scopes_.pop_back();
+  floor_.closed_too_many = true;
+}
+
+void NodeGraph::leave_control() noexcept {
+  if (controls_.size() > floor_.controls) return controls_.pop_back();
+  floor_.closed_too_many = true;
+}
+
+NodeGraph::Floor NodeGraph::begin_callback() noexcept {
+  return std::exchange(floor_, {scopes_.size(), controls_.size(), open_bodies_.size()});
+}
+
+void NodeGraph::end_callback(const Floor& outer) noexcept {
+  open_bodies_.resize(floor_.bodies);
+  controls_.resize(floor_.controls);
+  scopes_.resize(floor_.scopes);
+  floor_ = outer;
+}
+
+std::string NodeGraph::left_by_callback() const {
+  const std::string rule = "; what a callback opens it must close before it returns";
+  if (open_bodies_.size() > floor_.bodies)
+    return "it left the body '" + bodies_[open_bodies_[floor_.bodies] - 1].name + "' open (begin_body)" + rule;
+  if (scopes_.size() > floor_.scopes)
+    return "it left the scope '" + scopes_[floor_.scopes] + "' open (enter_scope)" + rule;
+  if (controls_.size() > floor_.controls) return "it left a control scope open (enter_control)" + rule;
+  if (floor_.closed_too_many) return "it left more scopes than it had entered; each leave closes what its enter opened";
+  return "";
+}
+
 void NodeGraph::enter_control(const std::vector<Port>& outputs) {
+  need_open("control scope", outputs.empty() ? "" : port_name(outputs[0]));
   std::vector<std::uint32_t> after = controls_.empty() ? std::vector<std::uint32_t>{} : controls_.back();
   for (const Port& p : outputs) after.push_back(p.node);
   controls_.push_back(std::move(after));

@@ -100,10 +100,23 @@ class NodeGraph {
   // An error where the port is in a body: outputs inside a body cannot be fetched, fed or collected.
   void need_outside_bodies(Port port) const;
 
+  // A frozen graph has no scopes to enter: FAILED_PRECONDITION, as for a node.
   void enter_scope(std::string_view name);
-  void leave_scope() { scopes_.pop_back(); }
+  void leave_scope() noexcept;
   void enter_control(const std::vector<Port>& outputs);
-  void leave_control() { controls_.pop_back(); }
+  void leave_control() noexcept;
+
+  // Of a plugin's callback (callback_scopes.h): what was open when it began, which it cannot close.
+  struct Floor {
+    std::size_t scopes = 0, controls = 0, bodies = 0;
+    bool closed_too_many = false;
+  };
+  // Returns the floor of the callback that leads to this one.
+  Floor begin_callback() noexcept;
+  // Closes what is open above the floor, and goes back to the outer one.
+  void end_callback(const Floor& outer) noexcept;
+  // What the callback has left open, or closed that was not its own, in a sentence; empty: nothing.
+  std::string left_by_callback() const;
 
   void collect(std::string_view collection, Port port);
   const std::vector<Port>& collection(std::string_view name) const;
@@ -145,6 +158,7 @@ class NodeGraph {
 
  private:
   BodyId open_body() const noexcept { return open_bodies_.empty() ? 0 : open_bodies_.back(); }
+  void need_open(const char* what, std::string_view name) const;
   void check_body_node(const OpDef& op, const std::string& name, const std::vector<std::uint32_t>& controls) const;
   void add_captures(const OpDef& op, const std::string& node, const std::string& name, std::vector<Port>& inputs);
   Port capture(BodyId body, Port port);
@@ -160,6 +174,7 @@ class NodeGraph {
   std::vector<std::vector<std::uint32_t>> controls_;
   std::deque<GraphBody> bodies_;  // id 1 is the first
   std::vector<BodyId> open_bodies_;
+  Floor floor_;
   std::map<std::string, std::vector<Port>, std::less<>> collections_;
   std::map<std::string, Port, std::less<>> roles_;
   std::vector<Port> announced_;

@@ -7,6 +7,7 @@
 #include "belay/ops/summaries.h"
 #include "belay/ops/training.h"
 #include "belay/ops/variables.h"
+#include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/model_service.h"
 
@@ -137,16 +138,18 @@ InitialValues initial_values_of(PluginInstance& model) {
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared,
                          std::int64_t accumulate) {
-  ModelOutputs out = build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
-                           model.label(), graph, mode, features, labels, declared, accumulate);
+  ModelOutputs out = build(
+      [&](const belay_model_args& args) { call_with_graph(graph, model, "build", &belay_model_api::build, &args); },
+      model.label(), graph, mode, features, labels, declared, accumulate);
   out.initial_values = initial_values_of(model);
   return out;
 }
 
 ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                                     const std::vector<NamedOutput>& labels) {
-  ModelOutputs out = build([&](const belay_model_args& args) { model.call("build", &belay_model_api::build, &args); },
-                           model.label(), graph, Mode::kTrain, features, labels, {}, 1, true);
+  ModelOutputs out = build(
+      [&](const belay_model_args& args) { call_with_graph(graph, model, "build", &belay_model_api::build, &args); },
+      model.label(), graph, Mode::kTrain, features, labels, {}, 1, true);
   out.initial_values = initial_values_of(model);
   return out;
 }
@@ -156,8 +159,10 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<DeclaredLabel>& declared, std::int64_t accumulate) {
   ModelOutputs out = build(
       [&](const belay_model_args& args) {
+        const CallbackScopes scopes(graph);
         detail::Status status;
         status.check(model.table()->build(model.self(), &args, status));
+        scopes.check();
       },
       "the model", graph, mode, features, labels, declared, accumulate);
   if (has_initial_values(*model.table()))

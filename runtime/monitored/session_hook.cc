@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "belay/nearest.h"
+#include "runtime/graph/callback_scopes.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/state_service.h"
 #include "runtime/session/session_service.h"
@@ -65,7 +66,12 @@ HookChoice HookSet::only(const std::vector<std::string>& names) const {
 }
 
 void HookSet::begin(NodeGraph& graph) {
-  for (SessionHook& h : hooks_) h.call("begin", &belay_hook_api::begin, runtime::to_handle(&graph));
+  for (SessionHook& h : hooks_) {
+    const CallbackScopes scopes(graph);
+    ThreadOfCalls thread;
+    h.call_in_step(
+        thread, "begin", &belay_hook_api::begin, [&] { scopes.check(); }, runtime::to_handle(&graph));
+  }
 }
 
 void HookSet::after_create_session(DirectSession& session) {

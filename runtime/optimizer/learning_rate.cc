@@ -3,6 +3,8 @@
 
 #include "belay/ops/math.h"
 #include "belay/ops/variables.h"
+#include "runtime/graph/call_with_graph.h"
+#include "runtime/graph/graph_service.h"
 
 namespace belay::runtime {
 namespace {
@@ -18,7 +20,8 @@ Output of_plugin(const LearningRate& rate, const Output& global_step, const Outp
   args.global_step = global_step.raw();
   args.step = step.raw();
   belay_output raw{};
-  schedule.call("build", &belay_schedule_api::build, static_cast<const belay_schedule_args*>(&args), &raw);
+  call_with_graph(from_handle(g.raw()), schedule, "build", &belay_schedule_api::build,
+                  static_cast<const belay_schedule_args*>(&args), &raw);
   try {
     const Output made = g.output(raw);
     if (made.is_operation() || (made.dtype() != DType::kFloat64 && made.dtype() != DType::kFloat32) || made.rank() != 0)

@@ -10,6 +10,7 @@
 #include "belay/ops/reductions.h"
 #include "belay/ops/training.h"
 #include "belay/ops/variables.h"
+#include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/optimizer/learning_rate.h"
 #include "runtime/optimizer/variable_groups.h"
@@ -75,18 +76,20 @@ Output checked(const Graph& g, const belay_output& raw, PluginInstance& optimize
 // The plugin's nodes; the operations of the step.
 std::vector<Output> add_updates(const Graph& g, const OptimizerArgs& args, PluginInstance& optimizer) {
   using Api = belay_optimizer_api;
-  optimizer.call("create_slots", &Api::create_slots, args.get());
+  NodeGraph& graph = from_handle(g.raw());
+  call_with_graph(graph, optimizer, "create_slots", &Api::create_slots, args.get());
   const auto scope = g.scope("train");
-  optimizer.call("prepare", &Api::prepare, args.get());
+  call_with_graph(graph, optimizer, "prepare", &Api::prepare, args.get());
   std::vector<belay_output> updates(args.get()->n_variables);
   std::vector<Output> applied;
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    optimizer.call("apply", &Api::apply, args.get(), std::uint64_t{i}, &updates[i]);
+    call_with_graph(graph, optimizer, "apply", &Api::apply, args.get(), std::uint64_t{i}, &updates[i]);
     applied.push_back(checked(g, updates[i], optimizer, "apply"));
   }
   const belay_output* more = nullptr;
   std::uint64_t n_more = 0;
-  optimizer.call("finish", &Api::finish, args.get(), static_cast<const belay_output*>(updates.data()), &more, &n_more);
+  call_with_graph(graph, optimizer, "finish", &Api::finish, args.get(),
+                  static_cast<const belay_output*>(updates.data()), &more, &n_more);
   for (std::uint64_t i = 0; i < n_more; ++i) applied.push_back(checked(g, more[i], optimizer, "finish"));
   return applied;
 }

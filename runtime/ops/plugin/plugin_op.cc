@@ -8,6 +8,7 @@
 
 #include "belay/detail/sized.h"
 #include "belay/philox.h"
+#include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/node_graph.h"
@@ -335,7 +336,8 @@ void InstanceOp::gradient(GradContext& c) const {
     args.output_gradients = incoming.data();
     args.wanted = wanted.data();
     args.input_gradients = found.data();
-    instance_.call("gradient", &belay_op_api::gradient, static_cast<const belay_op_gradient_args*>(&args));
+    call_with_graph(graph, instance_, "gradient", &belay_op_api::gradient,
+                    static_cast<const belay_op_gradient_args*>(&args));
     for (std::size_t i = 0; i < found.size(); ++i)
       if (found[i].graph != 0) c.set(i, graph.output(checked_gradient(graph, found[i], node.inputs[i], i)));
   } catch (const Error& e) {

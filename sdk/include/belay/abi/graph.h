@@ -68,7 +68,9 @@ typedef struct belay_graph_api {
   int32_t (*attr)(belay_graph* graph, uint32_t node, belay_str name, belay_value* value, belay_status* status);
   /* Announces that the output may be fetched later, so that the first plan has it. Optional: it saves one plan. */
   int32_t (*will_fetch)(belay_graph* graph, belay_output output, belay_status* status);
-  /* Names of nodes added before the matching leave begin with "name/", made unique. Scopes may be inside scopes. */
+  /* Names of nodes added before the matching leave begin with "name/", made unique. Scopes may be inside scopes. What a
+   * callback enters or begins it leaves or ends before it returns: what is left open is closed and refused, by the
+   * callback's name, and what others opened a callback cannot leave. In a frozen graph: FAILED_PRECONDITION. */
   int32_t (*enter_scope)(belay_graph* graph, belay_str name, belay_status* status);
   void (*leave_scope)(belay_graph* graph);
   /* Nodes added before the matching leave run after these. */
