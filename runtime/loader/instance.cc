@@ -21,14 +21,38 @@ struct CodeAndText {
   std::string text;
 };
 
-// What a plugin said, as one line; a code that abi.h does not know is INTERNAL and shown.
-CodeAndText read_status(std::int32_t code, std::string_view message) {
+// Why a code that steers the run from some callbacks (the table in abi.h) does not from this one. Null: it does, or it
+// steers from none.
+const char* why_it_steers_not(Code code, std::string_view callback) {
+  const bool in_step = callback == "before_run" || callback == "after_run";
+  switch (code) {
+    case Code::kOutOfRange:
+      return callback == "next" ? nullptr
+                                : "OUT_OF_RANGE ends no run from here: only an input's next ends one with it; a value "
+                                  "that is out of its range is INVALID_ARGUMENT";
+    case Code::kStop:
+      return in_step || callback == "next" ? nullptr
+                                           : "STOP ends no run from here: before_run, after_run and an input's next "
+                                             "end one with it; after_save can ask to stop";
+    case Code::kSkip:
+      return callback == "before_save" ? nullptr : "SKIP leaves out no checkpoint from here: only before_save does";
+    default: return nullptr;
+  }
+}
+
+// What a plugin said, as one line. A code that abi.h does not know is INTERNAL and shown. One that steers the run from
+// other callbacks alone is an error: else the run would end as if it was done.
+CodeAndText read_status(std::string_view callback, std::int32_t code, std::string_view message) {
   CodeAndText result{static_cast<Code>(code), escaped(message)};
   if (result.text.empty()) result.text = "no message";
   const bool known = (code > BELAY_OK && code <= BELAY_UNAUTHENTICATED) || (code >= BELAY_STOP && code <= BELAY_SKIP);
   if (!known) {
     result.code = Code::kInternal;
     result.text += " (unknown status code " + std::to_string(code) + ")";
+  }
+  if (const char* why = why_it_steers_not(result.code, callback)) {
+    result.code = Code::kFailedPrecondition;
+    result.text += std::string(" (") + why + ")";
   }
   return result;
 }
@@ -123,7 +147,7 @@ void PluginInstance::create(const ResolvedPlugin& use) {
                          : "; it left an instance behind, which is never destroyed: a create that fails frees its own";
   if (!thrown.empty()) failed(Code::kUnknown, "it let an exception escape: " + thrown + left);
   if (code != BELAY_OK) {
-    const CodeAndText said = read_status(code, status.message());
+    const CodeAndText said = read_status("create", code, status.message());
     failed(said.code, said.text + left);
   }
   if (self_ == nullptr) failed(Code::kInternal, "it returned no instance (self is null)");
@@ -186,7 +210,7 @@ std::string PluginInstance::place(const char* callback) const {
 }
 
 void PluginInstance::fail_callback(const char* callback, std::int32_t code, std::string_view text) const {
-  const CodeAndText said = read_status(code, text);
+  const CodeAndText said = read_status(callback, code, text);
   fail(said.code, place(callback) + ": " + said.text);
 }
 

@@ -11,10 +11,10 @@
 // Close: end of each hook, unless an error ends the session (then on_error); threads stopped and joined for at most the
 // grace period; the raw session closed; the graph open again, behind its last session, if it was open before.
 //
-// What leaves scope(): nothing after OUT_OF_RANGE or STOP out of a run, which end the loop; any other exception, after
-// on_error of each hook, and with [checkpoint] save_on_exception behind a checkpoint of the last whole step; and the
-// error that a thread of the session reported, when it closes. An end of input where a session is made or saved is an
-// error (FAILED_PRECONDITION).
+// What leaves scope(): nothing after OUT_OF_RANGE of the graph or STOP out of a run, which end the loop; any other
+// exception, after on_error of each hook, and with [checkpoint] save_on_exception behind a checkpoint of the last whole
+// step; and the error that a thread of the session reported, when it closes. OUT_OF_RANGE out of a hook or an operation
+// of a plugin, and an end of input while a session is made or saved, are errors (FAILED_PRECONDITION).
 //
 // Inside: what a hook, an init function or a step function may call of the session that is calling it.
 //

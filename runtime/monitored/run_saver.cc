@@ -82,12 +82,6 @@ void RunSaver::say_if_best(std::int64_t step, const BestList& before) const {
 
 // ---- saving ----
 
-namespace {
-
-constexpr const char* kSaveAdvice = "; after_save can ask to stop";
-
-}  // namespace
-
 void RunSaver::prepare(const DirectSession& session) {
   hold_spare_descriptors();
   if (!saves_by_itself(options_.checkpoint)) return;
@@ -119,17 +113,13 @@ std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
   if (!due()) return "";
   const Doing doing(Activity::kSaving);
   if (run_.lock_lost()) run_.check_lock();
-  return without_end_of_input(
-      [&] {
-        const bool asked = requested_.exchange(false);
-        if (asked) say_if_it_waits(session);
-        std::string stopping = wait_and_tell(session, hooks);
-        const auto also = [&](const std::string& hook) { stopping = stopping.empty() ? hook : stopping; };
-        if (asked && !must_wait()) also(save(session, hooks, nullptr));
-        if (must_wait()) also(wait_until_saved(session, hooks));
-        return stopping;
-      },
-      kSaveAdvice);
+  const bool asked = requested_.exchange(false);
+  if (asked) say_if_it_waits(session);
+  std::string stopping = wait_and_tell(session, hooks);
+  const auto also = [&](const std::string& hook) { stopping = stopping.empty() ? hook : stopping; };
+  if (asked && !must_wait()) also(save(session, hooks, nullptr));
+  if (must_wait()) also(wait_until_saved(session, hooks));
+  return stopping;
 }
 
 std::string RunSaver::wait_and_tell(DirectSession& session, HookSet& hooks) {
@@ -140,7 +130,7 @@ std::string RunSaver::wait_and_tell(DirectSession& session, HookSet& hooks) {
 
 std::string RunSaver::finish(DirectSession& session, HookSet& hooks) {
   const Doing doing(Activity::kSaving);
-  std::string stopping = without_end_of_input([&] { return wait_and_tell(session, hooks); }, kSaveAdvice);
+  std::string stopping = wait_and_tell(session, hooks);
   thread_.wait();
   return stopping;
 }
@@ -211,7 +201,7 @@ void RunSaver::save_requested_by_hook() {
 template <class F>
 void RunSaver::put_off_divergence(F&& f) {
   try {
-    without_end_of_input(f, kSaveAdvice);
+    f();
   } catch (const Error& e) {
     if (e.code() != Code::kDiverged) throw;
     diverged_ = e;

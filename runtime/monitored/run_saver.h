@@ -93,8 +93,8 @@ class RunSaver {
   // for; where another one is still being written it waits for that first. Returns the name of a hook whose after_save
   // asks to stop. A failure is logged and counted, and behind save_failures of them it is thrown or waited out, as
   // on_save_error says, at the boundary behind it; a state that is not finite is always thrown (DIVERGED), and so is
-  // what a hook's before_save or after_save throws; an end of input in any part of it becomes FAILED_PRECONDITION. A
-  // hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in place.
+  // what a hook's before_save or after_save throws. A hook's skip_checkpoint is a line in the log. RunInUse where the
+  // run's lock is not in place.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
   // Waits for the checkpoint that is being written, if one is, and does what the next boundary would do for it; nothing
   // is under way behind it.

@@ -14,10 +14,10 @@ namespace belay::runtime {
 bool is_preemption(Code code) noexcept { return code == Code::kAborted || code == Code::kUnavailable; }
 bool is_end_of_input(Code code) noexcept { return code == Code::kOutOfRange || code == Code::kStop; }
 
-void refuse_end_of_input(const Error& error, const char* advice) {
+void refuse_end_of_input(const Error& error) {
   if (!is_end_of_input(error.code())) return;
   fail(Code::kFailedPrecondition,
-       std::string(error.what()) + " (" + code_name(error.code()) + " does not end a run from here" + advice + ")");
+       std::string(error.what()) + " (" + code_name(error.code()) + " ends no run from here)");
 }
 
 SessionHook::SessionHook(PluginInstance& instance, Logger& log, OnHookError on_error)
@@ -28,7 +28,7 @@ SessionHook::SessionHook(PluginInstance& instance, Logger& log, OnHookError on_e
 }
 
 void SessionHook::fail_or_disable(const Error& error) {
-  const bool steers = is_preemption(error.code()) || is_end_of_input(error.code()) || error.code() == Code::kDiverged ||
+  const bool steers = is_preemption(error.code()) || error.code() == Code::kStop || error.code() == Code::kDiverged ||
                       error.code() == Code::kSkip;
   if (on_error_ == OnHookError::kStop || steers) throw Error(error);
   disabled_ = true;

@@ -3,7 +3,8 @@
 //
 // A hook that fails stops the run, or, with on_error = "disable", is left out from then on: the run goes on without it,
 // and the end of the run says so. The codes by which a hook steers the session (ABORTED and UNAVAILABLE: recover;
-// OUT_OF_RANGE and STOP: end; DIVERGED; SKIP: no checkpoint) always go through. [session]
+// STOP: end; DIVERGED; SKIP: no checkpoint) always go through, from those callbacks that may (the table in abi.h).
+// [session]
 #pragma once
 
 #include <functional>
@@ -23,16 +24,16 @@ namespace belay::runtime {
 bool is_preemption(Code code) noexcept;    // ABORTED, UNAVAILABLE: the session recovers
 bool is_end_of_input(Code code) noexcept;  // OUT_OF_RANGE, STOP: the session ends without error
 
-// For what is no run (a hook that evaluates while a checkpoint is written, a file that is too short while a session is
-// made): an end of input, in it or thrown by f, is FAILED_PRECONDITION, so that it does not end the training as if its
-// own input had ended. Other errors are left alone. `advice` is appended to the message.
-void refuse_end_of_input(const Error& error, const char* advice = "");
+// For what is no run (an operation while a session is made, a thread that a recovery joins): an end of input, in it or
+// thrown by f, is FAILED_PRECONDITION, so that it does not end the training as if its own input had ended. Other errors
+// are left alone. What a plugin's callback returns is refused there already.
+void refuse_end_of_input(const Error& error);
 template <class F>
-auto without_end_of_input(F&& f, const char* advice = "") {
+auto without_end_of_input(F&& f) {
   try {
     return f();
   } catch (const Error& e) {
-    refuse_end_of_input(e, advice);
+    refuse_end_of_input(e);
     throw;
   }
 }

@@ -170,7 +170,7 @@ const StateTensor& HookStateAccess::new_tensor(std::string_view key, DType dtype
 belay_str HookStateAccess::key(std::uint64_t i) {
   const auto& entries = state().entries;
   if (i >= entries.size())
-    fail(Code::kOutOfRange,
+    fail(Code::kInvalidArgument,
          "the state has " + std::to_string(entries.size()) + " keys, there is no key " + std::to_string(i));
   if (keys_.size() != entries.size()) {
     keys_.clear();

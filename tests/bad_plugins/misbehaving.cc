@@ -60,6 +60,12 @@ void destroy(void* self) {
   if (throws) throw std::runtime_error("not now");
 }
 
+// "code 11": each callback that may fail returns that.
+std::int32_t wanted_code(void* self, belay_status* status) {
+  const std::string& f = fault(self);
+  return f.rfind("code ", 0) == 0 ? say(status, std::stoi(f.substr(5)), "on purpose") : BELAY_OK;
+}
+
 std::int32_t begin(void* self, belay_graph*, belay_status* status) {
   const std::string& f = fault(self);
   if (f == "unknown code") return say(status, -3, "minus three");
@@ -72,16 +78,23 @@ std::int32_t begin(void* self, belay_graph*, belay_status* status) {
   }
   if (f == "escapes") return say(status, BELAY_DATA_LOSS, "two\nlines \x1b[31m and \xff");
   if (f == "stop") return say(status, BELAY_STOP, "enough");
-  return BELAY_OK;
+  return wanted_code(self, status);
 }
 
-std::int32_t after_run(void* self, belay_run*, const belay_run_values*, belay_status*) {
+std::int32_t before_run(void* self, belay_run*, belay_run_args*, belay_status* status) {
+  return wanted_code(self, status);
+}
+std::int32_t before_save(void* self, belay_session*, std::int64_t, belay_status* status) {
+  return wanted_code(self, status);
+}
+
+std::int32_t after_run(void* self, belay_run*, const belay_run_values*, belay_status* status) {
   const std::string& f = fault(self);
   if (f == "throw") throw std::runtime_error("boom");
   if (f == "throw int") throw 42;
   if (f == "throw without text") throw Unspeakable();
   if (f == "throw bad_alloc") throw std::bad_alloc();
-  return BELAY_OK;
+  return wanted_code(self, status);
 }
 
 constexpr belay_hook_api make_table() {
@@ -90,7 +103,9 @@ constexpr belay_hook_api make_table() {
   t.create = create;
   t.destroy = destroy;
   t.begin = begin;
+  t.before_run = before_run;
   t.after_run = after_run;
+  t.before_save = before_save;
   return t;
 }
 const belay_hook_api table = make_table();

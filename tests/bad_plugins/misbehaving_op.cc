@@ -83,6 +83,7 @@ std::int32_t run(void*, void* kernel, const belay_op_run* run, belay_status* sta
   if (f == "throw int in run") throw 42;
   if (f == "fail in run") return say(status, BELAY_DATA_LOSS, "half of it is gone");
   if (f == "unknown code in run") return say(status, 4711, "what is this");
+  if (f == "out of range in run") return say(status, BELAY_OUT_OF_RANGE, "element 7");
   const belay_tensor& x = run->inputs[0];
   if (x.bytes != 0) std::memcpy(run->outputs[0].data, x.data, x.bytes);  // without elements there is no memory
   return BELAY_OK;

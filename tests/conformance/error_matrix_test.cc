@@ -90,9 +90,28 @@ TEST_P(EndOfInput, HOOK_05_EndsTheScopeCleanlyWithEnd) {
                                              : "hook \"y\" in " + std::string(callback) + " at step 2: failed");
 }
 
-INSTANTIATE_TEST_SUITE_P(Matrix, EndOfInput,
-                         ::testing::Combine(::testing::ValuesIn(kPlaces),
-                                            ::testing::Values(Code::kOutOfRange, Code::kStop)));
+INSTANTIATE_TEST_SUITE_P(Graph, EndOfInput,
+                         ::testing::Combine(::testing::Values("run"), ::testing::Values(Code::kOutOfRange)));
+INSTANTIATE_TEST_SUITE_P(Stop, EndOfInput,
+                         ::testing::Combine(::testing::ValuesIn(kPlaces), ::testing::Values(Code::kStop)));
+
+// A hook that hands on the host's own code, say. The training is not done.
+class EndOfNoInput : public FailingRunTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(EndOfNoInput, T_141_AnOutOfRangeOfAHookIsAnErrorWithOnErrorAndWithoutEnd) {
+  open_failing({GetParam(), Code::kOutOfRange});
+  EXPECT_EQ(
+      error_of([&] { session().scope([&] { train(); }); }),
+      "FAILED_PRECONDITION: hook \"y\" in " + std::string(GetParam()) +
+          " at step 2: failed (OUT_OF_RANGE ends no run from here: only an input's next ends one with it; a value "
+          "that is out of its range is INVALID_ARGUMENT)");
+  Timeline expected = events_until(GetParam());
+  expected.insert(expected.end(), {"x.on_error", "y.on_error", "z.on_error"});
+  EXPECT_EQ(new_events(), expected);
+  EXPECT_EQ(session().end_reason().kind, EndReason::Kind::kError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Matrix, EndOfNoInput, ::testing::Values("before_run", "after_run"));
 
 class OtherError : public FailingRunTest, public ::testing::WithParamInterface<std::tuple<const char*, Code>> {};
 

@@ -197,7 +197,7 @@ TEST_F(EvaluatesInMemory, EHK_04_AnEndOfInputThatLeavesItIsAnErrorAndNotTheEndOf
     Estimator(late, options()).train(ten(), {.evaluators = {in_memory_evaluator(ten(), {.every_n_iter = 5})}});
   });
   EXPECT_THAT(error, ::testing::StartsWith("FAILED_PRECONDITION: the evaluation of step 0 on \"eval\": "));
-  EXPECT_THAT(error, HasSubstr("OUT_OF_RANGE does not end a run from here"));
+  EXPECT_THAT(error, HasSubstr("OUT_OF_RANGE ends no run from here"));
 }
 
 TEST_F(EvaluatesInMemory, EHK_01_ItsHooksBeginOnceAndAreInEachOfItsSessionsAndInNoOther) {

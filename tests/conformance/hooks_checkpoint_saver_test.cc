@@ -320,14 +320,18 @@ TEST_P(CheckpointSaverConformance, LSTN_01_AListenersErrorIsAHooksErrorAndLaterL
     Code code;
     std::string error;
   };
-  const std::string not_an_end = " does not end a run from here; after_save can ask to stop)";
   const Case cases[] = {
       {"before_save", Code::kInternal, "INTERNAL: hook \"a\" in before_save at step 1: no"},
       {"after_save", Code::kInternal, "INTERNAL: hook \"a\" in after_save at step 1: no"},
       // Else an evaluation that runs out of input would end the training without a word.
       {"before_save", Code::kOutOfRange,
-       "FAILED_PRECONDITION: hook \"a\" in before_save at step 1: no (OUT_OF_RANGE" + not_an_end},
-      {"after_save", Code::kStop, "FAILED_PRECONDITION: hook \"a\" in after_save at step 1: no (STOP" + not_an_end},
+       "FAILED_PRECONDITION: hook \"a\" in before_save at step 1: no (OUT_OF_RANGE ends no run from here: only an "
+       "input's "
+       "next ends one with it; a value that is out of its range is INVALID_ARGUMENT)"},
+      {"after_save", Code::kStop,
+       "FAILED_PRECONDITION: hook \"a\" in after_save at step 1: no (STOP ends no run from here: before_run, after_run "
+       "and "
+       "an input's next end one with it; after_save can ask to stop)"},
   };
   for (const Case& c : cases) {
     new_program();

@@ -2,6 +2,8 @@
 // MonitoredSession and SingularMonitoredSession: section 6 of the contract.
 #include "runtime/monitored/monitored_session.h"
 
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
@@ -12,6 +14,8 @@
 
 namespace belay::runtime::testing {
 namespace {
+
+using ::testing::StartsWith;
 
 class MonitoredConformance : public CountingSessionTest {
  protected:
@@ -161,25 +165,33 @@ TEST_F(SavedSession, MON_08_WithCheckpointsItIsRepeatedFromTheLastOne) {
   EXPECT_EQ(session().recoveries(), 1);
 }
 
-TEST_F(MonitoredConformance, MON_10_AnEndOfInputLeavesTheScopeInSilence) {
-  for (const Code code : {Code::kOutOfRange, Code::kStop}) {
-    hooks = HookSet();
-    Probe& x = add_probe("x");
-    x.in["before_run"] = [&, runs = 0]() mutable {
-      if (++runs == 3) fail(code, "nothing is left");
-    };
-    open();
-    int runs = 0;
-    session().scope([&] {
-      for (;;) {
-        train();
-        ++runs;
-      }
-    });
-    EXPECT_EQ(runs, 2);
-    EXPECT_TRUE(session().should_stop());
-    EXPECT_TRUE(session().closed());
-  }
+TEST_F(MonitoredConformance, MON_10_AStopOfAHookLeavesTheScopeInSilence) {
+  Probe& x = add_probe("x");
+  x.in["before_run"] = [&, runs = 0]() mutable {
+    if (++runs == 3) fail(Code::kStop, "nothing is left");
+  };
+  open();
+  int runs = 0;
+  session().scope([&] {
+    for (;;) {
+      train();
+      ++runs;
+    }
+  });
+  EXPECT_EQ(runs, 2);
+  EXPECT_TRUE(session().should_stop());
+  EXPECT_TRUE(session().closed());
+}
+
+// TensorFlow ends the training as done.
+TEST_F(MonitoredConformance, MON_10_AnOutOfRangeOfAHookIsAnError) {
+  add_probe("x").in["before_run"] = [] { fail(Code::kOutOfRange, "there is no node 7"); };
+  open();
+  EXPECT_THAT(
+      error_of([&] { session().scope([&] { train(); }); }),
+      StartsWith("FAILED_PRECONDITION: hook \"x\" in before_run at step 1: there is no node 7 (OUT_OF_RANGE ends "
+                 "no run from here"));
+  EXPECT_EQ(timeline.back(), "x.on_error");
 }
 
 TEST_F(MonitoredConformance, MON_10_AnOutOfRangeOfTheGraphEndsTheLoop) {
@@ -422,10 +434,12 @@ TEST_F(SingularConformance, SING_02_APreemptionInTheCreationLeavesTheConstructor
 }
 
 TEST_F(SingularConformance, SING_03_AnEndOfInputEndsTheScope) {
-  Probe& x = add_probe("x");
+  add_probe("x");
   open_singular();
-  x.in["before_run"] = [] { fail(Code::kOutOfRange, "end"); };
-  singular().scope([&] { singular().run({train_op}); });
+  singular().scope([&] {
+    singular().interrupt(Error(Code::kOutOfRange, "end"));
+    singular().run({train_op});
+  });
   EXPECT_EQ(singular().end_reason().kind, EndReason::Kind::kEndOfInput);
   EXPECT_EQ(timeline.back(), "x.end");
 }

@@ -146,6 +146,56 @@ TEST_F(PluginFaults, AnAbortedCallRecoversAndIsNoReasonToDisableTheHook) {
   EXPECT_FALSE(weights(run_dir(), 20).empty());
 }
 
+// Each start of the run began with it, so the run could never go on.
+TEST_F(PluginFaults, T_140_AnAfterSaveThatFailsWhenARunIsResumedEndsItWithItsName) {
+  ASSERT_EQ(run_with_hook("").status, 0);
+  for (const char* save : {"sync", "async"}) {
+    const ProcessResult r = belay({"run", temp / "train.toml", "--set", "run.max_steps=30", "--set",
+                                   std::string("checkpoint.save=") + save, "--set", "hooks.0.in=after_save"});
+    EXPECT_EQ(r.status, 1) << r.err;
+    EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kHook + "after_save: boom"));
+  }
+}
+
+// What begin refuses is a mistake of the manifest.
+int status_of_refusal(const HookFault& fault) { return std::string(fault.callback) == "begin" ? 2 : 1; }
+
+// As of the host's own OUT_OF_RANGE that a plugin hands on. The training is not done.
+TEST_F(PluginFaults, T_141_OutOfRangeFromNoCallbackOfAHookEndsTheRunAsDone) {
+  for (const HookFault& fault : kHookFaults) {
+    const ProcessResult r = run_with_hook(std::string("how = \"out_of_range\"\nin = \"") + fault.callback + "\"\n");
+    EXPECT_EQ(r.status, status_of_refusal(fault)) << fault.callback << ": " << r.err;
+    EXPECT_THAT(told(r), ::testing::HasSubstr(kHook + fault.place +
+                                              ": there is no node 7 (OUT_OF_RANGE ends no run from here: only an "
+                                              "input's next ends one with it; "));
+  }
+}
+
+TEST_F(PluginFaults, T_141_StopEndsARunFromBeforeRunAndAfterRunAlone) {
+  for (const HookFault& fault : kHookFaults) {
+    const bool ends = std::string(fault.place).find("_run") != std::string::npos;
+    const ProcessResult r =
+        run_with_hook(std::string("how = \"stop\"\nin = \"") + fault.callback + "\"\n" + (ends ? "at_call = 3\n" : ""));
+    EXPECT_EQ(r.status, ends ? 0 : status_of_refusal(fault)) << fault.callback << ": " << r.err;
+    if (ends) {
+      EXPECT_THAT(errors(r), IsEmpty());
+    } else {
+      EXPECT_THAT(told(r), ::testing::HasSubstr(kHook + fault.place + ": enough (STOP ends no run from here: "));
+    }
+  }
+}
+
+TEST_F(PluginFaults, T_141_AnInputsNextEndsARunWithEitherCode) {
+  for (const char* code : {"out_of_range", "stop"}) {
+    std::filesystem::remove_all(run_dir());
+    const ProcessResult r = belay({"run", regression("", "", 20), "--set", "input.train.plugin=faulty_input", "--set",
+                                   "input.train.in=next", "--set", "input.train.at_call=9", "--set",
+                                   std::string("input.train.how=") + code});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(errors(r), IsEmpty());
+  }
+}
+
 // ----- the other kinds
 
 const std::string kInput = "input \"train\" of \"faulty_input\" (faulty.so 1.0.0, train.toml:5) in ";

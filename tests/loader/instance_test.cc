@@ -77,6 +77,8 @@ class InstanceTest : public ::testing::Test {
 };
 
 const std::string kLabel = "hook \"x\" of \"misbehaving\" (misbehaving.so 0.9, train.toml:14)";
+const std::string kNoStop =
+    "STOP ends no run from here: before_run, after_run and an input's next end one with it; after_save can ask to stop";
 
 TEST_F(InstanceTest, ACallThatSucceedsAllocatesNothing) {
   PluginInstance& hook = make("");
@@ -90,7 +92,47 @@ TEST_F(InstanceTest, AnErrorNamesInstancePluginFileCallbackAndStep) {
   EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin: no message");
   monitor_.step = 17;
   EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin at step 17: no message");
-  EXPECT_EQ(begin_error("stop"), "STOP: " + kLabel + " in begin at step 17: enough");
+  EXPECT_EQ(begin_error("stop"), "FAILED_PRECONDITION: " + kLabel + " in begin at step 17: enough (" + kNoStop + ")");
+}
+
+// The table in abi.h ("Codes that steer").
+TEST_F(InstanceTest, T_141_CodesSteerARunFromTheCallbacksThatMayAndAreErrorsFromAllOthers) {
+  struct Case {
+    int code;
+    std::string begin, before_run, after_run, before_save;
+  };
+  const std::string refused = "FAILED_PRECONDITION";
+  const Case cases[] = {{BELAY_OUT_OF_RANGE, refused, refused, refused, refused},
+                        {BELAY_STOP, refused, "STOP", "STOP", refused},
+                        {BELAY_SKIP, refused, refused, refused, "SKIP"},
+                        {BELAY_DIVERGED, "DIVERGED", "DIVERGED", "DIVERGED", "DIVERGED"},
+                        {BELAY_ABORTED, "ABORTED", "ABORTED", "ABORTED", "ABORTED"}};
+  const auto code_of = [](const std::string& error) { return error.substr(0, error.find(':')); };
+  for (const Case& c : cases) {
+    PluginInstance& hook = make("code " + std::to_string(c.code));
+    const auto call = [&](Callback callback, auto slot, auto... args) {
+      return code_of(error_of([&] { hook.call(callback, slot, args...); }));
+    };
+    belay_graph* graph = nullptr;
+    belay_run* run = nullptr;
+    belay_session* session = nullptr;
+    EXPECT_EQ(call("begin", &belay_hook_api::begin, graph), c.begin);
+    EXPECT_EQ(call("before_run", &belay_hook_api::before_run, run, static_cast<belay_run_args*>(nullptr)),
+              c.before_run);
+    EXPECT_EQ(call("after_run", &belay_hook_api::after_run, run, static_cast<const belay_run_values*>(nullptr)),
+              c.after_run);
+    EXPECT_EQ(call("before_save", &belay_hook_api::before_save, session, std::int64_t{7}), c.before_save);
+  }
+}
+
+TEST_F(InstanceTest, T_141_ARefusedCodeIsInTheMessageWithWhatToDo) {
+  EXPECT_EQ(begin_error("code 11"),
+            "FAILED_PRECONDITION: " + kLabel +
+                " in begin: on purpose (OUT_OF_RANGE ends no run from here: only an input's next ends one with it; a "
+                "value that is out of its range is INVALID_ARGUMENT)");
+  EXPECT_EQ(begin_error("code 102"), "FAILED_PRECONDITION: " + kLabel +
+                                         " in begin: on purpose (SKIP leaves out no checkpoint from here: only "
+                                         "before_save does)");
 }
 
 TEST_F(InstanceTest, AnUnknownCodeIsInternalAndShown) {

@@ -3,6 +3,7 @@
 
 #include <omp.h>
 
+#include "runtime/session/session_service.h"
 #include "tests/monitored/hooked_fixture.h"
 
 namespace belay::runtime::testing {
@@ -29,6 +30,15 @@ TEST_F(HookedSessionTest, AHookMayAskForSomethingElseInEveryRun) {
   x.look = [&](RunContext&, const RunValues& v) { again.push_back(v.result(v.size() - 1).scalar<float>()); };
   for (int i = 0; i < 40; ++i) run(one);
   EXPECT_EQ(again, std::vector<float>(40, 2.0f));
+}
+
+// Its code was OUT_OF_RANGE, which ended the training of a hook that handed it on.
+TEST(RunStats, T_141_ATracedNodeThatIsNotThereIsAnInvalidArgument) {
+  RunContextState context;
+  auto stats = belay::detail::sized<belay_node_stats>();
+  belay::detail::Status status;
+  EXPECT_EQ(session_service()->run_node_stats(to_handle(&context), 0, &stats, status), BELAY_INVALID_ARGUMENT);
+  EXPECT_EQ(status.message(), "the run has 0 traced nodes, there is no node 0");
 }
 
 TEST_F(HookedSessionTest, T_50b_WhatHooksChangeOfOpenMPsSettingsIsPutBackAfterTheStep) {

@@ -117,8 +117,9 @@ TEST_F(SessionHookTest, CodesThatSteerTheSessionAreNeverTakenForAFailureOfTheHoo
     Code code;
     bool goes_through;
   };
-  const Case cases[] = {{Code::kAborted, true},    {Code::kUnavailable, true}, {Code::kOutOfRange, true},
-                        {Code::kStop, true},       {Code::kDiverged, true},    {Code::kInternal, false},
+  // OUT_OF_RANGE and STOP steer nothing from begin.
+  const Case cases[] = {{Code::kAborted, true},    {Code::kUnavailable, true}, {Code::kOutOfRange, false},
+                        {Code::kStop, false},      {Code::kDiverged, true},    {Code::kInternal, false},
                         {Code::kCancelled, false}, {Code::kUnknown, false}};
   for (const Case& c : cases) {
     hooks = HookSet();
@@ -461,6 +462,16 @@ TEST(StateAccess, B_08a_NothingIsWrittenInLoadState) {
             "FAILED_PRECONDITION: a hook's state is written in save_state; `put` was called in load_state");
   EXPECT_EQ(error_of([&] { writer.tensor("k", DType::kInt32, {1}); }),
             "FAILED_PRECONDITION: a hook's state is written in save_state; `tensor` was called in load_state");
+}
+
+// Its code was OUT_OF_RANGE, which ended the training of a hook that handed it on.
+TEST(StateAccess, T_141_AKeyThatIsNotThereIsAnInvalidArgument) {
+  const HookState stored{{{"a", true}}, ""};
+  HookStateAccess access(stored);
+  belay_str key{};
+  belay::detail::Status status;
+  EXPECT_EQ(state_service()->key(access.handle(), 1, &key, status), BELAY_INVALID_ARGUMENT);
+  EXPECT_EQ(status.message(), "the state has 1 keys, there is no key 1");
 }
 
 TEST_F(StateTensors, OfAHookThatIsLeftOutNothingIsSaved) {

@@ -150,7 +150,9 @@ TEST_F(PluginOpTest, WhatAShapeRuleSaysWrongIsRefusedWhenTheNodeIsMade) {
   const struct {
     const char *fault, *code, *expected;
   } cases[] = {
-      {"refuse", "OUT_OF_RANGE", " in infer: too much of it"},
+      {"refuse", "FAILED_PRECONDITION",
+       " in infer: too much of it (OUT_OF_RANGE ends no run from here: only an input's next ends one with it; a value "
+       "that is out of its range is INVALID_ARGUMENT)"},
       {"no output", "INVALID_ARGUMENT", " in infer: it declared no output"},
       {"unknown dtype", "INVALID_ARGUMENT", " in infer: output 0 has the unknown dtype 77"},
       {"string", "INVALID_ARGUMENT", " in infer: output 0 is a string; an operation of a plugin computes numbers"},
@@ -202,6 +204,9 @@ INSTANTIATE_TEST_SUITE_P(
                   "UNKNOWN: @ in make_kernel: it let an exception escape, and is not called any more: "
                   "std::runtime_error: boom"},
         std::pair{"fail in run", "DATA_LOSS: @ in run: half of it is gone"},
+        std::pair{"out of range in run",
+                  "FAILED_PRECONDITION: @ in run: element 7 (OUT_OF_RANGE ends no run from here: only an input's next "
+                  "ends one with it; a value that is out of its range is INVALID_ARGUMENT)"},
         std::pair{"unknown code in run", "INTERNAL: @ in run: what is this (unknown status code 4711)"},
         std::pair{
             "throw in run",

@@ -35,6 +35,18 @@
  *   calls in a slot that the other one does not have does nothing and fails with UNIMPLEMENTED, or returns 0 where it has no
  *   status. So a slot without a status that is appended later may mean by 0 nothing but "there is none, or I cannot say".
  *
+ * Codes that steer
+ *   Most codes end the run with an error. These steer it instead, from the callbacks that stand here and from no other:
+ *     OUT_OF_RANGE          next of an input: the input has ended, and so does the run, without an error
+ *     STOP                  next of an input, before_run and after_run of a hook: the run ends without an error
+ *     SKIP                  before_save of a hook: this checkpoint is not written, and the run continues
+ *     ABORTED, UNAVAILABLE  all [session] callbacks while a session is made or runs, next of an input, run of an
+ *                           operation, what a cluster is called for: the session is made anew from the newest checkpoint
+ *     DIVERGED              every callback: the run ends with an error of its own, status 4
+ *   From anywhere else OUT_OF_RANGE, STOP and SKIP are errors as others are, FAILED_PRECONDITION, with a message that says
+ *   so: else a mistake, or a code of the host's that a plugin hands on, would end a training as if it was done. A service
+ *   that is asked for an index that is not there answers INVALID_ARGUMENT.
+ *
  * Ownership
  *   Who allocates, frees. A view (belay_str, belay_tensor) given to a call is valid for that call. What `before_run`
  *   returns in belay_run_args must stay valid until the next call on that instance. Tensors that leave a plugin (a batch,

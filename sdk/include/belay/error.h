@@ -37,7 +37,8 @@ inline namespace v0 {
 // others):
 // * kAborted, kUnavailable: preemption. The session is closed and made anew from the newest checkpoint; training goes
 //   on.
-// * kOutOfRange, kStop: the end of the input, or of the loop. The session closes without an error.
+// * kStop: the end of the loop. The session closes without an error. kOutOfRange does that from an input's next alone;
+//   what a plugin throws it from else is an error. belay/abi.h has the table.
 // * any other code: the session closes, and the error ends the run.
 enum class Code : std::int32_t {
   kOk = BELAY_OK,
@@ -61,8 +62,7 @@ enum class Code : std::int32_t {
   kFailedPrecondition = BELAY_FAILED_PRECONDITION,
   // Something that the run depended on went away; trying again from the last checkpoint may succeed.
   kAborted = BELAY_ABORTED,
-  // The end of an input or of a queue. A value out of its range is kInvalidArgument: this code would end the run as a
-  // success.
+  // The end of an input (from its next) or of a queue (out of a run). A value out of its range is kInvalidArgument.
   kOutOfRange = BELAY_OUT_OF_RANGE,
   // The other side does not have it: an older host, a dtype without a kernel, a mode that a model does not build.
   kUnimplemented = BELAY_UNIMPLEMENTED,
@@ -73,7 +73,8 @@ enum class Code : std::int32_t {
   // Stored data that cannot be right: a truncated file, a checksum that differs.
   kDataLoss = BELAY_DATA_LOSS,
   kUnauthenticated = BELAY_UNAUTHENTICATED,
-  // The three that gRPC does not have. Python's StopIteration: ends the loop without an error.
+  // The three that gRPC does not have. Python's StopIteration: from before_run, after_run and an input's next it ends
+  // the loop without an error.
   kStop = BELAY_STOP,
   // A NaN, an infinity, or a limit passed: training cannot go on from these values.
   kDiverged = BELAY_DIVERGED,

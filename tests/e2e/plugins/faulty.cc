@@ -40,6 +40,8 @@ class Fault {
     if (options_.how == "megabyte") throw std::runtime_error(std::string(1 << 20, 'x'));
     if (options_.how == "escapes") throw std::runtime_error("two\nlines \x1b[31m and \xff");
     while (options_.how == "hang") std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (options_.how == "out_of_range") belay::fail(belay::Code::kOutOfRange, "there is no node 7");
+    if (options_.how == "stop") belay::fail(belay::Code::kStop, "enough");
     if (options_.how == "aborted") belay::fail(belay::Code::kAborted, "the connection was lost");
     belay::fail(belay::Code::kResourceExhausted, "no more room");
   }
@@ -53,7 +55,7 @@ constexpr auto in = belay::option("in", &FaultOptions::in, "the callback that fa
 constexpr auto how = belay::option("how", &FaultOptions::how, "what it throws; hang: it does not return")
                          .watching()
                          .choices("runtime_error", "string", "int", "bad_alloc", "mute", "empty", "megabyte", "escapes",
-                                  "aborted", "resource_exhausted", "hang");
+                                  "aborted", "resource_exhausted", "out_of_range", "stop", "hang");
 constexpr auto at_call = belay::option("at_call", &FaultOptions::at_call, "counted from 1").watching().min(1);
 
 class Faulty final : public belay::Hook {

@@ -35,7 +35,7 @@ typedef struct belay_state_service {
                     belay_tensor* out, belay_status* status);
   /* How many keys there are: in load_state of the checkpoint, in save_state so far. 0: there is no state. */
   uint64_t (*count)(belay_state* state);
-  /* Key i of them, in the order of their bytes. Valid until the callback returns. OUT_OF_RANGE from count on. */
+  /* Key i of them, in the order of their bytes. Valid until the callback returns. INVALID_ARGUMENT from count on. */
   int32_t (*key)(belay_state* state, uint64_t i, belay_str* key, belay_status* status);
   /* In load_state: the version of the library that saved this state, from its note. Empty where that is not known: there
    * is no state, the hook was an object of the program, or the checkpoint is older than this slot; and in save_state.

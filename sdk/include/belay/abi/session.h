@@ -106,7 +106,7 @@ typedef struct belay_session_api {
   int32_t (*run_original_args)(belay_run* run, belay_run_args* args, belay_status* status);
   /* In after_run: how many nodes were traced; 0 unless a hook or the caller asked for a trace level. */
   uint64_t (*run_node_count)(belay_run* run);
-  /* In after_run: what the i-th of them did, in the order of their start. OUT_OF_RANGE: there is none. */
+  /* In after_run: what the i-th of them did, in the order of their start. INVALID_ARGUMENT: there is none. */
   int32_t (*run_node_stats)(belay_run* run, uint64_t i, belay_node_stats* stats, belay_status* status);
   /* The global step, without a run: as of the last one that was committed. NOT_FOUND: the graph has none, or it is not
    * initialized yet. */

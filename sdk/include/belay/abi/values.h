@@ -28,7 +28,8 @@ BELAY_C_BEGIN
 
 /* ---- codes ---------------------------------------------------------------------------------------------------------- */
 
-/* gRPC's codes by number, and three of our own. An unknown code is read as BELAY_INTERNAL, its number shown. */
+/* gRPC's codes by number, and three of our own. An unknown code is read as BELAY_INTERNAL, its number shown. Which of
+ * them steer the run, and from where, is a table in abi.h ("Codes that steer"). */
 #define BELAY_OK 0
 #define BELAY_CANCELLED 1
 #define BELAY_UNKNOWN 2
@@ -40,13 +41,13 @@ BELAY_C_BEGIN
 #define BELAY_RESOURCE_EXHAUSTED 8
 #define BELAY_FAILED_PRECONDITION 9
 #define BELAY_ABORTED 10 /* with UNAVAILABLE: the preemption errors, after which a session recovers */
-#define BELAY_OUT_OF_RANGE 11 /* with STOP: end of input, after which a session closes without error */
+#define BELAY_OUT_OF_RANGE 11 /* from an input's next: the end of the input, after which a session closes without error */
 #define BELAY_UNIMPLEMENTED 12
 #define BELAY_INTERNAL 13
 #define BELAY_UNAVAILABLE 14
 #define BELAY_DATA_LOSS 15
 #define BELAY_UNAUTHENTICATED 16
-#define BELAY_STOP 100     /* StopIteration: ends the loop, no error */
+#define BELAY_STOP 100     /* StopIteration, from next, before_run and after_run: ends the loop, no error */
 #define BELAY_DIVERGED 101 /* NaN or infinity, or a limit passed: training cannot go on from these values */
 #define BELAY_SKIP 102     /* from before_save: this checkpoint is not to be written; elsewhere an error as any other */
 

@@ -6,7 +6,7 @@
 //   })));
 //
 // The function is called once before each run, also before one that is repeated after a recovery: what it takes from a
-// source is then taken again. It may throw; STOP or OUT_OF_RANGE ends the session. The plugin `feed_fn` feeds
+// source is then taken again. It may throw; STOP ends the session. The plugin `feed_fn` feeds
 // constants. [session]
 #pragma once
 

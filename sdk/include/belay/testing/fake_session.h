@@ -330,7 +330,7 @@ class FakeSession {
     return detail::guard(status, [&] {
       const Run& run = require_open(raw, "run_node_stats");
       if (!run.traced || i >= run.owner->node_stats_.size())
-        fail(Code::kOutOfRange, "the run has no traced node " + std::to_string(i));
+        fail(Code::kInvalidArgument, "the run has no traced node " + std::to_string(i));
       detail::fill_sized(stats, run.owner->node_stats_[static_cast<std::size_t>(i)]);
     });
   }

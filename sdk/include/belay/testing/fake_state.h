@@ -131,7 +131,8 @@ class FakeState {
       for (const auto& entry : self.values_) all[entry.first];
       for (const auto& entry : self.tensors_) all[entry.first];
       if (i >= all.size())
-        fail(Code::kOutOfRange, "the state has " + std::to_string(all.size()) + " keys, no key " + std::to_string(i));
+        fail(Code::kInvalidArgument,
+             "the state has " + std::to_string(all.size()) + " keys, no key " + std::to_string(i));
       *key = detail::str(std::next(all.begin(), static_cast<std::ptrdiff_t>(i))->first);
     });
   }
