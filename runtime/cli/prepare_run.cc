@@ -87,10 +87,12 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
   }
   prepared.end_report.emplace(run->host().monitors(), run->manifest().run.dir);
   const ManifestRun& watched = *run;
-  prepared.watchdog.emplace(
-      WatchdogOptions{
-          run->manifest().session.no_progress_secs, [&watched] { return watched.activity(); }, &control.disk(), {}},
-      platform.log, platform.clock);
+  prepared.watchdog.emplace(WatchdogOptions{run->manifest().session.no_progress_secs,
+                                            [&watched] { return watched.activity(); },
+                                            &control.disk(),
+                                            {},
+                                            [&control] { control.save_beside_hook(); }},
+                            platform.log, platform.clock);
   const auto refused = [&] {
     if (!problems.empty()) show_problems();
     return !problems.empty();

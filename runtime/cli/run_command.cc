@@ -40,8 +40,10 @@ void say_what_was_left_out(Logger& log, const std::vector<std::string>& hooks) {
   for (const std::string& hook : hooks) log.warning("", hook + " failed and was left out (on_error = \"disable\")");
 }
 
-// Where nothing more is saved: "ended by a second signal, SIGTERM: saved is runs/x/model.ckpt-40, ..."
-void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, const std::string& kept) {
+// Where nothing more is saved: "ended by a second signal, SIGTERM, in hook "x" in after_run at step 41: saved is
+// runs/x/model.ckpt-40, ..."
+void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, const std::string& doing,
+                  const std::string& kept) {
   std::string why = "a second signal, " + signal_name(signal);
   if (grace_secs) {
     char seconds[32];
@@ -49,7 +51,7 @@ void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, con
     why = signal_name(signal) + ", after its signal_grace_secs = " + seconds;
   }
   log.status_line("");
-  log.warning("", "ended by " + why + ": " + kept);
+  log.warning("", "ended by " + why + (doing.empty() ? "" : ", in " + doing) + ": " + kept);
   log.flush();
 }
 
@@ -136,19 +138,54 @@ int with_directory(Logger& log, const std::function<void()>& f) {
 
 int run_short(RunArguments arguments);
 
-// All but what comes when the plugins are destroyed. `written`: where the last checkpoint is.
+// Behind the run, whichever way it went: a plugin's destroy is its code, too. It may take away what the run needs, and
+// it may block.
+class Destroying {
+ public:
+  Destroying(PreparedRun& prepared, TakenAway& taken, const std::string& written, std::atomic<bool>& begun)
+      : prepared_(prepared), taken_(taken), written_(written), begun_(begun) {}
+  ~Destroying() {
+    begun_ = true;
+    if (prepared_.run != nullptr)
+      taken_.needs(prepared_.run->plugins().registry(),
+                   prepared_.run->host().has_directory() ? prepared_.run->manifest().run.dir : "", !written_.empty());
+    prepared_.close();
+  }
+  Destroying(const Destroying&) = delete;
+  Destroying& operator=(const Destroying&) = delete;
+
+ private:
+  PreparedRun& prepared_;
+  TakenAway& taken_;
+  const std::string& written_;
+  std::atomic<bool>& begun_;
+};
+
+// Until the plugins are destroyed. `written`: where the last checkpoint is.
 int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunControl& control, Logger& log,
-                 std::string& written) {
-  std::atomic<bool> training{false};
+                 TakenAway& gone, std::string& written) {
+  std::atomic<bool> training{false}, destroying{false};
   const std::unique_ptr<ManifestRun>& run = prepared.run;
+  // What waits for a plugin says for which.
+  const auto activity = [&]() -> std::string {
+    if (destroying) return prepared.end_report ? calls_in_progress(prepared.end_report->monitors()) : "";
+    return run != nullptr ? run->activity() : "";
+  };
   SignalRequests requests;
   requests.stop = [&](int signal, bool from_itself) {
-    const std::string doing = from_itself && run != nullptr ? run->activity() : "";
+    const std::string doing = activity();
     if (from_itself)
       log.warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
                           (doing.empty() ? "" : "; being called: " + doing));
+    if (destroying) {
+      log.info("", signal_name(signal) +
+                       ": the run has ended, and its plugins are being destroyed; a second signal ends "
+                       "it at once");
+      return log.flush();
+    }
     if (!training) {
-      log.info("", "ended by " + signal_name(signal) + " before training began: there is nothing to save");
+      log.info("", "ended by " + signal_name(signal) + " before training began" +
+                       (doing.empty() ? "" : ", in " + doing) + ": there is nothing to save");
       log.flush();
       Signals::die_of(signal);
     }
@@ -160,8 +197,9 @@ int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunContro
     control.stop("stopped by " + signal_name(signal));
   };
   requests.give_up = [&](int signal, std::optional<double> grace_secs) {
-    say_given_up(log, signal, grace_secs, control.what_is_kept());
+    say_given_up(log, signal, grace_secs, activity(), control.what_is_kept());
   };
+  requests.late = [&] { control.save_beside_hook(); };
   requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
   requests.save = [&] { control.save(); };
   requests.stacks = [&] {
@@ -171,6 +209,7 @@ int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunContro
     write_all_stacks(STDERR_FILENO);
   };
   Signals signals(requests);
+  const Destroying destroyed_at_end(prepared, gone, written, destroying);
   const std::string max_time = "--max-time is over";
   const TimeBox box(
       arguments.max_seconds, system_clock(),
@@ -232,12 +271,7 @@ int run_command(const RunArguments& arguments) {
   TakenAway taken;
   PreparedRun prepared;
   std::string written;
-  int status = run_prepared(prepared, arguments, control, *log, written);
-  if (prepared.run != nullptr)
-    taken.needs(prepared.run->plugins().registry(),
-                prepared.run->host().has_directory() ? prepared.run->manifest().run.dir : "", !written.empty());
-  // A plugin's destroy is its code, too, and may remove what was written.
-  prepared.close();
+  int status = run_prepared(prepared, arguments, control, *log, taken, written);
   if (const std::string text = taken.text(); !text.empty()) log->warning("", text);
   std::error_code unknown;
   if (status == kExitDone && !written.empty() && !std::filesystem::exists(written, unknown) && !unknown)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/platform/last_word.h"
@@ -43,6 +44,7 @@ void Signals::serve() {
   using SteadyClock = std::chrono::steady_clock;
   const sigset_t set = served_signals();
   SteadyClock::time_point stopped_at{};
+  bool late = false;
   while (!done_) {
     const timespec wait{0, 50'000'000};
     siginfo_t info{};
@@ -52,6 +54,7 @@ void Signals::serve() {
       const double passed = std::chrono::duration<double>(SteadyClock::now() - stopped_at).count();
       if (passed > grace_secs_) give_up(stopping, grace_secs_);
       if (passed > kWakeSecs && requests_.wake) requests_.wake(stopping);
+      if (passed > grace_secs_ / 2 && requests_.late && !std::exchange(late, true)) requests_.late();
     }
     if (s <= 0 || (s == SIGUSR2 && done_)) continue;
     if (s == SIGUSR2) {

@@ -21,6 +21,7 @@ struct SignalRequests {
   // Once; like all of these, called from the signal thread. from_itself: this process sent it, not another one.
   std::function<void(int signal, bool from_itself)> stop;
   std::function<void(int signal)> wake;  // half a second later and from then on: the step may be waiting for input
+  std::function<void()> late;            // once, when half of the grace is over
   std::function<void()> save;
   std::function<void()> stacks;
   // The last word before the process ends without more: a second signal came, or the grace of so many seconds is over.

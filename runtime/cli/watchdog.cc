@@ -90,7 +90,10 @@ void Watchdog::watch() {
     seen = now;
     const double passed = static_cast<double>(clock_.monotonic_ns() - since) * 1e-9;
     if (passed >= limit && !now.in_disk) return give_up(passed);
-    if (passed >= limit / 2 && !warned) warn(passed, now.in_disk), warned = true;
+    if (passed < limit / 2 || warned) continue;
+    warn(passed, now.in_disk);
+    warned = true;
+    if (!now.in_disk && options_.on_warning) options_.on_warning();
   }
 }
 

@@ -26,6 +26,8 @@ struct WatchdogOptions {
   const DiskCalls* disk = nullptr;  // borrowed; null: none are watched
   // Called instead of ending the process; a test's.
   std::function<void()> give_up;
+  // Called after the warning, unless the run waits for a disk: saves what can be saved before the end.
+  std::function<void()> on_warning = {};
 };
 
 class Watchdog {

@@ -420,15 +420,7 @@ std::string ManifestRun::activity() const {
   const std::string library = plugins_.loading();
   if (!library.empty()) return "plugin '" + escaped(library) + "', which is being loaded";
   const std::string evaluation = evaluating();
-  std::string text;
-  for (const CallMonitor* m : host_.monitors()) {
-    const PluginInstance* instance = m->instance.load();
-    const char* callback = m->callback.load();
-    if (instance == nullptr || callback == nullptr) continue;
-    const std::int64_t step = m->step.load();
-    text += (text.empty() ? "" : "; ") + instance->label() + " in " + callback +
-            (step < 0 ? "" : " at step " + std::to_string(step));
-  }
+  const std::string text = calls_in_progress(host_.monitors());
   return evaluation + (evaluation.empty() || text.empty() ? "" : ": ") + text;
 }
 

@@ -2,6 +2,8 @@
 #include "runtime/estimator/run_control.h"
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 #include "runtime/platform/text.h"
 
@@ -25,9 +27,30 @@ RunControl::Interruptible::Interruptible(RunControl& control, MonitoredSession& 
 }
 
 RunControl::Interruptible::~Interruptible() {
-  const std::lock_guard lock(control_.mutex_);
-  control_.session_->resume();
-  control_.session_ = nullptr;
+  std::thread saving;
+  {
+    const std::lock_guard lock(control_.mutex_);
+    control_.session_->resume();
+    saving = std::move(control_.saving_);
+    control_.session_ = nullptr;
+  }
+  if (saving.joinable()) saving.join();
+}
+
+// Not on the caller's thread: the save may wait for a disk for ever, and the caller ends the process then.
+void RunControl::save_beside_hook() {
+  const std::lock_guard lock(mutex_);
+  if (session_ == nullptr || saves_) return;
+  if (saving_.joinable()) saving_.join();
+  try {
+    saves_ = true;
+    saving_ = std::thread([this, session = session_] {
+      session->save_beside_hook();
+      saves_ = false;
+    });
+  } catch (const std::system_error&) {
+    saves_ = false;  // there can be no thread now
+  }
 }
 
 std::string RunControl::stop_reason() const {

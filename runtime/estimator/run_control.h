@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "runtime/monitored/monitored_session.h"
 #include "runtime/platform/watched_files.h"
@@ -21,6 +22,8 @@ class RunControl {
   std::string stop_reason() const;
   // Ends what the run waits for at this moment. May be called again and again.
   void wake(const Error& reason);
+  // If a hook of the training does not come back: saves beside it, on a thread of its own (MonitoredSession).
+  void save_beside_hook();
   CancellationSource& interrupt() noexcept { return interrupt_; }
   // The calls of the run's file system.
   DiskCalls& disk() noexcept { return disk_; }
@@ -50,6 +53,8 @@ class RunControl {
   std::string saved_path_;  // empty: nothing is saved
   std::int64_t saved_step_ = -1;
   MonitoredSession* session_ = nullptr;  // its runs may be interrupted
+  std::thread saving_;                   // beside a hook; ends before session_ does
+  std::atomic<bool> saves_{false};       // it is under way
   std::atomic<bool> stopping_{false};
   std::atomic<bool> save_requested_{false};
   std::atomic<std::int64_t> step_{-1};

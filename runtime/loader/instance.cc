@@ -260,6 +260,12 @@ void ThreadOfCalls::report_to(CallMonitor& monitor) noexcept {
   call_before_ = place_->call.load(std::memory_order_relaxed);
 }
 
+// Who holds the thread calls plugins itself.
+void ThreadOfCalls::wait_until_let_go(CallMonitor& monitor) noexcept {
+  if (monitor.holder.load() == std::this_thread::get_id()) return;
+  monitor.held.wait(true, std::memory_order_acquire);
+}
+
 // Allocates nothing: a thread that is not in the copy may hold the allocator's lock.
 void ThreadOfCalls::end_copy() const noexcept {
   const Call& call = calls_[n_];
@@ -276,6 +282,19 @@ std::optional<PluginInstance::Current> PluginInstance::current() noexcept {
   if (thread == nullptr) return std::nullopt;
   const ThreadOfCalls::Call& call = thread->calls_[thread->n_];
   return Current{*call.instance, call.callback, thread->monitor_->step.load(std::memory_order_relaxed)};
+}
+
+std::string calls_in_progress(const std::vector<const CallMonitor*>& monitors) {
+  std::string text;
+  for (const CallMonitor* m : monitors) {
+    const PluginInstance* instance = m->instance.load();
+    const char* callback = m->callback.load();
+    if (instance == nullptr || callback == nullptr) continue;
+    const std::int64_t step = m->step.load();
+    text += (text.empty() ? "" : "; ") + instance->label() + " in " + callback +
+            (step < 0 ? "" : " at step " + std::to_string(step));
+  }
+  return text;
 }
 
 PluginInstances::~PluginInstances() {

@@ -25,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct CallMonitor {
   std::atomic<const char*> callback{nullptr};            // a literal: "after_run"
   CallPlace nowhere;
   std::atomic<CallPlace*> place{&nowhere};  // never null; changed while no plugin is being called
+  std::atomic<bool> held{false};            // the thread comes back from no callback (HeldCall, held_call.h)
+  std::atomic<std::thread::id> holder{};    // by which thread
 };
 
 // Round the calls of plugins that a thread makes in one go: all those of a step, or a single one. Keeps the monitor up
@@ -101,6 +104,7 @@ class ThreadOfCalls {
   void report_to(CallMonitor& monitor) noexcept;
   // A copy of the process that the callback forked came back from it.
   [[noreturn]] void end_copy() const noexcept;
+  static void wait_until_let_go(CallMonitor& monitor) noexcept;
 
   static thread_local constinit const ThreadOfCalls* innermost_;  // that is calling
 
@@ -233,6 +237,9 @@ class PluginInstance {
   mutable std::atomic<bool> mode_told_{false};
 };
 
+// What the threads of these monitors are calling, by label, callback and step, for messages; empty: nothing. [any]
+std::string calls_in_progress(const std::vector<const CallMonitor*>& monitors);
+
 inline void ThreadOfCalls::begin(const PluginInstance& instance, Callback callback) noexcept {
   Call& call = calls_[n_];
   call.instance = &instance;
@@ -243,7 +250,7 @@ inline void ThreadOfCalls::begin(const PluginInstance& instance, Callback callba
     report_to(monitor);
   CallPlace& place = *place_;
   monitor.callback.store(callback.name(), std::memory_order_relaxed);
-  monitor.instance.store(&instance, std::memory_order_relaxed);
+  monitor.instance.store(&instance, std::memory_order_release);  // with all that the thread did before, for HeldCall
   place.step.store(monitor.step.load(std::memory_order_relaxed), std::memory_order_relaxed);
   place.call.store(instance.number_ * std::uint64_t{256} + callback.number(), std::memory_order_relaxed);
   innermost_ = this;
@@ -257,6 +264,9 @@ inline void ThreadOfCalls::end() noexcept {
   place.call.store(call_before_, std::memory_order_relaxed);
   monitor.instance.store(instance_before_, std::memory_order_relaxed);
   monitor.callback.store(callback_before_, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // HeldCall makes it a real one
+  if (monitor.held.load(std::memory_order_acquire)) [[unlikely]]
+    wait_until_let_go(monitor);
   if (++n_ == kMostCalls) [[unlikely]]
     look();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/data/queue_runner.h"
+#include "runtime/loader/held_call.h"
 #include "runtime/loader/instance.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/stop_refusal.h"
@@ -377,6 +378,23 @@ void MonitoredSession::run_end_hooks() {
   if (saver == nullptr) return;
   saver->finish_end();
   saver->check_last_state();
+}
+
+// The session's thread is held in the callback, so what is its own does not change meanwhile.
+void MonitoredSession::save_beside_hook() noexcept {
+  RunSaver* saver = options_.saver;
+  if (saver == nullptr || options_.monitor == nullptr) return;
+  const HeldCall held(*options_.monitor);
+  const PluginInstance* busy = held.instance();
+  const bool after_step = held.callback() == "after_run";
+  if (busy == nullptr || !(after_step || held.callback() == "before_run") || !hooks_.has(*busy)) return;
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (raw == nullptr || raw->global_step() == saver->taken_step()) return;
+  environment_.log.warning(
+      "", busy->label() + " does not come back from " + std::string(held.callback()) +
+              ": the variables are saved beside it, and of this hook the state that it had at the last checkpoint" +
+              (after_step ? "; hooks after it have not heard of this step" : ""));
+  saver->save_beside(*raw, hooks_, *busy);
 }
 
 // [checkpoint] save_on_exception. What a hook that failed in after_run and those behind it know is a step older than

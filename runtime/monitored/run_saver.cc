@@ -178,16 +178,33 @@ void RunSaver::save_after_error(DirectSession& session, HookSet& hooks) noexcept
   Save save{.step = std::max<std::int64_t>(session.global_step(), 0), .begun_ns = environment_.clock.monotonic_ns()};
   if (save.step == saved_step_) return;
   try {
-    run_.check_lock();
-    take(session, ending_ == nullptr ? hooks.save_states() : ending_->states, save);
-    write(save);
-    if (save.error) throw Error(*save.error);
-    note_written(save);
-    series_.retain();
+    save_at_once(session, ending_ == nullptr ? hooks.save_states() : ending_->states, save);
   } catch (...) {
     environment_.log.warning("", "what was trained since the last checkpoint is not saved (save_on_exception): " +
                                      std::string(current_error().what()));
   }
+}
+
+// One that is written already is told to the hooks when their thread comes back.
+void RunSaver::save_beside(DirectSession& session, HookSet& hooks, const PluginInstance& busy) noexcept {
+  thread_.wait();
+  Save save{.step = std::max<std::int64_t>(session.global_step(), 0), .begun_ns = environment_.clock.monotonic_ns()};
+  if (save.step == taken_step()) return;
+  try {
+    save_at_once(session, hooks.save_states(&busy), save);
+  } catch (...) {
+    environment_.log.warning("", "what was trained since the last checkpoint cannot be saved beside " + busy.label() +
+                                     ": " + std::string(current_error().what()));
+  }
+}
+
+void RunSaver::save_at_once(DirectSession& session, const std::map<std::string, HookState>& states, Save& save) {
+  run_.check_lock();
+  take(session, states, save);
+  write(save);
+  if (save.error) throw Error(*save.error);
+  note_written(save);
+  series_.retain();
 }
 
 void RunSaver::save_requested_by_hook() {

@@ -108,6 +108,11 @@ class RunSaver {
   // unless the last checkpoint has them. No hook hears of it; a failure is a warning.
   void save_after_error(DirectSession& session, HookSet& hooks) noexcept;
 
+  // While a hook keeps the session's thread, which is held (HeldCall): writes the variables at once, on this thread,
+  // unless a checkpoint has them. The state of that hook is the one of the last save. No hook hears of it; a failure is
+  // a warning.
+  void save_beside(DirectSession& session, HookSet& hooks, const PluginInstance& busy) noexcept;
+
   // While a session ends: the checkpoint under way is waited for; hooks' states are those of before the first hook's
   // end, and a request is served at once, on this thread. RunInUse where the run's lock is not in place. A state that
   // is not finite leaves each hook its end: check_last_state throws it behind them.
@@ -173,14 +178,14 @@ class RunSaver {
   template <class F>
   void put_off_divergence(F&& f);
   std::string save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states);
+  bool begin_write(DirectSession& session, const std::map<std::string, HookState>& states);
+  bool is_as_restored(DirectSession& session);
+  void save_at_once(DirectSession& session, const std::map<std::string, HookState>& states, Save& save);
   void take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save);
   void write(Save& save);
   std::string wait_and_tell(DirectSession& session, HookSet& hooks);
   std::string tell(DirectSession& session, HookSet& hooks);
   void note_written(const Save& save);
-  bool begin_write(DirectSession& session, const std::map<std::string, HookState>& states);
-  bool is_as_restored(DirectSession& session);
-  void save_at_once(DirectSession& session, const std::map<std::string, HookState>& states, Save& save);
   void fail_or_go_on(const Save& save);
   std::string reaction() const;
   bool must_wait() const noexcept;

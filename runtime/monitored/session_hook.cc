@@ -113,12 +113,21 @@ std::string HookSet::after_save(DirectSession& session, std::int64_t step, const
   return who;
 }
 
-const std::map<std::string, HookState>& HookSet::save_states() {
+bool HookSet::has(const PluginInstance& instance) const noexcept {
+  return std::any_of(hooks_.begin(), hooks_.end(), [&](const SessionHook& h) { return h.is(instance); });
+}
+
+const std::map<std::string, HookState>& HookSet::save_states(const PluginInstance* busy) {
   std::map<std::string, HookState> before = std::move(states_);
   states_.clear();
   StateCost total;
   for (SessionHook& h : hooks_) {
-    HookStateAccess access(std::move(before[h.name()]), total);
+    HookState& last = before[h.name()];
+    if (busy != nullptr && h.is(*busy)) {
+      if (!last.entries.empty()) states_[h.name()] = std::move(last);
+      continue;
+    }
+    HookStateAccess access(std::move(last), total);
     if (!h.call("save_state", &belay_hook_api::save_state, access.handle())) continue;
     HookState state = access.take();
     if (state.entries.empty()) continue;

@@ -48,6 +48,7 @@ class SessionHook {
   const std::string& version() const { return instance_->plugin().version; }  // empty: it is the program's own
   bool disabled() const noexcept { return disabled_; }
   bool is(const SessionHook& other) const noexcept { return instance_ == other.instance_; }
+  bool is(const PluginInstance& instance) const noexcept { return instance_ == &instance; }
 
   // Calls a slot unless the hook is disabled. False: it is, or became so by this call.
   template <class... P, class... A>
@@ -116,6 +117,7 @@ class HookSet {
   void add(const SessionHook& hook);
   std::vector<SessionHook>& all() noexcept { return hooks_; }
   std::size_t size() const noexcept { return hooks_.size(); }
+  bool has(const PluginInstance& instance) const noexcept;
   // The hooks of these instance names; NOT_FOUND suggests the nearest.
   HookChoice only(const std::vector<std::string>& names) const;
 
@@ -130,7 +132,8 @@ class HookSet {
   std::string after_save(DirectSession& session, std::int64_t step, const std::string& path);
   // By instance name; hooks without state are left out. Valid until the next call, which uses the memory of the tensors
   // again unless a copy of this holds it.
-  const std::map<std::string, HookState>& save_states();
+  // `busy`: a hook that is being called, and so keeps the state of the last save.
+  const std::map<std::string, HookState>& save_states(const PluginInstance* busy = nullptr);
   // What adds states of others to those that save_states returns; null: nothing does.
   void add_states_by(std::function<void(std::map<std::string, HookState>&)> add) { add_ = std::move(add); }
   // Calls load_state of each hook with its state; a stored state without a hook is a warning.
