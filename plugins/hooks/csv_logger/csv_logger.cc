@@ -26,7 +26,7 @@ class CsvLogger final : public belay::Hook {
       belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching(),
       belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1).watching());
 
-  explicit CsvLogger(const Options& o) : timer_({}, o.every_n_steps), header_(header(o)), file_("csv_logger", path(o)) {
+  explicit CsvLogger(const Options& o) : timer_({}, o.every_n_steps), file_(host(), path(o), header(o)) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
   }
 
@@ -43,8 +43,9 @@ class CsvLogger final : public belay::Hook {
 
   void after_create_session(belay::Session& session) override {
     step_.forget();
-    if (timer_.last_triggered_step() && *timer_.last_triggered_step() > step_.read(session)) timer_.reset();
-    open(restored_bytes_);
+    const std::int64_t step = step_.read(session);
+    if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();
+    file_.session_created(step);
   }
 
   belay::RunArgs before_run(belay::RunContext&) override {
@@ -66,7 +67,7 @@ class CsvLogger final : public belay::Hook {
                     "csv_logger writes scalars, " + tensor.text() + " had the shape " + belay::dims_text(value.dims()));
       line += "," + belay::exact_text(value.number(0));
     }
-    file_.write(line + "\n");
+    file_.add(step, line);
     file_.flush();  // so that one can watch it
   }
 
@@ -74,23 +75,15 @@ class CsvLogger final : public belay::Hook {
   void end(belay::Session&) override { file_.sync(); }
 
   void save_state(belay::StateWriter& state) const override {
-    state.put("bytes", file_.is_open() ? file_.bytes() : restored_bytes_);
+    file_.save(state);
     timer_.save(state, host().monotonic());
   }
   void load_state(const belay::StateReader& state) override {
-    restored_bytes_ = state.integer("bytes");
+    file_.load(state);
     timer_.load(state, host().monotonic());
   }
 
  private:
-  void open(std::int64_t bytes) {
-    file_.open(bytes);
-    if (bytes == 0) return file_.write(header_);
-    if (!file_.begins_with(header_))
-      file_.refuse("has other columns than '" + header_.substr(0, header_.size() - 1) +
-                   "'; give this run's 'tensors' or another 'output_file'");
-    file_.cut();
-  }
   std::string path(const Options& o) const {
     if (o.tensors.begin() == o.tensors.end())
       belay::fail(Code::kInvalidArgument, "'tensors' is empty; name what to write");
@@ -99,16 +92,14 @@ class CsvLogger final : public belay::Hook {
   static std::string header(const Options& o) {
     std::string text = "global_step";
     for (const belay::Str& name : o.tensors) text += "," + name.string();
-    return text + "\n";
+    return text;
   }
 
   std::vector<std::string> names_;
   std::vector<belay::Output> tensors_;
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
-  const std::string header_;
   belay::GrowingFile file_;
-  std::int64_t restored_bytes_ = 0;
 };
 
 }  // namespace

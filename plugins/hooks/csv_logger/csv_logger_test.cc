@@ -102,10 +102,10 @@ TEST_F(CsvLogger, ARecoveryCutsWhatComesAgain) {
 TEST_F(CsvLogger, T_63f_ASymbolicLinkIsNotFollowedOutOfTheRunDirectory) {
   const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 1}};
   const TemporaryFolder elsewhere;
-  const std::string error =
-      "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") +
-      "' is a symbolic link, which is not followed: it could lead out of the run directory; remove it, or give another "
-      "'output_file'";
+  const std::string error = "FAILED_PRECONDITION: '" + folder.file("metrics.csv") +
+                            "' cannot be written: it is a symbolic link, which could lead out of the run directory; "
+                            "remove it, or give another "
+                            "'output_file'";
   const auto first = started(options);
   run(*first, 3);
   const StoredState state = first->save_state();
@@ -126,14 +126,88 @@ TEST_F(CsvLogger, AFileThatIsNotTheRunsOwnIsLeftAlone) {
   EXPECT_EQ(error_of([&] {
               started({{"tensors", Texts{"accuracy"}}}, &state, 3);
             }),
-            "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") +
-                "' has other columns than 'global_step,accuracy'; give this run's 'tensors' or another 'output_file'");
-  folder.write("metrics.csv", "global_step,loss\n");
-  EXPECT_EQ(error_of([&] { started(options, &state, 3); }),
-            "FAILED_PRECONDITION: csv_logger: '" + folder.file("metrics.csv") + "' has lost lines: 17 of " +
-                std::to_string(17 + 4 + 6 + 21) +
-                " bytes are left; move it away and run with --from-scratch, or remove the hook");
-  EXPECT_EQ(text(), "global_step,loss\n");
+            "FAILED_PRECONDITION: '" + folder.file("metrics.csv") +
+                "' has other columns than 'global_step,accuracy', which this run writes; move it away, or give another "
+                "'output_file'");
+}
+
+// Training is worth more than a table that a log rotation has taken away.
+TEST_F(CsvLogger, T_169_AFileThatHasLostLinesIsAWarningAndGrowsOn) {
+  const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 1}};
+  const auto first = started(options);
+  run(*first, 3);
+  const StoredState state = first->save_state();
+  folder.write("metrics.csv", "global_step,loss\n2,0.5\n");
+  const auto second = started(options, &state, 3);
+  run(*second, 1);
+  EXPECT_TRUE(second->host().has_logged("warning: '" + folder.file("metrics.csv") + "' has lost lines: 23 of the " +
+                                        std::to_string(17 + 4 + 6 + 21) +
+                                        " bytes that the last checkpoint counted are left"));
+  EXPECT_EQ(text(), "global_step,loss\n2,0.5\n4,0.25\n");
+}
+
+class ChangedFiles : public CsvLogger {
+ protected:
+  const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 1}};
+  std::string table(int last) const {
+    std::string all = "global_step,loss\n";
+    const char* lines[] = {"1,1\n", "2,0.5\n", "3,0.3333333432674408\n", "4,0.25\n", "5,0.20000000298023224\n"};
+    for (int i = 0; i < last; ++i) all += lines[i];
+    return all;
+  }
+};
+
+// As where ranks regroup: a session anew, at the step that was reached, and no state is loaded.
+TEST_F(ChangedFiles, T_155_ASessionAnewOverTheSameVariablesKeepsAllLines) {
+  StoredState state;
+  {
+    const auto first = started(options);
+    run(*first, 2);
+    state = first->save_state();
+  }
+  const auto hook = started(options, &state, 2);
+  run(*hook, 2);
+  hook->recover();
+  run(*hook, 1);
+  EXPECT_EQ(text(), table(5));
+}
+
+TEST_F(ChangedFiles, T_155_ARecoveryWithoutACheckpointCutsAllLinesThatComeAgain) {
+  const auto hook = started(options);
+  run(*hook, 4);
+  hook->set_global_step(1);
+  hook->recover();
+  EXPECT_EQ(text(), table(1));
+  run(*hook, 4);
+  EXPECT_EQ(text(), table(5));
+}
+
+// A new process in the chief's place has the last checkpoint's state, and the steps that the others have made.
+TEST_F(ChangedFiles, T_155_AProcessThatBeginsFurtherThanItsCheckpointKeepsTheLinesUpToThere) {
+  StoredState state;
+  {
+    const auto first = started(options);
+    run(*first, 2);
+    state = first->save_state();
+    run(*first, 3);
+  }
+  folder.write("metrics.csv", table(5) + "6,0.1");  // killed inside a line
+  run(*started(options, &state, 4), 1);
+  EXPECT_EQ(text(), table(5));
+  run(*started(options, nullptr, 3), 2);  // there was no checkpoint
+  EXPECT_EQ(text(), table(5));
+}
+
+TEST_F(ChangedFiles, T_169_AFileThatIsRotatedAwayBeginsAnewWithItsHeader) {
+  const auto hook = started(options);
+  run(*hook, 2);
+  std::filesystem::rename(folder.file("metrics.csv"), folder.file("metrics.csv.1"));
+  run(*hook, 2);
+  EXPECT_EQ(text(), "global_step,loss\n3,0.3333333432674408\n4,0.25\n");
+  EXPECT_EQ(hook->logged(),
+            Texts{"warning: '" + folder.file("metrics.csv") +
+                  "' was removed or replaced while the run wrote it; it is opened anew, and what was written before is "
+                  "not in it"});
 }
 
 }  // namespace csv_logger_test

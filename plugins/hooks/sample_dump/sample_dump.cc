@@ -45,7 +45,7 @@ class SampleDump final : public belay::Hook {
   explicit SampleDump(const Options& o)
       : rows_(o.rows),
         due_(o.every_n_steps),
-        file_("sample_dump", belay::path_in_run_directory(host(), "sample_dump", "output_file", o.output_file.view())) {
+        file_(host(), belay::path_in_run_directory(host(), "sample_dump", "output_file", o.output_file.view())) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
     for (const belay::Str& name : o.images) image_names_.emplace_back(name);
     for (const std::string& name : names_)
@@ -68,9 +68,7 @@ class SampleDump final : public belay::Hook {
   }
   void after_create_session(belay::Session& session) override {
     due_.session_created(session);
-    if (names_.empty()) return;
-    file_.open(restored_bytes_);
-    if (restored_bytes_ != 0) file_.cut();
+    if (!names_.empty()) file_.session_created(session.global_step().value_or(0));
   }
 
   belay::RunArgs before_run(belay::RunContext&) override {
@@ -86,20 +84,16 @@ class SampleDump final : public belay::Hook {
     for (const auto& image : images_) belay::Events(host()).summary(values[image], *step);
     if (!names_.empty()) write(values, *step);
   }
-  void before_save(belay::Session&, std::int64_t) override {
-    if (file_.is_open()) file_.sync();
-  }
-  void end(belay::Session&) override {
-    if (file_.is_open()) file_.sync();
-  }
+  void before_save(belay::Session&, std::int64_t) override { file_.sync(); }
+  void end(belay::Session&) override { file_.sync(); }
 
   void save_state(belay::StateWriter& state) const override {
     due_.save(state, host());
-    state.put("bytes", file_.is_open() ? file_.bytes() : restored_bytes_);
+    file_.save(state);
   }
   void load_state(const belay::StateReader& state) override {
     due_.load(state, host());
-    restored_bytes_ = state.integer("bytes");
+    file_.load(state);
   }
 
  private:
@@ -133,7 +127,7 @@ class SampleDump final : public belay::Hook {
         std::size_t next = 0;
         line[names_[i]] = json_of_tensor(part, 0, next);
       }
-      file_.write(line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+      file_.add(step, line.dump(-1, ' ', false, json::error_handler_t::replace));
     }
     file_.flush();
   }
@@ -144,7 +138,6 @@ class SampleDump final : public belay::Hook {
   std::vector<std::string> names_, image_names_;
   std::vector<Output> tensors_;
   std::vector<belay::Fetch<std::string_view>> images_;
-  std::int64_t restored_bytes_ = 0;
 };
 
 }  // namespace

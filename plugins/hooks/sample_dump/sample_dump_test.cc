@@ -92,6 +92,22 @@ TEST_F(SampleDump, AResumedRunCutsOffWhatComesAgain) {
   EXPECT_EQ(written(), whole);
 }
 
+TEST_F(SampleDump, T_155_ASessionAnewOverTheSameVariablesKeepsAllLines) {
+  const OptionValues options{{"tensors", Texts{"label"}}, {"rows", 2}, {"every_n_steps", 1}};
+  HookDriver& before = started(options);
+  for (int i = 0; i < 2; ++i) before.step();
+  const StoredState state = before.save_state();
+  HookDriver& after = started(options, &state, 2);
+  after.step();
+  const std::string three = written();
+  after.recover();
+  EXPECT_EQ(written(), three);
+  after.set_global_step(2);
+  after.recover();
+  after.step();
+  EXPECT_EQ(written(), three);
+}
+
 TEST_F(SampleDump, RefusesUnusableOptions) {
   EXPECT_EQ(error_of([&] { started({}); }), "INVALID_ARGUMENT: nothing to write: name 'tensors', 'images' or both");
   EXPECT_EQ(error_of([&] {

@@ -1,96 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file in the run directory that grows with the training, so that no step is in it twice: its length is part of the
-// hook's state, and a resumed run cuts off what the run before it wrote behind its last checkpoint.
+// A file in the run directory that grows with the training, each step once: whatever a session goes on from, the file
+// has the lines up to its step and none of a later one.
 //
-//   belay::GrowingFile file_{"my_hook", path};
-//   void after_create_session(belay::Session&) override { file_.open(restored_bytes_); }
-//   void after_run(...) override { ... file_.write(line), file_.flush(); ... }
+//   belay::GrowingFile file_{host(), path, "global_step,loss"};
+//   void after_create_session(belay::Session& session) override { file_.session_created(step_.read(session)); }
+//   void after_run(...) override { ... file_.add(step, std::to_string(step) + ",0.5"), file_.flush(); ... }
 //   void before_save(belay::Session&, std::int64_t) override { file_.sync(); }
-//   void save_state(belay::StateWriter& s) const override { s.put("bytes", file_.is_open() ? file_.bytes() :
-//   restored_bytes_); } void load_state(const belay::StateReader& s) override { restored_bytes_ = s.integer("bytes"); }
+//   void end(belay::Session&) override { file_.sync(); }
+//   void save_state(belay::StateWriter& state) const override { file_.save(state); }
+//   void load_state(const belay::StateReader& state) override { file_.load(state); }
 //
-// Errors are FAILED_PRECONDITION with the file's name and what to do. A member of a hook, [session].
+// The first number in a line is its global step, by which lines of steps that are done again are found: behind a
+// resume, behind a recovery with a checkpoint or without one, and where another process has trained further than the
+// last checkpoint. What cannot be written ends no training (lines_file.h). A member of a hook, [session].
 #pragma once
 
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "belay/error.h"
-#include "belay/output_file.h"
+#include "belay/hook.h"
+#include "belay/lines_file.h"
+#include "belay/output_file.h"  // path_in_run_directory
 
 namespace belay {
 inline namespace v0 {
 
 class GrowingFile {
  public:
-  // `owner` begins the messages; `path` is absolute. Nothing is opened yet.
-  GrowingFile(std::string owner, std::string path) : owner_(std::move(owner)), path_(std::move(path)) {}
+  // As LinesFile has them. Nothing is opened yet.
+  GrowingFile(const Host& host, std::string path, std::string_view header = {})
+      : host_(host), file_(host, std::move(path), header) {}
 
-  // Goes on behind the first `bytes`, which must be there; 0: a new, empty file.
-  void open(std::int64_t bytes) {
-    file_.reset();
-    bytes_ = 0;
-    file_ = open_output_file(path_, bytes != 0);
-    if (!file_) fail_file(bytes == 0 ? "cannot be written" : "belongs to this run and cannot be opened");
-    if (bytes == 0) return;
-    struct stat info {};
-    if (::fstat(::fileno(file_.get()), &info) != 0) fail_file("cannot be read");
-    if (info.st_size < bytes)
-      refuse("has lost lines: " + std::to_string(info.st_size) + " of " + std::to_string(bytes) +
-             " bytes are left; move it away and run with --from-scratch, or remove the hook");
-    bytes_ = bytes;
+  // In each after_create_session: cuts off what is of later steps than the session's. FAILED_PRECONDITION where the
+  // process begins with a file that is not the run's: a link, a pipe, or one with another header.
+  void session_created(std::int64_t step) {
+    const bool first = !std::exchange(begun_, true);
+    const std::int64_t restored = std::exchange(restored_, 0);
+    const bool is_new = first && restored == 0 && step == 0;
+    if (first) refuse_foreign();
+    file_.flush();
+    if (file_.open(is_new)) {
+      if (first && !is_new) check_header();
+      if (first || restored != 0 || last_step_ > step) cut_behind(step, restored);
+      file_.flush();
+    }
+    last_step_ = step;
   }
-  // Whether what open found begins with this text; before `cut`.
-  bool begins_with(const std::string& text) const {
-    std::string first(text.size(), '\0');
-    return std::fread(first.data(), 1, first.size(), file_.get()) == first.size() && first == text;
-  }
-  // Cuts off what is behind the bytes that open was given. Before the first write.
-  void cut() {
-    if (::ftruncate(::fileno(file_.get()), bytes_) != 0 || std::fseek(file_.get(), 0, SEEK_END) != 0)
-      fail_file("cannot be cut to the last checkpoint");
-  }
-  void write(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size()) fail_file("cannot be written");
-    bytes_ += static_cast<std::int64_t>(text.size());
+
+  // A line without its end. INVALID_ARGUMENT where its first number is not the step.
+  void add(std::int64_t step, std::string_view line) {
+    if (step_of(line) != step)
+      fail(Code::kInvalidArgument, "a line of step " + std::to_string(step) + " in '" + file_.path() +
+                                       "' has another first number: " + std::string(line));
+    file_.add(line);
+    last_step_ = step;
   }
   // For others to read.
-  void flush() {
-    if (std::fflush(file_.get()) != 0) fail_file("cannot be written");
-  }
+  void flush() { file_.flush(); }
   // Onto the disk, so that a checkpoint never counts bytes that a crash loses.
-  void sync() {
-    if (std::fflush(file_.get()) != 0 || ::fdatasync(::fileno(file_.get())) != 0) fail_file("cannot be written");
-  }
-  bool is_open() const noexcept { return file_ != nullptr; }
-  // That were written, by the runs before too.
-  std::int64_t bytes() const noexcept { return bytes_; }
-  // FAILED_PRECONDITION about the file: "my_hook: '/run/x.csv' " and the text.
-  [[noreturn]] void refuse(const std::string& text) const {
-    fail(Code::kFailedPrecondition, owner_ + ": '" + path_ + "' " + text);
-  }
+  void sync() { file_.sync(); }
+
+  // In save_state and load_state, under the key "bytes".
+  void save(StateWriter& state) const { state.put("bytes", file_.is_open() ? file_.size() : restored_); }
+  void load(const StateReader& state) { restored_ = state.integer("bytes"); }
 
  private:
-  [[noreturn]] void fail_file(const std::string& what) const {
-    const int error = errno;
-    if (error == ELOOP)
-      refuse(
-          "is a symbolic link, which is not followed: it could lead out of the run directory; remove it, or give "
-          "another 'output_file'");
-    refuse(what + ": " + std::strerror(error));
+  static std::optional<std::int64_t> step_of(std::string_view line) {
+    const std::size_t digit = line.find_first_of("0123456789");
+    std::int64_t step = 0;
+    if (digit == line.npos || std::from_chars(line.data() + digit, line.data() + line.size(), step).ec != std::errc())
+      return std::nullopt;
+    return step;
   }
 
-  std::string owner_, path_;
-  OutputFile file_;
-  std::int64_t bytes_ = 0;
+  [[noreturn]] void refuse(const std::string& why, const std::string& fix) const {
+    fail(Code::kFailedPrecondition, "'" + file_.path() + "' " + why + "; " + fix);
+  }
+  void refuse_foreign() const {
+    if (const std::string why = file_.why_foreign(); !why.empty())
+      refuse("cannot be written: " + why, "remove it, or give another 'output_file'");
+  }
+  void check_header() const {
+    const std::string& header = file_.header();
+    if (file_.size() != 0 && file_.read_at(0, header.size()) != header)
+      refuse("has other columns than '" + header.substr(0, header.size() - 1) + "', which this run writes",
+             "move it away, or give another 'output_file'");
+  }
+
+  // Of the first bytes, which a checkpoint counted, no line is of a later step.
+  void cut_behind(std::int64_t step, std::int64_t restored) {
+    const auto header = static_cast<std::int64_t>(file_.header().size());
+    std::int64_t kept = std::max(restored, header);
+    if (const std::int64_t bytes = file_.size(); bytes < kept) {
+      if (restored != 0)
+        host_.warning("'" + file_.path() + "' has lost lines: " + std::to_string(bytes) + " of the " +
+                      std::to_string(restored) +
+                      " bytes that the last checkpoint counted are left; the run continues " + "after them");
+      kept = std::min(header, bytes);
+    }
+    std::string text;  // behind what is kept for sure
+    for (;;) {
+      const std::string more = file_.read_at(kept + static_cast<std::int64_t>(text.size()), kChunk);
+      text += more;
+      std::size_t line = 0;
+      for (std::size_t end; (end = text.find('\n', line)) != text.npos; line = end + 1)
+        if (step_of(std::string_view(text).substr(line, end - line)) > step) {
+          file_.cut(kept + static_cast<std::int64_t>(line));
+          return;
+        }
+      kept += static_cast<std::int64_t>(line);
+      text.erase(0, line);
+      if (more.empty()) break;
+    }
+    if (!text.empty()) file_.cut(kept);  // half a line
+  }
+
+  static constexpr std::size_t kChunk = 1 << 16;
+
+  const Host& host_;
+  LinesFile file_;
+  std::int64_t restored_ = 0;   // by load, until the session's beginning
+  std::int64_t last_step_ = 0;  // of the last line, at most
+  bool begun_ = false;
 };
 
 }  // namespace v0
