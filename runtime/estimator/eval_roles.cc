@@ -46,8 +46,10 @@ class EvalRoles::Keeper final : public Hook {
       state.put(input.name + "/global_step", input.step);
       for (const Role& role : input.metrics) state.put(input.name + "/" + role.name, role.value);
     }
+    if (roles_.ended_at_ >= 0) state.put(kEndedAt, roles_.ended_at_);
   }
   void load_state(const StateReader& state) override {
+    roles_.ended_at_ = state.integer(kEndedAt, -1);
     for (Input& input : roles_.inputs_) {
       input.step = state.integer(input.name + "/global_step", -1);
       for (Role& role : input.metrics) role.value = state.number(input.name + "/" + role.name, kNotEvaluated);

@@ -25,6 +25,7 @@ namespace belay::runtime {
 class EvalRoles {
  public:
   static constexpr const char* kHookName = "eval_roles";
+  static constexpr const char* kEndedAt = "ended_at";  // the key of note_end
 
   EvalRoles() = default;
   EvalRoles(const EvalRoles&) = delete;
@@ -36,6 +37,9 @@ class EvalRoles {
   void set(DirectSession& session, const std::string& input, const EvalResult& result);
   // Of the last evaluation of any input; -1: there was none.
   std::int64_t last_step() const noexcept;
+  // Beside them in the state: that the last step was evaluated in the end of a session, which no role has.
+  void note_end(std::int64_t step) noexcept { ended_at_ = step; }
+  std::int64_t ended_at() const noexcept { return ended_at_; }  // -1: none was
   // Makes the hook that saves and restores them; the roles must outlive it. `at_end` is called in its end.
   PluginInstance::MakeHook hook(std::function<void(DirectSession&)> at_end = {});
 
@@ -56,6 +60,7 @@ class EvalRoles {
   void write(DirectSession& session, const Input& input) const;
 
   std::vector<Input> inputs_;
+  std::int64_t ended_at_ = -1;
 };
 
 }  // namespace belay::runtime

@@ -81,10 +81,18 @@ void EvalWhileTraining::say_skipped(std::int64_t step) {
                                     std::to_string(schedule_.skipped()) + " so far");
 }
 
-// A run that made no step leaves the list of the best as it is.
+void EvalWhileTraining::at_last_step(DirectSession& training) {
+  const std::int64_t step = training.global_step();
+  first_step_ = step;
+  if (active() && options_.left_open() && schedule_.begin(step, roles_.last_step())) evaluate_and_note(training, step);
+}
+
+// A run that made no step leaves the list of the best as it is, unless the attempt before was killed before this.
 void EvalWhileTraining::before_end(DirectSession& training) {
   const std::int64_t step = training.global_step();
-  if (!options_.note_best || !first_step_ || step <= *first_step_) return;
+  if (!options_.note_best || !first_step_) return;
+  const bool missed = options_.left_open() && roles_.ended_at() != step;
+  if (step <= *first_step_ && !missed) return;
   if (step == schedule_.last_evaluated() || !options_.keep_going()) return;
   try {
     evaluate(training.store(), step, nullptr);
@@ -92,6 +100,8 @@ void EvalWhileTraining::before_end(DirectSession& training) {
     failed_ = e;  // the training ended well, and is saved
     return;
   }
+  roles_.note_end(step);
+  options_.note_end(step);
   note_best(step);
 }
 

@@ -38,6 +38,11 @@ struct EvalWhileTrainingOptions {
   // keeps no best checkpoints.
   std::string best_metric = {};
   std::function<void(std::int64_t step, double value)> note_best = {};
+  // Gets the step of the evaluation in the end of a session, before note_best does: what is saved from then on has it.
+  std::function<void(std::int64_t step)> note_end = [](std::int64_t) {};
+  // Whether the attempt before has not come to the end of the training: one that begins at the last step then makes the
+  // evaluation that is missing.
+  std::function<bool()> left_open = [] { return false; };
   // After each evaluation, those of the run's end too, with the variables that it was of. `best_value`: of best_metric,
   // if one of the inputs has it.
   std::function<void(VariableStore& trained, std::int64_t step, std::optional<double> best_value)> evaluated = {};
@@ -68,6 +73,8 @@ class EvalWhileTraining {
   // The evaluation that an attempt before has missed, or whole_at_start; else, if settings.at_start, two batches of
   // each input, whose values are not used. Nothing unless active().
   void at_start(DirectSession& training);
+  // The same where the attempt begins at the last step, so that it makes none: what the attempt before has missed.
+  void at_last_step(DirectSession& training);
   // Whether there was one.
   bool at_boundary(DirectSession& training, std::int64_t step, bool saved) {
     if (!active() || !is_due(step, saved)) return false;

@@ -30,7 +30,11 @@ void ManifestRun::make_evals() {
   options.settings = manifest_.eval;
   options.keep_going = [this] { return keep_going(); };
   const bool keeps_best = manifest_.checkpoint.keep_best > 0 && !manifest_.run.dir.empty();
+  options.left_open = [this] { return host_.attempt() > 1 && !host_.had_finished(); };
   if (keeps_best) {
+    options.note_end = [this](std::int64_t step) {
+      host_.saver()->note_while_ending(EvalRoles::kHookName, EvalRoles::kEndedAt, step);
+    };
     options.best_metric = manifest_.checkpoint.best_metric;
     options.note_best = [this](std::int64_t step, double value) {
       host_.saver()->note_evaluation(step, value, [this](VariableStore& trained) { return evals_->has_seen(trained); });

@@ -73,7 +73,8 @@ std::int64_t RunHost::attempts_before() {
 void RunHost::keep_directory() {
   if (!directory_) return;
   directory_->keep();
-  if (directory().exists(kFinishedName)) directory().remove(kFinishedName);
+  had_finished_ = directory().exists(kFinishedName);
+  if (had_finished_) directory().remove(kFinishedName);
   try {
     directory().replace(kAttemptsName, std::to_string(attempt_) + "\n");
   } catch (const RunInUse&) {

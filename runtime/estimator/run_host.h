@@ -84,6 +84,8 @@ class RunHost {
   // PERMISSION_DENIED and others. Until keep_directory() the end of the run takes away again what this made.
   void take_directory();
   void keep_directory();  // and counts this attempt there
+  // Whether an attempt before has noted the end of the training. Once the directory is kept.
+  bool had_finished() const noexcept { return had_finished_; }
   // The training has come to its end at this step, and its last checkpoint is durable: a file in the directory says so
   // to who evaluates the checkpoints in another process, until keep_directory() of the next attempt. Where it cannot be
   // written that is a warning.
@@ -92,6 +94,7 @@ class RunHost {
   LockedDirectory& directory() { return directory_->directory(); }
   // Which start of the run in its directory this is: 1, and known once the directory is taken.
   const std::int64_t& attempt() const noexcept { return attempt_; }
+  bool& warned_of_metrics() noexcept { return warned_of_metrics_; }  // see metrics_line.h
   bool lock_lost() const noexcept { return directory_ && directory_->directory().lock_lost(); }
   // Where event files go: options().events_dir, else the run's directory; empty: nowhere.
   const std::string& events_dir() const noexcept { return events_dir_; }
@@ -148,6 +151,8 @@ class RunHost {
   std::deque<CallMonitor> monitors_;
   std::optional<RunDirectory> directory_;  // with the attempt's mark
   std::int64_t attempt_ = 1;
+  bool had_finished_ = false;
+  bool warned_of_metrics_ = false;
   RunTrace* trace_ = nullptr;
   AttemptMark* mark_ = nullptr;  // the directory's; null: there is none
   SaverUse codec_;

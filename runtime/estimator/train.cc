@@ -171,6 +171,10 @@ void Training::loop(MonitoredSession& session) {
   result_.global_step = first;
   control.note_step(first);
   if (options_.max_steps && first >= *options_.max_steps) {
+    if (options_.evals != nullptr) {
+      options_.evals->at_last_step(*session.raw_session());
+      session.save_if_asked();
+    }
     session.request_stop(why_no_step(session));
     return;
   }

@@ -155,6 +155,10 @@ void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
   if (requested_.exchange(false)) save_while_ending();
 }
 
+void RunSaver::note_while_ending(const std::string& hook, const std::string& key, std::int64_t value) {
+  if (ending_ != nullptr) ending_->states[hook].entries[key] = value;
+}
+
 void RunSaver::settle() noexcept {
   const Doing doing(Activity::kSaving);
   thread_.wait();

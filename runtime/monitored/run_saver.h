@@ -79,6 +79,8 @@ class RunSaver {
   // something was written to them since; empty: it would not. Called until the next evaluation or the session's end.
   using StillEvaluated = std::function<bool(VariableStore&)>;
   void note_evaluation(std::int64_t step, double value, StillEvaluated still_evaluated = {});
+  // While a session ends the hooks' states are those of before; what is saved from here on has this entry besides.
+  void note_while_ending(const std::string& hook, const std::string& key, std::int64_t value);
   bool requested() const noexcept { return requested_.load(); }
   // Whether at_boundary has something to do: a checkpoint was asked for, one is durable and the hooks are to hear of
   // it, or the run's lock was found lost, and the boundary ends the run. Asked at every step.

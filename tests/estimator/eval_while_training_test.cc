@@ -277,6 +277,19 @@ TEST_F(NotesTheBest, NothingWhereTheRunMakesNoStep) {
   EXPECT_EQ(training->evals.last("eval")->global_step, 0) << "it is evaluated all the same";
 }
 
+TEST_F(NotesTheBest, T_156_WhereAnAttemptThatWasKilledHasMissedTheLastOneItIsNoted) {
+  EvalWhileTrainingOptions options = noting({});
+  options.left_open = [] { return true; };
+  Steps ended;
+  options.note_end = [&](std::int64_t step) { ended.push_back(step); };
+  const auto training = make(std::move(options));
+  train(*training, 0);
+  EXPECT_EQ(noted_steps(), Steps{0});
+  EXPECT_EQ(ended, Steps{0});
+  EXPECT_EQ(training->evals.roles().ended_at(), 0) << "what the next start would not note again";
+  EXPECT_EQ(training->evals.counts().made, 1);
+}
+
 TEST_F(NotesTheBest, TheEvaluationThatAnAttemptBeforeMissed) {
   const auto attempt = [&](std::int64_t last) {
     const auto training = make(noting({.every_steps = 10}));
