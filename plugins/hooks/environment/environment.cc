@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -19,7 +17,6 @@
 
 namespace {
 
-using belay::Code;
 using json = nlohmann::ordered_json;
 
 std::string text_of(const std::string& path) {
@@ -131,8 +128,8 @@ class Environment final : public belay::Hook {
     if (output_file_.empty() || host().run_directory().empty()) return;
     const std::string path =
         host().run_directory() + "/" + output_file_ + "-" + std::to_string(host().attempt()) + ".json";
-    if (!belay::replace_output_file(path, content().dump(2, ' ', false, json::error_handler_t::replace) + "\n"))
-      belay::fail(Code::kUnknown, "'" + path + "' cannot be written: " + std::strerror(errno));
+    bool warned = false;
+    belay::replace_or_warn(host(), path, content().dump(2, ' ', false, json::error_handler_t::replace) + "\n", warned);
   }
 
   const std::string output_file_;

@@ -5,9 +5,7 @@
 #include <belay/table_tensor.h>
 #include <belay/tensor_text.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -17,7 +15,6 @@
 
 namespace {
 
-using belay::Code;
 using nlohmann::json;
 
 class FinalOps final : public belay::FinalOps {
@@ -64,9 +61,9 @@ class FinalOps final : public belay::FinalOps {
   }
 
  private:
-  static void write(const std::string& path, const std::string& text) {
-    if (!belay::replace_output_file(path, text))
-      belay::fail(Code::kUnknown, "final_ops: '" + path + "' cannot be written: " + std::strerror(errno));
+  void write(const std::string& path, const std::string& text) const {
+    bool warned = false;
+    belay::replace_or_warn(host(), path, text, warned);
   }
 
   const Options o_;

@@ -95,14 +95,16 @@ TEST(FinalOps, RefusesUnusableOptions) {
   EXPECT_EQ(error_of([&] { hook.begin(); }), "NOT_FOUND: the graph has no 'acuracy'; did you mean 'accuracy'?");
 }
 
-TEST(FinalOps, AFileThatCannotBeWrittenIsAnError) {
+TEST(FinalOps, T_161_AFileThatCannotBeWrittenIsAWarning) {
   HookDriver hook(module(), {{"ops", std::vector<std::string>{"v"}}}, in("/nowhere"));
   hook.tensor<float>("v");
   hook.begin();
   hook.create_session();
   hook.session().set_value("v", 1.0f);
-  EXPECT_EQ(error_of([&] { hook.end(); }),
-            "UNKNOWN: final_ops: '/nowhere/final_ops.json' cannot be written: No such file or directory");
+  hook.end();
+  EXPECT_TRUE(
+      hook.host().has_logged("warning: '/nowhere/final_ops.json' cannot be written: No such file or directory; "
+                             "the run continues without it"));
 }
 
 }  // namespace final_ops_test

@@ -3,9 +3,7 @@
 #include <belay/output_file.h>
 #include <belay/plugin.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -41,13 +39,9 @@ class History final : public belay::History {
       if (name == kStepKey) belay::fail(Code::kInvalidArgument, "'global_step' is in the file without being asked for");
   }
 
-  void end(belay::Session&) override {
-    if (!write()) belay::fail(Code::kUnknown, "'" + path() + "' cannot be written: " + std::strerror(errno));
-  }
+  void end(belay::Session&) override { write(); }
   // What led to the error is what one wants to see.
-  void on_error(const belay::Error&) override {
-    if (!write()) host().warning("'" + path() + "' cannot be written: " + std::strerror(errno));
-  }
+  void on_error(const belay::Error&) override { write(); }
 
  private:
   static constexpr const char* kStepKey = "global_step";
@@ -62,16 +56,17 @@ class History final : public belay::History {
     return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";  // JSON has no number for them
   }
 
-  std::string path() const { return host().run_directory() + "/" + output_file_; }
-  bool write() const {
-    if (output_file_.empty() || host().run_directory().empty()) return true;
+  void write() const {
+    if (output_file_.empty() || host().run_directory().empty()) return;
     json content{{kStepKey, steps()}};
     for (const std::string& name : names()) {
       json column = json::array();
       for (const double value : values(name)) column.push_back(number(value));
       content[name] = std::move(column);
     }
-    return belay::replace_output_file(path(), content.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    bool warned = false;
+    belay::replace_or_warn(host(), host().run_directory() + "/" + output_file_,
+                           content.dump(-1, ' ', false, json::error_handler_t::replace) + "\n", warned);
   }
 
   const std::string output_file_;

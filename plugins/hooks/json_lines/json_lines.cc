@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a training for programs: one JSON object a line, in a file that is only ever appended to.
 // docs/reference/metrics.md has the format.
-#include <belay/log_fields.h>  // json_number, json_text
-#include <belay/output_file.h>
+#include <belay/lines_file.h>
+#include <belay/log_fields.h>   // json_number, json_text
+#include <belay/output_file.h>  // path_in_run_directory
 #include <belay/plugin.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "../training_scalars.h"
@@ -25,59 +21,6 @@ namespace {
 using belay::Code;
 using belay::Output;
 using Seconds = std::chrono::duration<double>;
-
-// Lines are gathered and go into the file whole. A disk that takes none of them costs the run its numbers and nothing
-// else: that is a warning, once.
-class LinesFile {
- public:
-  LinesFile() = default;
-  LinesFile(const LinesFile&) = delete;
-  LinesFile& operator=(const LinesFile&) = delete;
-  ~LinesFile() { close(); }
-
-  // Goes on behind what is there; a line that a crash cut is ended, so that it harms no other. Why not; empty: it did.
-  std::string open(const std::string& path) {
-    close();
-    file_ = ::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (file_ < 0) return why();
-    const off_t size = ::lseek(file_, 0, SEEK_END);
-    char last = '\n';
-    if (size > 0 && ::pread(file_, &last, 1, size - 1) == 1 && last != '\n') gathered_ = "\n";
-    return "";
-  }
-  bool is_open() const noexcept { return file_ >= 0; }
-  void add(const std::string& line) {
-    if (is_open()) (gathered_ += line) += '\n';
-  }
-  std::string flush() {
-    std::size_t done = 0;
-    while (is_open() && done < gathered_.size()) {
-      const ssize_t n = ::write(file_, gathered_.data() + done, gathered_.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) {
-        std::string reason = why();
-        // The rest of a line that was cut would be read as one.
-        gathered_ = done > 0 && gathered_[done - 1] != '\n' ? "\n" : "";
-        return reason;
-      }
-      done += static_cast<std::size_t>(n);
-    }
-    gathered_.clear();
-    return "";
-  }
-  void close() {
-    if (file_ < 0) return;
-    flush();
-    ::close(std::exchange(file_, -1));
-  }
-
- private:
-  static std::string why() {
-    return errno == ELOOP ? "it is a symbolic link, which could lead out of the run directory" : std::strerror(errno);
-  }
-  int file_ = -1;
-  std::string gathered_;
-};
 
 class JsonLines final : public belay::Hook {
  public:
@@ -104,7 +47,7 @@ class JsonLines final : public belay::Hook {
   explicit JsonLines(const Options& o)
       : every_(o.every_n_steps),
         max_steps_(o.max_steps),
-        path_(belay::path_in_run_directory(host(), "json_lines", "output_file", o.output_file.view())) {
+        file_(host(), belay::path_in_run_directory(host(), "json_lines", "output_file", o.output_file.view())) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
   }
 
@@ -122,14 +65,13 @@ class JsonLines final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     step_.forget();
     const std::int64_t step = step_.read(session);
-    if (!file_.is_open()) note_failure(file_.open(path_));
     line_step_ = step;
     line_time_ = flush_time_ = host().monotonic();
     steps_between_ = every_;
     measures_ = false;
     // What was written of later steps is done again.
     file_.add("{\"step\":" + std::to_string(step) + head() + ",\"event\":\"start\"}");
-    note_failure(file_.flush());
+    file_.flush();
     next_step_ = step + 1;  // the first step of a session
     running_step_ = step + 1;
   }
@@ -161,10 +103,10 @@ class JsonLines final : public belay::Hook {
     std::string line = "{\"step\":" + std::to_string(step) + head() + ",\"event\":\"end\"";
     if (loss_ && step != line_step_) line += ",\"loss\":" + number_text(last_loss_, loss_.dtype());
     file_.add(line + "}");
-    note_failure(file_.flush());
+    file_.flush();
   }
-  void on_error(const belay::Error&) override { note_failure(file_.flush()); }
-  void before_save(belay::Session&, std::int64_t) override { note_failure(file_.flush()); }
+  void on_error(const belay::Error&) override { file_.flush(); }
+  void before_save(belay::Session&, std::int64_t) override { file_.flush(); }
 
  private:
   // `,"attempt":2,"time":1767225600.25`
@@ -220,26 +162,18 @@ class JsonLines final : public belay::Hook {
   void flush_in_time(std::chrono::nanoseconds now, double rate) {
     const double next = rate > 0 ? static_cast<double>(next_step_ - line_step_) / rate : 1;
     if (Seconds(now - flush_time_).count() + next < 1) return;
-    note_failure(file_.flush());
+    file_.flush();
     flush_time_ = now;
   }
-  void note_failure(const std::string& why) {
-    if (why.empty() || std::exchange(failed_, true)) return;
-    host().warning("'" + path_ + "' cannot be written: " + why +
-                   "; the run goes on, and some of its numbers are not there");
-  }
-
   std::vector<std::string> names_;
   const std::int64_t every_;
   const std::int64_t max_steps_;
-  const std::string path_;
+  belay::LinesFile file_;
   std::vector<NamedScalar> scalars_;
   Output loss_;  // of them; empty: it is not among them
   double last_loss_ = 0;
   ExamplesPerStep examples_;
   belay::GlobalStep step_;
-  LinesFile file_;
-  bool failed_ = false;
 
   bool due_ = false;
   bool measures_ = false;  // there was a line of this session

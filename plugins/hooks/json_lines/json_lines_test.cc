@@ -159,8 +159,8 @@ TEST_F(JsonLines, AFileThatCannotBeWrittenIsOneWarningAndTheRunGoesOn) {
   hook->end();
   EXPECT_EQ(hook->logged(),
             Texts{"warning: '" + path() +
-                  "' cannot be written: it is a symbolic link, which could lead out of the run directory; the run goes "
-                  "on, and some of its numbers are not there"});
+                  "' cannot be written: it is a symbolic link, which could lead out of the run directory; the run "
+                  "continues and tries again, and some lines may be missing in the file"});
 }
 
 TEST_F(JsonLines, WhatIsGatheredIsInTheFileBeforeACheckpointAndBehindAnError) {

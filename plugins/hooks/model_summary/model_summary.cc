@@ -3,15 +3,11 @@
 #include <belay/plugin.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
 namespace {
-
-using belay::Code;
 
 std::int64_t count(const belay::Dims& dims) {
   std::int64_t n = 1;
@@ -71,9 +67,8 @@ class ModelSummary final : public belay::Hook {
     if (output_file_.empty() || host().run_directory().empty()) return;
     std::string content;
     for (const std::string& line : text) content += line + "\n";
-    const std::string path = host().run_directory() + "/" + output_file_;
-    if (!belay::replace_output_file(path, content))
-      belay::fail(Code::kUnknown, "'" + path + "' cannot be written: " + std::strerror(errno));
+    bool warned = false;
+    belay::replace_or_warn(host(), host().run_directory() + "/" + output_file_, content, warned);
   }
 
  private:

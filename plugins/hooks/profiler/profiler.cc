@@ -131,14 +131,12 @@ class Profiler final : public belay::Hook {
       spans.push_back({"saving", "a checkpoint", save_->start, save_->end.value_or(now)});
     return spans;
   }
-  void save(belay::RunContext& run, std::int64_t step) const {
+  void save(belay::RunContext& run, std::int64_t step) {
     const std::vector<belay::NodeStats> nodes = run.node_stats();
     const std::string path = directory_ + "/timeline-" + std::to_string(step) + ".json";
-    write(path, chrome_trace(nodes, trace_edges(run.session().graph(), nodes), spans(nodes), trace_));
+    const std::string text = chrome_trace(nodes, trace_edges(run.session().graph(), nodes), spans(nodes), trace_);
+    belay::replace_or_warn(host(), path, text, warned_);
     host().info("traced step " + std::to_string(step) + ": " + std::to_string(nodes.size()) + " nodes, " + path);
-  }
-  static void write(const std::string& path, const std::string& text) {
-    if (!belay::replace_output_file(path, text)) fail_file(path, "cannot be written");
   }
   [[noreturn]] static void fail_file(const std::string& path, const char* what) {
     belay::fail(Code::kUnknown, "profiler: '" + path + "' " + what + ": " + std::strerror(errno));
@@ -154,6 +152,7 @@ class Profiler final : public belay::Hook {
   std::chrono::nanoseconds entered_{};            // before the traced run
   std::optional<std::chrono::nanoseconds> left_;  // behind the run before it
   std::optional<Save> save_;                      // the last one
+  bool warned_ = false;
 };
 
 }  // namespace

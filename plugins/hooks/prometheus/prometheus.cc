@@ -5,11 +5,9 @@
 #include <belay/output_file.h>
 #include <belay/plugin.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <string>
@@ -248,8 +246,7 @@ class Prometheus final : public belay::Hook {
             *s.number);
     last_step_ = step;
     last_time_ = now;
-    if (!belay::replace_output_file(path_, text) && !std::exchange(failed_, true))
-      host().warning("'" + path_ + "' cannot be written: " + std::strerror(errno));
+    belay::replace_or_warn(host(), path_, text, warned_);
   }
 
   static constexpr const char* kOwnNames[] = {"belay_global_step",
@@ -269,7 +266,7 @@ class Prometheus final : public belay::Hook {
   belay::GlobalStep step_;
   State state_ = State::kRunning;
   std::optional<Checkpoint> saved_;
-  bool failed_ = false;
+  bool warned_ = false;
   std::int64_t last_step_ = 0;
   std::chrono::nanoseconds last_time_{};
 };

@@ -4,10 +4,8 @@
 #include <belay/scalar_fetches.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -143,13 +141,12 @@ class SpikeDetection final : public belay::Hook {
     if (action_ == "stop") run.request_stop(text);
     if (action_ == "warn") host().warning(text);
   }
-  void write() const {
+  void write() {
     if (output_file_.empty() || host().run_directory().empty()) return;
     json list = json::array();
     for (const Spike& s : spikes_) list.push_back({{"global_step", s.step}, {"value", s.value}, {"limit", s.limit}});
     const std::string path = host().run_directory() + "/" + output_file_;
-    if (!belay::replace_output_file(path, list.dump(1) + "\n"))
-      host().warning("'" + path + "' cannot be written: " + std::strerror(errno));
+    belay::replace_or_warn(host(), path, list.dump(1) + "\n", warned_);
   }
 
   const double deviations_;
@@ -161,6 +158,7 @@ class SpikeDetection final : public belay::Hook {
   std::vector<double> window_;  // a ring: value n is at n % size
   std::int64_t seen_ = 0;
   std::vector<Spike> spikes_;
+  bool warned_ = false;
 };
 
 }  // namespace

@@ -2,16 +2,14 @@
 // The digest of all variables, regularly: two runs that should be equal are where their digests are, and part where
 // these do. The variables are read behind the step by a run of their own, so no step is another one for it.
 #include <belay/due_steps.h>
-#include <belay/output_file.h>
+#include <belay/lines_file.h>
+#include <belay/output_file.h>  // check_file_name
 #include <belay/plugin.h>
 #include <belay/state_digest.h>
-#include <fcntl.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,7 +47,9 @@ class StateDigestHook final : public belay::Hook {
           .watching(),
       belay::option("log", &Options::log, "say it in the log, too").watching());
 
-  explicit StateDigestHook(const Options& o) : due_(o.every_n_steps), log_(o.log), path_(path_of(o)) {}
+  explicit StateDigestHook(const Options& o) : due_(o.every_n_steps), log_(o.log) {
+    if (const std::string path = path_of(o); !path.empty()) file_.emplace(host(), path);
+  }
 
   void begin(belay::Graph& graph) override { due_.begin(graph); }
 
@@ -91,31 +91,21 @@ class StateDigestHook final : public belay::Hook {
     return file.empty() || directory.empty() ? "" : directory + "/" + std::string(file);
   }
 
-  // By one write at the end of the file, where the hook json_lines writes, too: neither cuts a line of the other.
+  // Whole lines at the end of the file, where the hook json_lines writes, too: neither cuts a line of the other.
   void append(std::int64_t step, const std::string& digest) {
-    if (path_.empty()) return;
+    if (!file_) return;
     char time[64];
     const auto end = std::to_chars(time, time + sizeof(time), host().wall_seconds(), std::chars_format::fixed, 3).ptr;
-    const std::string line = "{\"step\":" + std::to_string(step) + ",\"attempt\":" + std::to_string(host().attempt()) +
-                             ",\"time\":" + std::string(time, end) + ",\"event\":\"state_digest\",\"state_digest\":\"" +
-                             digest + "\"}\n";
-    const int file = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    const bool written = file >= 0 && ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-    const int error = errno;
-    if (file >= 0) ::close(file);
-    if (written || std::exchange(failed_, true)) return;
-    host().warning(
-        "'" + path_ + "' cannot be written: " +
-        (error == ELOOP ? "it is a symbolic link, which could lead out of the run directory" : std::strerror(error)) +
-        "; the run goes on, and some of its digests are not there");
+    file_->add("{\"step\":" + std::to_string(step) + ",\"attempt\":" + std::to_string(host().attempt()) + ",\"time\":" +
+               std::string(time, end) + ",\"event\":\"state_digest\",\"state_digest\":\"" + digest + "\"}");
+    file_->flush();
   }
 
   belay::DueSteps due_;
   const bool log_;
-  const std::string path_;  // empty: no file
+  std::optional<belay::LinesFile> file_;
   std::vector<std::string> names_;
   std::vector<belay::FetchRef> outputs_;
-  bool failed_ = false;
 };
 
 }  // namespace

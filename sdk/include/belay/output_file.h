@@ -9,12 +9,16 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "belay/error.h"
 #include "belay/host.h"
@@ -51,10 +55,20 @@ struct CloseFile {
 using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
 
 // A new, empty file (mode 0666 without the umask's bits), or with `keep` the one that is there, from its start, for
-// reading and writing: where there is none, null with ENOENT. Not inherited by child processes. Null: it failed.
+// reading and writing: where there is none, null with ENOENT. Not inherited by child processes, and never waited for:
+// a pipe in its place is ENXIO. Null: it failed.
 inline OutputFile open_output_file(const std::string& path, bool keep = false) {
-  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (keep ? 0 : O_CREAT | O_TRUNC);
-  const int descriptor = ::open(path.c_str(), flags, 0666);
+  const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (keep ? 0 : O_CREAT | O_TRUNC);
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), flags, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  struct stat info {};
+  if (descriptor >= 0 && ::fstat(descriptor, &info) == 0 && !S_ISREG(info.st_mode)) {
+    ::close(descriptor);
+    descriptor = -1;
+    errno = ENXIO;
+  }
   if (descriptor < 0) return nullptr;
   OutputFile file(::fdopen(descriptor, "r+"));
   if (file == nullptr) ::close(descriptor);
@@ -66,10 +80,22 @@ inline OutputFile open_output_file(const std::string& path, bool keep = false) {
 // the old file is as it was, and the part may be left.
 inline bool replace_output_file(const std::string& path, std::string_view content) {
   const std::string part = path + ".part";
-  OutputFile file = open_output_file(part);
+  const OutputFile file = open_output_file(part);
   if (file == nullptr) return false;
-  const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
-  return std::fclose(file.release()) == 0 && written && std::rename(part.c_str(), path.c_str()) == 0;
+  while (!content.empty()) {
+    const ssize_t n = ::write(::fileno(file.get()), content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return std::rename(part.c_str(), path.c_str()) == 0;
+}
+
+// The same for a file without which the training continues, as it does for all that only watches: what fails is a
+// warning, once for each `warned`.
+inline void replace_or_warn(const Host& host, const std::string& path, std::string_view content, bool& warned) {
+  if (replace_output_file(path, content) || std::exchange(warned, true)) return;
+  host.warning("'" + path + "' cannot be written: " + std::strerror(errno) + "; the run continues without it");
 }
 
 }  // namespace v0
