@@ -131,6 +131,36 @@ TEST_F(HooksResumed, ATraceIsOfTheStepsOfItsAttempt) {
   for (const char* name : {"step 1", "step 18"}) EXPECT_THAT(names, Not(Contains(name)));
 }
 
+// Between the stop and the schedule's last step the variable is what the other hook has made of it.
+TEST_F(HooksResumed, T_158_TwoHooksThatSetOneVariableComeToTheSameBits) {
+  const std::string tables =
+      hook("parameter_schedule", "variable = \"learning_rate_scale\"\nsteps = [0, 5]\nvalues = [1.0, 0.9]") +
+      hook("reduce_lr_on_plateau", "patience = 12\nmin_delta = 1e6\nevery_n_steps = 1\nfactor = 0.5");
+  ASSERT_EQ(resumed(tables).status, 0);
+  const std::string stopped = weights(run_dir(), kEnd);
+  const std::vector<float> scale = tensor(kEnd, "learning_rate_scale");
+  EXPECT_EQ(trained(tables, kEnd), stopped);
+  EXPECT_EQ(tensor(kEnd, "learning_rate_scale"), scale);
+  EXPECT_LT(scale.at(0), 0.5f);
+}
+
+TEST_F(HooksResumed, T_155_FilesOfHooksAreThoseOfARunWithoutARecovery) {
+  const std::string each = "tensors = [\"loss\"]\nevery_n_steps = 1\n";
+  const std::string tables = hook("csv_logger", each) + hook("sample_dump", each) + hook("history", each) +
+                             hook("spike_detection", "window = 5\ndeviations = 1\n") + hook("running_average", each) +
+                             "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n";
+  const char* files[] = {"metrics.csv", "samples.jsonl", "history.json", "spikes.json"};
+  trained(tables, kEnd);
+  std::vector<std::string> expected;
+  for (const char* file : files) expected.push_back(contents(run_dir() + "/" + file));
+  const Points averages = points("running_average/loss");
+  const std::string marker = temp / "failed";
+  trained(tables, kEnd, "fail_at_batch = 12\nonce = \"" + marker + "\"\n");
+  EXPECT_TRUE(std::filesystem::exists(marker)) << "there was no recovery";
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(contents(run_dir() + "/" + files[i]), expected[i]);
+  EXPECT_EQ(points("running_average/loss"), averages);
+}
+
 // A recovery goes back to the last checkpoint, the count does not.
 TEST_F(HooksResumed, RecoveriesAreCountedOverBothAttempts) {
   const std::string environment = hook("environment") + "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n";

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -55,16 +56,27 @@ class ParameterSchedule final : public belay::Hook {
     value_ = belay::Tensor(found.dtype(), {});
     old_ = {};
   }
-  // The value is in the checkpoint too, but the manifest may have changed since.
+  // The checkpoint has the value as it was set, or as another hook has changed it since. It is set again where the
+  // manifest now says another one, and where the variables begin anew.
   void after_create_session(belay::Session& session) override {
     step_.forget();
-    was_set_ = false;
-    set(session, step_.read(session));
+    const std::int64_t step = step_.read(session);
+    if (!std::exchange(loaded_, false) && step < last_step_) was_set_ = false;
+    set(session, step);
   }
   belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch()}; }
   // For the next run, which begins with the step that this one came to.
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     set(run.session(), step_.predicted(values));
+  }
+
+  void save_state(belay::StateWriter& state) const override {
+    if (was_set_) state.put("value", old_);
+  }
+  void load_state(const belay::StateReader& state) override {
+    was_set_ = state.has("value");
+    old_ = state.number("value");
+    loaded_ = true;
   }
 
  private:
@@ -76,6 +88,7 @@ class ParameterSchedule final : public belay::Hook {
     return values_[i] + way * (values_[i + 1] - values_[i]);
   }
   void set(const belay::Session& session, std::int64_t step) {
+    last_step_ = step;
     if (step < steps_[0]) return;
     const double value = value_at(step);
     if (was_set_ && value == old_) return;
@@ -97,7 +110,9 @@ class ParameterSchedule final : public belay::Hook {
   std::string name_;
   belay::Tensor value_;
   bool was_set_ = false;
-  double old_ = 0;
+  double old_ = 0;              // that was set last
+  std::int64_t last_step_ = 0;  // that it was looked at
+  bool loaded_ = false;         // since the last session
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ extern "C" const belay_module belay_module_parameter_schedule;
 namespace parameter_schedule_test {
 
 using namespace belay::testing;
+using belay::Tensor;
 using ::testing::HasSubstr;
 
 using Steps = std::vector<std::int64_t>;
@@ -56,6 +57,28 @@ TEST(ParameterSchedule, AResumedRunIsWhereItWas) {
   stopped.restart();
   stopped.run(13);
   EXPECT_EQ(stopped.variable("weight").data<float>()[0], whole.variable("weight").data<float>()[0]);
+}
+
+TEST(ParameterSchedule, T_158_WhatAnotherHookHasMadeOfTheVariableStaysOverAResume) {
+  const OptionValues steps = options({0, 6}, {1, 0.5});
+  const auto started = [&](std::int64_t step, const StoredState* state) {
+    auto hook = std::make_unique<HookDriver>(module(), steps);
+    hook->global_step(step);
+    hook->tensor<float>("learning_rate_scale");
+    hook->begin();
+    hook->session().variable("learning_rate_scale", Tensor(0.3f));
+    if (state != nullptr) hook->load_state(*state);
+    hook->create_session();
+    return hook;
+  };
+  const auto value = [](HookDriver& hook) {
+    return belay::TensorView(hook.session().variable_value("learning_rate_scale").view()).scalar<float>();
+  };
+  const auto first = started(3, nullptr);
+  EXPECT_EQ(value(*first), 1.f);
+  const StoredState state = first->save_state();
+  EXPECT_EQ(value(*started(3, &state)), 0.3f);
+  EXPECT_EQ(value(*started(6, &state)), 0.5f) << "the schedule has another value there";
 }
 
 TEST(ParameterSchedule, RefusesUnusableOptions) {
