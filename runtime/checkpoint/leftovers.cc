@@ -1,14 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/leftovers.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "belay/error.h"
+#include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
+
+namespace {
+
+// Files of the run directory that OpenDirectory::replace writes, each under its name with this at the end first.
+constexpr std::string_view kUnfinished = ".tmp";
+constexpr std::string_view kReplaced[] = {kStateFileName, kBestName,     kAttemptsName,
+                                          kFinishedName,  kManifestName, "evaluations"};
+
+// "manifest-0012.toml"
+bool is_kept_manifest(std::string_view name) {
+  constexpr std::string_view kHead = "manifest-", kTail = ".toml";
+  if (!name.starts_with(kHead) || !name.ends_with(kTail) || name.size() <= kHead.size() + kTail.size()) return false;
+  const std::string_view number = name.substr(kHead.size(), name.size() - kHead.size() - kTail.size());
+  return number.find_first_not_of("0123456789") == number.npos;
+}
+
+bool is_unfinished_file(std::string_view name) {
+  if (!name.ends_with(kUnfinished)) return false;
+  name.remove_suffix(kUnfinished.size());
+  return std::find(std::begin(kReplaced), std::end(kReplaced), name) != std::end(kReplaced) || is_kept_manifest(name);
+}
+
+// Its removal had not begun.
+bool is_whole(const OpenDirectory& run, const std::string& name) {
+  std::string reason;
+  return open_if_whole(run, name, reason, CheckFiles::kWhenRead) != nullptr;
+}
+
+}  // namespace
 
 void remove_leftovers(OpenDirectory& run, Logger& log) {
   std::vector<std::string> removed;
@@ -17,9 +50,9 @@ void remove_leftovers(OpenDirectory& run, Logger& log) {
     try {
       const FileKind kind = run.status(name).kind;
       const auto replaced = checkpoint_of_replaced(name);
-      if (kind == FileKind::kFile && (name == kUnfinishedStateFileName || name == kUnfinishedBestName)) {
+      if (kind == FileKind::kFile && is_unfinished_file(name)) {
         run.remove(name);
-      } else if (kind == FileKind::kDirectory && replaced && !run.exists(*replaced)) {
+      } else if (kind == FileKind::kDirectory && replaced && !run.exists(*replaced) && is_whole(run, name)) {
         run.rename(name, *replaced);
         log.info("checkpoint", "put " + *replaced + " back: the save that was to replace it did not finish");
         changed = true;

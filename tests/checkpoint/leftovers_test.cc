@@ -73,6 +73,27 @@ TEST_F(Leftovers, AReplacedCheckpointGoesWhereItsSuccessorArrived) {
   expect_newest(30);
 }
 
+TEST_F(Leftovers, T_160_AReplacedCheckpointWhoseRemovalHadBegunIsNotPutBack) {
+  const std::string aside = replaced_name("model.ckpt-20");
+  std::filesystem::rename(dir_ / "model.ckpt-20", dir_ / aside);
+  std::filesystem::remove(dir_ / aside + "/index");
+  log_.lines.clear();
+  remove_leftovers(*run_, log_);
+  EXPECT_THAT(run_->entries(), ElementsAre("model.ckpt-10", "model.ckpt-30"));
+  EXPECT_THAT(log_.lines,
+              ElementsAre("info checkpoint: removed what an interrupted save left in '" + dir_.path() + "': " + aside));
+}
+
+TEST_F(Leftovers, T_160_EachFileThatTheHostReplacesIsSweptUpUnfinished) {
+  for (const char* name :
+       {"attempts", "best", "checkpoint", "evaluations", "finished", "manifest-0012.toml", "manifest.toml"})
+    write_file(dir_ / (std::string(name) + ".tmp"), "half");
+  for (const char* name : {"mine.tmp", "manifest-x.toml.tmp"}) write_file(dir_ / name, "the user's");
+  remove_leftovers(*run_, log_);
+  EXPECT_THAT(run_->entries(),
+              ElementsAre("manifest-x.toml.tmp", "mine.tmp", "model.ckpt-10", "model.ckpt-20", "model.ckpt-30"));
+}
+
 TEST_F(Leftovers, AnUnfinishedStateFileIsRemovedToo) {
   write_file(dir_ / "checkpoint.tmp", "model_check");
   write_file(dir_ / "best.tmp", "{");
