@@ -48,7 +48,7 @@ std::vector<PluginsTable> plugins_tables(const Manifest& manifest) {
   const auto add = [&](const std::string& name, PluginKind kind, PluginTable table, const PluginUse* use) {
     Words keys = reserved_keys(table);
     std::erase(keys, "plugin");
-    if (kind != PluginKind::kHook) std::erase(keys, "on_error");
+    if (kind != PluginKind::kHook && kind != PluginKind::kExporter) std::erase(keys, "on_error");
     all.push_back({name, kind, "plugin", use == nullptr ? "" : use->plugin, std::move(keys)});
   };
   const auto add_list = [&](const std::string& name, PluginKind kind, PluginTable table, const auto& uses) {

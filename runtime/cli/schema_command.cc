@@ -295,7 +295,7 @@ Json reserved_properties(PluginTable table) {
     visit(fields, input, table);
   }
   Json properties = std::move(fields).properties();
-  if (table != PluginTable::kHook) properties.erase("on_error");
+  if (table != PluginTable::kHook && table != PluginTable::kExporter) properties.erase("on_error");
   return properties;
 }
 

@@ -59,13 +59,29 @@ bool Exporters::due(std::optional<double> value, bool is_final) const {
   });
 }
 
+template <class F>
+void Exporters::attempt(const Use& use, std::int64_t step, F&& call) const {
+  try {
+    call();
+  } catch (const RunInUse&) {
+    throw;
+  } catch (const Error& e) {
+    if (use.settings.on_export_error == OnExportError::kStop || e.code() == Code::kCancelled) throw;
+    run_.log().warning(use.exporter.name(), "step " + std::to_string(step) +
+                                                " was not exported: " + std::string(e.message()) +
+                                                "; the training continues (on_error = \"continue\")");
+  }
+}
+
 std::vector<WrittenExport> Exporters::evaluated(VariableStore& store, std::int64_t step, std::optional<double> value) {
   std::vector<WrittenExport> written;
   for (Use& use : uses_) {
     if (use.settings.when == ExportWhen::kFinal) continue;
-    ExportFolder folder = folder_of(use);  // held: another process may have found as good a one
-    if (use.settings.when == ExportWhen::kBest && !is_better(folder, value)) continue;
-    written.push_back({use.exporter.name(), write(use, folder, store, step, value)});
+    attempt(use, step, [&] {
+      ExportFolder folder = folder_of(use);  // held: another process may have found as good a one
+      if (use.settings.when == ExportWhen::kBest && !is_better(folder, value)) return;
+      written.push_back({use.exporter.name(), write(use, folder, store, step, value)});
+    });
   }
   return written;
 }

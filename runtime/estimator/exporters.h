@@ -12,7 +12,8 @@
 //   exporters.write_checkpoint(place, choice, saver, {});      // the same of a checkpoint
 //
 // Exports go to DIRECTORY/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
-// training that shares it may go on. An error names the exporter and ends what called; earlier versions stay.
+// training that shares it may go on. An error names the exporter and ends what called; earlier versions stay. Behind an
+// evaluation it is a warning each time instead, unless the exporter's settings say kStop.
 // [session]
 #pragma once
 
@@ -87,6 +88,9 @@ class Exporters {
     ExportSettings settings;
     std::unique_ptr<ExportedModel> model;
   };
+  // Unless its settings end the training for it an error of `call` is a warning.
+  template <class F>
+  void attempt(const Use& use, std::int64_t step, F&& call) const;
   // Of each exporter that `chooses` takes.
   std::vector<WrittenExport> write(VariableStore& store, std::int64_t step, std::optional<double> value,
                                    const std::function<bool(const Use&)>& chooses);

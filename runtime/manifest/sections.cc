@@ -231,7 +231,8 @@ void visit(Fields& f, PluginUse& use, PluginTable table) {
   f.text("name", use.name, "");
   f.check(use.name.empty() || is_instance_name(use.name), "name",
           "the name of an instance has letters, digits, '_', '-' and '.', at most 63", "");
-  f.only_for("", "[[hooks]]", table == PluginTable::kHook);
+  if (table == PluginTable::kExporter) return;  // whose on_error has other words
+  f.only_for("", "[[hooks]] and [[exporters]]", table == PluginTable::kHook);
   f.choice("on_error", use.on_error, {"stop", "disable"});
   f.only_for("", "", true);
 }
@@ -245,6 +246,7 @@ void visit(Fields& f, ExporterSection& exporter) {
   visit(f, exporter, PluginTable::kExporter);
   f.choice("when", exporter.when, {"final", "latest", "best"});
   f.integer("keep", exporter.keep, {.min = 1});
+  f.choice("on_error", exporter.on_export_error, {"continue", "stop"});
   f.text("signature", exporter.signature, "the model's default");
 }
 

@@ -41,7 +41,9 @@ namespace {
 
 // Options that every hook and input has: beside the row of a plugin that is in one run only their defaults say nothing.
 bool is_default_of_absent_plugin(const std::string& key, const std::vector<std::string>& values) {
-  const std::string usual = key.ends_with(".on_error") ? "\"stop\"" : key.ends_with(".prefetch") ? "2" : "";
+  const std::string usual = key.ends_with(".on_error")   ? (key.starts_with("exporters.") ? "\"continue\"" : "\"stop\"")
+                            : key.ends_with(".prefetch") ? "2"
+                                                         : "";
   return !usual.empty() && std::ranges::find(values, "") != values.end() &&
          std::ranges::all_of(values, [&](const std::string& v) { return v.empty() || v == usual; });
 }

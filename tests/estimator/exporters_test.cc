@@ -48,9 +48,10 @@ class ExportersTest : public ::testing::Test {
     exporters_ = std::make_unique<Exporters>(
         *run_, ExportersOptions{.directory = temp_ / "export", .best_metric = "eval/loss", .better = Better::kSmaller});
   }
-  void add(ExportWhen when, std::int64_t keep = 5, const std::string& signature = "") {
+  void add(ExportWhen when, std::int64_t keep = 5, const std::string& signature = "",
+           OnExportError on_error = OnExportError::kContinue) {
     const FoundUse use = plugins_->linked(PluginKind::kExporter, plugin_use("safetensors", {}, "the test"));
-    exporters_->add(plugins_->create(use, run_->monitor()), {when, keep, signature});
+    exporters_->add(plugins_->create(use, run_->monitor()), {when, keep, signature, on_error});
   }
   void build() {
     const FoundUse use =
@@ -136,6 +137,22 @@ TEST_F(ExportersTest, EXPO_05_TheLatestIsExportedAlwaysTheFinalAtTheEnd) {
   build();
   EXPECT_EQ(evaluated(1), 0u);
   EXPECT_EQ(exporters_->ended(store_, 3).size(), 1u);
+}
+
+TEST_F(ExportersTest, T_170_AnExportThatFailsBehindAnEvaluationEndsNoTrainingUnlessItIsToldTo) {
+  std::ofstream(temp_ / "export") << "no directory";
+  add(ExportWhen::kLatest);
+  build();
+  EXPECT_EQ(evaluated(1), 0u);
+  EXPECT_THAT(error_of([&] { exporters_->write_all(store_, 1, std::nullopt); }), HasSubstr("export"));
+  fs::remove(temp_ / "export");
+  EXPECT_EQ(evaluated(2), 1u);
+  start();
+  fs::remove_all(temp_ / "export");
+  std::ofstream(temp_ / "export") << "no directory";
+  add(ExportWhen::kBest, 5, "", OnExportError::kStop);
+  build();
+  EXPECT_THAT(error_of([&] { evaluated(1); }), HasSubstr("export"));
 }
 
 // `belay export`, say, which knows of no evaluation.

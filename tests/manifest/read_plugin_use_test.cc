@@ -122,7 +122,8 @@ TEST(ReadPluginUse, MistakesAreShown) {
        "train.toml:3:8: error: the name of an instance has letters, digits, '_', '-' and '.', at most 63\n"
        "  name = 'my hook'\n         ^~~~~~~~~\n"},
       {"plugin = 'a'\non_error = 'stop'",
-       "train.toml:3:1: error: model.on_error is for [[hooks]] only\n  on_error = 'stop'\n  ^~~~~~~~\n"
+       "train.toml:3:1: error: model.on_error is for [[hooks]] and [[exporters]] only\n  on_error = 'stop'\n  "
+       "^~~~~~~~\n"
        "  help: take it away\n"},
       {"plugin = 'a'\nx = [1, 'a']",
        "train.toml:3:5: error: model.x mixes kinds of values\n  x = [1, 'a']\n      ^~~~~~~~\n"

@@ -15,6 +15,10 @@ namespace belay::runtime {
 // evaluation. kBest: after an evaluation whose [checkpoint] best_metric is better than that of the newest version.
 enum class ExportWhen { kFinal, kLatest, kBest };
 
+// What an export that fails does while a training goes on ("latest", "best"): it is a warning each time, or ends the
+// training. One at the end ("final") that fails is always an error, behind the last checkpoint.
+enum class OnExportError { kContinue, kStop };
+
 struct ExportSettings {
   // Of a training; `belay export` writes with every exporter.
   ExportWhen when = ExportWhen::kFinal;
@@ -22,6 +26,7 @@ struct ExportSettings {
   std::int64_t keep = 5;
   // Of the model's signatures; empty: "serving_default", else the only one, else one of all predictions.
   std::string signature = {};
+  OnExportError on_export_error = OnExportError::kContinue;  // `on_error` in TOML
 
   friend bool operator==(const ExportSettings&, const ExportSettings&) = default;
 };
