@@ -74,15 +74,23 @@ std::string AttemptMark::last_attempt(const OpenDirectory& run) {
   const std::optional<AttemptLines> lines = read_lines(text.substr(PageFile::kPageBytes));
   const std::uint64_t said = page.said.load();
   if (said == 1 || !lines) return "";
-  std::string calls;
-  for (const CallPlace& place : page.places)
-    if (const std::string call = call_text(place, *lines); !call.empty()) calls += (calls.empty() ? "" : "; ") + call;
+  std::string calls, beside;  // all; without those of the session's thread
+  for (const CallPlace& place : page.places) {
+    const std::string call = call_text(place, *lines);
+    if (call.empty()) continue;
+    calls += (calls.empty() ? "" : "; ") + call;
+    if (&place != &page.places[0]) beside += (beside.empty() ? "" : "; ") + call;
+  }
   const std::int64_t step = page.places[0].step.load();
   const std::string between = step < 0 ? "before the first step" : "at step " + std::to_string(step);
   const std::string ended = "the attempt before (" + escaped(lines->who) + ") ended without a word, ";
   if (said == Page::kUnheard)
     return ended + between +
            ": its error output was closed, so by a plugin; those that it had: " + escaped(joined(lines->names));
+  // An input reads ahead most of the time: that it did says little.
+  if (calls == beside && !calls.empty())
+    return ended + between + ": it was killed, most likely; what ran beside the steps, " + beside +
+           ", ended the process only if that plugin calls _exit or exec";
   return ended + (calls.empty()
                       ? between +
                             ", when no plugin was being called: it was killed, or a thread of a plugin ended the "

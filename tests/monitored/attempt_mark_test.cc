@@ -64,6 +64,16 @@ TEST_F(AttemptMarks, SeveralThreadsAreTold) {
   EXPECT_THAT(AttemptMark::last_attempt(*run), HasSubstr(", in hook \"a\" in before_run; input \"train\" in next: "));
 }
 
+TEST_F(AttemptMarks, T_133_AnInputThatReadsAheadIsNotBlamed) {
+  attempt([](AttemptMark& mark) {
+    mark.place(0)->step = 3;
+    mark.place(1)->call = call(mark.name("input \"train\""), "next");
+  });
+  EXPECT_THAT(AttemptMark::last_attempt(*run),
+              HasSubstr("ended without a word, at step 3: it was killed, most likely; what ran beside the steps, input "
+                        "\"train\" in next, ended the process only if that plugin calls _exit or exec"));
+}
+
 TEST_F(AttemptMarks, BetweenTwoCallsTheStepIsTold) {
   attempt([](AttemptMark& mark) { mark.place(0)->step = 3; });
   EXPECT_THAT(AttemptMark::last_attempt(*run),
