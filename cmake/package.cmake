@@ -25,6 +25,8 @@ from its newest checkpoint, with the bits that it would have had.
 .
 This package has the program belay, its plugins and its documentation.")
 
+# Packages of one build go together: a plugin's boundary and the runtime's headers are those of that version.
+set(this_version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 foreach(mpi "openmpi;Open MPI;openmpi-bin" "mpich;MPICH;mpich")
   list(GET mpi 0 component)
   list(GET mpi 1 name)
@@ -33,7 +35,7 @@ foreach(mpi "openmpi;Open MPI;openmpi-bin" "mpich;MPICH;mpich")
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME belay-${component})
   set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION science)
   set(CPACK_DEBIAN_${upper}_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS belay)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "belay (= ${this_version})")
   set(CPACK_DEBIAN_${upper}_PACKAGE_RECOMMENDS ${launcher})
   set(CPACK_DEBIAN_${upper}_DESCRIPTION "ranks of the training runtime belay joined by ${name}
 Processes that train one model together exchange gradients by ${name}, which
@@ -55,7 +57,7 @@ This package has the headers, a CMake function and a pkg-config file.")
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME belay-runtime-dev)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev, libboost-dev, libboost-program-options-dev, \
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev (= ${this_version}), libboost-dev, libboost-program-options-dev, \
 libeigen3-dev, libtomlplusplus-dev, libdnnl-dev, ocl-icd-opencl-dev, libprotobuf-dev, libfmt-dev, nlohmann-json3-dev, \
 libisal-dev, libxxhash-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "training runtime belay for programs with a main of their own
