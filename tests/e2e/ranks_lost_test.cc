@@ -101,6 +101,35 @@ TEST_F(LostRanks, AChiefInThePlaceOfAKilledOneTakesTheStepsThatNoCheckpointHas) 
   EXPECT_EQ(weights_of("run", kSteps), whole);
 }
 
+// First a worker is replaced, then the chief, whose checkpoint is older than what the others have trained.
+TEST_F(LostRanks, T_155_FilesThatGrowKeepTheirLinesOverARegroupingAndAnotherChief) {
+  const std::string path = lost("run", "on_lost_rank = \"wait\"\n");
+  const std::string each = "tensors = [\"loss\"]\nevery_n_steps = 1\n";
+  write_file(path, contents(path) + "[[hooks]]\nplugin = \"csv_logger\"\n" + each +
+                       "[[hooks]]\nplugin = \"sample_dump\"\n" + each);
+  std::vector<Process> all = started(path, 2, "progress: step 40/");
+  for (const int killed : {1, 0}) {
+    Process& victim = all[static_cast<std::size_t>(killed)];
+    victim->kill(SIGKILL);
+    victim->wait();
+    victim = start(path, killed, 2);
+    if (killed == 0) continue;
+    ASSERT_TRUE(all[0]->wait_for("(regrouping 1)"));
+    ASSERT_TRUE(all[0]->wait_for("progress: step 200/"));
+  }
+  expect_ends_well(all);
+  for (const char* file : {"run/metrics.csv", "run/samples.jsonl"}) {
+    const std::string text = contents(temp / file);
+    std::vector<int> steps;
+    const std::regex line("(^|\n)(\\{\"global_step\":)?([0-9]+),");
+    for (auto found = std::sregex_iterator(text.begin(), text.end(), line); found != std::sregex_iterator(); ++found)
+      steps.push_back(std::stoi((*found)[3]));
+    EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end())) << file;
+    EXPECT_EQ(std::adjacent_find(steps.begin(), steps.end()), steps.end()) << file;
+    EXPECT_GE(steps.size(), static_cast<std::size_t>(kSteps - 2)) << file << ": of a step at most no hook hears";
+  }
+}
+
 // A hook's UNAVAILABLE makes the session anew on one rank, and so on all; none is lost.
 TEST_F(LostRanks, ARecoveryOfOneIsOneOfAllAndTrainsTheSame) {
   const std::string whole = undisturbed(2);
