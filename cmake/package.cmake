@@ -59,7 +59,7 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME belay-runtime-dev)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev (= ${this_version}), libboost-dev, libboost-program-options-dev, \
 libeigen3-dev, libtomlplusplus-dev, libdnnl-dev, ocl-icd-opencl-dev, libprotobuf-dev, libfmt-dev, nlohmann-json3-dev, \
-libisal-dev, libxxhash-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
+libisal-dev, libre2-dev, libxxhash-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "training runtime belay for programs with a main of their own
 A program builds its graph and model in C++ and trains them with belay's
 sessions, estimators and hooks, or runs a manifest, without the program belay.

@@ -4,9 +4,10 @@
 
 #include <belay/error.h>
 #include <belay/options.h>
+#include <re2/re2.h>
 
 #include <cstddef>
-#include <regex>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,10 +24,11 @@ inline std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// Matched from the start of a name, as TensorFlow's warm start does.
+// Matched from the start of a name, as TensorFlow's warm start does. Names come from files of others, so RE2 matches
+// them: its stack and its time are bounded, however long a name is.
 class NamePatterns {
  public:
-  // `option` is its name for messages, "vars". INVALID_ARGUMENT for a text that is no regular expression.
+  // `option` is its name for messages, "vars". INVALID_ARGUMENT for a text that RE2 cannot use.
   NamePatterns(std::string option, const belay::List<belay::Str>& texts) : option_(std::move(option)) {
     for (const belay::Str& text : texts) add(text.string());
   }
@@ -36,7 +38,7 @@ class NamePatterns {
   bool matches(const std::string& name) {
     bool any = false;
     for (Pattern& p : patterns_)
-      if (std::regex_search(name, p.regex, std::regex_constants::match_continuous)) any = p.used = true;
+      if (p.regex->Match(name, 0, name.size(), RE2::ANCHOR_START, nullptr, 0)) any = p.used = true;
     return any;
   }
   // A sentence for each that matched no name: `"w" in 'vars' matches no variable`.
@@ -50,23 +52,16 @@ class NamePatterns {
  private:
   struct Pattern {
     std::string text;
-    std::regex regex;
+    std::unique_ptr<RE2> regex;  // which cannot be moved
     bool used = false;
   };
 
   void add(std::string text) {
-    // std::regex takes stack for each character.
-    constexpr std::size_t kLongest = 1000;
-    if (text.size() > kLongest)
-      belay::fail(belay::Code::kInvalidArgument, "'" + option_ + "' has a regular expression of " +
-                                                     std::to_string(text.size()) + " characters; at most " +
-                                                     std::to_string(kLongest) + " are allowed");
-    try {
-      patterns_.push_back({text, std::regex(text), false});
-    } catch (const std::regex_error& e) {
+    auto regex = std::make_unique<RE2>(text, RE2::Quiet);
+    if (!regex->ok())
       belay::fail(belay::Code::kInvalidArgument,
-                  "'" + option_ + "' has \"" + text + "\", which is no regular expression: " + e.what());
-    }
+                  "'" + option_ + "' has \"" + text + "\", which is no regular expression: " + regex->error());
+    patterns_.push_back({std::move(text), std::move(regex), false});
   }
 
   std::string option_;

@@ -6,20 +6,14 @@
 
 namespace belay::runtime {
 
-NamePattern::NamePattern(const std::string& option, const std::string& text) : all_(text.empty()) {
-  // std::regex takes stack for each character.
-  constexpr std::size_t kLongest = 1000;
-  if (text.size() > kLongest)
-    throw UsageError(option + " has " + std::to_string(text.size()) + " characters; at most 1000 are allowed");
-  try {
-    regex_.assign(text);
-  } catch (const std::regex_error& e) {
-    throw UsageError(option + " is \"" + escaped(text) + "\", which is no regular expression: " + e.what());
-  }
+NamePattern::NamePattern(const std::string& option, const std::string& text) : regex_(text, RE2::Quiet) {
+  if (!regex_.ok())
+    throw UsageError(option + " is \"" + escaped(text) +
+                     "\", which is no regular expression: " + escaped(regex_.error()));
 }
 
 bool NamePattern::matches(const std::string& name) const {
-  return all_ || std::regex_search(name, regex_, std::regex_constants::match_continuous);
+  return regex_.Match(name, 0, name.size(), RE2::ANCHOR_START, nullptr, 0);
 }
 
 }  // namespace belay::runtime

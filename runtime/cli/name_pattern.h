@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A regular expression that names are chosen by, as warm_start's `vars`: it must match from a name's start.
+// A regular expression that names are chosen by, as warm_start's `vars`: it must match from a name's start. Names come
+// from files of others, so RE2 matches them: its stack and its time are bounded, however long a name is.
 #pragma once
 
-#include <regex>
+#include <re2/re2.h>
+
 #include <string>
 
 namespace belay::runtime {
 
 class NamePattern {
  public:
-  // Empty: every name. UsageError, with the option's name, where it is no regular expression.
+  // Empty: every name. UsageError, with the option's name, if RE2 cannot use the text.
   NamePattern(const std::string& option, const std::string& text);
   bool matches(const std::string& name) const;
 
  private:
-  bool all_;
-  std::regex regex_;
+  RE2 regex_;
 };
 
 }  // namespace belay::runtime

@@ -23,7 +23,7 @@ INCLUDE, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3
 # What the compiler and the C library bring. A library's own headers are in a folder below /usr/include, or are its name.
 SYSTEM = re.compile(r"/usr/(lib/gcc/|include/(c\+\+/|x86_64-linux-gnu/(bits|sys|gnu|asm|c\+\+)/|(bits|sys|linux|asm-generic)/|"
                     r"x86_64-linux-gnu/[\w-]+\.h$|[\w-]+\.h$))")
-LIBRARIES = re.compile(r"dnnl|oneapi|boost|eigen|Eigen|fmt|protobuf|nlohmann|toml|png|zlib|zconf|isa-l|CL/")
+LIBRARIES = re.compile(r"dnnl|oneapi|boost|eigen|Eigen|fmt|protobuf|nlohmann|toml|png|zlib|zconf|isa-l|re2/|CL/")
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
 
 

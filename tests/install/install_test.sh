@@ -23,7 +23,7 @@ mkdir "$HOME"
 
 step "the program needs only what Debian packages have, and nothing of the build tree"
 dynamic=$(readelf -d "$belay")
-expected='libdnnl|libgomp|libisal|libprotobuf|libfmt|libboost_program_options|libstdc\+\+|libm|libgcc_s|libc|ld-linux-x86-64|libz|libpng16'
+expected='libdnnl|libgomp|libisal|libre2|libprotobuf|libfmt|libboost_program_options|libstdc\+\+|libm|libgcc_s|libc|ld-linux-x86-64|libz|libpng16'
 unexpected=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' <<<"$dynamic" | grep -Ev "^($expected)[.-]" || true)
 [ -z "$unexpected" ] || fail "belay needs $unexpected"
 ! grep -Eq '(RPATH|RUNPATH)' <<<"$dynamic" || fail "belay has a library path of the machine that built it"
