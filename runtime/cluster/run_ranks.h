@@ -99,17 +99,27 @@ class RunRanks final : public StepRanks {
   void share_states(HookSet& hooks);
   // Behind each step, and where the session was made.
   void note_states();
+  // A file that the training reads.
+  struct DataFile {
+    std::string option, path;
+    std::uint64_t bytes = 0;
+    std::string ends, whole;   // checksums; `whole` may be empty
+    bool by_variable = false;  // the manifest names it by a variable of the environment
+  };
   // What the ranks compare where they meet.
   struct Versions {
-    std::uint32_t manifest = 0;                 // as far as it must be the same on all ranks
-    std::uint32_t program = 0;                  // its build
-    std::map<std::string, std::string> builds;  // of the plugins, by kind and name
+    std::vector<std::pair<std::string, std::string>> manifest;  // what must be the same on all: keys and values
+    std::uint32_t program = 0;                                  // its build
+    std::map<std::string, std::string> builds;                  // of the plugins, by kind and name
+    std::vector<DataFile> files;
   };
   void set_versions(Versions versions) { versions_ = std::move(versions); }
+  // Files that differ, as the manifest names another one on each rank; empty: none.
+  const std::string& files_differ() const noexcept { return files_differ_; }
   // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
   void compare_behind(const RunSaver* saver) noexcept { saver_ = saver; }
   // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED where the run is to stop;
-  // RunInUse; INVALID_ARGUMENT where a rank has another manifest.
+  // RunInUse; INVALID_ARGUMENT where a rank has another manifest, build or data file.
   void open_chief(LockedDirectory& run, std::int64_t attempt);
   void open_worker(FileSystem& files);
   void close() noexcept;
@@ -164,7 +174,9 @@ class RunRanks final : public StepRanks {
   void trace_buckets() noexcept;
   // ---- run_ranks_alike.cc
   void compare_versions();
+  void compare_manifests();
   void compare_plugins();
+  void compare_files();
   void compare_variables();
   std::pair<std::int64_t, std::int64_t> writes() const;
   void note_alike();
@@ -210,6 +222,7 @@ class RunRanks final : public StepRanks {
   std::uint64_t written_ = 0, assigned_ = 0;                     // their sums
   std::int64_t compared_ = -1;                                   // the step of the last checkpoint that was compared
   Versions versions_;
+  std::string files_differ_;
   HookSet* hooks_ = nullptr;         // null: none has a state that is by rank
   std::string own_states_;           // packed; not the chief's
   std::vector<std::string> states_;  // of the others, by rank; the chief's

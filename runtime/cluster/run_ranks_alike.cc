@@ -28,20 +28,89 @@ std::map<std::string, std::string> builds_in(const std::string& text) {
   return builds;
 }
 
+// "KEY\tVALUE", a line for each.
+std::string text_of(const std::vector<std::pair<std::string, std::string>>& manifest) {
+  std::string text;
+  for (const auto& [key, value] : manifest) text += escaped(key) + "\t" + escaped(value) + "\n";
+  return text;
+}
+std::map<std::string, std::string> values_in(const std::string& text) {
+  std::map<std::string, std::string> values;
+  std::istringstream lines(text);
+  for (std::string key, value; std::getline(lines, key, '\t') && std::getline(lines, value);) values[key] = value;
+  return values;
+}
+
+// "optimizer.learning_rate is 0.5 there, and 0.1 on rank 0"
+std::string first_difference(const std::string& there, const std::string& on_chief) {
+  const std::map<std::string, std::string> theirs = values_in(there), chiefs = values_in(on_chief);
+  for (const auto& [key, value] : theirs) {
+    const auto found = chiefs.find(key);
+    if (found == chiefs.end()) return key + " is " + value + " there, and not set on rank 0";
+    if (found->second != value) return key + " is " + value + " there, and " + found->second + " on rank 0";
+  }
+  for (const auto& [key, value] : chiefs)
+    if (!theirs.contains(key)) return key + " is not set there, and " + value + " on rank 0";
+  return "its hooks are in another order";
+}
+
+std::string text_of(const std::vector<RunRanks::DataFile>& files) {
+  std::string text;
+  for (const RunRanks::DataFile& f : files)
+    text += escaped(f.option) + "\t" + escaped(f.path) + "\t" + std::to_string(f.bytes) + "\t" + f.ends + "\t" +
+            f.whole + "\t" + (f.by_variable ? "1" : "0") + "\n";
+  return text;
+}
+std::vector<RunRanks::DataFile> files_in(const std::string& text) {
+  std::vector<RunRanks::DataFile> files;
+  std::istringstream lines(text);
+  const auto word = [&](std::string& to) { return static_cast<bool>(std::getline(lines, to, '\t')); };
+  RunRanks::DataFile f;
+  for (std::string bytes, own;
+       word(f.option) && word(f.path) && word(bytes) && word(f.ends) && word(f.whole) && std::getline(lines, own);) {
+    f.bytes = std::stoull(bytes);
+    f.by_variable = own == "1";
+    files.push_back(f);
+  }
+  return files;
+}
+
+bool differ(const RunRanks::DataFile& one, const RunRanks::DataFile& other) {
+  const bool wholes = !one.whole.empty() && !other.whole.empty();
+  return one.bytes != other.bytes || one.ends != other.ends || (wholes && one.whole != other.whole);
+}
+
+// "input.train.path is '/b/x.csv' with 600 bytes there, and '/a/x.csv' with 712 bytes on rank 0"
+std::string difference_of(const RunRanks::DataFile& there, const RunRanks::DataFile& on_chief) {
+  const auto text = [](const RunRanks::DataFile& f) {
+    return single_quoted(f.path) + " with " + std::to_string(f.bytes) + " bytes, checksum " +
+           (f.whole.empty() ? f.ends : f.whole);
+  };
+  return there.option + " is " + text(there) + " there, and " + text(on_chief) + " on rank 0";
+}
+
 }  // namespace
 
 void RunRanks::compare_versions() {
-  const std::vector<std::int64_t> all =
-      group().all_gather({static_cast<std::int64_t>(versions_.manifest), static_cast<std::int64_t>(versions_.program)});
+  const std::vector<std::int64_t> all = group().all_gather(
+      {static_cast<std::int64_t>(crc32c(text_of(versions_.manifest))), static_cast<std::int64_t>(versions_.program)});
   for (std::size_t r = 1; 2 * r < all.size(); ++r) {
-    const bool manifest = all[2 * r] != all[0];
-    if (manifest || all[2 * r + 1] != all[1])
+    if (all[2 * r] != all[0]) compare_manifests();
+    if (all[2 * r + 1] != all[1])
       fail(Code::kInvalidArgument,
-           name_of(static_cast<int>(r)) +
-               (manifest ? " has another manifest than rank 0" : " is another build of belay than rank 0") +
-               "; start all with the same");
+           name_of(static_cast<int>(r)) + " is another build of belay than rank 0; start all with the same");
   }
   compare_plugins();
+  compare_files();
+}
+
+// One of them differs: which key does.
+void RunRanks::compare_manifests() {
+  const std::vector<std::string> all = group().gather_texts(text_of(versions_.manifest));
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0])
+      fail(Code::kInvalidArgument, name_of(static_cast<int>(r)) + " has another manifest than rank 0: " +
+                                       first_difference(all[r], all[0]) + "; start all with the same");
 }
 
 // Each has those that its part of the manifest needs; the chief has more.
@@ -53,6 +122,30 @@ void RunRanks::compare_plugins() {
       if (const auto found = chiefs.find(plugin); found != chiefs.end() && found->second != build)
         fail(Code::kInvalidArgument, name_of(static_cast<int>(r)) + " has another build of the plugin " +
                                          double_quoted(plugin) + " than rank 0; start all with the same");
+}
+
+// All see the same texts, so that all fail, or none.
+void RunRanks::compare_files() {
+  const std::vector<std::string> all = group().gather_texts(text_of(versions_.files));
+  const std::vector<RunRanks::DataFile> chiefs = files_in(all[0]);
+  std::vector<std::string> errors, warnings;
+  for (std::size_t r = 1; r < all.size(); ++r)
+    for (const RunRanks::DataFile& file : files_in(all[r]))
+      for (const RunRanks::DataFile& chief : chiefs)
+        if (file.option == chief.option && differ(file, chief))
+          (file.by_variable && chief.by_variable ? warnings : errors)
+              .push_back(name_of(static_cast<int>(r)) + " has other data than rank 0: " + difference_of(file, chief));
+  const auto first = [](const std::vector<std::string>& all_found) {
+    return all_found[0] +
+           (all_found.size() == 1 ? "" : " (and " + std::to_string(all_found.size() - 1) + " more that differ)");
+  };
+  if (!errors.empty())
+    fail(Code::kInvalidArgument,
+         first(errors) +
+             "; give all ranks the same file, or name each rank's own by a variable, as in \"part-${RANK}.csv\"");
+  files_differ_ = warnings.empty()
+                      ? ""
+                      : first(warnings) + "; of its own file each rank reads its part, 1 of " + std::to_string(size());
 }
 
 // All ranks have the same bits, or end. Nothing writes between two steps.

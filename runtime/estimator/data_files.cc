@@ -69,13 +69,20 @@ void for_each_path(const ResolvedPlugin& plugin, const Use& use) {
   }
 }
 
-// `file`: "input.train.paths.0".
-Location place_of(const std::string& file, const std::string& section, const PluginUse& use) {
+// `file`: "input.train.paths.0". Null: the manifest does not give it.
+const PluginOption* given_as(const std::string& file, const std::string& section, const PluginUse& use) {
   for (const PluginOption& option : use.options) {
     const std::string name = section + "." + option.key;
-    if (file == name || file.starts_with(name + ".")) return option.value_at;
+    if (file == name || file.starts_with(name + ".")) return &option;
   }
-  return use.at;
+  return nullptr;
+}
+
+bool has_variable(const OptionValue& value) {
+  const auto has = [](const std::string& path) { return path.find("${") != std::string::npos; };
+  if (const auto* path = std::get_if<std::string>(&value)) return has(*path);
+  const auto* paths = std::get_if<std::vector<std::string>>(&value);
+  return paths != nullptr && std::any_of(paths->begin(), paths->end(), has);
 }
 
 }  // namespace
@@ -94,8 +101,9 @@ std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& mani
   std::vector<TrainingFile> found;
   const auto add = [&](const std::string& section, const PluginUse& use, const ResolvedPlugin& plugin) {
     for (DataFile& file : data_files(files, section, plugin, whole)) {
-      Location at = place_of(file.option, section, use);
-      found.push_back({std::move(file), std::move(at)});
+      const PluginOption* option = given_as(file.option, section, use);
+      found.push_back({std::move(file), option == nullptr ? use.at : option->value_at,
+                       option != nullptr && has_variable(option->value)});
     }
   };
   const auto train = manifest.inputs.find("train");

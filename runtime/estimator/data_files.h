@@ -38,6 +38,7 @@ std::vector<DataFile> data_files(FileSystem& files, const std::string& section, 
 struct TrainingFile {
   DataFile file;
   Location at;
+  bool by_variable = false;  // the path there has a ${NAME}: it may be another one in each process
 };
 // Those of [input.train], the model, the optimizer with its schedule and groups, and the hooks. Initial values do not
 // count: a run that goes on has its own.

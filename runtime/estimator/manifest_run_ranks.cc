@@ -9,6 +9,7 @@
 #include "belay/graph.h"
 #include "runtime/checkpoint/run_lock.h"
 #include "runtime/data/input_feed.h"
+#include "runtime/estimator/data_files.h"
 #include "runtime/estimator/hooks_on_ranks.h"
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/rank_of_run.h"
@@ -183,13 +184,21 @@ void ManifestRun::meet_ranks() {
     const OptionInfo* info = plugins_.found().cluster->info.option(option.key);
     return info != nullptr && info->watching;  // the process's own: an interface's name, a communicator's number
   });
-  ranks_->set_versions({crc32c(effective_manifest(alike)), crc32c(build_id()),
-                        fingerprint_of(host_.environment(), plugins_.registry()).plugins});
+  RunRanks::Versions versions;
+  for (const ManifestValue& v : manifest_values(alike))
+    versions.manifest.emplace_back((v.section.empty() ? "" : v.section + ".") + v.key, v.value);
+  versions.program = crc32c(build_id());
+  versions.builds = fingerprint_of(host_.environment(), plugins_.registry()).plugins;
+  for (const auto& [file, at, by_variable] :
+       training_files(host_.files(), alike, plugins_.found(), options_.resume.exact))
+    versions.files.push_back({file.option, file.path, file.bytes, file.ends, file.whole, by_variable});
+  ranks_->set_versions(std::move(versions));
   if (ranks_->chief()) {
     ranks_->open_chief(host_.directory(), host_.attempt());
   } else {
     ranks_->open_worker(host_.files());
   }
+  if (ranks_->chief() && !ranks_->files_differ().empty()) host_.log().warning("", ranks_->files_differ());
 }
 
 // What reads the training's input is another instance, since an input is opened once.

@@ -109,7 +109,7 @@ void Replay::check(const ManifestRun& run, Diagnostics& problems) const {
 void Replay::check_data(const ManifestRun& run, Diagnostics& problems) const {
   const std::vector<TrainingFile> now = training_files(files_, run.manifest(), run.plugins().found(), false);
   for (const DataFile& before : parse_data_files(plan_.manifest))
-    for (const auto& [file, at] : now) {
+    for (const auto& [file, at, by_variable] : now) {
       bool other_content = false;
       if (file.option != before.option) continue;
       const std::string difference = difference_of(before, file, other_content);

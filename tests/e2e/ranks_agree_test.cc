@@ -17,6 +17,23 @@ class RanksAgree : public Ranks {
   static std::string meddler(const std::string& options) {
     return "[[hooks]]\nplugin = \"meddler\"\nevery_n_steps = 7\n" + options;
   }
+  static std::string with_rows(int rows, int first = 0) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < rows; ++i)
+      text += std::to_string((first + i) % 10) + "," + std::to_string((first + i) % 7) + "\n";
+    return text;
+  }
+  // A machine's folder with the manifest and data.csv; the run's directory is of all.
+  std::string data_in(const std::string& folder, const std::string& file, const std::string& data) const {
+    std::filesystem::create_directory(std::string(temp / folder));
+    write_file(temp / (folder + "/data.csv"), data);
+    write_file(temp / (folder + "/train.toml"),
+               "[run]\ndir = \"" + (temp / "run") +
+                   "\"\nmax_steps = 5\nthreads = 1\n[input.train]\nplugin = \"csv\"\n" + "path = \"" + file +
+                   "\"\nlabel = \"y\"\nbatch_size = 4\n[model]\nplugin = \"linear\"\n" +
+                   "[optimizer]\nname = \"sgd\"\nlearning_rate = 0.001\n[cluster]\nplugin = \"gloo\"\n");
+    return temp / (folder + "/train.toml");
+  }
   // A run whose ranks compare their variables behind every tenth step.
   std::string hooked(const std::string& dir, const std::string& hook) const {
     return manifest({.dir = dir, .steps = 30, .more = saving(10) + hook});
@@ -58,8 +75,51 @@ TEST_F(RanksAgree, AnotherManifestOnARankIsRefused) {
   const Process worker = start(path, 1, 2, {"--set", "optimizer.learning_rate=0.5"});
   for (const ProcessResult& r : {chief->wait(), worker->wait()}) {
     EXPECT_NE(r.status, 0);
-    EXPECT_THAT(r.err, HasSubstr("rank 1 has another manifest than rank 0"));
+    EXPECT_THAT(r.err, HasSubstr("rank 1 has another manifest than rank 0: optimizer.learning_rate is 0.5 there, and "
+                                 "0.05 on rank 0; start all with the same"));
   }
+}
+
+TEST_F(RanksAgree, T_164_AKeyThatOneRankAloneHasIsNamed) {
+  const std::string path = manifest({.dir = "run"});
+  const Process chief = start(path, 0, 2, {"--set", "optimizer.use_nesterov=true"});
+  const Process worker = start(path, 1, 2);
+  for (const ProcessResult& r : {chief->wait(), worker->wait()}) {
+    EXPECT_NE(r.status, 0);
+    EXPECT_THAT(r.err, HasSubstr("than rank 0: optimizer.use_nesterov is not set there, and true on rank 0"));
+  }
+}
+
+// Two machines that have the same manifest, and each its own disk.
+TEST_F(RanksAgree, T_162_OtherDataOnARankIsRefusedWithBothFiles) {
+  const std::string other_values = with_rows(60, 7);
+  for (const std::string& other : {with_rows(49), other_values}) {
+    const std::string chiefs = data_in("a", "data.csv", with_rows(60)), workers = data_in("b", "data.csv", other);
+    const Process chief = start(chiefs, 0, 2), worker = start(workers, 1, 2);
+    for (const ProcessResult& r : {chief->wait(), worker->wait()}) {
+      EXPECT_EQ(r.status, 1) << r.err;
+      EXPECT_THAT(r.err, AllOf(HasSubstr("rank 1 has other data than rank 0: input.train.path is '" +
+                                         (temp / "b/data.csv") + "' with " + std::to_string(other.size()) + " bytes"),
+                               HasSubstr(" there, and '" + (temp / "a/data.csv") + "' with "),
+                               HasSubstr("name each rank's own by a variable, as in \"part-${RANK}.csv\"")));
+    }
+  }
+  const std::string same = data_in("b", "data.csv", with_rows(60));
+  const Process chief = start(temp / "a/train.toml", 0, 2), worker = start(same, 1, 2);
+  for (const ProcessResult& r : {chief->wait(), worker->wait()}) {
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.err, Not(HasSubstr("other data")));
+  }
+}
+
+TEST_F(RanksAgree, T_162_FilesThatAVariableNamesMayDifferWithAWarning) {
+  write_file(temp / "part-0.csv", with_rows(60));
+  write_file(temp / "part-1.csv", with_rows(49));
+  const std::string path = data_in("a", (temp / "part-${RANK}.csv"), with_rows(1));
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_EQ(lines_with(results[0].err, "rank 1 has other data than rank 0: input.train.path is '").size(), 1U);
+  EXPECT_THAT(results[0].err, HasSubstr("; of its own file each rank reads its part, 1 of 2"));
 }
 
 TEST_F(RanksAgree, AModelThatTrainsOtherVariablesOnARankIsRefused) {
