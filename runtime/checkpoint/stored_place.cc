@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "belay/error.h"
+#include "belay/file_kind.h"
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
@@ -107,6 +108,17 @@ std::string saver_of_file(const OpenDirectory& directory, const std::string& nam
   std::uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | head[static_cast<std::size_t>(i)];
   return head[8] == '{' && length <= size - 8 ? "safetensors" : "";
+}
+
+std::string no_saver_text(FileSystem& files, const std::string& path, const std::string& option) {
+  const PathParts parts = path_parts(path);
+  const std::unique_ptr<OpenFile> file = files.open_directory(parts.parent)->open(parts.name);
+  std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(file->size(), 512)), '\0');
+  file->read_at(0, begin.data(), begin.size());
+  return single_quoted(path) + " " +
+         foreign_text(begin, "file that a saver reads", "write its tensors with safetensors.torch.save_file",
+                      "does not show which saver wrote it: name one with " + option +
+                          ", as in safetensors; `belay plugins` lists those that there are");
 }
 
 StoredPlace find_stored(FileSystem& files, const std::string& given, Logger& log) {

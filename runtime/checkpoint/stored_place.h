@@ -34,6 +34,9 @@ std::string saver_of_name(std::string_view name);
 std::string saver_of_entry(const OpenDirectory& directory, const std::string& name);
 // The same by the name, else by the first and last bytes; empty where neither says anything.
 std::string saver_of_file(const OpenDirectory& directory, const std::string& name);
+// Why it is empty: "'x.pt' is a pickle of Python (torch.save, joblib), no file that a saver reads: ...", or that it
+// does not show which saver wrote it, and that `option` names one.
+std::string no_saver_text(FileSystem& files, const std::string& path, const std::string& option);
 
 struct StoredPlace {
   std::unique_ptr<CheckpointReader> checkpoint;  // of belay's own; null: the file `path`

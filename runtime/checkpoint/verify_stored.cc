@@ -139,8 +139,7 @@ void verify_stored(FileSystem& files, const std::string& given, const VerifyOpti
     const auto parent = files.open_directory(parts.parent);
     const std::string saver =
         options.saver_of_files.empty() ? saver_of_file(*parent, parts.name) : options.saver_of_files;
-    if (saver.empty())
-      fail(Code::kInvalidArgument, single_quoted(path) + " does not show which saver wrote it; name one with --saver");
+    if (saver.empty()) fail(Code::kInvalidArgument, no_saver_text(files, named, "--saver"));
     return walk.file(*parent, parts.name, saver);
   }
   const std::unique_ptr<OpenDirectory> directory = files.open_directory(named);

@@ -85,9 +85,7 @@ class CheckpointCommand {
     }
     const std::string name = saver.empty() ? place.saver : saver;
     if (name.empty())
-      throw UsageError(single_quoted(path) + " does not show which saver wrote it: name one with " +
-                       (arguments_.verb == "convert" ? "--source-saver" : "--saver") +
-                       ", as in safetensors; `belay plugins` lists those that there are");
+      throw UsageError(no_saver_text(files_, place.path, arguments_.verb == "convert" ? "--source-saver" : "--saver"));
     opened.saver = &savers_.use(name);
     opened.tensors = open_stored_tensors(files_, place.path, *opened.saver, *log_);
     return opened;

@@ -276,6 +276,36 @@ TEST_F(BadInput, ATextThatIsNoUtf8IsShownWhereItEnds) {
             "(iconv -t UTF-8), or set units = \"bytes\"\n  two \\xff\n      ^~~~\n");
 }
 
+TEST_F(BadInput, T_120_AFileOfAnotherKindIsNamedByEachInput) {
+  const std::string pickle("\x80\x04\x95\x18\x62\0\0\0\0\0\0}pickle", 18);
+  const std::string page = "<!DOCTYPE html>\n<html><body>Not found</body></html>\n";
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  const std::pair<const char*, const char*> inputs[] = {
+      {"csv", "path = \"data\"\nlabel = \"y\"\n"},
+      {"idx", "images = \"data\"\nlabels = \"data\"\n"},
+      {"npy", "features = \"data\"\n"},
+      {"npy", "features = \"data.npz:x\"\n"},
+      {"tfrecord", "files = [\"data\"]\nfeatures = { x = { shape = [2] } }\n"},
+      {"text", "files = [\"data\"]\n"}};
+  for (const auto& [plugin, options] : inputs) {
+    const std::string path = temp / "train.toml";
+    write_file(path, "[run]\ndir = \"run\"\n[input.train]\nplugin = \"" + std::string(plugin) + "\"\n" + options +
+                         "[model]\nplugin = \"mlp\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n");
+    const auto check = [&](const std::string& bytes) {
+      for (const char* file : {"data", "data.npz"}) write_file(temp / file, bytes);
+      const ProcessResult r = belay({"check", path});
+      EXPECT_NE(r.status, 0) << plugin;
+      return r.err;
+    };
+    EXPECT_THAT(check(pickle), ::testing::HasSubstr("is a pickle of Python (torch.save, joblib), no ")) << plugin;
+    EXPECT_THAT(check(pointer), ::testing::HasSubstr("is a pointer of Git LFS: git lfs pull fetches the file itself"))
+        << plugin;
+    if (std::string_view(plugin) != "text") {  // for which it may be the data
+      EXPECT_THAT(check(page), ::testing::ContainsRegex("is a page of HTML, no .*: a download that failed leaves one"));
+    }
+  }
+}
+
 TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
   const std::string images = idx_test::images(64, 16, 16);
   std::vector<int> labels(64, 3);

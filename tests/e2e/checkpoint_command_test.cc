@@ -323,6 +323,11 @@ TEST_F(CheckpointCommandTest, WhatIsWrongWithTheCommandLineIsSaid) {
   const ProcessResult unknown = run({"show", temp / "text"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("does not show which saver wrote it: name one with --saver"));
+  write_file(temp / "model.pt", std::string("\x80\x02}q\x01.") + "rest");
+  for (const char* verb : {"show", "verify"})
+    EXPECT_THAT(run({verb, temp / "model.pt"}).err,
+                HasSubstr("model.pt' is a pickle of Python (torch.save, joblib), no file that a saver reads: write its "
+                          "tensors with safetensors.torch.save_file"));
   const ProcessResult missing = run({"show", temp / "text", "--saver", "safetensor"});
   EXPECT_EQ(missing.status, 3);
   EXPECT_THAT(missing.err, HasSubstr("did you mean \"safetensors\"?"));

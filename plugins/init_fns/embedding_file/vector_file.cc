@@ -2,6 +2,7 @@
 #include "vector_file.h"
 
 #include <belay/error.h>
+#include <belay/file_kind.h>
 #include <belay/mapped_file.h>
 
 #include <algorithm>
@@ -56,6 +57,10 @@ class VectorReader {
     if (rest_.substr(0, 2) == "\x1f\x8b" || rest_.substr(0, 4) == "PK\3\4")
       fail(Code::kInvalidArgument, prefix_ + "is compressed; unpack it, and give the file that is in it");
   }
+    const bool is_text = rest_.front() > ' ' && rest_.front() != '<';
+    if (const std::string kind = belay::foreign_text(rest_, "file of word vectors", "write them as text", "");
+        !is_text && !kind.empty())
+      fail(Code::kInvalidArgument, prefix_ + kind);
 
   VectorCounts read(VectorFormat format) {
     if (format != VectorFormat::kGlove) read_first_line();

@@ -3,6 +3,7 @@
 
 #include <belay/data_file.h>
 #include <belay/error.h>
+#include <belay/file_kind.h>
 #include <belay/gzip_file.h>
 #include <belay/nearest.h>
 
@@ -55,8 +56,11 @@ void CsvFile::read_text() {
   });
   const std::size_t zero = text_.find('\0');
   if (zero != std::string::npos)
-    fail(Code::kInvalidArgument,
-         prefix + "is no text file: byte " + std::to_string(zero) + " is zero; give a CSV file in UTF-8");
+    fail(Code::kInvalidArgument, prefix + belay::foreign_text(text_, "CSV file", "write its columns as text, in UTF-8",
+                                                              "is no text file: byte " + std::to_string(zero) +
+                                                                  " is zero; give a CSV file in UTF-8"));
+  if (const std::string page = belay::foreign_text(text_, "CSV file", "", ""); text_[0] == '<' && !page.empty())
+    fail(Code::kInvalidArgument, prefix + page);
   if (text_.compare(0, 3, "\xef\xbb\xbf") == 0) text_.erase(0, 3);  // a byte order mark
 }
 

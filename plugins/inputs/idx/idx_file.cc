@@ -3,6 +3,7 @@
 
 #include <belay/data_file.h>
 #include <belay/error.h>
+#include <belay/file_kind.h>
 #include <belay/gzip_file.h>
 #include <belay/tensor.h>
 
@@ -77,9 +78,14 @@ IdxHeader IdxReader::read_header() {
   if (got < sizeof(magic) || magic[0] != 0 || magic[1] != 0 || !known_type(magic[2]) || magic[3] == 0) {
     char text[16] = "0x";
     for (std::size_t i = 0; i < got; ++i) std::snprintf(text + 2 + 2 * i, 3, "%02x", magic[i]);
+    std::string begin(reinterpret_cast<const char*>(magic), got);
+    begin.resize(512);
+    begin.resize(got + read(reinterpret_cast<std::uint8_t*>(begin.data()) + got, begin.size() - got));
     fail(Code::kInvalidArgument,
-         prefix_ + "is no IDX file: it begins with " + text +
-             ", not with 0x0000, an element type (08, 09, 0b to 0e) and the number of dimensions");
+         prefix_ + belay::foreign_text(begin, "IDX file", "give the file as its source has it",
+                                       std::string("is no IDX file: it begins with ") + text +
+                                           ", not with 0x0000, an element type (08, 09, 0b to 0e) and the number of "
+                                           "dimensions"));
   }
   if (magic[3] > kMaxRank)
     fail(Code::kInvalidArgument, prefix_ + "has " + std::to_string(magic[3]) + " dimensions; at most " +

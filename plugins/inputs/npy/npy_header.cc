@@ -2,6 +2,7 @@
 #include "npy_header.h"
 
 #include <belay/error.h>
+#include <belay/file_kind.h>
 
 #include <charconv>
 #include <limits>
@@ -208,7 +209,8 @@ NpyHeader parse_npy_header(std::string_view bytes, const std::string& prefix) {
     fail(Code::kInvalidArgument, prefix + "is a zip archive; give an .npz file as \"file.npz:array\"");
   if (bytes.substr(0, kMagic.size()) != kMagic)
     fail(Code::kInvalidArgument,
-         prefix + "is no .npy file: it does not begin with \\x93NUMPY; write it with numpy.save");
+         prefix + belay::foreign_text(bytes, ".npy file", "write its array with numpy.save",
+                                      "is no .npy file: it does not begin with \\x93NUMPY; write it with numpy.save"));
   const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
   const std::size_t version = bytes.size() > kMagic.size() + 1 ? byte(kMagic.size()) : 0;
   const std::size_t length_bytes = version == 1 ? 2 : 4, begin = kMagic.size() + 2 + length_bytes;

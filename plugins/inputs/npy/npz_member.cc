@@ -3,10 +3,13 @@
 
 #include <belay/data_file.h>
 #include <belay/error.h>
+#include <belay/file_kind.h>
 #include <belay/nearest.h>
 #include <zip.h>
 
+#include <fstream>
 #include <memory>
+#include <string_view>
 
 namespace npy_input {
 namespace {
@@ -49,7 +52,13 @@ std::unique_ptr<zip_t, CloseArchive> open_archive(const std::string& path, const
   zip_error_init_with_code(&details, error);
   const std::string text = zip_error_strerror(&details);
   zip_error_fini(&details);
-  fail(Code::kDataLoss, prefix + "is no .npz file, or damaged: " + text + "; write it with numpy.savez");
+  char begin[512] = {};
+  std::ifstream(path, std::ios::binary).read(begin, sizeof(begin));
+  const bool is_zip = std::string_view(begin, 4) == "PK\3\4";
+  fail(Code::kDataLoss,
+       prefix + belay::foreign_text(is_zip ? "" : std::string_view(begin, sizeof(begin)), ".npz file",
+                                    "write its arrays with numpy.savez",
+                                    "is no .npz file, or damaged: " + text + "; write it with numpy.savez"));
 }
 
 }  // namespace

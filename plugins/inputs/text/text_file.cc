@@ -3,6 +3,7 @@
 
 #include <belay/data_file.h>
 #include <belay/error.h>
+#include <belay/file_kind.h>
 
 #include <algorithm>
 #include <array>
@@ -100,6 +101,9 @@ void TextFiles::index(std::string_view option, std::size_t begin, std::size_t le
     }
     char32_t character = 0;
     if (!decode(bytes_, at, character)) {
+      const std::string_view begins = std::string_view(bytes_).substr(begin, 512);
+      if (const std::string kind = belay::foreign_text(begins, "text", "write its text in UTF-8", ""); !kind.empty())
+        fail(Code::kInvalidArgument, std::string(option) + ": '" + files_.back().path + "' " + kind);
       char hex[8];
       std::snprintf(hex, sizeof(hex), "0x%02x", static_cast<unsigned char>(bytes_[at]));
       fail(Code::kInvalidArgument, std::string(option) + ": " + place_of_byte(files_.size() - 1, at) +

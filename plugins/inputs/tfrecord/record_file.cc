@@ -2,6 +2,7 @@
 #include "record_file.h"
 
 #include <belay/error.h>
+#include <belay/file_kind.h>
 #include <isa-l/crc.h>
 #include <zlib.h>
 
@@ -94,7 +95,9 @@ RecordFile::RecordFile(std::string_view option, const std::string& path) : path_
   if (bytes.empty()) fail(Code::kFailedPrecondition, prefix + "holds no records");
   if (bytes.size() < kHeader || !record_length(bytes.substr(0, kHeader)))
     fail(Code::kInvalidArgument,
-         prefix + "is no TFRecord file, plain or gzip: it does not begin with a length and its checksum");
+         prefix + belay::foreign_text(bytes, "TFRecord file", "write its examples with tf.io.TFRecordWriter",
+                                      "is no TFRecord file, plain or gzip: it does not begin with a length and its "
+                                      "checksum"));
   find_records();
 }
 

@@ -154,15 +154,21 @@ class Npz final : public belay::Saver {
     const belay::File file = directory.open(kFile);
     if (is_one_array(file)) return read_one(file, tensors);
     npz_saver::ZipReader zip(file);
+    std::uint64_t arrays = 0;
     for (std::uint64_t i = 0; i < zip.count(); ++i) {
       std::string name = zip.name(i);
       if (name.size() < kSuffix.size() || name.substr(name.size() - kSuffix.size()) != kSuffix) continue;
+      ++arrays;
       npz_saver::ZipReader::Entry entry(zip, i);
       name.resize(name.size() - kSuffix.size());
       ArrayReader(
           {name, entry.size(), [&](void* to, std::uint64_t n) { entry.read(to, n); }, [&] { entry.check_end(); }})
           .announce(tensors);
     }
+    if (arrays == 0 && zip.count() > 0)
+      fail(Code::kDataLoss, "the .npz file is a zip archive without arrays, it has \"" + zip.name(0) +
+                                "\": of a file of torch.save write the tensors with safetensors.torch.save_file, of "
+                                "others with numpy.savez");
   }
 
  private:

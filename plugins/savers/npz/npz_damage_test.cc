@@ -66,6 +66,14 @@ std::string refusal(const std::string& bytes) {
   return error_of([&] { saver.read(); });
 }
 
+TEST(NpzDamage, T_120_AFileOfAnotherKindIsNamed) {
+  EXPECT_EQ(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n"),
+            "DATA_LOSS: the .npz file is a pointer of Git LFS, no .npz file: git lfs pull fetches the file itself");
+  EXPECT_EQ(refusal(std::string("\x89HDF\r\n\x1a\n", 8) + std::string(100, '\0')),
+            "DATA_LOSS: the .npz file is an HDF5 file (Keras writes such), no .npz file: write its arrays with "
+            "numpy.savez");
+}
+
 TEST(NpzDamage, EachRuleHasItsMessage) {
   const std::string head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
   EXPECT_EQ(refusal("something else altogether"),

@@ -2,10 +2,12 @@
 #include "zip_reader.h"
 
 #include <belay/error.h>
+#include <belay/file_kind.h>
 #include <zip.h>
 
 #include <algorithm>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "npz_format.h"
@@ -110,7 +112,13 @@ ZipReader::ZipReader(const belay::File& file) : source_(std::make_unique<Source>
   if (archive_ != nullptr) return;
   if (source != nullptr) zip_source_free(source);
   source_->rethrow();
-  fail(Code::kDataLoss, "the .npz file is no zip archive, or damaged: " + error_text(code));
+  char begin[512];
+  const auto head = static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), sizeof(begin)));
+  file.read_at(0, begin, head);
+  const bool is_zip = std::string_view(begin, 4) == "PK\3\4";
+  fail(Code::kDataLoss, "the .npz file " + belay::foreign_text({begin, is_zip ? 0 : head}, ".npz file",
+                                                               "write its arrays with numpy.savez",
+                                                               "is no zip archive, or damaged: " + error_text(code)));
 }
 ZipReader::~ZipReader() = default;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The saver "safetensors": all variables in model.safetensors, or in several files and an index, as the format's other
 // readers know them.
+#include <belay/file_kind.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -54,11 +55,9 @@ class TensorFile {
     std::uint64_t length = 0;
     for (int i = 7; i >= 0; --i) length = length << 8 | length_bytes[i];
     const std::uint64_t room = size - belay_safetensors::kLengthBytes;
-    if (length > belay_safetensors::kMaxHeader)
-      damaged("says at byte 0 that its header has " + std::to_string(length) + " bytes; at most 100000000 are allowed");
-    if (length > room)
-      damaged("says at byte 0 that its header has " + std::to_string(length) + " bytes, but only " +
-              std::to_string(room) + " follow");
+    const std::string says = "says at byte 0 that its header has " + std::to_string(length) + " bytes";
+    if (length > belay_safetensors::kMaxHeader) refuse_length(says + "; at most 100000000 are allowed");
+    if (length > room) refuse_length(says + ", but only " + std::to_string(room) + " follow");
     std::string json(static_cast<std::size_t>(length), '\0');
     file_.read_at(belay_safetensors::kLengthBytes, json.data(), length);
     data_ = belay_safetensors::kLengthBytes + length;
@@ -67,6 +66,14 @@ class TensorFile {
     } catch (const belay::Error& e) {
       fail(e.code(), what_ + ": " + e.what());
     }
+  }
+
+  // Mostly another program's file that has a name of this format.
+  [[noreturn]] void refuse_length(const std::string& says) const {
+    std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(file_.size(), 512)), '\0');
+    file_.read_at(0, begin.data(), begin.size());
+    if (begin.size() > belay_safetensors::kLengthBytes && begin[belay_safetensors::kLengthBytes] == '{') damaged(says);
+    damaged(belay::foreign_text(begin, "safetensors file", "write its tensors with safetensors.torch.save_file", says));
   }
 
   void check_bools(const Entry& e, const unsigned char* bytes) const {

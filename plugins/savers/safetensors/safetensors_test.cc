@@ -167,6 +167,12 @@ TEST(Safetensors, EachRuleOfTheFormatHasItsMessage) {
       {file_of("{}", "", 100'000'001),
        "DATA_LOSS: the .safetensors file says at byte 0 that its header has 100000001 bytes; at most 100000000 are "
        "allowed"},
+      {std::string("\x80\x04\x95\x18\x62\0\0\0\0\0\0}pickle", 18),
+       "DATA_LOSS: the .safetensors file is a pickle of Python (torch.save, joblib), no safetensors file: write its "
+       "tensors with safetensors.torch.save_file"},
+      {"<html>\n<body>Not found</body></html>",
+       "DATA_LOSS: the .safetensors file is a page of HTML, no safetensors file: a download that failed leaves one; "
+       "fetch the file again"},
       {file_of(""),
        "DATA_LOSS: the .safetensors file: the header is no JSON at byte 8: \"syntax error while parsing value - "
        "unexpected end of input; expected '[', '{', or a literal\""},

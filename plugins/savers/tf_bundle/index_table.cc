@@ -2,6 +2,7 @@
 #include "index_table.h"
 
 #include <belay/error.h>
+#include <belay/file_kind.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <leveldb/env.h>
 #include <leveldb/iterator.h>
@@ -88,7 +89,11 @@ std::pair<Block, Block> read_footer(std::string_view file) {
     bad_table("it has " + std::to_string(file.size()) + " bytes; its footer alone has " + std::to_string(kFooter));
   const std::string_view footer = file.substr(file.size() - kFooter);
   if (little_endian(footer.substr(kHandles)) != kMagic)
-    bad_table("its last 8 bytes are not those of a table; it is cut off, or no .index file");
+    fail(Code::kDataLoss,
+         "the .index file " + belay::foreign_text(file.substr(0, 512), "index of a TensorFlow checkpoint",
+                                                  "name the .index file that tf.train.Saver wrote",
+                                                  "is damaged: its last 8 bytes are not those of a table; it is cut "
+                                                  "off, or no .index file"));
   CodedInputStream in(reinterpret_cast<const std::uint8_t*>(footer.data()), kHandles);
   Block blocks[2];
   std::size_t shortest = 0;  // a number has longer spellings too

@@ -8,12 +8,14 @@
 //   path: there is no file '/data/tran.csv' (did you mean "train.csv"?)                        NOT_FOUND
 //   path: '/data' is a folder; name a file in it                                               INVALID_ARGUMENT
 //   path: '/data/key' cannot be read: Permission denied                                        PERMISSION_DENIED
+//   path: '/data/a.csv' is a pointer of Git LFS: git lfs pull fetches the file itself          FAILED_PRECONDITION
 //   path: '/data/all.csv' does not fit into the memory: it needs 64000000000 bytes or more; ...    RESOURCE_EXHAUSTED
 //
 // Any thread; nothing is kept.
 #pragma once
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@
 #include <vector>
 
 #include "belay/error.h"
+#include "belay/file_kind.h"
 #include "belay/nearest.h"
 
 namespace belay {
@@ -47,12 +50,27 @@ namespace detail {
   fail(Code::kNotFound, text + did_you_mean(path.substr(slash + 1), names));
 }
 
+// FAILED_PRECONDITION for what a git repository has in place of a file that was not fetched: as text it would be data.
+inline void refuse_pointer(const std::string& prefix, const std::string& path, std::uint64_t size) {
+  constexpr std::uint64_t kMost = 1024;  // by the specification of Git LFS
+  if (size == 0 || size >= kMost) return;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;  // the reader says why
+  char bytes[64];
+  const ssize_t got = read(fd, bytes, sizeof(bytes));
+  close(fd);
+  const FileKind kind = pointer_kind({bytes, static_cast<std::size_t>(got < 0 ? 0 : got)});
+  if (kind.name.empty()) return;
+  fail(Code::kFailedPrecondition, prefix + "is " + std::string(kind.name) + ": " + std::string(kind.help));
+}
+
 }  // namespace detail
 
 // The size in bytes of a regular file that this process may read; symbolic links are followed. Else an Error, as an
 // input's spec or open should throw: NOT_FOUND with the nearest name in the folder, PERMISSION_DENIED, or
-// INVALID_ARGUMENT for an empty path, a folder or a device. `option` is the name of the manifest's option, with which
-// the message begins. 0 for an empty file, which is no error here.
+// INVALID_ARGUMENT for an empty path, a folder or a device, FAILED_PRECONDITION for a pointer of Git LFS or git-annex.
+// `option` is the name of the manifest's option, with which the message begins. 0 for an empty file, which is no error
+// here.
 inline std::uint64_t data_file_size(std::string_view option, const std::string& path) {
   struct stat status {};
   const std::string prefix = std::string(option) + ": '" + path + "' ";
@@ -66,7 +84,9 @@ inline std::uint64_t data_file_size(std::string_view option, const std::string& 
   if (!S_ISREG(status.st_mode)) fail(Code::kInvalidArgument, prefix + "is no regular file");
   if (access(path.c_str(), R_OK) != 0)
     fail(Code::kPermissionDenied, prefix + "cannot be read: " + std::strerror(errno));
-  return static_cast<std::uint64_t>(status.st_size);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  detail::refuse_pointer(prefix, path, size);
+  return size;
 }
 
 // Calls f, which brings at least so many bytes of a data file into memory, and returns what it returns.
