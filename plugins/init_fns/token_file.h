@@ -18,13 +18,19 @@ namespace init_fns {
 // token.
 class TokenFile {
  public:
-  // `option` named the file: errors as belay::data_file_size has them. DATA_LOSS, with the line, for an empty line and
-  // for a token that was there before; FAILED_PRECONDITION for a file without a token.
-  TokenFile(std::string_view option, const std::string& path)
+  // `option` named the file: errors as belay::data_file_size has them. DATA_LOSS, with the line, for an empty line, for
+  // one that is too long for a token, and for a token that was there before; FAILED_PRECONDITION for a file without a
+  // token. `most`: rows of the table. Of a file that has more tokens the first most + 1 are read, however long it is.
+  TokenFile(std::string_view option, const std::string& path, std::int64_t most)
       : prefix_(std::string(option) + ": '" + path + "'"), file_(option, path) {
+    constexpr std::size_t kLongest = 1 << 16;
     std::string_view rest = file_.bytes();
-    while (!rest.empty()) {
-      const std::size_t end = rest.find('\n');
+    while (!rest.empty() && size() <= most) {
+      const std::size_t end = rest.substr(0, kLongest).find('\n');
+      if (end == std::string_view::npos && rest.size() > kLongest)
+        belay::fail(belay::Code::kDataLoss, prefix_ + " line " + std::to_string(size() + 1) + " is longer than " +
+                                                std::to_string(kLongest) +
+                                                " bytes: this is no vocabulary, which has one token a line");
       std::string_view line = rest.substr(0, end);
       rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);

@@ -71,12 +71,12 @@ class EmbeddingFile final : public belay::InitFn {
 
   void run(belay::Graph& graph, belay::Session& session) override {
     const VariableInfo table = find_table(session.variables());
-    const init_fns::TokenFile tokens("vocabulary", vocabulary_);
     const std::int64_t rows = table.dims[0], width = table.dims[1];
+    const init_fns::TokenFile tokens("vocabulary", vocabulary_, rows);
     if (tokens.size() > rows)
-      fail(Code::kInvalidArgument, "vocabulary: '" + vocabulary_ + "' has " + std::to_string(tokens.size()) +
-                                       " tokens, variable '" + variable_ + "' has " + std::to_string(rows) +
-                                       " rows; give the model that many, or a shorter vocabulary");
+      fail(Code::kInvalidArgument, "vocabulary: '" + vocabulary_ + "' has more tokens than variable '" + variable_ +
+                                       "' has rows, " + std::to_string(rows) +
+                                       "; give the model as many, or a shorter vocabulary");
     std::vector<bool> found(static_cast<std::size_t>(tokens.size()));
     belay::Tensor vectors(DType::kFloat32, {tokens.size(), width});
     const VectorCounts counts = read_vectors(path_, format_, width, [&](std::string_view token) -> float* {

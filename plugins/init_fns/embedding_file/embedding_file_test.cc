@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include "belay/testing/temporary_folder.h"
@@ -103,7 +105,7 @@ TEST_F(EmbeddingFile, TheVariableMustBeATableOfThatWidth) {
 TEST_F(EmbeddingFile, TheVocabularyMustFitIntoTheTableAndMeetTheFile) {
   tokens_ = "a\nb\nc\nd\ne\n";
   EXPECT_EQ(error(), "INVALID_ARGUMENT: vocabulary: '" + folder_.file("tokens.txt") +
-                         "' has 5 tokens, variable 'table' has 4 rows; give the model that many, or a shorter "
+                         "' has more tokens than variable 'table' has rows, 4; give the model as many, or a shorter "
                          "vocabulary");
   tokens_ = "Cat\nSat\n";
   EXPECT_EQ(error(), "INVALID_ARGUMENT: 'table': " + about("0 of 2") + "3 of '" + folder_.file("vectors.txt") +
@@ -111,6 +113,24 @@ TEST_F(EmbeddingFile, TheVocabularyMustFitIntoTheTableAndMeetTheFile) {
   tokens_ = "cat\n\n";
   EXPECT_EQ(error(), "DATA_LOSS: vocabulary: '" + folder_.file("tokens.txt") +
                          "' line 2 is empty; each line is the token of one row, so write a name there");
+}
+
+// A file with a hole, which has a terabyte of zeros.
+TEST_F(EmbeddingFile, T_165_FilesOfATerabyteAreRefusedWithoutReadingThemAll) {
+  constexpr std::uintmax_t kTerabyte = std::uintmax_t{1} << 40;
+  const auto with_hole = [&](const char* option, const std::string& begin) {
+    std::filesystem::resize_file(folder_.write(option, begin), kTerabyte);
+    return error({{option, folder_.file(option)}});
+  };
+  EXPECT_EQ(with_hole("vocabulary", "cat\nsat\n"),
+            "DATA_LOSS: vocabulary: '" + folder_.file("vocabulary") +
+                "' line 3 is longer than 65536 bytes: this is no vocabulary, which has one token a line");
+  EXPECT_THAT(with_hole("vocabulary", "a\nb\nc\nd\ne\nf\n"),
+              ::testing::HasSubstr("has more tokens than variable 'table'"));
+  EXPECT_EQ(
+      with_hole("path", "the 0.1 0.2\n"),
+      "DATA_LOSS: path: '" + folder_.file("path") +
+          "' line 2 is longer than 1048576 bytes: this is no file of word vectors, or it is damaged; fetch it again");
 }
 
 TEST_F(EmbeddingFile, FilesAreLookedForWhenItIsCreated) {

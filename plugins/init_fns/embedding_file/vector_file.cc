@@ -56,11 +56,11 @@ class VectorReader {
     if (rest_.empty()) fail(Code::kFailedPrecondition, prefix_ + "is empty");
     if (rest_.substr(0, 2) == "\x1f\x8b" || rest_.substr(0, 4) == "PK\3\4")
       fail(Code::kInvalidArgument, prefix_ + "is compressed; unpack it, and give the file that is in it");
-  }
     const bool is_text = rest_.front() > ' ' && rest_.front() != '<';
     if (const std::string kind = belay::foreign_text(rest_, "file of word vectors", "write them as text", "");
         !is_text && !kind.empty())
       fail(Code::kInvalidArgument, prefix_ + kind);
+  }
 
   VectorCounts read(VectorFormat format) {
     if (format != VectorFormat::kGlove) read_first_line();
@@ -78,7 +78,13 @@ class VectorReader {
   std::string line_text() const { return prefix_ + "line " + std::to_string(line_) + " "; }
 
   std::string_view take_line() {
-    const std::size_t end = rest_.find('\n');
+    // Of a hole in the file, or of a file of another kind, the end may be terabytes away.
+    const std::size_t longest = std::max<std::size_t>(1 << 20, 64 * static_cast<std::size_t>(width_));
+    const std::size_t end = rest_.substr(0, longest).find('\n');
+    if (end == std::string_view::npos && rest_.size() > longest)
+      fail(Code::kDataLoss, prefix_ + "line " + std::to_string(line_ + 1) + " is longer than " +
+                                std::to_string(longest) +
+                                " bytes: this is no file of word vectors, or it is damaged; fetch it again");
     std::string_view line = rest_.substr(0, end);
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
     ++line_;

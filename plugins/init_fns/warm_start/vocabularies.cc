@@ -25,13 +25,16 @@ std::string option_of(const Vocabularies::Entry& entry, const char* key) {
   return entry.place.substr(1, entry.place.size() - 2) + "." + key;
 }
 
-void need_room(const Vocabularies::Entry& entry, const char* key, const std::string& path, std::int64_t tokens,
-               const std::string& what, const belay::Dims& dims) {
+// The tokens of the option `key`; `what` has a row for each of them.
+init_fns::TokenFile tokens_of(const Vocabularies::Entry& entry, const char* key, const std::string& path,
+                              const std::string& what, const belay::Dims& dims) {
   const std::int64_t rows = dims[static_cast<std::size_t>(entry.axis)];
-  if (tokens > rows)
-    fail(Code::kInvalidArgument, option_of(entry, key) + ": '" + path + "' has " + std::to_string(tokens) +
-                                     " tokens, dimension " + std::to_string(entry.axis) + " of " + what + " is " +
-                                     std::to_string(rows) + "; give the vocabulary that belongs to it");
+  init_fns::TokenFile tokens(option_of(entry, key), path, rows);
+  if (tokens.size() > rows)
+    fail(Code::kInvalidArgument, option_of(entry, key) + ": '" + path + "' has more tokens than dimension " +
+                                     std::to_string(entry.axis) + " of " + what + ", which is " + std::to_string(rows) +
+                                     "; give the vocabulary that belongs to it");
+  return tokens;
 }
 
 // All dimensions but the axis agree.
@@ -104,10 +107,9 @@ Remapped remap(const Vocabularies::Entry& entry, const belay::VariableInfo& vari
     fail(Code::kInvalidArgument, "variable '" + variable.name + "' is " + belay::dims_text(variable.dims) +
                                      ", its tensor is " + belay::dims_text(old.dims()) + "; with " + entry.place +
                                      " they may differ in dimension " + std::to_string(entry.axis) + " alone");
-  const init_fns::TokenFile ours(option_of(entry, "new"), entry.new_path);
-  const init_fns::TokenFile theirs(option_of(entry, "old"), entry.old_path);
-  need_room(entry, "new", entry.new_path, ours.size(), "variable '" + variable.name + "'", variable.dims);
-  need_room(entry, "old", entry.old_path, theirs.size(), "its tensor", old.dims());
+  const init_fns::TokenFile ours =
+      tokens_of(entry, "new", entry.new_path, "variable '" + variable.name + "'", variable.dims);
+  const init_fns::TokenFile theirs = tokens_of(entry, "old", entry.old_path, "its tensor", old.dims());
   const std::size_t element = belay::dtype_size(variable.dtype);
   const Rows to(variable.dims, entry.axis, element), from(old.dims(), entry.axis, element);
   Remapped result{std::move(now), 0, ours.size()};

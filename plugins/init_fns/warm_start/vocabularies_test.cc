@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include "belay/testing/temporary_folder.h"
@@ -81,13 +83,14 @@ TEST_F(WarmStartVocabularies, ShapesAndVocabulariesMustFit) {
   const std::string start = "INVALID_ARGUMENT: warm start from 'runs/old/model.ckpt-5': ";
   const std::string old_path = folder_.file("old.txt"), new_path = folder_.file("new.txt");
   write("a\nb\nc\nd\ne\n", "a\n");
-  EXPECT_EQ(error_of([&] { driver()->run(); }),
-            start + "vocabularies.0.new: '" + new_path +
-                "' has 5 tokens, dimension 0 of variable 'table' is 4; give the vocabulary that belongs to it");
+  EXPECT_EQ(
+      error_of([&] { driver()->run(); }),
+      start + "vocabularies.0.new: '" + new_path +
+          "' has more tokens than dimension 0 of variable 'table', which is 4; give the vocabulary that belongs to it");
   write("a\n", "a\nb\nc\nd\n");
   EXPECT_EQ(error_of([&] { driver()->run(); }),
             start + "vocabularies.0.old: '" + old_path +
-                "' has 4 tokens, dimension 0 of its tensor is 3; give the vocabulary that belongs to it");
+                "' has more tokens than dimension 0 of its tensor, which is 3; give the vocabulary that belongs to it");
   write("a\n", "a\n");
   EXPECT_EQ(error_of([&] {
               driver(options(), Tensor({1, 3}, {0.f, 0.f, 0.f}), Tensor({1, 2}, {0.f, 0.f}))->run();
@@ -95,6 +98,15 @@ TEST_F(WarmStartVocabularies, ShapesAndVocabulariesMustFit) {
             start +
                 "variable 'table' is [1, 3], its tensor is [1, 2]; with 'vocabularies.0' they may differ in "
                 "dimension 0 alone");
+}
+
+TEST_F(WarmStartVocabularies, T_165_AVocabularyOfATerabyteIsRefusedWithoutReadingItAll) {
+  for (const char* file : {"new.txt", "old.txt"}) {
+    write("a\n", "a\n");
+    std::filesystem::resize_file(folder_.file(file), std::uintmax_t{1} << 40);
+    EXPECT_THAT(error_of([&] { driver()->run(); }),
+                HasSubstr(folder_.file(file) + "' line 2 is longer than 65536 bytes: this is no vocabulary"));
+  }
 }
 
 TEST_F(WarmStartVocabularies, FilesAreLookedForAtOnceAndRefusedWithTheirLine) {
