@@ -91,8 +91,8 @@ bool is_export_version(std::string_view name) noexcept {
   return name.size() == 10 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-ExportFolder::ExportFolder(FileSystem& files, const std::string& path, Clock& clock, Logger& log)
-    : clock_(clock), log_(log), directory_(files.make_directories(path)), lock_(lock_of(*directory_, clock)) {
+ExportFolder::ExportFolder(std::unique_ptr<OpenDirectory> directory, Clock& clock, Logger& log)
+    : clock_(clock), log_(log), directory_(std::move(directory)), lock_(lock_of(*directory_, clock)) {
   for (const std::string& name : directory_->entries())
     if (is_hidden_version(name)) remove(name, name);
 }

@@ -44,9 +44,9 @@ bool is_export_version(std::string_view name) noexcept;
 
 class ExportFolder {
  public:
-  // Makes the directory where it is missing. While another process exports into it, a training beside an evaluator
+  // While another process exports into it, a training beside an evaluator
   // say, this waits; FAILED_PRECONDITION behind half a minute. What one that was killed left is removed.
-  ExportFolder(FileSystem& files, const std::string& path, Clock& clock, Logger& log);
+  ExportFolder(std::unique_ptr<OpenDirectory> directory, Clock& clock, Logger& log);
   ~ExportFolder();
 
   // The oldest first.

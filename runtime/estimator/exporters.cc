@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/checkpoint/stored_place.h"
+#include "runtime/platform/directories_in.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -113,7 +115,9 @@ bool Exporters::is_better(const ExportFolder& folder, std::optional<double> valu
 }
 
 ExportFolder Exporters::folder_of(const Use& use) const {
-  return ExportFolder(run_.files(), options_.directory + "/" + use.exporter.name(), run_.clock(), run_.log());
+  const PathParts parts = path_parts(options_.directory);
+  return ExportFolder(make_directories_in(run_.files(), parts.parent, parts.name + "/" + use.exporter.name()),
+                      run_.clock(), run_.log());
 }
 
 std::vector<WrittenExport> Exporters::write(VariableStore& store, std::int64_t step, std::optional<double> value,

@@ -6,6 +6,7 @@
 #include "runtime/cluster/ranks_service.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/host_services.h"
+#include "runtime/platform/directories_in.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
@@ -38,8 +39,7 @@ void SessionHost::open_events() {
     events_ = RunEvents(run_.directory(), run_.clock(), run_.log(), flush_secs);
     return;
   }
-  const std::string folder = options_.events_folder.empty() ? "" : "/" + options_.events_folder;
-  events_directory_ = run_.files().make_directories(run_.events_dir() + folder);
+  events_directory_ = make_directories_in(run_.files(), run_.events_dir(), options_.events_folder);
   events_ = RunEvents(*events_directory_, run_.clock(), run_.log(), flush_secs);
 }
 

@@ -231,6 +231,8 @@ void visit(Fields& f, PluginUse& use, PluginTable table) {
   f.text("name", use.name, "");
   f.check(use.name.empty() || is_instance_name(use.name), "name",
           "the name of an instance has letters, digits, '_', '-' and '.', at most 63", "");
+  f.check(use.name != "." && use.name != "..", "name", "an instance cannot be called as folders are, \".\" or \"..\"",
+          "give it another name");
   if (table == PluginTable::kExporter) return;  // whose on_error has other words
   f.only_for("", "[[hooks]] and [[exporters]]", table == PluginTable::kHook);
   f.choice("on_error", use.on_error, {"stop", "disable"});

@@ -24,7 +24,8 @@ namespace belay::runtime {
 namespace {
 
 // Without the umask's bits: who may read a run is the user's choice, as with every other program.
-constexpr mode_t kFileMode = 0666, kDirectoryMode = 0777;
+// A directory that everybody may write is refused as a run's, so none is made, whatever the umask.
+constexpr mode_t kFileMode = 0666, kDirectoryMode = 0775;
 constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB less a page in one call
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 

@@ -183,11 +183,25 @@ TEST_F(ExportersTest, WhetherOneIsDueIsKnownWithoutAModel) {
   EXPECT_TRUE(exporters_->due(0.5, false));
 }
 
+TEST_F(ExportersTest, T_167_AnExportFollowsNoLinkOutOfTheRunDirectory) {
+  add(ExportWhen::kBest);
+  build();
+  const fs::path elsewhere = std::string(temp_ / "elsewhere");
+  fs::create_directory(elsewhere);
+  for (const fs::path& link : {fs::path(folder()), fs::path(folder()).parent_path()}) {
+    fs::create_directories(link.parent_path());
+    fs::create_directory_symlink(elsewhere, link);
+    EXPECT_THAT(error_of([&] { evaluated(0.25); }), HasSubstr("'" + link.string() + "' is a symbolic link"));
+    fs::remove_all(fs::path(folder()).parent_path());
+  }
+  EXPECT_TRUE(fs::is_empty(elsewhere));
+}
+
 TEST_F(ExportersTest, AnExportSaysWhatItIs) {
   add(ExportWhen::kBest);
   build();
   evaluated(0.25);
-  const ExportFolder folder(posix_file_system(), this->folder(), clock_, *log_);
+  const ExportFolder folder(posix_file_system().open_directory(this->folder()), clock_, *log_);
   const std::optional<ExportRecord> newest = folder.newest_best("eval/loss");
   ASSERT_TRUE(newest);
   EXPECT_EQ(newest->exporter, "safetensors");
@@ -236,7 +250,7 @@ class ExportFolderTest : public ::testing::Test {
     std::sort(found.begin(), found.end());
     return found;
   }
-  ExportFolder open() { return ExportFolder(posix_file_system(), temp_.path(), clock_, *log_); }
+  ExportFolder open() { return ExportFolder(posix_file_system().open_directory(temp_.path()), clock_, *log_); }
 
   TempDir temp_;
   FakeClock clock_;
@@ -271,7 +285,7 @@ TEST_F(ExportFolderTest, WhatAKilledProcessLeftIsRemoved) {
 
 TEST_F(ExportFolderTest, WhoComesSecondWaitsForTheFirst) {
   std::optional<ExportFolder> first;
-  first.emplace(posix_file_system(), temp_.path(), clock_, *log_);
+  first.emplace(posix_file_system().open_directory(temp_.path()), clock_, *log_);
   std::string second = "still waiting";
   std::thread waiter([&] { second = error_of([&] { open(); }); });
   clock_.await_waiters(1);

@@ -37,6 +37,14 @@ TEST(ReadPluginUse, ReservedKeysAreNoOptions) {
   EXPECT_EQ(hook.plugin_at.column, 10);
 }
 
+// The folder of an export has the name of its exporter.
+TEST(ReadPluginUse, T_167_AnExporterIsNotCalledAsTheFolderAboveItIs) {
+  for (const std::string name : {".", ".."})
+    EXPECT_NE(parsed(kRest + "[[exporters]]\nplugin = 'onnx'\nname = '" + name + "'\n").errors.find("\"..\""),
+              std::string::npos);
+  EXPECT_EQ(parsed(kRest + "[[exporters]]\nplugin = 'onnx'\nname = '..x'\n").errors, "");
+}
+
 TEST(ReadPluginUse, AFileAloneIsEnough) {
   const PluginUse model = model_of("file = '/x/m.so'");
   EXPECT_EQ(model.plugin, "");
@@ -121,6 +129,9 @@ TEST(ReadPluginUse, MistakesAreShown) {
       {"plugin = 'a'\nname = 'my hook'",
        "train.toml:3:8: error: the name of an instance has letters, digits, '_', '-' and '.', at most 63\n"
        "  name = 'my hook'\n         ^~~~~~~~~\n"},
+      {"plugin = 'a'\nname = '..'",
+       "train.toml:3:8: error: an instance cannot be called as folders are, \".\" or \"..\"\n  name = '..'\n         "
+       "^~~~\n  help: give it another name\n"},
       {"plugin = 'a'\non_error = 'stop'",
        "train.toml:3:1: error: model.on_error is for [[hooks]] and [[exporters]] only\n  on_error = 'stop'\n  "
        "^~~~~~~~\n"

@@ -48,6 +48,14 @@ TEST_F(RunDirectories, ThatEverybodyMayWriteAreRefused) {
   EXPECT_NO_THROW(open());
 }
 
+TEST_F(RunDirectories, T_167_AreMadeSoThatTheyAreAcceptedWhateverTheUmask) {
+  const mode_t before = ::umask(0);
+  const std::string error = error_of([&] { open(); });
+  ::umask(before);
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(posix_file_system().status(path).mode & 0777u, 0775u);
+}
+
 TEST_F(RunDirectories, T_63i_OfTheSystemAreRefusedWhoeverAsks) {
   std::filesystem::create_directory_symlink("/etc", temp / "link");
   const std::string reason = " belongs to the system; a run takes a directory that holds nothing else";

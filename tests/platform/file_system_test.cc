@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "belay/error.h"
+#include "runtime/platform/directories_in.h"
 #include "runtime/platform/spare_descriptors.h"
 #include "tests/platform/temp_dir.h"
 
@@ -91,7 +92,7 @@ TEST_F(FileSystemTest, WhoMayReadNewFilesAndDirectoriesIsTheUmasksChoice) {
   const struct {
     mode_t mask;
     std::uint32_t file, directory;
-  } cases[] = {{0, 0666, 0777}, {022, 0644, 0755}, {077, 0600, 0700}};
+  } cases[] = {{0, 0666, 0775}, {022, 0644, 0755}, {077, 0600, 0700}};
   for (const auto& c : cases) {
     const std::string name = std::to_string(c.mask);
     const mode_t previous = ::umask(c.mask);
@@ -164,6 +165,26 @@ TEST_F(FileSystemTest, MakeDirectoriesTakesWhatIsThere) {
   EXPECT_EQ(posix_file_system().make_directories(dir_ / "a/b/c/")->path(), dir_ / "a/b/c/");
   EXPECT_TRUE(posix_file_system().exists(dir_ / "a/b"));
   EXPECT_FALSE(posix_file_system().exists(dir_ / "a/x"));
+}
+
+TEST_F(FileSystemTest, T_167_WhatIsMadeInADirectoryFollowsNoLinkOutOfIt) {
+  const auto directory = open();
+  directory->make_directory("elsewhere");
+  directory->make_directory("run");
+  std::filesystem::create_directory_symlink("run", dir_ / "link");
+  EXPECT_EQ(make_directories_in(posix_file_system(), dir_ / "link", "export/onnx")->path(), dir_ / "link/export/onnx");
+  EXPECT_EQ(make_directories_in(posix_file_system(), dir_ / "run", "export/onnx")->path(), dir_ / "run/export/onnx");
+  EXPECT_EQ(make_directories_in(posix_file_system(), dir_ / "run/new", "")->path(), dir_ / "run/new");
+  for (const std::string made : {"run/eval", "run/export/best"})
+    std::filesystem::create_directory_symlink(dir_ / "elsewhere", dir_ / made);
+  const std::string why = " is a symbolic link, which could lead out of the run directory; remove it";
+  EXPECT_EQ(error_of([&] { make_directories_in(posix_file_system(), dir_ / "run", "eval"); }),
+            "FAILED_PRECONDITION: 'DIR/run/eval'" + why);
+  EXPECT_EQ(error_of([&] { make_directories_in(posix_file_system(), dir_ / "run", "eval/deep"); }),
+            "FAILED_PRECONDITION: 'DIR/run/eval'" + why);
+  EXPECT_EQ(error_of([&] { make_directories_in(posix_file_system(), dir_ / "run", "export/best"); }),
+            "FAILED_PRECONDITION: 'DIR/run/export/best'" + why);
+  EXPECT_TRUE(directory->open_directory("elsewhere")->entries().empty());
 }
 
 TEST_F(FileSystemTest, FreeBytesAreToldForAnExistingPath) {

@@ -47,7 +47,8 @@ class JsonLines final : public belay::Hook {
   explicit JsonLines(const Options& o)
       : every_(o.every_n_steps),
         max_steps_(o.max_steps),
-        file_(host(), belay::path_in_run_directory(host(), "json_lines", "output_file", o.output_file.view())) {
+        file_(host(), belay::path_in_run_directory(host(), "json_lines", "output_file", o.output_file.view(),
+                                                   "metrics.jsonl")) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);
   }
 

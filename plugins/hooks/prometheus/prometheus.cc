@@ -163,6 +163,7 @@ class Prometheus final : public belay::Hook {
     if (file.empty() || file.find('/') != std::string::npos || directory.empty())
       belay::fail(belay::Code::kInvalidArgument,
                   "'output_file' is an absolute path, or the name of a file in the run directory ([run] dir)");
+    belay::check_file_name("output_file", file);
     return directory + "/" + file;
   }
 

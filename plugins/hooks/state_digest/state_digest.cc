@@ -86,7 +86,7 @@ class StateDigestHook final : public belay::Hook {
  private:
   std::string path_of(const Options& o) const {
     const std::string_view file = o.output_file.view();
-    belay::check_file_name("output_file", file);
+    belay::check_file_name("output_file", file, "metrics.jsonl");
     const std::string directory = host().run_directory();
     return file.empty() || directory.empty() ? "" : directory + "/" + std::string(file);
   }

@@ -26,20 +26,37 @@
 namespace belay {
 inline namespace v0 {
 
-// In a constructor, for an option that names a file: INVALID_ARGUMENT where the name has a '/', with the option's name
-// and the value. An empty name passes: most hooks write no file then.
-inline void check_file_name(std::string_view option, std::string_view name) {
-  if (name.find('/') != name.npos)
-    fail(Code::kInvalidArgument,
-         "'" + std::string(option) + "' is '" + std::string(name) + "'; give a name without '/'");
+// Whether the run itself has a file or folder of that name in its directory, or may get one.
+inline bool is_file_of_run(std::string_view name) {
+  constexpr std::string_view kUnfinished = ".tmp";
+  if (name.size() > kUnfinished.size() && name.substr(name.size() - kUnfinished.size()) == kUnfinished)
+    name.remove_suffix(kUnfinished.size());
+  for (const std::string_view own :
+       {".", "..", "attempt", "attempts", "best", "checkpoint", "eval", "evaluations", "export", "finished", "lock",
+        "manifest.toml", "metrics.jsonl", "rendezvous", "report.html"})
+    if (name == own) return true;
+  for (const std::string_view begin :
+       {"before-", "eval_", "events.out.tfevents", "manifest-", "model.ckpt", "rendezvous-"})
+    if (name.substr(0, begin.size()) == begin) return true;
+  return false;
+}
+
+// In a constructor, for an option that names a file: INVALID_ARGUMENT where the name has a '/' or is the run's own,
+// with the option's name and the value. An empty name passes: most hooks write no file then. `shared`: a file of the
+// run's to which this hook adds whole lines.
+inline void check_file_name(std::string_view option, std::string_view name, std::string_view shared = {}) {
+  const std::string given = "'" + std::string(option) + "' is '" + std::string(name) + "'";
+  if (name.find('/') != name.npos) fail(Code::kInvalidArgument, given + "; give a name without '/'");
+  if (is_file_of_run(name) && name != shared)
+    fail(Code::kInvalidArgument, given + ", which is the run's own file; give another name");
 }
 
 // The path of the file in the run directory that an option names; for a plugin that cannot do without it.
-// INVALID_ARGUMENT where the name is empty or has a '/', and where there is no run directory; `owner` begins that
-// message.
+// INVALID_ARGUMENT where the name is empty or as check_file_name refuses it, and where there is no run directory;
+// `owner` begins that message.
 inline std::string path_in_run_directory(const Host& host, std::string_view owner, std::string_view option,
-                                         std::string_view name) {
-  check_file_name(option, name);
+                                         std::string_view name, std::string_view shared = {}) {
+  check_file_name(option, name, shared);
   if (name.empty()) fail(Code::kInvalidArgument, "'" + std::string(option) + "' is empty; give the name of a file");
   const std::string directory = host.run_directory();
   if (directory.empty())
