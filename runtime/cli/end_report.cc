@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@
 #include "runtime/loader/loader.h"
 #include "runtime/monitored/attempt_mark.h"
 #include "runtime/platform/last_word.h"
+#include "runtime/platform/mapped_place.h"
 #include "runtime/platform/process_copy.h"
 #include "runtime/platform/resources.h"
 #include "runtime/platform/signal_stack.h"
@@ -181,36 +183,91 @@ void say_memory_limit(LastWords& out) {
                      &out);
 }
 
+// SIGBUS of a read of a file: what is mapped there.
+void say_mapped_file(LastWords& out, const void* address) {
+  static MappedPlace place;  // one crash is told
+  if (!find_mapped_place(address, place)) return;
+  struct stat status {};
+  const bool shorter = ::stat(place.path, &status) == 0 && static_cast<std::uint64_t>(status.st_size) <= place.offset;
+  out << "'" << place.path << "' is mapped into memory, and its byte " << static_cast<std::int64_t>(place.offset)
+      << (shorter ? " is gone: the file became shorter while it was in use, and has " : " could not be read: ");
+  if (shorter) {
+    out << static_cast<std::int64_t>(status.st_size) << " bytes now; write another file, and rename it to this name\n";
+  } else {
+    out << "the file was cut for a moment, or its disk failed\n";
+  }
+}
+
+void say_overwritten(LastWords& out) {
+  each_overwritten_plugin(
+      [](void* words, const char* path) {
+        *static_cast<LastWords*>(words) << "plugin '" << path
+                                        << "' changed since it was loaded: its file was overwritten, and so was the "
+                                           "code that ran; install a library "
+                                           "by a rename (cp NEW X.so.new && mv X.so.new X.so)\n";
+      },
+      &out);
+}
+
 constexpr int kFrames = 64;
+
+// The crash that is told; of the thread that crashed first.
+struct Crash {
+  LastWords out;
+  const int signal;
+  const void* const address;
+  bool facts_said = false, told_the_rest = false;
+
+  // All that is known without the stack, which may be none, or end in code that is none any more.
+  void say_facts() {
+    facts_said = true;
+    out << "\n";
+    say_next_start(out);
+    if (signal == SIGBUS) say_mapped_file(out, address);
+    say_overwritten(out);
+    say_memory_limit(out);
+    out.flush();
+    if (is_process_copy()) return;
+    WatchedRestore::note_crash();
+    say_last_word();
+  }
+};
+
+void tell(Crash& crash) {
+  crash.out << "\nbelay crashed with " << name_of(crash.signal);
+  if (say_own_call(crash.out)) crash.say_facts();
+  void* frames[kFrames];
+  const int n = ::backtrace(frames, kFrames);
+  if (!crash.facts_said) {
+    say_who(crash.out, {frames, static_cast<std::size_t>(n)});
+    crash.say_facts();
+  }
+  if (is_process_copy() || !write_frames_in_copy(STDERR_FILENO, frames, n))
+    ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
+}
+
+// tell() itself has crashed.
+void tell_the_rest(Crash& crash) {
+  if (std::exchange(crash.told_the_rest, true)) return;
+  if (!crash.facts_said) {
+    say_monitored(crash.out, " in ");
+    crash.say_facts();
+  }
+  crash.out << "the stack cannot be read\n";
+  crash.out.flush();
+}
 
 void handle_signal(int signal, siginfo_t* info, void*) {
   if (signal == SIGBUS && replace_lost_page(info->si_addr)) return;
   // Two threads may crash at once: the second one waits for the first to end the process. One that crashes in here,
   // too, does not.
-  static thread_local LastWords* telling = nullptr;
+  static thread_local Crash* telling = nullptr;
   if (!crashed.exchange(true)) {
-    LastWords out;
-    telling = &out;
-    out << "\nbelay crashed with " << name_of(signal);
-    // Before the stack is looked at, which may be no stack any more.
-    const bool named = say_own_call(out);
-    if (named) out.flush();
-    void* frames[kFrames];
-    const int n = ::backtrace(frames, kFrames);
-    if (!named) say_who(out, {frames, static_cast<std::size_t>(n)});
-    out << "\n";
-    out.flush();
-    if (is_process_copy() || !write_frames_in_copy(STDERR_FILENO, frames, n))
-      ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
-    say_memory_limit(out);
-    say_next_start(out);
-    out.flush();
-    if (!is_process_copy()) {
-      WatchedRestore::note_crash();
-      say_last_word();
-    }
+    Crash crash{{}, signal, info->si_addr};
+    telling = &crash;
+    tell(crash);
   } else if (telling != nullptr) {
-    telling->flush();
+    tell_the_rest(*telling);
   } else {
     for (int i = 0; i < 50; ++i) ::usleep(100'000);
   }

@@ -5,8 +5,9 @@
 // signal, as it would have without this; an exit becomes status 3.
 //
 //   belay crashed with SIGSEGV in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
-//   ./x.so(+0x1234)[0x7f...]
 //   the next start goes on from: model_checkpoint_path: "model.ckpt-10"
+//   plugin '/opt/x.so' changed since it was loaded: ...
+//   ./x.so(+0x1234)[0x7f...]
 //
 //   belay was ended by exit(0) in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
 //

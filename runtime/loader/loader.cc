@@ -114,6 +114,7 @@ void warn_of_openmp(const std::string& path, const std::vector<std::string>& bef
 struct LoadedPlace {
   const void* base;
   std::string path;
+  FileStamp stamp;
   const LoadedPlace* next;
 };
 std::atomic<const LoadedPlace*> loaded_places{nullptr};
@@ -137,6 +138,15 @@ void each_loaded_plugin(void (*call)(void* context, const char* path), void* con
     call(context, place->path.c_str());
 }
 
+void each_overwritten_plugin(void (*call)(void* context, const char* path), void* context) noexcept {
+  for (const LoadedPlace* place = loaded_places; place != nullptr; place = place->next) {
+    const std::optional<FileStamp> now = stamp_of(place->path);
+    if (now && now->identity == place->stamp.identity &&
+        (now->size != place->stamp.size || now->modified_ns != place->stamp.modified_ns))
+      call(context, place->path.c_str());
+  }
+}
+
 Loader::Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path, std::chrono::milliseconds patience)
     : policy_(policy), cpu_(cpu), library_path_(std::move(library_path)), watch_(patience) {}
 Loader::~Loader() = default;
@@ -150,7 +160,7 @@ const LoadedLibrary& Loader::load(const std::string& path, const std::optional<F
   auto library = std::make_unique<LoadedLibrary>();
   const std::vector<std::string> openmp_before = loaded_openmp_runtimes();
   const belay_module& module = open(file, file.warnings);
-  loaded_places = new LoadedPlace{base_of(&module), path, loaded_places};
+  loaded_places = new LoadedPlace{base_of(&module), path, file.stamp, loaded_places};
   warn_of_openmp(path, openmp_before, file.warnings);
   library->path = path;
   library->identity = file.stamp.identity;

@@ -38,6 +38,9 @@ struct LoadedLibrary {
 const char* plugin_at(const void* address) noexcept;
 // The paths of all plugins that this process has loaded, the latest first. Allocates nothing; for handlers, any thread.
 void each_loaded_plugin(void (*call)(void* context, const char* path), void* context) noexcept;
+// The same of those whose file was written to since it was loaded: their code is another one in the middle of the run.
+// One that was replaced by a rename is none of them.
+void each_overwritten_plugin(void (*call)(void* context, const char* path), void* context) noexcept;
 
 class Loader {
  public:

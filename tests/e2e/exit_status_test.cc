@@ -81,6 +81,61 @@ TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
   EXPECT_EQ(lines_with(again.err, "info ended at step 50").size(), 1u) << again.err;
 }
 
+TEST_F(ExitStatus, T_116_AMappedFileThatBecameShorterIsNamedWithTheReason) {
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
+  constexpr int kRows = 20'000, kColumns = 16;
+  const std::string shape = "(" + std::to_string(kRows) + ", " + std::to_string(kColumns) + "), }";
+  std::string head = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape;
+  head.resize(117, ' ');
+  write_file(temp / "x.npy", std::string("\x93NUMPY\1\0\x76\0", 10) + head + "\n" +
+                                 std::string(std::size_t{4} * kRows * kColumns, '\0'));
+  const std::string path = temp / "train.toml";
+  write_file(path,
+             "[run]\ndir = \"run\"\nmax_steps = 100000000\nthreads = 1\n[input.train]\nplugin = \"npy\"\nfeatures = "
+             "\"x.npy\"\nshuffle = true\n[model]\nplugin = \"autoencoder\"\n[optimizer]\nname = \"sgd\"\n"
+             "learning_rate = 0.001\n[session]\nlog_step_count_steps = 1\n");
+  BelayProcess run({"run", path});
+  ASSERT_TRUE(run.wait_for("steps/s")) << run.wait().err;
+  std::filesystem::resize_file(std::string(temp / "x.npy"), 100'000);
+  const ProcessResult r = run.wait();
+  EXPECT_EQ(r.signal, SIGBUS) << r.err;
+  EXPECT_THAT(r.err,
+              ::testing::ContainsRegex("'/.*/x.npy' is mapped into memory, and its byte [0-9]+ is gone: the file "
+                                       "became shorter while it was in use, and has 100000 bytes now; write "
+                                       "another file, and rename it to this name\n"));
+  EXPECT_EQ(lines_with(r.err, "the next start goes on from: model_checkpoint_path: ").size(), 1u) << r.err;
+}
+
+// As cp does it, and a linker.
+TEST_F(ExitStatus, T_115_ALibraryThatIsOverwrittenWhileItRunsIsNamedBehindTheCheckpoint) {
+  if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
+  for (const bool cut : {false, true}) {
+    const std::string folder = temp / (cut ? "cut" : "other"), library = folder + "/numbers.so";
+    std::filesystem::create_directory(folder);
+    std::filesystem::copy_file(BELAY_BINARY_DIR "/tests/e2e/plugins/numbers.so", library);
+    const std::string path = temp / "train.toml";
+    write_file(path,
+               "[run]\ndir = \"" + folder + "/run\"\nmax_steps = 100000000\nthreads = 1\n[input.train]\nplugin = " +
+                   "\"numbers\"\ndelay_secs = 0.002\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" +
+                   "learning_rate = 0.01\n[session]\nlog_step_count_steps = 1\n");
+    BelayProcess run({"run", path}, {"BELAY_PLUGIN_PATH=" + folder + ":" + tested_build() + "/plugins"});
+    ASSERT_TRUE(run.wait_for("steps/s")) << run.wait().err;
+    if (cut)
+      std::filesystem::resize_file(library, 0);
+    else
+      write_file(library, std::string(std::filesystem::file_size(library), '\0'));
+    const ProcessResult r = run.wait();
+    EXPECT_NE(r.signal, 0) << r.err;
+    const std::size_t crashed = r.err.find("belay crashed with "),
+                      goes_on = r.err.find("\nthe next start goes on from: model_checkpoint_path: "),
+                      changed = r.err.find("\nplugin '" + library +
+                                           "' changed since it was loaded: its file was overwritten");
+    EXPECT_LT(crashed, goes_on) << r.err;
+    EXPECT_LT(goes_on, changed) << r.err;
+    EXPECT_NE(changed, std::string::npos) << r.err;
+  }
+}
+
 TEST_F(ExitStatus, OneWhenTheInputBreaksWhileTraining) {
   const ProcessResult r = belay({"run", regression("fail_at_batch = 5\nfail_with = \"data_loss\"\n")});
   EXPECT_EQ(r.status, 1) << r.err;
