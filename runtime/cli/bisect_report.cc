@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/cli/text_table.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -183,7 +184,7 @@ std::string json_of(const BisectReport& r) {
       one_sided.push_back({{"tensor", t.name}, {"ops", t.ops}, {"side", t.of_a ? "a" : "b"}});
     all["not_compared"] = std::move(one_sided);
   }
-  return all.dump(1, ' ', false, BisectJson::error_handler_t::replace) + "\n";
+  return shown_json(all.dump(1, ' ', false, BisectJson::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace belay::runtime

@@ -9,6 +9,7 @@
 #include "belay/detail/parse_options.h"  // number_text
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/cli/text_table.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -17,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void print_json(const Json& json, std::ostream& out) {
-  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  out << shown_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
 }
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
@@ -175,7 +176,7 @@ void print_values(const NamedTensor& tensor, bool json, std::ostream& out) {
   Json one{{"name", tensor.name}};
   one.update(json_of(info));
   // Line by line, without the whole of it as JSON in memory.
-  std::string head = one.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string head = shown_json(one.dump(-1, ' ', false, Json::error_handler_t::replace));
   head.pop_back();
   out << head << ",\"values\":[";
   for (std::uint64_t i = 0; i < view.size(); ++i) out << (i == 0 ? "" : ",") << json_element(view, i).dump();

@@ -10,6 +10,7 @@
 #include "runtime/cli/name_pattern.h"
 #include "runtime/cli/report_command.h"
 #include "runtime/cli/text_table.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/report/compared_runs.h"
 #include "runtime/report/run_charts.h"
 
@@ -49,7 +50,7 @@ std::string compared_json(const std::vector<RunRecord>& runs, const std::vector<
     for (const std::string& v : key.values) values.push_back(v.empty() ? Json(nullptr) : Json(v));
     all["manifest"].push_back({{"key", key.key}, {"values", std::move(values)}});
   }
-  return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return shown_json(all.dump(1, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 std::string runs_text(const std::vector<RunRecord>& runs) {

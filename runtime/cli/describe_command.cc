@@ -13,6 +13,7 @@
 #include "runtime/cli/option_json.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/loader/dependencies.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -260,7 +261,7 @@ int describe_command(const std::string& what, const PluginSearch& search, bool j
     if (json) {
       Json all = Json::array();
       for (const Description& d : found) all.push_back(json_of(d));
-      out << all.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      out << shown_json(all.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
       return 0;
     }
     for (const Description& d : found) {

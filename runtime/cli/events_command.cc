@@ -15,6 +15,7 @@
 #include "runtime/cli/name_pattern.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/events/run_events_reader.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -57,10 +58,9 @@ void print_table(const ReadEvents& events, std::ostream& out) {
 }
 
 std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  std::string cell;
+  if (!text.empty()) append_csv_cell(cell, text);
+  return cell;
 }
 
 void print_csv(const ReadEvents& events, std::ostream& out) {
@@ -82,7 +82,8 @@ void print_events_json(const ReadEvents& events, std::ostream& out) {
     else
       json["value"] = std::isfinite(*p.value.number) ? Json::parse(p.value.text) : Json(nullptr);
     if (p.redone) json["redone"] = true;
-    out << (std::exchange(first, false) ? "\n " : ",\n ") << json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    out << (std::exchange(first, false) ? "\n " : ",\n ")
+        << shown_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   out << "\n]\n";
 }

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "runtime/cli/text_table.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 #include "runtime/report/markup.h"
 
@@ -247,7 +248,7 @@ std::string json_of(const GraphReport& report) {
               {"layers", std::move(layers)}, {"variables", std::move(variables)},
               {"nodes", std::move(nodes)}};
   if (report.plan) all["plan"] = json_of(*report.plan);
-  return all.dump(2) + "\n";
+  return shown_json(all.dump(2)) + "\n";
 }
 
 }  // namespace belay::runtime

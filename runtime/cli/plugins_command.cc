@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cli/text_table.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -101,7 +102,7 @@ void print_json(const PluginSearch& search, std::ostream& out) {
   for (const SearchDirectory& d : search.directories())
     json["directories"].push_back({{"path", d.path}, {"source", d.source}});
   json["warnings"] = search.warnings();
-  out << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  out << shown_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "runtime/cli/option_json.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/sections.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -343,7 +344,7 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                          {"cluster", plugin_schema(search, PluginKind::kCluster, PluginTable::kCluster)}}},
                        {"required", {"input", "model"}},
                        {"additionalProperties", false}};
-  out << schema.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  out << shown_json(schema.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
   return 0;
 }
 

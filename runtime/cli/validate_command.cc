@@ -8,6 +8,7 @@
 
 #include "belay/error.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -67,7 +68,7 @@ int validate_command(const std::string& file, const ValidateOptions& options, bo
     return kExitUsage;
   }
   if (json)
-    out << all.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    out << shown_json(all.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
   else
     out << sums(counts) << "\n";
   if (counts.count(Verdict::kFailed) != 0) return kExitPlugin;

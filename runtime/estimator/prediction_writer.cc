@@ -11,6 +11,7 @@
 
 #include "runtime/estimator/npy_writer.h"
 #include "runtime/manifest/paths.h"
+#include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -167,10 +168,12 @@ class JsonLinesWriter final : public LineWriter {
     } else if (c.value == '"' || c.value == '\\') {
       buffer_ += '\\';
       buffer_ += bytes;
-    } else if (c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0)) {  // what a terminal would obey
+    } else if (is_control(c.value)) {  // what a terminal would obey
       constexpr char kDigits[] = "0123456789abcdef";
-      buffer_ += "\\u00";
-      buffer_ += kDigits[c.value >> 4];
+      buffer_ += "\\u";
+      buffer_ += kDigits[c.value >> 12];
+      buffer_ += kDigits[c.value >> 8 & 15];
+      buffer_ += kDigits[c.value >> 4 & 15];
       buffer_ += kDigits[c.value & 15];
     } else {
       buffer_ += bytes;
@@ -273,18 +276,7 @@ class CsvWriter final : public LineWriter {
     }
   }
   // An empty string is quoted as well: a line of nothing else would be taken for none.
-  void append_text(std::string_view text) {
-    if (!text.empty() && text.find_first_of(",\"\r\n") == text.npos) {
-      buffer_ += text;
-      return;
-    }
-    buffer_ += '"';
-    for (const char c : text) {
-      if (c == '"') buffer_ += '"';
-      buffer_ += c;
-    }
-    buffer_ += '"';
-  }
+  void append_text(std::string_view text) { append_csv_cell(buffer_, text); }
 
   std::vector<Column> columns_;
   bool has_first_ = false;
