@@ -34,7 +34,7 @@ class CheckpointEvaluation {
     saver.plugin = o.saver;
     host_.use_codec(saver_use(plugins_.create(plugins_.linked(PluginKind::kSaver, saver), host_.saver_monitor())));
     if (!o.logdir.empty()) session_.open_events();
-    add_hook(session_, plugins_, stop_after(o.num_evals));
+    if (!o.eval_ops.empty()) add_hook(session_, plugins_, stop_after(o.num_evals));
     for (const OwnHook& hook : o.hooks) add_hook(session_, plugins_, hook);
   }
 

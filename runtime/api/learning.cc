@@ -2,7 +2,7 @@
 #include "belay/runtime/learning.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <limits>
 #include <set>
 
 #include "belay/ops/control.h"
@@ -15,6 +15,7 @@
 #include "runtime/api/log.h"
 #include "runtime/optimizer/optimizer.h"
 #include "runtime/platform/clock.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay {
@@ -175,10 +176,8 @@ TrainingSessionOptions options_of_loop(const LearningOptions& o) {
 }
 
 std::string step_line(std::int64_t step, double loss, double seconds) {
-  char text[120];
-  std::snprintf(text, sizeof text, "global step %lld: loss = %.4f (%.2f sec/step)", static_cast<long long>(step), loss,
-                seconds);
-  return text;
+  return "global step " + std::to_string(step) + ": loss = " + runtime::fixed_text(loss, 4) + " (" +
+         runtime::fixed_text(seconds, 2) + " sec/step)";
 }
 
 }  // namespace
@@ -199,7 +198,7 @@ double train(OwnedGraph& graph, const Output& train_op, const LearningOptions& o
   LearningLoop loop(session, train_op, options);
   const TrainStepFn step_fn = options.train_step_fn ? options.train_step_fn : TrainStepFn(train_step);
   runtime::Clock& clock = runtime::system_clock();
-  double loss = 0;
+  double loss = std::numeric_limits<double>::quiet_NaN();
   session.scope([&] {
     const auto at_end = [&] { return options.number_of_steps && session.global_step() >= *options.number_of_steps; };
     for (bool stop = at_end(); !stop && !session.should_stop();) {

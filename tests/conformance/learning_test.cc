@@ -272,6 +272,34 @@ TEST_F(Learning, AnEvaluationLoopEvaluatesANewCheckpointSoOftenAsAsked) {
   EXPECT_EQ(TensorView(values[1]).scalar<float>(), 3.0f);
 }
 
+TEST_F(Learning, T_134_ATrainingThatIsAtItsEndHasNoLossToReturn) {
+  const double first = trained(loop("done", 5), descent());
+  EXPECT_TRUE(std::isfinite(first));
+  EXPECT_TRUE(std::isnan(trained(loop("done", 5), descent()))) << "no step was made";
+  EXPECT_TRUE(std::isfinite(trained(loop("done", 6), descent())));
+}
+
+TEST_F(Learning, T_134_AStepFunctionThatReturnsNoLossHasNone) {
+  LearningOptions o = loop("", 1);
+  o.train_step_fn = [](LearningLoop& l) { return LearningStep{.stop = train_step(l).stop}; };
+  EXPECT_TRUE(std::isnan(trained(o, descent())));
+}
+
+TEST_F(Learning, T_137_AnEvaluationLoopOfFinalOperationsAloneFetchesThemOnce) {
+  trained(loop("trained", 20), descent());
+  const Output weight = ops::variable(graph, "weight", Tensor(0.0f));
+  EvaluationLoopOptions o;
+  o.final_ops = {weight};
+  o.num_evals = 3;
+  o.max_number_of_evaluations = 1;
+  o.threads = 1;
+  o.log = log_options();
+  const std::vector<Tensor> values = evaluation_loop(graph, temp / "trained", o);
+  ASSERT_EQ(values.size(), 1u);
+  const CheckpointReader reader(temp / "trained", default_plugins());
+  EXPECT_EQ(TensorView(values[0]).scalar<float>(), TensorView(reader.read("weight")).scalar<float>());
+}
+
 TEST_F(Learning, AnEvaluationLoopWithoutACheckpointEndsAtItsTimeout) {
   EvaluationLoopOptions o;
   o.final_ops = {ops::variable(graph, "weight", Tensor(0.0f))};

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -71,7 +72,7 @@ Output create_train_op(OwnedGraph& graph, const Output& total_loss, const TrainO
 
 // One step of the loop: what it returns is the loss, and whether the loop ends behind it.
 struct LearningStep {
-  double loss = 0;
+  double loss = std::numeric_limits<double>::quiet_NaN();
   bool stop = false;
 };
 class LearningLoop;
@@ -123,13 +124,14 @@ class LearningLoop {
 // One run of the train operation with all hooks; stops at number_of_steps. What train_step_fn may call.
 LearningStep train_step(LearningLoop& loop);
 
-// Trains until number_of_steps, the end of the input, or a request to stop; saves at the end. Returns the last loss.
+// Trains until number_of_steps, the end of the input, or a request to stop; saves at the end. Returns the last loss;
+// NaN if it made no step, because the training in logdir is at number_of_steps already, say (TensorFlow makes one).
 // INVALID_ARGUMENT: no train operation or one without a value, number_of_steps below 1, or logdir missing where it is
 // needed. Other errors are the session's: FAILED_PRECONDITION where init_op leaves variables without a value.
 double train(OwnedGraph& graph, const Output& train_op, const LearningOptions& options = {});
 
 struct EvaluationLoopOptions {
-  // Run num_evals times at each checkpoint, or until the input ends: updates of metrics say.
+  // Run num_evals times at each checkpoint, or until the input ends: updates of metrics say. None: final_ops alone.
   std::vector<Output> eval_ops = {};
   Feeds feeds = {};
   std::int64_t num_evals = 1;
