@@ -77,6 +77,11 @@ const Curve* curve_to_show(const RunRecord& run) {
 std::string summary_of(const RunRecord& run, bool utf8) {
   std::string text = facts_text(run);
   if (const std::string metrics = metrics_text({run}, is_metric, "  "); !metrics.empty()) text += "\n" + metrics;
+  for (const MatrixOfTag& m : run.pictures.matrices) {
+    text += "\n";
+    for (const std::string& line : matrix_lines(m.name + " at step " + std::to_string(m.step), m.rows))
+      text += "  " + escaped(line) + "\n";
+  }
   if (const Curve* curve = curve_to_show(run)) {
     const std::string drawing = terminal_curve(*curve, 60, 10, utf8, "  ");
     if (!drawing.empty()) text += "\n  " + escaped(metric_name(*curve)) + "\n" + drawing;

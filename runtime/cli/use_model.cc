@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/use_model.h"
 
-#include <cstdio>
 #include <iostream>
 
 #include "runtime/api/log.h"
 #include "runtime/api/run_report.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/prepare_run.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -18,12 +18,11 @@ void predict(ManifestRun& run, Watchdog& watchdog, Logger& log) {
   const std::int64_t begin = run.host().clock().monotonic_ns();
   const Predicted predicted = run.predict(*writer, [&] { watchdog.progress(); });
   if (predicted.totals.reader_gone) return;
-  char seconds[32];
-  std::snprintf(seconds, sizeof(seconds), "%.2f s",
-                static_cast<double>(run.host().clock().monotonic_ns() - begin) * 1e-9);
+  const double seconds = static_cast<double>(run.host().clock().monotonic_ns() - begin) * 1e-9;
   const std::string remark = remark_of(predicted.totals);
   log.info("", "predicted " + std::to_string(predicted.totals.examples) + " examples with " +
-                   escaped(predicted.checkpoint.path) + " in " + seconds + (remark.empty() ? "" : "; " + remark));
+                   escaped(predicted.checkpoint.path) + " in " + fixed_text(seconds, 2) + " s" +
+                   (remark.empty() ? "" : "; " + remark));
 }
 
 void sample(ManifestRun& run, Watchdog& watchdog) {
@@ -58,7 +57,9 @@ void print_result(Logger& log, const EvaluatedInput& result) {
   log.status_line("");
   log.flush();
   std::cout << result.input << " at step " << result.result.global_step << " on " << result.result.examples
-            << " examples: " << metrics_text(result.result) << std::endl;
+            << " examples: " << metrics_text(result.result) << "\n";
+  for (const std::string& line : matrix_lines(result.result)) std::cout << "  " << line << "\n";
+  std::cout.flush();
 }
 
 int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& signals,

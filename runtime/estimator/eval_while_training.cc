@@ -153,9 +153,11 @@ void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSessi
   ++counts_.made;
   if (training != nullptr) roles_.set(*training, input.evaluation->name(), result);
   const std::string examples = result.examples == 0 ? "" : std::to_string(result.examples) + " examples in ";
+  std::string rows;
+  for (const std::string& line : matrix_lines(result)) rows += detail::kLogRow + line;
   environment_.log.info(input.evaluation->name(),
                         "step " + std::to_string(result.global_step) + ": " + metrics_text(result) + " (" + examples +
-                            std::to_string(result.batches) + (result.batches == 1 ? " batch)" : " batches)") +
+                            std::to_string(result.batches) + (result.batches == 1 ? " batch)" : " batches)") + rows +
                             evaluation_fields(input.evaluation->name(), result).text());
   append_metrics_line(input.evaluation->host().run(), input.evaluation->name(), result);
   write_events(input);

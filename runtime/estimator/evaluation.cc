@@ -7,6 +7,7 @@
 #include "belay/ops/shape.h"
 #include "belay/tensor_text.h"
 #include "runtime/estimator/eval_events.h"
+#include "runtime/events/matrix.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
 #include "runtime/platform/current_error.h"
@@ -239,9 +240,22 @@ std::string metrics_text(const EvalResult& result) {
   for (const auto& [name, value] : result.metrics) {
     text += (text.empty() ? "" : ", ") + name + " = " + rounded_text(value);
   }
-  for (const auto& [name, value] : result.matrices)
-    text += (text.empty() ? "" : ", ") + name + " = a tensor " + dims_text(TensorView(value).dims());
   return text;
+}
+
+std::vector<std::string> matrix_lines(const EvalResult& result) {
+  std::vector<std::string> all;
+  for (const auto& [name, tensor] : result.matrices) {
+    const TensorView value = tensor;
+    if (value.rank() != 2) {
+      all.push_back(name + ": a tensor " + dims_text(value.dims()));
+      continue;
+    }
+    const bool square = value.dim(0) == value.dim(1);
+    const std::string title = name + (square ? ", labels by row and predictions by column" : "");
+    for (std::string& line : matrix_lines(title, matrix_of(value))) all.push_back(std::move(line));
+  }
+  return all;
 }
 
 }  // namespace belay::runtime

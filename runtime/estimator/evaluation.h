@@ -36,8 +36,8 @@ struct EvalResult {
   std::int64_t examples = 0;
   std::int64_t batches = 0;                             // those that there were: the end of the input is none
   std::vector<std::pair<std::string, double>> metrics;  // "loss" first, then in the model's order
-  // Those that are no numbers (a confusion matrix), in the model's order: for events. No role and no stop condition has
-  // them.
+  // Those that are no numbers (a confusion matrix), in the model's order: for logs, events and metrics.jsonl. No role
+  // and no stop condition has them.
   std::vector<std::pair<std::string, Tensor>> matrices;
 };
 
@@ -144,7 +144,9 @@ class Evaluation final : public RepeatedEvaluation {
   std::vector<bool> is_matrix_;  // of each metric of the model; looking it up takes strings
 };
 
-// "loss = 0.0812, accuracy = 0.975, confusion_matrix = a tensor [10, 10]"
+// "loss = 0.0812, accuracy = 0.975": the numbers.
 std::string metrics_text(const EvalResult& result);
+// The lines of each matrix, as a table.
+std::vector<std::string> matrix_lines(const EvalResult& result);
 
 }  // namespace belay::runtime

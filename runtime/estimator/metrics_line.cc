@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/events/matrix.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -19,6 +20,11 @@ constexpr const char* kMetricsName = "metrics.jsonl";
 
 void add_metrics(const std::string& input, const EvalResult& result, LogFields& fields) {
   for (const auto& [name, value] : result.metrics) fields.add(input + "/" + name, value);
+  for (const auto& [name, value] : result.matrices) {
+    if (TensorView(value).rank() != 2) continue;
+    const Matrix matrix = matrix_of(value);
+    if (!is_too_large(matrix)) fields.add_json(input + "/" + name, matrix_json(matrix));
+  }
 }
 
 // By one write at the end of the file, where the hook writes, too: neither cuts a line of the other. Why not; empty: it

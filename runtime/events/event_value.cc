@@ -11,6 +11,7 @@
 
 #include "belay/tensor.h"
 #include "runtime/events/hparams.h"
+#include "runtime/events/matrix.h"
 
 namespace belay::runtime {
 namespace {
@@ -33,28 +34,55 @@ std::string shape_text(const pb::TensorShapeProto& shape) {
 }
 
 template <class T>
-std::optional<double> first_raw(std::string_view content) {
+std::optional<double> raw_at(std::string_view content, std::size_t i) {
   T value{};
-  if (content.size() < sizeof(T)) return std::nullopt;
-  std::memcpy(&value, content.data(), sizeof(T));
+  if (content.size() / sizeof(T) <= i) return std::nullopt;
+  std::memcpy(&value, content.data() + i * sizeof(T), sizeof(T));
   return static_cast<double>(value);
 }
 
-// The first element, which is all of a scalar; none where the tensor is of no such type.
-std::optional<double> first_number(const pb::TensorProto& t) {
+// Of a list that is shorter than the tensor the last one stands for the rest.
+template <class T, class List>
+std::optional<double> element(const List& list, const std::string& raw, std::size_t i) {
+  if (list.empty()) return raw_at<T>(raw, i);
+  return static_cast<double>(list.Get(static_cast<int>(std::min(i, static_cast<std::size_t>(list.size() - 1)))));
+}
+
+// None where the tensor has no such element, or is of no such type.
+std::optional<double> number_at(const pb::TensorProto& t, std::size_t i) {
   const std::string& raw = t.tensor_content();
   switch (t.dtype()) {
-    case pb::DT_FLOAT: return t.float_val_size() > 0 ? t.float_val(0) : first_raw<float>(raw);
-    case pb::DT_DOUBLE: return t.double_val_size() > 0 ? t.double_val(0) : first_raw<double>(raw);
-    case pb::DT_INT32: return t.int_val_size() > 0 ? t.int_val(0) : first_raw<std::int32_t>(raw);
-    case pb::DT_INT64:
-      return t.int64_val_size() > 0 ? static_cast<double>(t.int64_val(0)) : first_raw<std::int64_t>(raw);
-    case pb::DT_BOOL: return t.bool_val_size() > 0 ? (t.bool_val(0) ? 1 : 0) : first_raw<std::uint8_t>(raw);
-    case pb::DT_HALF:
-      return t.half_val_size() > 0 ? std::optional(detail::half_to_double(static_cast<std::uint16_t>(t.half_val(0))))
-                                   : std::nullopt;
+    case pb::DT_FLOAT: return element<float>(t.float_val(), raw, i);
+    case pb::DT_DOUBLE: return element<double>(t.double_val(), raw, i);
+    case pb::DT_INT32: return element<std::int32_t>(t.int_val(), raw, i);
+    case pb::DT_INT64: return element<std::int64_t>(t.int64_val(), raw, i);
+    case pb::DT_BOOL: {
+      const std::optional<double> value = element<std::uint8_t>(t.bool_val(), raw, i);
+      return value ? std::optional(*value != 0 ? 1.0 : 0.0) : std::nullopt;
+    }
+    case pb::DT_HALF: {
+      if (t.half_val().empty()) return std::nullopt;
+      const std::optional<double> bits = element<std::uint16_t>(t.half_val(), "", i);
+      return detail::half_to_double(static_cast<std::uint16_t>(*bits));
+    }
     default: return std::nullopt;
   }
+}
+
+// Empty: it is no matrix, one of another type, or a large one.
+std::string matrix_text(const pb::TensorProto& t) {
+  const pb::TensorShapeProto& shape = t.tensor_shape();
+  if (shape.dim_size() != 2 || shape.dim(0).size() <= 0 || shape.dim(1).size() <= 0) return "";
+  const auto rows = static_cast<std::size_t>(shape.dim(0).size()),
+             columns = static_cast<std::size_t>(shape.dim(1).size());
+  if (rows > kMostMatrixNumbers || columns > kMostMatrixNumbers / rows) return "";
+  Matrix matrix(rows);
+  for (std::size_t i = 0; i < rows * columns; ++i) {
+    const std::optional<double> number = number_at(t, i);
+    if (!number) return "";
+    matrix[i / columns].push_back(*number);
+  }
+  return matrix_json(matrix);
 }
 
 std::string histogram_text(const pb::HistogramProto& h) {
@@ -78,9 +106,10 @@ EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
   if (t.dtype() == pb::DT_STRING) return {"text", {}, {}, strings_text(t)};
   const auto& dims = t.tensor_shape().dim();
   const bool one = std::all_of(dims.begin(), dims.end(), [](const auto& d) { return d.size() == 1; });
-  const auto number = first_number(t);
+  const auto number = number_at(t, 0);
   if (number && one && !t.tensor_shape().unknown_rank())
     return scalar(*number, t.dtype() == pb::DT_FLOAT || t.dtype() == pb::DT_HALF);
+  if (std::string matrix = matrix_text(t); !matrix.empty()) return {"tensor", {}, {}, std::move(matrix)};
   return {"tensor", {}, {}, pb::DataType_Name(t.dtype()) + " " + shape_text(t.tensor_shape())};
 }
 
@@ -92,8 +121,7 @@ pb::HistogramProto histogram_of(const pb::TensorProto& t) {
   const auto number = [&](std::size_t i) -> double {
     const auto at = static_cast<int>(i);
     if (i < listed) return wide ? t.double_val(at) : static_cast<double>(t.float_val(at));
-    const std::string_view rest = std::string_view(raw).substr(i * (wide ? sizeof(double) : sizeof(float)));
-    return (wide ? first_raw<double>(rest) : first_raw<float>(rest)).value_or(0);
+    return (wide ? raw_at<double>(raw, i) : raw_at<float>(raw, i)).value_or(0);
   };
   const std::size_t numbers = listed != 0 ? listed : raw.size() / (wide ? sizeof(double) : sizeof(float));
   pb::HistogramProto h;

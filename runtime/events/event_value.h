@@ -18,8 +18,8 @@ struct EventValue {
   std::string kind;  // scalar, histogram, image, audio, text, tensor, hparams, graph, run_metadata, start, stop ...
   std::string tag = {};
   std::optional<double> number = {};  // of a scalar
-  // Of a scalar its number, with as many digits as read back to it in its type; a text itself; else what there is to
-  // say.
+  // Of a scalar its number, with as many digits as read back to it in its type; of a matrix its rows, as JSON, unless
+  // it is large; a text itself; else what there is to say.
   std::string text = {};
   // Only where contents are asked for: of an image its encoded bytes, of a histogram a HistogramProto, of a graph a
   // GraphDef.

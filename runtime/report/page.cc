@@ -128,6 +128,11 @@ class PageWriter {
                  "</div>\n";
       body_ += "</div>\n";
     }
+    if (!p.matrices.empty()) add_heading("Matrices", "matrices", &run);
+    for (const MatrixOfTag& m : p.matrices) {
+      body_ += "<h3>" + html(m.name) + ", step " + std::to_string(m.step) + "</h3>\n";
+      add_card(matrix_table(m.rows));
+    }
     if (!p.texts.empty()) add_heading("Texts", "texts", &run);
     for (const TextOfTag& t : p.texts) {
       body_ += "<h3>" + html(t.name) + ", step " + std::to_string(t.step) + "</h3>\n";

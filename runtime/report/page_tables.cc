@@ -259,6 +259,19 @@ std::string time_table(const RunRecord& run) {
          rows + "</tbody>\n</table>\n";
 }
 
+std::string matrix_table(const Matrix& matrix) {
+  HtmlTable::Columns columns{{"", Column::kNumber}};
+  for (std::size_t j = 0; j < (matrix.empty() ? 0 : matrix[0].size()); ++j)
+    columns.emplace_back(std::to_string(j), Column::kNumber);
+  HtmlTable table(columns);
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    std::vector<std::string> cells{std::to_string(i)};
+    for (const double number : matrix[i]) cells.push_back(cell_text(number));
+    table.add(cells);
+  }
+  return table.text(true);
+}
+
 std::string manifest_table(const RunRecord& run) {
   HtmlTable table({{"section", Column::kCode}, {"key", Column::kCode}, {"value", Column::kCode}});
   std::string section;

@@ -22,6 +22,7 @@ std::string layers_table(const RunRecord& run);
 std::string changes_table(const RunRecord& run);
 std::string time_table(const RunRecord& run);
 std::string manifest_table(const RunRecord& run);
+std::string matrix_table(const Matrix& matrix);
 
 // The attempts as bars over the time, with what was between them.
 std::string timeline_of(const RunRecord& run);

@@ -94,6 +94,16 @@ class PictureReader {
     for (auto& [name, text] : last) pictures_.texts.push_back(std::move(text));
   }
 
+  void read_matrices() {
+    std::map<std::string, const EventPoint*> last;
+    for (const EventPoint& p : events_.points) {
+      if (p.redone || !shown_[p.run] || p.value.kind != "tensor" || !p.value.text.starts_with("[[")) continue;
+      const std::string name = name_in(events_.runs[p.run], p.value.tag);
+      if (last.size() < kMostTags || last.count(name) != 0) last[name] = &p;
+    }
+    for (const auto& [name, p] : last) pictures_.matrices.push_back({name, p->step, parse_matrix(p->value.text)});
+  }
+
   Pictures texts_only() { return std::move(pictures_); }
 
  private:
@@ -162,6 +172,7 @@ Pictures read_pictures(FileSystem& files, const std::string& path, const ReadEve
                        const std::vector<bool>& shown) {
   PictureReader reader(events, shown);
   reader.read_texts();
+  reader.read_matrices();
   return reader.wants_any() ? reader.read(files, path) : reader.texts_only();
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a run's events is no number: histograms, images, texts, the graph. A run may have written gigabytes of them,
-// so only what a page shows is kept: some steps of each tag. [any thread]
+// What of a run's events is no number: histograms, images, texts, matrices, the graph. A run may have written gigabytes
+// of them, so only what a page shows is kept: some steps of each tag. [any thread]
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "runtime/events/matrix.h"
 #include "runtime/events/run_events_reader.h"
 
 namespace belay::runtime {
@@ -40,10 +41,17 @@ struct TextOfTag {
   std::string text;
 };
 
+struct MatrixOfTag {
+  std::string name;
+  std::int64_t step = 0;  // the last one
+  Matrix rows;
+};
+
 struct Pictures {
   std::vector<HistogramsOfTag> histograms;
   std::vector<ImagesOfTag> images;
   std::vector<TextOfTag> texts;
+  std::vector<MatrixOfTag> matrices;
   std::string graph;  // a serialized GraphDef, that of the last attempt; empty: there is none
   std::vector<std::string> left_out;
 };

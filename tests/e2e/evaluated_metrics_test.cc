@@ -12,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -47,16 +46,35 @@ class EvaluatedMetrics : public RunTest {
 
 // ---- a matrix
 
-TEST_F(EvaluatedMetrics, AConfusionMatrixIsATensorInTheEventsAndNoNumberAnywhere) {
+TEST_F(EvaluatedMetrics, T_123_AConfusionMatrixIsATableInLogEventsMetricsAndReport) {
   const std::string manifest = digits(std::string("[eval]\nevery_steps = 20\n") + kConfusion);
   const ProcessResult r = belay({"run", manifest});
   ASSERT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.out, HasSubstr("confusion = a tensor [10, 10]\n"));
-  EXPECT_THAT(lines_with(r.err, "confusion = a tensor [10, 10]"), Not(IsEmpty()));
-  const ProcessResult events = belay({"events", run_dir() + "/eval", "--tag", "confusion", "--csv"});
+  const char* const title = "  confusion, labels by row and predictions by column:\n         0   1   2   3";
+  EXPECT_THAT(r.out, HasSubstr(title));
+  EXPECT_THAT(lines_with(r.err, "confusion, labels by row and predictions by column:"), SizeIs(2)) << r.err;
+  const ProcessResult events = belay({"events", run_dir() + "/eval", "--tag", "confusion", "--json"});
   ASSERT_EQ(events.status, 0) << events.err;
-  EXPECT_THAT(lines_with(events.out, "DT_DOUBLE [10, 10]"), SizeIs(2)) << events.out;
-  EXPECT_THAT(contents(run_dir() + "/metrics.jsonl"), Not(HasSubstr("confusion")));
+  const auto points = nlohmann::json::parse(events.out);
+  ASSERT_EQ(points.size(), 2u) << events.out;
+  const auto matrix = points[1]["value"].get<std::vector<std::vector<double>>>();
+  EXPECT_EQ(matrix.size(), 10u);
+  double all = 0, right = 0;
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    for (const double n : matrix[i]) all += n;
+    right += matrix[i].at(i);
+  }
+  EXPECT_EQ(all, 300);
+  nlohmann::json last;
+  std::ifstream file(run_dir() + "/metrics.jsonl");
+  for (std::string line; std::getline(file, line);)
+    if (line.find("eval/confusion") != line.npos) last = nlohmann::json::parse(line);
+  EXPECT_EQ(last["eval/confusion"].get<std::vector<std::vector<double>>>(), matrix);
+  EXPECT_EQ(last["eval/accuracy"], right / all);
+  const ProcessResult report = belay({"report", run_dir()});
+  ASSERT_EQ(report.status, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("eval/confusion at step 40:\n"));
+  EXPECT_THAT(contents(run_dir() + "/report.html"), HasSubstr("<h3>eval/confusion, step 40</h3>"));
   EXPECT_EQ(belay({"evaluate", manifest}).out, r.out);
   EXPECT_EQ(belay({"run", manifest}).out, r.out) << "as it was found before";
 }

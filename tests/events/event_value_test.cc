@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "runtime/events/hparams.h"
+#include "runtime/events/matrix.h"
 
 namespace belay::runtime {
 namespace {
@@ -130,6 +132,39 @@ TEST(EventValues, ATensorOfOneElementIsANumberHoweverItIsStored) {
   EXPECT_EQ(number(t), "tensor x DT_FLOAT [3]");
   t.Clear(), t.set_dtype(pb::DT_FLOAT), t.set_tensor_content("12");  // too short
   EXPECT_EQ(number(t), "tensor x DT_FLOAT []");
+}
+
+TEST(EventValues, T_123_AMatrixIsItsRowsUnlessItIsLarge) {
+  const auto text = [](const pb::TensorProto& t) {
+    pb::Event event;
+    *add(event, "x")->mutable_tensor() = t;
+    EventValues values;
+    return shown(values, event).at(0);
+  };
+  pb::TensorProto t;
+  t.set_dtype(pb::DT_DOUBLE);
+  for (const int d : {2, 2}) t.mutable_tensor_shape()->add_dim()->set_size(d);
+  const double raw[] = {50, 0, 3.5, std::numeric_limits<double>::quiet_NaN()};
+  t.set_tensor_content(std::string(reinterpret_cast<const char*>(raw), sizeof(raw)));
+  EXPECT_EQ(text(t), "tensor x [[50,0],[3.5,null]]");
+  t.set_tensor_content(t.tensor_content().substr(0, 24));
+  EXPECT_EQ(text(t), "tensor x DT_DOUBLE [2, 2]") << "it is cut off";
+  t.set_dtype(pb::DT_INT64), t.clear_tensor_content(), t.add_int64_val(1), t.add_int64_val(7);
+  EXPECT_EQ(text(t), "tensor x [[1,7],[7,7]]") << "the last one stands for the rest";
+  t.mutable_tensor_shape()->mutable_dim(0)->set_size(std::int64_t{1} << 62);
+  EXPECT_EQ(text(t), "tensor x DT_INT64 [4611686018427387904, 2]");
+}
+
+TEST(Matrix, T_123_ItsTextIsReadBackAndItsTableHasAllDigitsOfACount) {
+  const Matrix counts{{1234567, 0}, {0.25, 3}};
+  EXPECT_EQ(parse_matrix(matrix_json(counts)), counts);
+  EXPECT_TRUE(parse_matrix("[1, 2]").empty());
+  EXPECT_TRUE(parse_matrix("DT_FLOAT [2, 2]").empty());
+  EXPECT_THAT(matrix_lines("confusion", counts),
+              ElementsAre("confusion:", "                 0        1", "        0  1234567        0",
+                          "        1     0.25        3"));
+  EXPECT_THAT(matrix_lines("confusion", Matrix(21, std::vector<double>(21))),
+              ElementsAre("confusion: a matrix [21, 21]"));
 }
 
 TEST(EventValues, HParamsAreTheOptionsAndTheEnd) {
