@@ -12,6 +12,7 @@
 #include "runtime/api/log.h"
 #include "runtime/api/prepare.h"
 #include "runtime/api/run_report.h"
+#include "runtime/estimator/training_end.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/platform/clock.h"
@@ -118,9 +119,16 @@ void ManifestRun::Insides::train(RunReport& report) {
   const auto of_training = [&](const Error& e) {
     return run->host().lock_lost() ? RunStatus::kInUse : runtime::run_status(e);
   };
-  const bool ended = failed(
-      runtime::failure_of([&] { runtime::report_training(run->train([&] { progress(); }), report); }, of_training),
-      report);
+  const auto train_and_report = [&] {
+    const runtime::TrainingResult result = run->train([&] { progress(); });
+    runtime::report_training(result, report);
+    const std::string untrained = runtime::untrained_text(*run, result);
+    if (!untrained.empty()) log->warning("", untrained);
+    if (report.status != RunStatus::kDone || !runtime::is_untrained(result)) return;
+    report.status = RunStatus::kUsage;
+    report.error = untrained;
+  };
+  const bool ended = failed(runtime::failure_of(train_and_report, of_training), report);
   report.disabled_hooks = run->disabled_hooks();
   if (ended || report.status != RunStatus::kDone || control.stopping()) return;
   const auto evaluate = [&] {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +14,12 @@
 #include "runtime/checkpoint/best_checkpoints.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/cli/disk_room.h"
+#include "runtime/cli/shell_word.h"
 #include "runtime/cli/text_table.h"
+#include "runtime/estimator/input_checks.h"
+#include "runtime/estimator/training_end.h"
 #include "runtime/platform/build_id.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -40,11 +42,7 @@ class Block {
   LogFields fields_;
 };
 
-std::string run_time_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof(text), seconds < 10 ? "%.2f s" : "%.1f s", seconds);
-  return text;
-}
+std::string run_time_text(double seconds) { return fixed_text(seconds, seconds < 10 ? 2 : 1) + " s"; }
 
 std::string plural(std::int64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
@@ -68,13 +66,6 @@ void add_model(const ManifestRun& run, Block& block) {
                          plural(static_cast<std::int64_t>(variables.size()), "variable"));
   block.fields().add("model", model);
   block.fields().add("parameters", parameters);
-}
-
-// Of those that are given.
-std::optional<std::int64_t> integer_option(const PluginUse& use, const std::string& key) {
-  for (const PluginOption& o : use.options)
-    if (const auto* number = o.key == key ? std::get_if<std::int64_t>(&o.value) : nullptr) return *number;
-  return std::nullopt;
 }
 
 // What first-party inputs spell alike; 0: this one does not say.
@@ -206,25 +197,6 @@ std::string last_checkpoint(const TrainingResult& result) {
          escaped(result.checkpoint.substr(0, name - 1));
 }
 
-// That of the training input, or what a hook or an operation threw that counts as one.
-std::string why_it_ended(const ManifestRun& run, const TrainingResult& result) {
-  if (result.reason.kind != EndReason::Kind::kEndOfInput) return result.reason.text;
-  const auto train = run.manifest().inputs.find("train");
-  if (result.reason.text.find("'input/train_") == std::string::npos || train == run.manifest().inputs.end())
-    return "the input ended (" + result.reason.text + ")";
-  const PluginUse& use = train->second;
-  std::string text = "the input ended: [input.train] (" + run.plugins().found().inputs.at("train").info.name + ", " +
-                     escaped(std::filesystem::path(use.at.file).filename().string()) + ":" +
-                     std::to_string(use.at.line) + ") has no more batches";
-  const std::optional<std::int64_t> epochs = integer_option(use, "epochs");
-  if (epochs) text += " after epochs = " + std::to_string(*epochs);
-  const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
-  if (last && result.global_step < *last)
-    text += ", and max_steps is " + std::to_string(*last) +
-            (epochs ? ": raise epochs, or leave it out" : ": raise its epochs, or give it more data");
-  return text;
-}
-
 void add_best(ManifestRun& run, Block& block) {
   if (run.manifest().checkpoint.keep_best == 0 || !run.host().has_directory()) return;
   try {
@@ -301,24 +273,44 @@ std::string next_start(const ManifestRun& run, const TrainingResult& result) {
   return "goes on from " + name_in(result.checkpoint);
 }
 
-void add_next(const ManifestRun& run, const TrainingResult& result, const std::string& manifest, Block& block) {
-  if (manifest.empty()) return block.row("kept", "nothing: --short removes its directory");
+// Whether `belay predict` with the same manifest and settings comes to an end.
+bool can_predict(const ManifestRun& run) {
+  const Manifest& manifest = run.manifest();
+  if (!manifest.predict.prompt.empty()) return true;
+  const std::string input = predict_input(manifest);
+  return !input.empty() && !never_ends(run.plugins().found().inputs.at(input), manifest.inputs.at(input));
+}
+
+// The manifests and settings as they were given, to be pasted into a shell. A mode is the command's.
+std::string same_arguments(const ManifestArguments& given) {
+  std::string text;
+  for (const std::string& manifest : given.manifests) text += " " + shell_word(manifest);
+  for (const std::string& set : given.sets)
+    if (!set.starts_with("run.mode")) text += " --set " + shell_word(set);
+  return text;
+}
+
+void add_next(const ManifestRun& run, const TrainingResult& result, const ManifestArguments* given, Block& block) {
+  if (given == nullptr) return block.row("kept", "nothing: --short removes its directory");
   block.row("next start", next_start(run, result));
   if (result.checkpoint.empty()) return;
-  const std::string file = escaped(manifest);
-  const bool evaluates = !eval_inputs(run.manifest()).empty();
-  block.row("try", (evaluates ? "belay evaluate " + file + "; " : std::string()) + "belay predict " + file +
-                       "; belay report " + escaped(run.manifest().run.dir));
+  std::string commands;
+  // Standard input is read once.
+  if (std::ranges::count(given->manifests, "-") == 0) {
+    if (!eval_inputs(run.manifest()).empty()) commands += "belay evaluate" + same_arguments(*given) + "; ";
+    if (can_predict(run)) commands += "belay predict" + same_arguments(*given) + "; ";
+  }
+  block.row("try", commands + "belay report " + shell_word(run.manifest().run.dir));
 }
 
 }  // namespace
 
-void say_end(ManifestRun& run, const TrainingResult& result, const std::string& manifest, Logger& log) {
+void say_end(ManifestRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log) {
   log.status_line("");
   const std::string why = why_it_ended(run, result);
   Block block("ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
               " steps in " + run_time_text(result.seconds) + "): " + why +
-              (result.checkpoint.empty() || manifest.empty() ? "" : "; last checkpoint " + last_checkpoint(result)) +
+              (result.checkpoint.empty() || given == nullptr ? "" : "; last checkpoint " + last_checkpoint(result)) +
               (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
   block.fields().add("event", "end");
   block.fields().add("step", result.global_step);
@@ -326,10 +318,10 @@ void say_end(ManifestRun& run, const TrainingResult& result, const std::string& 
   block.fields().add("seconds", result.seconds);
   block.fields().add("reason", why);
   block.fields().add("attempt", run.host().attempt());
-  if (!result.checkpoint.empty() && !manifest.empty()) block.fields().add("checkpoint", result.checkpoint);
+  if (!result.checkpoint.empty() && given != nullptr) block.fields().add("checkpoint", result.checkpoint);
   add_best(run, block);
   add_times(result, block);
-  if (!is_worker(run)) add_next(run, result, manifest, block);
+  if (!is_worker(run)) add_next(run, result, given, block);
   block.say(log);
 }
 
@@ -344,7 +336,8 @@ void say_how_to_search(ManifestRun& run, const std::string& error, Logger& log) 
     if ((hook.plugin == "threshold_stop" || hook.plugin == "spike_detection") &&
         error.starts_with("hook \"" + hook_name(hook) + "\" ("))
       return;  // the numbers are large, and finite
-  log.info("", "where it began is found by: belay replay " + escaped(run.manifest().run.dir) + " --first-non-finite");
+  log.info("",
+           "where it began is found by: belay replay " + shell_word(run.manifest().run.dir) + " --first-non-finite");
 }
 
 }  // namespace belay::runtime

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "runtime/cli/command_line.h"
 #include "runtime/estimator/manifest_run.h"
 
 namespace belay::runtime {
@@ -15,8 +16,8 @@ namespace belay::runtime {
 void say_begin(ManifestRun& run, const std::string& ends, Logger& log);
 
 // Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next
-// commands. `manifest`: the file, as it was given; empty: of a --short run, of which nothing is kept.
-void say_end(ManifestRun& run, const TrainingResult& result, const std::string& manifest, Logger& log);
+// commands. `given`: what the run was started with; null: a --short run, of which nothing is kept.
+void say_end(ManifestRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log);
 
 // What is saved behind an error, and what the next start goes on from.
 void say_what_is_kept(ManifestRun& run, Logger& log);

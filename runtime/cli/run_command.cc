@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "belay/tensor_text.h"
 #include "runtime/api/log.h"
 #include "runtime/cli/command_trace.h"
 #include "runtime/cli/disk_room.h"
@@ -27,6 +28,7 @@
 #include "runtime/cli/use_model.h"
 #include "runtime/cli/watchdog.h"
 #include "runtime/estimator/metrics_line.h"
+#include "runtime/estimator/training_end.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
@@ -45,11 +47,7 @@ void say_what_was_left_out(Logger& log, const std::vector<std::string>& hooks) {
 void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, const std::string& doing,
                   const std::string& kept) {
   std::string why = "a second signal, " + signal_name(signal);
-  if (grace_secs) {
-    char seconds[32];
-    std::snprintf(seconds, sizeof(seconds), "%g", *grace_secs);
-    why = signal_name(signal) + ", after its signal_grace_secs = " + seconds;
-  }
+  if (grace_secs) why = signal_name(signal) + ", after its signal_grace_secs = " + rounded_text(*grace_secs);
   log.status_line("");
   log.warning("", "ended by " + why + (doing.empty() ? "" : ", in " + doing) + ": " + kept);
   log.flush();
@@ -77,7 +75,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     const bool in_use = run.host().lock_lost() || dynamic_cast<const RunInUse*>(&e) != nullptr;
     return in_use ? kExitInUse : status_of(e);
   }
-  say_end(run, result, arguments.is_short ? "" : joined(arguments.manifests, " "), log);
+  say_end(run, result, arguments.is_short ? nullptr : &arguments, log);
   say_what_was_left_out(log, run.disabled_hooks());
   if (!result.moved) written = result.checkpoint;
   int status = kExitDone;
@@ -86,6 +84,10 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     status = kExitSaveFailed;
   } else if (!result.removed.empty()) {
     status = say_removed(log, result.removed);
+  }
+  if (const std::string untrained = untrained_text(run, result); !untrained.empty()) {
+    log.warning("", untrained);
+    if (status == kExitDone && is_untrained(result)) status = kExitUsage;
   }
   const auto stopped = [&] { return run.host().control().stopping(); };
   if (!stopped() && status == kExitDone) {

@@ -275,6 +275,10 @@ void Training::look_for_checkpoint() {
 
 }  // namespace
 
+bool is_untrained(const TrainingResult& result) {
+  return result.steps == 0 && result.global_step == 0 && result.reason.kind == EndReason::Kind::kEndOfInput;
+}
+
 TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options) {
   return train(host, model, options, nullptr);
 }

@@ -56,6 +56,9 @@ struct TrainingResult {
   std::shared_ptr<VariableStore> trained;  // that the training ended with; null: a recovery failed
 };
 
+// Its input ended before the first step, in this start and in each one before.
+bool is_untrained(const TrainingResult& result);
+
 // The graph is complete, and its model is in mode train. Restores the run's newest checkpoint, or initializes. Where
 // the directory's lock is lost it fails, and run.lock_lost() is true.
 TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options);

@@ -81,6 +81,17 @@ TEST_F(ManifestRunTest, TrainsEvaluatesAndGoesOn) {
   EXPECT_TRUE(std::filesystem::exists(temp / "out.csv"));
 }
 
+TEST_F(ManifestRunTest, T_114_AnInputThatEndsBeforeTheFirstStepIsNoTraining) {
+  const std::vector<std::string> sets = {"input.train.epochs=1", "input.train.batch_size=32", "optimizer.accumulate=4"};
+  const RunReport report = ManifestRun(file, with(sets)).run();
+  EXPECT_EQ(report.status, RunStatus::kUsage);
+  EXPECT_EQ(report.steps, 0);
+  EXPECT_THAT(report.error, HasSubstr("nothing was trained, the run made no step: the input ended: "));
+  EXPECT_THAT(report.error, HasSubstr("lower [optimizer] accumulate"));
+  EXPECT_THAT(log, HasSubstr("nothing was trained"));
+  EXPECT_TRUE(report.evaluations.empty());
+}
+
 TEST_F(ManifestRunTest, SampledTextIsInTheReportAndInTheFileThatIsNamed) {
   std::string play;
   for (int i = 0; i < 60; ++i) play += "to be or not to be\n";

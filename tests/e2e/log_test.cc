@@ -2,6 +2,7 @@
 // What a person sees of a run, and how long that lets it go on.
 #include <signal.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -71,8 +72,36 @@ TEST_F(LogTest, OffATerminalARunIsABlockAtTheStartProgressAndABlockAtTheEnd) {
   EXPECT_THAT(end[0], MatchesRegex("speed       [0-9.e+]+ steps/s, saving and evaluations included"));
   EXPECT_EQ(end[end.size() - 2],
             "next start  trains no further: raise [run] max_steps above 50, or give --from-scratch");
-  EXPECT_EQ(end.back(), "try         belay predict DIR/train.toml; belay report DIR/run");
+  EXPECT_EQ(end.back(), "try         belay report DIR/run") << "there is nothing to evaluate or to predict on";
   EXPECT_THAT(r.err, MatchesRegex("([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3} info .*\n)+"));
+}
+
+// Each command of the line, given to a shell, does what it says.
+TEST_F(LogTest, T_121_WhatTheEndSuggestsWorksAsItIsPasted) {
+  const std::string dir = temp / "a 'b";
+  const std::string manifest = regression("", "[input.eval]\nplugin = \"numbers\"\nepochs = 1\nexamples = 64\n");
+  const ProcessResult run = belay({"run", manifest, "--set", "run.dir=\"" + dir + "\"", "--set", "run.max_steps=7"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Names end = rows_below(told(run), "ended at step 7");
+  ASSERT_FALSE(end.empty());
+  EXPECT_EQ(end.back(),
+            "try         belay evaluate DIR/train.toml --set 'run.dir=\"DIR/a '\\''b\"' --set run.max_steps=7; "
+            "belay predict DIR/train.toml --set 'run.dir=\"DIR/a '\\''b\"' --set run.max_steps=7; "
+            "belay report 'DIR/a '\\''b'");
+  const std::string line = replaced(end.back().substr(end.back().find("belay")), "DIR", temp.path());
+  write_file(temp / "line.sh", "set -e\nexport BELAY_PLUGIN_PATH=" + tested_plugins() + "\nbelay() { " +
+                                   tested_belay() + " \"$@\"; }\n" + line + "\n");
+  const std::string shell = "/bin/sh " + (temp / "line.sh") + " > " + (temp / "said") + " 2>&1 < /dev/null";
+  EXPECT_EQ(std::system(shell.c_str()), 0) << contents(temp / "said");
+  EXPECT_THAT(contents(temp / "said"), HasSubstr("eval at step 7 on 64 examples"));
+}
+
+TEST_F(LogTest, T_121_APredictionThatWouldNotEndIsNotSuggested) {
+  const std::string endless = "[input.eval]\nplugin = \"numbers\"\n[eval]\nbatches = 2\n";
+  const ProcessResult run = belay({"run", regression("", endless)});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(rows_below(told(run), "ended at step 50").back(),
+            "try         belay evaluate DIR/train.toml; belay report DIR/run");
 }
 
 TEST_F(LogTest, AResumedRunSaysFromWhatAndHowOld) {

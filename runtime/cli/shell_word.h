@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands in messages, as they can be pasted into a shell. [any thread]
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace belay::runtime {
+
+// A word that a shell reads as this string: train.toml, 'a b', $'a\nb'.
+std::string shell_word(std::string_view text);
+
+}  // namespace belay::runtime
