@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "belay/detail/parse_options.h"  // number_text
+#include "belay/tensor_text.h"
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/platform/terminal_text.h"
@@ -22,13 +22,6 @@ void print_json(const Json& json, std::ostream& out) {
 }
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-
-// For people: six digits.
-std::string rounded(double x) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.6g", x);
-  return text;
-}
 
 Json number_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
 
@@ -74,7 +67,7 @@ std::string form_difference(const StoredDifference& d) {
 std::string value_difference(const StoredDifference& d) {
   return form_text(*d.a) + ": " + std::to_string(d.values->count) + " of " +
          std::to_string(*byte_size(d.a->dtype, d.a->dims) / dtype_size(d.a->dtype)) + " elements differ, first " +
-         d.position + ": " + d.a_text + ", " + d.b_text + "; largest difference " + rounded(d.values->largest) +
+         d.position + ": " + d.a_text + ", " + d.b_text + "; largest difference " + rounded_text(d.values->largest) +
          " at " + d.largest_position;
 }
 
@@ -159,7 +152,7 @@ void print_shown(const ShownStored& stored, bool json, std::ostream& out) {
   table.add({"tensor", "type", "shape", "min", "max", "mean", "not finite"});
   for (const ShownTensor& t : stored.tensors)
     table.add({t.info.name, dtype_text(t.info.dtype), dims_text(t.info.dims), t.min, t.max,
-               t.min.empty() ? "" : rounded(t.statistics->mean),
+               t.min.empty() ? "" : rounded_text(t.statistics->mean),
                t.statistics && t.statistics->non_finite != 0 ? std::to_string(t.statistics->non_finite) : ""});
   out << table.text("  ");
 }

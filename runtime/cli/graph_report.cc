@@ -2,11 +2,11 @@
 #include "runtime/cli/graph_report.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "runtime/cli/text_table.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 #include "runtime/report/markup.h"
@@ -51,11 +51,7 @@ double median_microseconds(const std::vector<RunMetadata>& traces, std::size_t i
   return static_cast<double>(*middle) / 1000;
 }
 
-std::string fixed(double x) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f", x);
-  return text;
-}
+std::string fixed(double x) { return fixed_text(x, 1); }
 
 std::int64_t trainable_parameters(const GraphReport& report) {
   std::int64_t n = 0;

@@ -2,9 +2,9 @@
 #include "runtime/cli/text_table.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -37,9 +37,7 @@ std::string bytes_text(std::uint64_t bytes) {
   double size = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; size >= 1024 && unit + 1 < std::size(kUnits); ++unit) size /= 1024;
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.1f %s", size, kUnits[unit]);
-  return text;
+  return fixed_text(size, 1) + " " + kUnits[unit];
 }
 
 std::string age_text(std::int64_t ns) {

@@ -4,21 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/temporary_folder.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/last_word.h"
 #include "runtime/platform/stacks.h"
 
 namespace belay::runtime {
 namespace {
 
-std::string seconds_text(double s) {
-  char text[32];
-  std::snprintf(text, sizeof(text), s < 10 ? "%.1f" : "%.0f", s);
-  return text;
-}
+std::string seconds_text(double s) { return fixed_text(s, s < 10 ? 1 : 0); }
 
 }  // namespace
 

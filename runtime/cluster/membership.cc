@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <random>
 #include <sstream>
 #include <thread>
 #include <utility>
 
 #include "belay/error.h"
+#include "belay/tensor_text.h"
 
 namespace belay::runtime {
 namespace {
@@ -34,9 +34,7 @@ double secs_since(SteadyClock::time_point begun) {
 }
 
 std::string secs_text(const char* key, double secs) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "cluster.%s = %g", key, secs);
-  return text;
+  return std::string("cluster.") + key + " = " + rounded_text(secs);
 }
 
 // What a process that waits for a group writes.

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <sstream>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "belay/tensor_text.h"
 #include "runtime/checkpoint/run_lock.h"
 #include "runtime/cluster/open_watch.h"
 #include "runtime/cluster/rank_positions.h"
@@ -250,9 +250,7 @@ RankGroup& RunRanks::group() {
 }
 
 std::string RunRanks::max_wait_text() const {
-  char seconds[64];
-  std::snprintf(seconds, sizeof(seconds), "cluster.max_wait_secs = %g", options_.max_wait_secs);
-  return seconds;
+  return "cluster.max_wait_secs = " + rounded_text(options_.max_wait_secs);
 }
 
 void RunRanks::meet(const std::string& directory, const std::string& name, std::int64_t generation) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/continuous_eval.h"
 
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <utility>
 
+#include "belay/tensor_text.h"
 #include "runtime/checkpoint/new_checkpoints.h"
 #include "runtime/estimator/evaluate_repeatedly.h"
 #include "runtime/platform/text.h"
@@ -110,9 +110,8 @@ void ContinuousEval::write_events(Evaluation& evaluation, std::int64_t step) {
 std::string ContinuousEval::why_it_ended() const {
   if (reached()) return "step " + std::to_string(last_->checkpoint.global_step) + " has come to run.max_steps";
   if (run_finished(place_.files, place_.run_directory)) return "the training there has come to its end";
-  char seconds[32];
-  std::snprintf(seconds, sizeof(seconds), "%g", options_.settings.timeout_secs.value_or(0));
-  return "there was no new one in " + escaped(place_.run_directory) + " within eval.timeout_secs = " + seconds;
+  return "there was no new one in " + escaped(place_.run_directory) +
+         " within eval.timeout_secs = " + rounded_text(options_.settings.timeout_secs.value_or(0));
 }
 
 }  // namespace

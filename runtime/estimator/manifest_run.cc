@@ -13,6 +13,7 @@
 #include "runtime/estimator/rank_of_run.h"
 #include "runtime/estimator/run_hparams.h"
 #include "runtime/estimator/scaffold_pieces.h"
+#include "runtime/manifest/unreached_steps.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
 #include "runtime/ops/kernels/parallel.h"
@@ -308,6 +309,9 @@ void ManifestRun::build_training(Diagnostics& problems) {
   if (!build_model(input, problems)) return;
   check_groups(problems);
   if (!problems.empty()) return;
+  const bool is_whole = options_.most_eval_batches == 0 && options_.replay == nullptr;
+  for (const std::string& warning : is_whole ? unreached_steps(manifest_) : std::vector<std::string>())
+    host_.log().warning("", warning);
   if (ranks_ != nullptr)
     model_.add_training_over_ranks(*optimizer_, exchange_of(*manifest_.cluster, ranks_->size()));
   else if (!model_.add_training(*optimizer_))
@@ -408,7 +412,7 @@ TrainingResult ManifestRun::run_training(const TrainingOptions& options) {
   };
   try {
     TrainingResult result = runtime::train(training_, model_, options, ranks_.get());
-    note_end(true);
+    note_end(!is_untrained(result));
     return result;
   } catch (...) {
     note_end(false);

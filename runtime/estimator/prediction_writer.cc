@@ -351,7 +351,8 @@ std::string remark_of(const PredictionTotals& totals) {
   };
   add(totals.not_finite, " number is not finite and was written as null",
       " numbers are not finite and were written as null");
-  add(totals.replaced, " byte is no UTF-8 and was written as U+FFFD", " bytes are no UTF-8 and were written as U+FFFD");
+  add(totals.replaced, " byte is no UTF-8 and was written as U+FFFD (--format csv keeps it)",
+      " bytes are no UTF-8 and were written as U+FFFD (--format csv keeps them)");
   return joined(remarks, "; ");
 }
 

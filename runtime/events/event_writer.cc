@@ -30,7 +30,8 @@ namespace {
 constexpr std::size_t kWriteAt = std::size_t{256} << 10, kMostWaiting = std::size_t{8} << 20;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kNow = INT64_MIN;
-constexpr int kMostCounters = 9;  // in one second; a tenth has one digit more
+constexpr double kFirstWaitSecs = 2;  // who starts a run looks at it now
+constexpr int kMostCounters = 9;      // in one second; a tenth has one digit more
 constexpr int kMostAttempts = 1000;
 
 std::string this_host() {
@@ -82,6 +83,7 @@ EventWriter::EventWriter(OpenDirectory& directory, Clock& clock, EventWriterOpti
       scalar_(std::make_unique<pb::Event>()),
       summary_head_(std::make_unique<pb::Event>()) {
   options_.flush_secs = std::clamp(options_.flush_secs, 0.0, 1e9);
+  wait_secs_ = std::min(kFirstWaitSecs, options_.flush_secs);
   if (options_.host.empty()) options_.host = this_host();
   if (options_.pid == 0) options_.pid = getpid();
   for (char& c : options_.host)
@@ -196,7 +198,8 @@ void EventWriter::append(std::unique_lock<std::mutex> lock, const pb::Event& eve
 
 void EventWriter::start_or_wake_thread() {
   if (!waiting_ && !no_thread_) {
-    due_ns_ = clock_.monotonic_ns() + static_cast<std::int64_t>(options_.flush_secs * kSecond);
+    due_ns_ = clock_.monotonic_ns() + static_cast<std::int64_t>(wait_secs_ * kSecond);
+    wait_secs_ = std::min(2 * wait_secs_, options_.flush_secs);
     try {
       thread_.start([this] { wait_and_write(); });
       waiting_ = true;
@@ -250,10 +253,12 @@ void EventWriter::write_gathered() noexcept {
     if (file_ != nullptr && !directory_.exists(name_)) file_ = nullptr;
     if (file_ == nullptr) open_file();
     if (!writing_.empty()) file_->write(writing_.data(), writing_.size());
+    file_bytes_ += writing_.size();
     writing_.clear();
     note_success();
   } catch (const std::exception& e) {
     note_failure(e.what());
+    drop_written();
     // Nothing of worth is in it: do not leave one for every attempt.
     if (file_ != nullptr && !file_has_version_) {
       try {
@@ -264,6 +269,23 @@ void EventWriter::write_gathered() noexcept {
       name_.clear();
     }
     file_ = nullptr;
+  }
+}
+
+// The records that are whole in the file, though the write failed: the next file must not have them again.
+void EventWriter::drop_written() noexcept {
+  if (file_ == nullptr || !file_has_version_) return;
+  try {
+    const std::uint64_t size = std::max(file_->size(), file_bytes_);
+    const std::uint64_t written = std::min<std::uint64_t>(size - file_bytes_, writing_.size());
+    std::size_t whole = 0;
+    for (std::size_t end = 0; end <= written; end = whole + record_size(writing_.data() + whole)) {
+      whole = end;
+      if (whole == writing_.size()) break;
+    }
+    writing_.erase(0, whole);
+  } catch (const std::exception&) {
+    // The size is not known: twice is better than never.
   }
 }
 
@@ -359,6 +381,7 @@ void EventWriter::open_file() {
   std::string record;
   append_event(record, version);
   file_->write(record.data(), record.size());
+  file_bytes_ = record.size();
   file_has_version_ = true;
 }
 

@@ -13,14 +13,16 @@
 //
 // An add makes the record in memory and returns. A thread, belay-events, writes the records flush_secs after the first
 // of them was added, also if nothing else is added, and as soon as there are 256 KiB; flush() and the end of the object
-// write them at once. So a crash loses what was added in the last flush_secs. An add behind 8 MiB that wait for a slow
-// disk writes them itself, and so waits for the disk.
+// write them at once. At the beginning it waits for 2 s, then for twice as long each time, up to flush_secs. So a crash
+// loses what was added in the last flush_secs. An add behind 8 MiB that wait for a slow disk writes them itself, and so
+// waits for the disk.
 //
 // Nothing here ends training. If the file cannot be written, a new file is tried at the next flush (the old one may end
-// in half a record, behind which no reader looks); where that goes on, the oldest 8 MiB stay and new records are
-// dropped and counted. A file that was deleted under the writer is followed by a new one. What there is to say of it is
-// said by on_warning, once, and never by the thread: the next add, flush() or the end calls it. Where there can be no
-// thread that is a warning, and records are written by flush(), the end, and an add behind 8 MiB.
+// in half a record, behind which no reader looks; what is whole in it does not come again); where that goes on, the
+// oldest 8 MiB stay and new records are dropped and counted. A file that was deleted under the writer is followed by a
+// new one. What there is to say of it is said by on_warning, once, and never by the thread: the next add, flush() or
+// the end calls it. Where there can be no thread that is a warning, and records are written by flush(), the end, and an
+// add behind 8 MiB.
 //
 // [any thread] Each member below belongs to one of two locks. `mutex_` has the records that were added and all that an
 // add looks at; it is held for moments, never during a call of the system. `file_mutex_` has the file and the records
@@ -98,6 +100,7 @@ class EventWriter {
   void start_or_wake_thread();
   void wait_and_write() noexcept;
   void write_gathered() noexcept;
+  void drop_written() noexcept;
   void take_gathered();
   void note_success();
   void note_failure(const std::string& why);
@@ -120,6 +123,7 @@ class EventWriter {
   bool waiting_ = false;     // the thread will write what is gathered at due_ns_
   bool no_thread_ = false;   // there can be none
   std::int64_t due_ns_ = 0;  // on the monotonic clock
+  double wait_secs_ = 0;     // until the next records are due
   std::vector<std::string> warnings_;
   std::set<std::string, std::less<>> tags_with_metadata_;
   std::set<std::string> tags_not_finite_;
@@ -133,6 +137,7 @@ class EventWriter {
   std::string name_;
   std::unique_ptr<OpenFile> file_;
   bool file_has_version_ = false;
+  std::uint64_t file_bytes_ = 0;  // that were written as a whole
   std::string writing_;
 
   BackgroundThread thread_{"belay-events"};  // the last: it ends before what it uses

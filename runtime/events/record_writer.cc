@@ -21,6 +21,13 @@ void frame_record(char* record, std::size_t size) {
   put_little_endian(record + kRecordHead + size, masked_crc(crc32c(record + kRecordHead, size)));
 }
 
+std::size_t record_size(const char* record) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < sizeof(std::uint64_t); ++i)
+    size |= static_cast<std::size_t>(static_cast<unsigned char>(record[i])) << (8 * i);
+  return kRecordHead + size + kRecordFoot;
+}
+
 void append_record(std::string& out, std::string_view data) {
   const std::size_t begin = out.size();
   out.append(kRecordHead, '\0').append(data).append(kRecordFoot, '\0');

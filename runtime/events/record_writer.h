@@ -17,6 +17,9 @@ inline constexpr std::size_t kRecordHead = 12, kRecordFoot = 4;
 // Writes the frame around `size` bytes of data, which begin kRecordHead behind `record`.
 void frame_record(char* record, std::size_t size);
 
+// Of the framed record that begins here, with its frame.
+std::size_t record_size(const char* record);
+
 // Appends one framed record to `out`.
 void append_record(std::string& out, std::string_view data);
 

@@ -2,16 +2,17 @@
 #include "runtime/monitored/run_saver.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <mutex>
 #include <system_error>
 #include <utility>
 
+#include "belay/tensor_text.h"
 #include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/platform/activity.h"
 #include "runtime/platform/current_error.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/resources.h"
 #include "runtime/platform/spare_descriptors.h"
 #include "runtime/platform/text.h"
@@ -72,12 +73,10 @@ void RunSaver::say_if_best(std::int64_t step, const BestList& before) const {
   const BestCheckpoint* known = find_step(before, step);
   if (best == nullptr || (known != nullptr && *known == *best)) return;
   const auto place = best - list.checkpoints.data() + 1;
-  char value[32];
-  std::snprintf(value, sizeof(value), "%.6g", best->value);
   environment_.log.info("", checkpoint_name(step, list.basename) + " is " +
                                 (place == 1 ? "the best checkpoint so far"
                                             : "number " + std::to_string(place) + " of the best checkpoints") +
-                                ": " + escaped(list.metric) + " = " + value);
+                                ": " + escaped(list.metric) + " = " + rounded_text(best->value));
 }
 
 // ---- saving ----
@@ -245,12 +244,10 @@ void RunSaver::warn_if_slower_than_grace(double seconds) {
   const bool async = options_.checkpoint.save == SaveMode::kAsync;
   if (grace <= 0 || seconds * (async ? 2 : 1) <= grace * kPartForTheSave || warned_of_grace_) return;
   warned_of_grace_ = true;
-  char text[240];
-  std::snprintf(text, sizeof(text),
-                "a save takes %.1f s, and after a signal the run has %g s%s: its last checkpoint may not be written; "
-                "raise signal_grace_secs",
-                seconds, grace, async ? ", for the one that is being written and for the last one" : "");
-  environment_.log.warning("", text);
+  environment_.log.warning("", "a save takes " + fixed_text(seconds, 1) + " s, and after a signal the run has " +
+                                   rounded_text(grace) + " s" +
+                                   (async ? ", for the one that is being written and for the last one" : "") +
+                                   ": its last checkpoint may not be written; raise signal_grace_secs");
 }
 
 std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {

@@ -2,6 +2,7 @@
 #include "lifelines.h"
 
 #include <belay/error.h>
+#include <belay/tensor_text.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -158,10 +158,8 @@ void Lifelines::accept_all(int listening, Clock::time_point end) {
 
 // All ranks have the same timeout.
 std::string Lifelines::silence_of(int rank) const {
-  char seconds[64];
-  std::snprintf(seconds, sizeof(seconds), "%g s (cluster.timeout_secs)",
-                std::chrono::duration<double>(options_.timeout).count());
-  return name_of(rank) + " has shown no sign of life for " + seconds;
+  return name_of(rank) + " has shown no sign of life for " +
+         belay::rounded_text(std::chrono::duration<double>(options_.timeout).count()) + " s (cluster.timeout_secs)";
 }
 
 void Lifelines::leave() {

@@ -2,8 +2,8 @@
 #include <belay/nearest.h>
 #include <belay/plugin.h>
 
+#include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -160,8 +160,8 @@ class LoggingTensor final : public belay::Hook {
     for (std::size_t i = 0; i < texts.size(); ++i) line += (i == 0 ? "" : ", ") + names_[i] + " = " + texts[i];
     if (elapsed) {
       char seconds[48];
-      std::snprintf(seconds, sizeof(seconds), " (%.3f sec)", elapsed->seconds);
-      line += seconds;
+      const auto end = std::to_chars(seconds, seconds + sizeof(seconds), elapsed->seconds, std::chars_format::fixed, 3);
+      line += " (" + std::string(seconds, end.ptr) + " sec)";
     }
     host().info(line);
   }
