@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/new_checkpoints.h"
 #include "runtime/estimator/eval_schedule.h"
 #include "runtime/events/run_events_reader.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay {
@@ -20,7 +21,7 @@ void need_input(const char* spec, const InputFn& input) {
 
 void need_delay(const char* option, double seconds) {
   if (!(seconds >= 0))
-    fail(Code::kInvalidArgument, std::string(option) + " must not be below 0, got " + std::to_string(seconds));
+    fail(Code::kInvalidArgument, std::string(option) + " must not be below 0, got " + runtime::fixed_text(seconds, 6));
 }
 
 }  // namespace
@@ -57,17 +58,25 @@ class TrainAndEvaluate {
   TrainAndEvaluateResult evaluate(const EvalSpec& spec);
 
  private:
-  bool ask() const { return !options_.before_eval || options_.before_eval(); }
-  bool tell(const EvalOutcome& outcome) const { return !options_.after_eval || options_.after_eval(outcome); }
+  // False once, false for good: the listener is not asked again, and nothing more is evaluated.
+  bool ask() {
+    goes_on_ = goes_on_ && (!options_.before_eval || options_.before_eval());
+    return goes_on_;
+  }
+  bool tell(const EvalOutcome& outcome) {
+    goes_on_ = (!options_.after_eval || options_.after_eval(outcome)) && goes_on_;
+    return goes_on_;
+  }
   CheckpointEvaluator evaluator_of(const EvalSpec& spec) const;
   bool was_evaluated(const EvalSpec& spec, std::int64_t step) const;
-  void evaluate_at_the_end(CheckpointEvaluator& evaluator) const;
+  void evaluate_at_the_end(CheckpointEvaluator& evaluator);
   void wait_for_next(const EvalSpec& spec, const EvalOutcome& outcome, std::int64_t begun_ns) const;
 
   Estimator& estimator_;
   const runtime::Platform& platform_;
   const TrainSpec& training_;
   const TrainAndEvaluateOptions& options_;
+  bool goes_on_ = true;
 };
 
 void TrainAndEvaluate::train(const std::vector<OwnHook>& listeners) {
@@ -131,9 +140,9 @@ TrainAndEvaluateResult TrainAndEvaluate::train_and_evaluate(const EvalSpec& spec
   return {evaluator.last().metrics, evaluator.exported()};
 }
 
-void TrainAndEvaluate::evaluate_at_the_end(CheckpointEvaluator& evaluator) const {
+void TrainAndEvaluate::evaluate_at_the_end(CheckpointEvaluator& evaluator) {
   if (estimator_.latest_checkpoint() == evaluator.last().checkpoint_path) return evaluator.export_as_final();
-  if (!ask()) return;
+  if (!ask()) return evaluator.export_as_final();
   const EvalOutcome outcome = evaluator.evaluate(true);
   if (outcome.status != EvalStatus::kEvaluated)
     fail(Code::kFailedPrecondition, "there is no checkpoint to evaluate behind the training");

@@ -44,9 +44,13 @@ RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& h
   std::unique_ptr<OpenFile> file = run.try_lock(kLockName);
   if (file == nullptr) {
     const std::string who = holder_of(run, kLockName);
-    throw RunInUse(Code::kFailedPrecondition, "the run directory '" + escaped(run.path()) +
-                                                  "' is in use by another run" + (who.empty() ? "" : " (" + who + ")") +
-                                                  ": stop that one, or give this one another run.dir");
+    const std::string own = "host " + escaped(holder.host) + ", pid " + std::to_string(holder.pid) + ",";
+    const bool here = who.starts_with(own);
+    throw RunInUse(Code::kFailedPrecondition, "the run directory '" + escaped(run.path()) + "' is in use by " +
+                                                  (here ? "another session of this process" : "another run") +
+                                                  (who.empty() ? "" : " (" + who + ")") +
+                                                  (here ? ": close that one first, or give this one another directory"
+                                                        : ": stop that one, or give this one another run.dir"));
   }
   const std::string text = holder_text(holder, clock) + "\n";
   file->write(text.data(), text.size());

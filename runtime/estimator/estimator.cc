@@ -7,6 +7,7 @@
 #include "belay/ops/summaries.h"
 #include "runtime/checkpoint/new_checkpoints.h"
 #include "runtime/estimator/estimator_evaluation.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -188,7 +189,7 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   if (options.finishes_run && host.saver() != nullptr && host.saver()->save_error().empty())
     host.note_finished(session->global_step());
   if (loss) {
-    run.host().log().info("", "the loss of the last step is " + std::to_string(*loss));
+    run.host().log().info("", "the loss of the last step is " + fixed_text(*loss, 6));
   } else {
     run.host().log().warning("", "the training made no step: the input is empty, or a hook stopped it at once");
   }

@@ -27,13 +27,20 @@ std::string model_dir_of(const EstimatorOptions& options, Logger& log) {
   return given.empty() ? temporary_model_dir(log) : std::filesystem::absolute(given).lexically_normal().string();
 }
 
+// Model and input functions see the config alone.
+EstimatorOptions with_folder_in_config(EstimatorOptions options, const std::string& folder) {
+  if (options.config.model_dir().empty())
+    options.config = options.config.replace([&](RunConfigOptions& o) { o.model_dir = folder; });
+  return options;
+}
+
 }  // namespace
 
 EstimatorSettings::EstimatorSettings(ModelFn model_fn, EstimatorOptions given)
     : model(std::move(model_fn)),
-      options(std::move(given)),
-      platform(platform_or_system(options.clock, options.log, options.files, own_log)),
-      model_dir(model_dir_of(options, platform.log)) {
+      platform(platform_or_system(given.clock, given.log, given.files, own_log)),
+      model_dir(model_dir_of(given, platform.log)),
+      options(with_folder_in_config(std::move(given), model_dir)) {
   if (!model) fail(Code::kInvalidArgument, "the Estimator was given no model function");
 }
 
@@ -49,6 +56,7 @@ RunHostOptions estimator_host_options(const EstimatorSettings& settings, Mode mo
   o.threads = config.options().threads;
   o.seed = config.seed();
   o.checkpoint.save_secs = 0;  // the Estimator adds the hook that saves
+  o.checkpoint.save = config.options().save;
   o.checkpoint.max_to_keep = config.options().keep_checkpoint_max.value_or(0);
   o.checkpoint.keep_every_hours = config.options().keep_checkpoint_every_n_hours.value_or(0);
   o.session.save_summaries_steps = config.options().save_summary_steps.value_or(0);
@@ -61,6 +69,7 @@ RunHostOptions estimator_host_options(const EstimatorSettings& settings, Mode mo
 
 EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const std::string& events_dir)
     : settings_(settings),
+      mode_(mode),
       host_(settings.platform, control_, estimator_host_options(settings, mode, events_dir)),
       ops_(make_op_registry()),
       plugins_(host_, settings.options.plugins) {
@@ -98,7 +107,9 @@ void EstimatorRun::choose_checkpoint(const std::string& path) {
 void EstimatorRun::restore(DirectSession& session) {
   const UsedCheckpoint used = load_checkpoint(settings_.checkpoints(), *choice_, host_.codec(), session);
   checkpoint_ = used.path;
-  host_.log().info("", "restored step " + std::to_string(used.global_step) + " from " + escaped(used.path));
+  // A program may ask for predictions a thousand times a second.
+  host_.log().log(mode_ == Mode::kPredict ? LogLevel::kDebug : LogLevel::kInfo, "",
+                  "restored step " + std::to_string(used.global_step) + " from " + escaped(used.path));
 }
 
 }  // namespace belay::runtime

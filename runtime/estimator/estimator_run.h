@@ -41,10 +41,10 @@ struct EstimatorSettings {
   CheckpointPlace checkpoints() const { return {platform.files, platform.log, model_dir}; }
 
   const ModelFn model;
-  const EstimatorOptions options;
   std::unique_ptr<Logger> own_log;  // null: the program's
   const Platform platform;
-  const std::string model_dir;  // absolute
+  const std::string model_dir;     // absolute
+  const EstimatorOptions options;  // its config has the folder, however that was given
 };
 
 class EstimatorRun {
@@ -80,6 +80,7 @@ class EstimatorRun {
 
  private:
   const EstimatorSettings& settings_;
+  const Mode mode_;
   RunControl control_;
   RunHost host_;
   std::unique_ptr<OpRegistry> ops_;

@@ -105,7 +105,8 @@ void EstimatorSpec::check_loss() {
   }
   if (loss.is_operation()) fail(Code::kInvalidArgument, "EstimatorSpec: loss is an operation without a value");
   bool one = loss.rank() >= 0;
-  for (const std::int64_t d : loss.dims()) one = one && d == 1;
+  // What is not known yet is found by the reshape, when the model runs.
+  for (const std::int64_t d : loss.dims()) one = one && (d == 1 || d < 0);
   if (!one) fail(Code::kInvalidArgument, "EstimatorSpec: loss must be a scalar, and " + loss.text() + " is none");
   if (loss.rank() != 0) loss = ops::reshape(loss, {});
 }

@@ -58,7 +58,7 @@ struct InputResult {
 using InputFn = std::function<InputResult(const InputArgs&)>;
 
 // An input among the Estimator's plugins, with options as in a manifest.
-//   input_plugin("csv", {{"file", path}, {"batch_size", std::int64_t{32}}})
+//   input_plugin("csv", {{"path", path}, {"batch_size", std::int64_t{32}}})
 InputFn input_plugin(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {},
                      std::int64_t prefetch = 2);
 

@@ -2,8 +2,11 @@
 #include "runtime/estimator/evaluate_once.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "belay/ops/variables.h"
+#include "runtime/platform/fixed_text.h"
 
 namespace belay::runtime {
 namespace {
@@ -32,7 +35,7 @@ StopAfterNEvals::StopAfterNEvals(std::optional<std::int64_t> num_evals, bool log
 
 void StopAfterNEvals::begin(Graph& graph) {
   if (graph.collection_size(kEvalStepAfter) == 0)
-    fail(Code::kFailedPrecondition, "the graph counts no evaluation runs: StopAfterNEvals belongs to evaluate_once");
+    fail(Code::kFailedPrecondition, "the evaluation runs nothing that could be counted: it has no eval_ops");
   done_ = graph.fetch<std::int64_t>(graph.collection_item(kEvalStepAfter, 0), kEvalStep);
 }
 
@@ -42,7 +45,9 @@ void StopAfterNEvals::after_run(RunContext& run, const RunValues& values) {
   constexpr std::int64_t kFew = 20, kParts = 10;
   const std::int64_t done = values[done_];
   const bool last = num_evals_ && done >= *num_evals_;
-  if (log_progress_ && (!num_evals_ || *num_evals_ < kFew || done % (*num_evals_ / kParts) == 0 || last))
+  const bool is_due = num_evals_ ? *num_evals_ < kFew || done % (*num_evals_ / kParts) == 0
+                                 : std::has_single_bit(static_cast<std::uint64_t>(done));
+  if (log_progress_ && (is_due || last))
     host().info("evaluation [" + std::to_string(done) + (num_evals_ ? "/" + std::to_string(*num_evals_) : "") + "]");
   if (last) run.request_stop("evaluated " + std::to_string(done) + " batches");
 }
@@ -95,7 +100,7 @@ std::vector<Tensor> EvaluateOnce::run(SessionHost& session, std::shared_ptr<Scaf
     }
   });
   const double seconds = static_cast<double>(run.clock().monotonic_ns() - start) * 1e-9;
-  run.log().info("", "evaluation finished in " + std::to_string(seconds) + " s: " + opened->end_reason().text);
+  run.log().info("", "evaluation finished in " + fixed_text(seconds, 6) + " s: " + ended_text(opened->end_reason()));
   return final_ops_->values();
 }
 

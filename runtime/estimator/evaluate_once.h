@@ -28,7 +28,8 @@ namespace belay::runtime {
 Output get_or_create_eval_step(const Graph& graph);
 
 // Stops an evaluation after so many runs; none: its input ends it. Logs how far it is: every run where there are few, a
-// tenth of them otherwise. Only in evaluate_once, whose counter it reads. [session]
+// tenth of them otherwise, and runs 1, 2, 4, 8 and so on if their number is not known. Only in evaluate_once, whose
+// counter it reads. [session]
 class StopAfterNEvals final : public Hook {
  public:
   // INVALID_ARGUMENT where it is not above 0.

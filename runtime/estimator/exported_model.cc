@@ -136,9 +136,11 @@ void ExportedModel::take(VariableStore& store, std::int64_t step) {
     const bool averages = takes_averages(store);
     for (const std::string& name : variable_names_) {
       found.push_back(find_evaluated(store, name, averages));
-      if (found.back() == nullptr)
-        fail(Code::kNotFound,
-             "the checkpoint has no variable " + single_quoted(name) + ", which the model predicts with");
+      if (found.back() != nullptr) continue;
+      std::vector<std::string> there;
+      for (const Variable* v : store.all()) there.push_back(v->name);
+      fail(Code::kNotFound, "the checkpoint of step " + std::to_string(step) + " has no variable " +
+                                single_quoted(name) + did_you_mean(name, there) + ", which the model predicts with");
     }
   }
   store.snapshot(found, snapshot_);

@@ -78,6 +78,11 @@ struct MonitoredTrainingSession::OwnRun {
   RunPlugins plugins;
 };
 
+std::string ended_text(const EndReason& reason) {
+  const bool by_queue = reason.text.find("is closed and has insufficient elements") != std::string::npos;
+  return reason.kind == EndReason::Kind::kEndOfInput && by_queue ? "the input ended" : reason.text;
+}
+
 MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options)
     : MonitoredTrainingSession(std::make_unique<OwnRun>(options), graph, options) {}
 
@@ -113,7 +118,7 @@ MonitoredTrainingSession::~MonitoredTrainingSession() {
     if (reason.kind == EndReason::Kind::kNone) {
       run_.log().warning("", "the session was dropped without being closed: no hook's end was called");
     } else {
-      run_.log().info("", "the session ended: " + reason.text);
+      run_.log().info("", "the session ended: " + ended_text(reason));
     }
   }
   const std::int64_t step = session_ == nullptr ? -1 : session_->global_step();

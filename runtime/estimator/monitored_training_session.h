@@ -67,6 +67,9 @@ struct TrainingSessionOptions {
   FileSystem* files = nullptr;
 };
 
+// For the log of a session that ended: the end of a queue's elements is no fault.
+std::string ended_text(const EndReason& reason);
+
 class MonitoredTrainingSession {
  public:
   // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; what hooks and model raise.

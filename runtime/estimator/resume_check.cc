@@ -25,6 +25,11 @@ std::string read_if_there(const OpenDirectory& directory, std::string_view name)
   }
 }
 
+// What a later prediction is asked for is nothing that a training does otherwise now.
+bool concerns_training(const std::string& key) {
+  return !key.starts_with("input.predict.") && !key.starts_with("predict.");
+}
+
 }  // namespace
 
 std::optional<ResumeCheck::Earlier> ResumeCheck::find_earlier() const {
@@ -118,7 +123,7 @@ void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugin
   for (const ManifestChange& change : changes_between(*before, manifest_, plugins, hooks))
     if (change.changes_numbers)
       refuse(change.at, change_text(change) + ": another training than that of " + earlier.name, problems);
-    else
+    else if (concerns_training(change.key))
       others.push_back(change_text(change));
   if (!others.empty()) log_.info("", "changed since " + earlier.name + " was saved: " + joined(others, "; "));
 }

@@ -305,6 +305,20 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
   }
 }
 
+namespace {
+
+// `names`: those of the kind that the program has given.
+std::string help_for_linked(PluginKind kind, const std::string& name, const std::vector<std::string>& names) {
+  if (const std::string near = nearest(name, names); !near.empty()) return "; did you mean \"" + near + "\"?";
+  const bool by_default = kind != PluginKind::kInput && kind != PluginKind::kModel && kind != PluginKind::kOp &&
+                          kind != PluginKind::kCluster;
+  if (names.empty() && by_default) return ": give it belay::default_plugins()";
+  return (names.empty() ? ": belay::default_plugins() has none of that kind" : "; there are: " + joined(names)) +
+         "; add its belay_module to the plugins that the program gives";
+}
+
+}  // namespace
+
 ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked,
                               const TrainedOptions* trained) {
   const RegisteredPlugin* plugin = linked.find(kind, use.plugin, "");
@@ -312,10 +326,8 @@ ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Regis
     std::vector<std::string> names;
     for (const RegisteredPlugin& p : linked.plugins())
       if (p.info.kind == kind) names.push_back(p.info.name);
-    const std::string near = nearest(use.plugin, names);
-    fail(Code::kNotFound,
-         std::string("there is no ") + kind_name(kind) + " \"" + use.plugin + "\" among the session's plugins" +
-             (near.empty() ? ": give it belay::default_plugins()" : "; did you mean \"" + near + "\"?"));
+    fail(Code::kNotFound, std::string("there is no ") + kind_name(kind) + " \"" + use.plugin +
+                              "\" among the session's plugins" + help_for_linked(kind, use.plugin, names));
   }
   Diagnostics problems;
   ResolvedPlugin resolved;

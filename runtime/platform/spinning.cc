@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 
@@ -70,7 +71,8 @@ void bound_spinning(char** argv) {
 }
 
 std::string spinning_warning(int threads) {
-  if (threads < 2 || spinning_is_bounded()) return "";
+  static std::atomic<bool> said{false};
+  if (threads < 2 || spinning_is_bounded() || said.exchange(true)) return "";
   return std::string(
              "OpenMP's threads spin for milliseconds while they wait, so where anything else runs a step may take "
              "10 times as long: set ") +

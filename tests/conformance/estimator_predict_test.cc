@@ -177,6 +177,43 @@ TEST_F(EstimatorPredicts, EST_32_ALinearModelLearnsAndPredicts) {
     EXPECT_NEAR((*predictions.next())["y"].data<float>()[0], 2 * (static_cast<float>(i) / 10 - 1) + 1, 0.01);
 }
 
+TEST_F(EstimatorPredicts, T_126_APredictionSaysNothingAndALongEvaluationLittle) {
+  Estimator estimator(counting, options());
+  estimator.train(one, {.steps = 1});
+  const std::size_t before = log.of("", LogLevel::kInfo).size();
+  EstimatorPredictions predictions = estimator.predict(counted(3, 1));
+  while (predictions.next() != nullptr) continue;
+  EXPECT_EQ(log.of("", LogLevel::kInfo).size(), before);
+  estimator.evaluate(counted(40, 1), {.steps = std::nullopt});
+  EXPECT_THAT(log.of("stop_after_n_evals"), ElementsAre("evaluation [1]", "evaluation [2]", "evaluation [4]",
+                                                        "evaluation [8]", "evaluation [16]", "evaluation [32]"));
+  EXPECT_THAT(log.of("").back(), HasSubstr("evaluation at global step 1"));
+  EXPECT_THAT(logged(), HasSubstr(" s: the input ended\n"));
+  EXPECT_THAT(logged(), ::testing::Not(HasSubstr("insufficient")));
+}
+
+TEST_F(EstimatorPredicts, T_125_APluginThatIsNotAmongTheGivenIsNamedWithWhatToAdd) {
+  Estimator estimator(counting, options());
+  EXPECT_EQ(error_of([&] { estimator.train(input_plugin("digits"), {.steps = 1}); }),
+            "NOT_FOUND: there is no input \"digits\" among the session's plugins: belay::default_plugins() has none of "
+            "that kind; add its belay_module to the plugins that the program gives");
+}
+
+// As the page writes it: a string, and a number without its type.
+TEST_F(EstimatorPredicts, T_125_OptionsOfAnInputAreWrittenPlainly) {
+  EstimatorOptions o = options();
+  o.clock = nullptr;  // the input has a thread
+  o.plugins.push_back(&belay_module_digits);
+  const ModelFn model = [](const ModelArgs& m) {
+    EstimatorPieces p;
+    p.loss = ops::identity(ops::variable(m.graph, "one", Tensor(1.0f)));
+    p.train_op =
+        ops::assign_add(m.graph.global_step_if_exists(), ops::constant(m.graph, Tensor(std::int64_t{1}))).operation();
+    return EstimatorSpec(m, p);
+  };
+  Estimator(model, o).train(input_plugin("digits", {{"split", "train"}, {"batch_size", 64}}), {.steps = 1});
+}
+
 // A model and an input that were written for the manifest.
 TEST_F(EstimatorPredicts, PROSE_45_PluginsAreModelsAndInputs) {
   EstimatorOptions o = options();

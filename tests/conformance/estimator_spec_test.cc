@@ -72,6 +72,12 @@ TEST_F(EstimatorSpecs, PROSE_40_TheLossHasOneElement) {
   EXPECT_EQ(one.pieces().loss.rank(), 0);
 }
 
+TEST_F(EstimatorSpecs, T_138_ALossWhoseSizeIsNotKnownYetIsTaken) {
+  const Output loss = ops::placeholder(g, DType::kFloat32, {-1, 1}, "batch");
+  EXPECT_EQ(EstimatorSpec(g, Mode::kEval, {.loss = loss}).pieces().loss.rank(), 0);
+  EXPECT_NE(error_with([&](auto& p) { p.loss = ops::placeholder(g, DType::kFloat32, {-1, 2}, "pairs"); }), "");
+}
+
 TEST_F(EstimatorSpecs, SPEC_04_AListOfHooksHoldsHooks) {
   const auto message = [](const std::string& list) {
     return "INVALID_ARGUMENT: " + list + "[1] is no hook; make it by own_hook or plugin_hook";

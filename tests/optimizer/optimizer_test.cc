@@ -211,9 +211,9 @@ TEST_F(OptimizerTest, WrongUseIsNamed) {
   const Output loss = ops::reduce_sum(v);
   EXPECT_EQ(error_of([&] { minimized(g, loss, section("adamm")); }),
             "NOT_FOUND: there is no optimizer \"adamm\" among the session's plugins; did you mean \"adam\"?");
-  EXPECT_EQ(
-      error_of([&] { minimized(g, loss, section("newton")); }),
-      "NOT_FOUND: there is no optimizer \"newton\" among the session's plugins: give it belay::default_plugins()");
+  const std::string newton = error_of([&] { minimized(g, loss, section("newton")); });
+  EXPECT_EQ(newton.find("NOT_FOUND: there is no optimizer \"newton\" among the session's plugins; there are: "), 0u);
+  EXPECT_NE(newton.find("; add its belay_module to the plugins that the program gives"), newton.npos) << newton;
   OptimizerSettings misspelt = section("momentum");
   misspelt.options = {{"momentm", 0.5}};
   EXPECT_EQ(error_of([&] { minimized(g, loss, misspelt); }),

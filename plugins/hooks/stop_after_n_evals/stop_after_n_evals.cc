@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/plugin.h>
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@ class StopAfterNEvals final : public belay::Hook {
                        .min(1)
                        .watching(),
                    belay::option("log_progress", &Options::log_progress,
-                                 "a line of the log after each batch, ten where there are many")
+                                 "a line of the log after each batch, fewer where there are many")
                        .watching());
 
   explicit StopAfterNEvals(const Options& o) : num_evals_(o.num_evals), log_progress_(o.log_progress) {
@@ -33,11 +34,14 @@ class StopAfterNEvals final : public belay::Hook {
   void after_run(belay::RunContext& run, const belay::RunValues&) override {
     ++evals_;
     const bool last = num_evals_ && evals_ >= *num_evals_;
-    if (log_progress_ && (last || evals_ % log_every_ == 0)) host().info("Evaluation [" + progress() + "]");
+    if (log_progress_ && (last || is_due())) host().info("Evaluation [" + progress() + "]");
     if (last) run.request_stop(progress() + " batches are evaluated");
   }
 
  private:
+  bool is_due() const {
+    return num_evals_ ? evals_ % log_every_ == 0 : std::has_single_bit(static_cast<std::uint64_t>(evals_));
+  }
   std::string progress() const {
     return std::to_string(evals_) + (num_evals_ ? "/" + std::to_string(*num_evals_) : "");
   }

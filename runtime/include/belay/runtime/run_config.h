@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/checkpoint_settings.h"
 #include "belay/runtime/environment.h"
 
 namespace belay::runtime {
@@ -56,6 +57,8 @@ struct RunConfigOptions {
   std::optional<std::int64_t> keep_checkpoint_max = 5;
   // One of those that would be removed is kept every so many hours. None: TensorFlow's 10000 is 417 days.
   std::optional<double> keep_checkpoint_every_n_hours = {};
+  // Sync: training waits until a checkpoint is written, as in TensorFlow.
+  SaveMode save = SaveMode::kAsync;
   // Of the line with the steps per second, and of the loss in the log.
   std::optional<std::int64_t> log_step_count_steps = 100;
   // How long a worker waits for the chief.

@@ -87,7 +87,8 @@ struct EvalOutcome {
 
 struct TrainAndEvaluateOptions {
   std::vector<OwnHook> hooks = {};  // of the training, behind the TrainSpec's
-  // Asked before each evaluation, and told of each: false ends the training, or the evaluator. TensorFlow's
+  // Asked before each evaluation, and told of each: false ends the training, or the evaluator, and is the last call of
+  // both. A checkpoint that the training writes at its end is not evaluated then. TensorFlow's
   // _ContinuousEvalListener.
   std::function<bool()> before_eval = {};
   std::function<bool(const EvalOutcome&)> after_eval = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs an init function without an engine: on variables that a test makes up, with checkpoints that it makes up.
 //
-//   InitFnDriver init(belay_module_warm_start, {{"from", "runs/a"}});
+//   InitFnDriver init(belay_module_warm_start, {{"from", "runs/a/model.ckpt-100"}});   // a file that is there
 //   init.variable("dense/w", Tensor({2}, {0.f, 0.f}));
 //   init.checkpoints().add("runs/a/model.ckpt-100", {{"dense/w", Tensor({2}, {1.f, 2.f})}});
 //   init.run();
