@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "runtime/cli/command_options.h"
+#include "runtime/manifest/other_names.h"
+#include "runtime/manifest/parse.h"
 #include "runtime/platform/text.h"
 
 namespace po = boost::program_options;
@@ -164,6 +166,19 @@ const Command* find_command(std::string_view name) {
   return nullptr;
 }
 
+// An option that is a key of the manifest, or of other programs. A plugin's options are not known here.
+std::string help_for_key(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  for (const SectionKeys& section : manifest_keys()) {
+    const bool is_list = section.section == "metrics" || section.section == "optimizer.groups";
+    if (!section.section.empty() && !is_list && std::ranges::find(section.keys, name) != section.keys.end())
+      return ": write --set " + section.section + "." + name + "=VALUE";
+  }
+  if (name == "batch_size") return ": write --set input.train.batch_size=VALUE";
+  const std::string other = help_for_other_key(name);
+  return other.empty() ? "" : "; in the manifest, " + other + ", or --set SECTION.KEY=VALUE here";
+}
+
 }  // namespace
 
 po::variables_map parse_options(const std::string& command, const std::vector<std::string>& args, bool& help) {
@@ -185,10 +200,14 @@ po::variables_map parse_options(const std::string& command, const std::vector<st
   } catch (const po::unknown_option& e) {
     std::string name = e.get_option_name();
     while (!name.empty() && name[0] == '-') name.erase(0, 1);
+    name.resize(std::min(name.find('='), name.size()));
     std::vector<std::string> known;
     const po::options_description options = options_of(command);
     for (const auto& o : options.options()) known.push_back(o->long_name());
-    throw UsageError("belay " + command + " has no option --" + escaped(name) + did_you_mean(name, known) + see);
+    const std::string near = did_you_mean(name, known);
+    const bool sets = std::ranges::find(known, "set") != known.end();
+    throw UsageError("belay " + command + " has no option --" + escaped(name) +
+                     (near.empty() && sets ? help_for_key(name) : near) + see);
   } catch (const po::error& e) {
     throw UsageError("belay " + command + ": " + escaped(e.what()) + see);
   }
@@ -200,6 +219,27 @@ std::vector<std::string> command_names() {
   std::vector<std::string> names;
   for (const Command& c : kCommands) names.emplace_back(c.name);
   return names;
+}
+
+std::string meant_command(const std::string& name) {
+  constexpr std::pair<const char*, const char*> kOthers[] = {
+      {"train fit start resume continue launch", "belay run MANIFEST"},
+      {"eval test score", "belay evaluate MANIFEST"},
+      {"infer inference sample generate", "belay predict MANIFEST"},
+      {"lint verify", "belay check MANIFEST"},
+      {"init create", "belay examples, or belay new for a plugin"},
+      {"tensorboard plot dashboard summary", "belay report DIR"},
+      {"logs metrics scalars", "belay events DIR"},
+      {"convert", "belay checkpoint convert"},
+      {"info inspect", "belay describe NAME, or belay checkpoint show PATH"},
+      {"list ls", "belay plugins, or belay checkpoint ls DIR"},
+      {"diff", "belay compare DIR DIR, or belay checkpoint diff A B"},
+      {"version", "belay --version"},
+  };
+  for (const auto& [others, ours] : kOthers)
+    if ((" " + std::string(others) + " ").find(" " + name + " ") != std::string::npos && name.find(' ') == name.npos)
+      return ": write " + std::string(ours);
+  return did_you_mean(name, command_names());
 }
 
 std::string help_text() {

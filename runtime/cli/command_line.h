@@ -149,6 +149,8 @@ DescribeArguments parse_describe(const std::vector<std::string>& args, bool& hel
 std::string help_text();
 std::string help_text(std::string_view command);
 std::vector<std::string> command_names();
+// Behind the name of a command that there is not: the one that was meant, by its spelling or as other programs have it.
+std::string meant_command(const std::string& name);
 
 // The table that parsing and help come from, for the man page and the completion of shells.
 struct CommandText {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/describe_command.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "belay/detail/nested_name.h"
@@ -172,19 +174,56 @@ void print_uses(const PluginInfo& plugin, std::ostream& out) {
   if (plugin.state) out << (*plugin.state ? "  keeps a state in checkpoints\n" : "  keeps no state\n");
 }
 
+// The words of a text in lines of at most so many columns, unless a word is longer.
+std::string wrapped(const std::string& text, const std::string& indent, std::size_t columns) {
+  std::string all, line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!line.empty() && display_width(indent + line) + 1 + display_width(word) > columns) {
+      all += indent + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return line.empty() ? all : all + indent + line + "\n";
+}
+
+// A row for each option; where that is wider than two terminals, what an option may be and does is below it instead.
+std::string options_text(const std::vector<OptionInfo>& options) {
+  constexpr std::size_t kWidest = 160, kColumns = 100;
+  TextTable wide, narrow;
+  for (const OptionInfo& option : options) {
+    const std::string otherwise = option.required        ? "required"
+                                  : option.default_value ? "default " + written(*option.default_value)
+                                                         : "";
+    wide.add({option.name, type_name(option), otherwise, limits(option), option.help});
+    narrow.add({option.name, type_name(option), otherwise});
+  }
+  const std::string indent = "    ", rows = wide.text(indent);
+  std::size_t widest = 0;
+  for (std::size_t at = 0, end = 0; (end = rows.find('\n', at)) != rows.npos; at = end + 1)
+    widest = std::max(widest, display_width(std::string_view(rows).substr(at, end - at)));
+  if (widest <= kWidest) return rows;
+  std::string text;
+  std::istringstream heads(narrow.text(indent));
+  for (const OptionInfo& option : options) {
+    std::string head;
+    std::getline(heads, head);
+    text += head + "\n" + wrapped(escaped(option.help), indent + "  ", kColumns) +
+            wrapped(escaped(limits(option)), indent + "  ", kColumns);
+  }
+  return text;
+}
+
 void print_plugin(const PluginInfo& plugin, const std::string& file, std::ostream& out) {
   out << kind_name(plugin.kind) << " " << double_quoted(plugin.name) << "\n";
   if (!plugin.doc.empty()) out << "  " << escaped(plugin.doc) << "\n";
   print_uses(plugin, out);
-  TextTable table;
-  for (const OptionInfo& option : all_options(plugin))
-    table.add({option.name, type_name(option),
-               option.required        ? "required"
-               : option.default_value ? "default " + written(*option.default_value)
-                                      : "",
-               limits(option), option.help});
+  const std::string options = options_text(all_options(plugin));
   const std::string what = plugin.kind == PluginKind::kOp ? "attributes" : "options";
-  out << (table.empty() ? "  no " + what + "\n" : "  " + what + "\n" + table.text("    ")) << "\n";
+  out << (options.empty() ? "  no " + what + "\n" : "  " + what + "\n" + options) << "\n";
   print_block(manifest_block(plugin, file), out);
 }
 

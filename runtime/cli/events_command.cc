@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -77,7 +78,9 @@ void print_events_json(const ReadEvents& events, std::ostream& out) {
   for (const EventPoint& p : events.points) {
     Json json{{"run", events.runs[p.run]}, {"attempt", p.attempt}, {"tag", p.value.tag},
               {"kind", p.value.kind},      {"step", p.step},       {"wall_time", p.wall_time}};
-    if (!p.value.number)
+    if (!p.value.number && p.value.kind == "tensor" && p.value.text.starts_with("["))
+      json["value"] = Json::parse(p.value.text);
+    else if (!p.value.number)
       json["value"] = p.value.text;
     else
       json["value"] = std::isfinite(*p.value.number) ? Json::parse(p.value.text) : Json(nullptr);
@@ -95,11 +98,29 @@ void sort(std::vector<EventPoint>& points) {
   });
 }
 
+[[noreturn]] void fail_unknown_tag(const std::string& pattern, const std::set<std::string>& tags) {
+  constexpr std::size_t kMost = 20;
+  std::vector<std::string> names(tags.begin(), tags.end());
+  const std::string near = did_you_mean(pattern, names);
+  const std::size_t more = names.size() > kMost ? names.size() - kMost : 0;
+  names.resize(names.size() - more);
+  fail(Code::kNotFound, "--tag: no tag is matched by " + single_quoted(pattern) + near +
+                            (names.empty() ? "; there are no tags"
+                                           : "; there are: " + escaped(joined(names)) +
+                                                 (more == 0 ? "" : " and " + std::to_string(more) + " more")));
+}
+
 int print_events(const EventsArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
   const NamePattern tag("--tag", arguments.tag);
+  std::set<std::string> tags;
+  bool any = false;
   ReadEvents events = read_events(files, arguments.path, [&](const EventValue& value, std::int64_t step) {
-    return step >= arguments.first_step && step <= arguments.last_step && tag.matches(value.tag);
+    if (!value.tag.empty()) tags.insert(value.tag);
+    const bool matches = tag.matches(value.tag);
+    any = any || matches;
+    return matches && step >= arguments.first_step && step <= arguments.last_step;
   });
+  if (!any && !arguments.tag.empty()) fail_unknown_tag(arguments.tag, tags);
   const auto redone = arguments.all ? 0 : std::erase_if(events.points, [](const EventPoint& p) { return p.redone; });
   sort(events.points);
   if (arguments.format == EventsFormat::kJson) print_events_json(events, out);

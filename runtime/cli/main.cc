@@ -155,8 +155,7 @@ int dispatch(const std::string& command, const std::vector<std::string>& args) {
     return unless_help(parse_doctor(args, help), [](const DoctorArguments& a) {
       return doctor_command(a.directory, version_line(), default_search(), std::cout);
     });
-  throw UsageError("belay has no command '" + escaped(command) + "'" + belay::did_you_mean(command, command_names()) +
-                   "; see belay --help");
+  throw UsageError("belay has no command '" + escaped(command) + "'" + meant_command(command) + "; see belay --help");
 }
 
 int run_program(const std::vector<std::string>& args) {

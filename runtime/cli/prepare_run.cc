@@ -93,6 +93,11 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
                                             {},
                                             [&control] { control.save_beside_hook(); }},
                             platform.log, platform.clock);
+  const auto show_load_error = [&](const LoadError& e) {
+    if (e.place().line == 0) return log_error(platform.log, e.what());
+    problems.add(e.place(), e.headline(), e.help());
+    show_problems();
+  };
   const auto refused = [&] {
     if (!problems.empty()) show_problems();
     return !problems.empty();
@@ -103,7 +108,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
   try {
     run->load_plugins(problems);
   } catch (const LoadError& e) {
-    log_error(platform.log, e.what());
+    show_load_error(e);
     return kExitPlugin;
   } catch (const Error& e) {
     log_error(platform.log, e.what());
@@ -116,7 +121,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
   try {
     run->build_scaffold(problems);
   } catch (const LoadError& e) {  // of a hook that the model brings
-    log_error(platform.log, e.what());
+    show_load_error(e);
     return kExitPlugin;
   } catch (const Error& e) {
     if (!add_data_problems(run->plugins().found().inputs, e, problems)) log_error(platform.log, e.what());

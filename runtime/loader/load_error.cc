@@ -71,7 +71,8 @@ LoadError::LoadError(const LoadError& error, const Location& place)
       kind_(error.kind_),
       path_(error.path_),
       reason_(error.reason_),
-      help_(error.help_) {}
+      help_(error.help_),
+      place_(place) {}
 
 LoadError LoadError::at(const Location& place) const { return LoadError(*this, place); }
 

@@ -57,14 +57,17 @@ class LoadError : public Error {
   const std::string& path() const noexcept { return path_; }
   const std::string& reason() const noexcept { return reason_; }  // "is a FIFO, not a shared library"
   const std::string& help() const noexcept { return help_; }
-  // The first line of what().
+  // The first line of what(), without the place.
   std::string headline() const;
+  // In a manifest; without a line: none.
+  const Location& place() const noexcept { return place_; }
 
  private:
   LoadError(const LoadError& error, const Location& place);
 
   LoadErrorKind kind_;
   std::string path_, reason_, help_;
+  Location place_ = {};
 };
 
 }  // namespace belay::runtime

@@ -37,8 +37,8 @@ class BadPluginFile : public RunTest {
            "\n";
   }
   // What only loading shows, with the place of the hook.
-  static std::string in_log(const std::string& problem, const std::string& help) {
-    return "error DIR/train.toml:13:1: " + problem + "\nerror   help: " + help + "\n";
+  static std::string at_table(const std::string& problem, const std::string& help) {
+    return "DIR/train.toml:13:1: error: " + problem + "\n  [[hooks]]\n  ^~~~~~~~~\n  help: " + help + "\n";
   }
 };
 
@@ -139,7 +139,7 @@ TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
        "stale: 'DIR/x.so' has a note that is not its module's: the module points at another note than the file's",
        again},
   };
-  for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), in_log(c.problem, c.help)) << c.plugin;
+  for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), at_table(c.problem, c.help)) << c.plugin;
 }
 
 TEST_F(BadPluginFile, T_31g_WhatTheDynamicLinkerRefusesIsToldWithTheManifestsLineAndItsFix) {
@@ -168,7 +168,20 @@ TEST_F(BadPluginFile, T_31g_WhatTheDynamicLinkerRefusesIsToldWithTheManifestsLin
       {"static_tls", "static_tls: 'DIR/x.so' finds no room for its initial-exec thread-local storage",
        "build it without -ftls-model=initial-exec, or set GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384"},
   };
-  for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), in_log(c.problem, c.help)) << c.plugin;
+  for (const auto& c : cases) EXPECT_EQ(run_with(c.plugin), at_table(c.problem, c.help)) << c.plugin;
+}
+
+TEST_F(BadPluginFile, T_128_CheckShowsWhatLoadingFindsAsItShowsOtherMistakes) {
+  fs::copy_file(kBadPlugins + "/undefined_symbol.so", temp / "x.so");
+  const std::string manifest = regression("", "[[hooks]]\nfile = \"./x.so\"\n");
+  const ProcessResult check = belay({"check", manifest});
+  EXPECT_EQ(check.status, 3);
+  EXPECT_EQ(told(check).rfind("DIR/train.toml:13:1: error: undefined: 'DIR/x.so' uses the symbol `trainer::step", 0),
+            0u)
+      << check.err;
+  const ProcessResult json = belay({"check", manifest, "--diagnostics", "json"});
+  EXPECT_EQ(json.status, 3);
+  EXPECT_EQ(json.err.rfind("{\"file\":", 0), 0u) << json.err;
 }
 
 TEST_F(BadPluginFile, AnInitializerThatThrowsOrExitsEndsTheRunWithItsName) {

@@ -124,7 +124,9 @@ TEST_F(EventsCommandTest, ARunThatIsKilledHasWhatIsOlderThanItsFlushSecs) {
   const std::string session = "[session]\nevents_flush_secs = 0.1\nsave_summaries_steps = 1\n";
   BelayProcess run({"run", regression("delay_secs = 0.01\n", session, 100000)});
   ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
-  while (json({"--tag", "loss", "--steps", "20:"}).empty()) std::this_thread::yield();
+  // Until there is such a tag the command fails.
+  for (nlohmann::json found; !found.is_array() || found.empty(); std::this_thread::yield())
+    found = json({"--tag", "loss", "--steps", "20:"});
   run.kill(SIGKILL);
   EXPECT_EQ(run.wait().signal, SIGKILL);
   EXPECT_THAT(events({"--tag", "loss", "--steps", "20:20"}).out, ContainsRegex("\nloss +20 "));
@@ -147,6 +149,17 @@ TEST_F(EventsCommandTest, WhatIsWrongWithTheCommandLineIsSaid) {
     EXPECT_EQ(r.status, 2) << r.err;
     EXPECT_THAT(r.err, HasSubstr(c.expected));
   }
+}
+
+TEST_F(EventsCommandTest, T_128_ATagThatNoneHasIsAnErrorWithThoseThatThereAre) {
+  train();
+  const ProcessResult r = events({"--tag", "nosuch"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.out, "");
+  EXPECT_THAT(r.err, HasSubstr("error: --tag: no tag is matched by 'nosuch'; there are: "));
+  EXPECT_THAT(r.err, HasSubstr("loss"));
+  const ProcessResult none = events({"--tag", "loss", "--steps", "1000000:"});
+  EXPECT_EQ(none.status, 0) << "the tag is there";
 }
 
 TEST_F(EventsCommandTest, AnotherProgramsRunIsRead) {

@@ -44,6 +44,22 @@ TEST_F(ExitStatus, ZeroWhenTheInputEnds) {
   EXPECT_EQ(lines_with(r.err, "info ended at step 4 (4 steps").size(), 1u) << r.err;
 }
 
+// Also with -q, and at each start: the next one is no start of a finished run.
+TEST_F(ExitStatus, T_114_TwoWhenTheInputEndsBeforeTheFirstStep) {
+  const std::string manifest = regression("epochs = 1\nexamples = 64\n", "accumulate = 8\n", 1000);
+  for (int start = 0; start < 2; ++start) {
+    const ProcessResult r = belay({"run", manifest, "-q"});
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_THAT(told(r), ::testing::HasSubstr("warning nothing was trained, the run made no step: the input ended: "));
+    EXPECT_THAT(told(r), ::testing::HasSubstr(" and a step takes accumulate = 8, and max_steps is 1000"));
+    EXPECT_THAT(told(r), ::testing::HasSubstr("; lower [optimizer] accumulate or the input's batch_size"));
+  }
+  EXPECT_EQ(belay({"run", manifest, "-q", "--from-scratch", "--set", "optimizer.accumulate=4"}).status, 0);
+  const ProcessResult finished = belay({"run", manifest, "-q", "--set", "optimizer.accumulate=4"});
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_THAT(finished.err, ::testing::Not(::testing::HasSubstr("nothing was trained")));
+}
+
 TEST_F(ExitStatus, ZeroWhenAHookAsksToStop) {
   const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"trouble\"\nstop_at_run = 6\n")});
   EXPECT_EQ(r.status, 0) << r.err;
@@ -147,6 +163,22 @@ TEST_F(ExitStatus, TwoForAWrongManifestAndNothingIsMade) {
   EXPECT_EQ(r.status, 2) << r.err;
   EXPECT_NE(r.err.find("did you mean \"batch_size\"?"), std::string::npos) << r.err;
   EXPECT_FALSE(std::filesystem::exists(run_dir()));
+}
+
+TEST_F(ExitStatus, T_128_TheWordsOfOtherProgramsLeadToOurs) {
+  EXPECT_EQ(belay({"train", "x.toml"}).err,
+            "belay has no command 'train': write belay run MANIFEST; see belay --help\n");
+  const auto option = [](const char* name) { return belay({"run", "x.toml", name}).err; };
+  EXPECT_EQ(option("--max-steps=5"),
+            "belay run has no option --max-steps: write --set run.max_steps=VALUE; see belay run --help\n");
+  EXPECT_EQ(option("--batch-size=5"),
+            "belay run has no option --batch-size: write --set input.train.batch_size=VALUE; see belay run --help\n");
+  EXPECT_EQ(option("--output_dir=x"),
+            "belay run has no option --output_dir; in the manifest, write dir in [run], or --set SECTION.KEY=VALUE "
+            "here; see belay run --help\n");
+  EXPECT_EQ(belay({"events", "x", "--max-steps=5"}).err,
+            "belay events has no option --max-steps; see belay events --help\n")
+      << "it takes no manifest";
 }
 
 TEST_F(ExitStatus, TwoForAWrongCommandLine) {

@@ -288,5 +288,14 @@ TEST_F(OutputTest, ARunSaysOnceWhyItEnded) {
   }
 }
 
+// Each option of `sequential` has many choices.
+TEST_F(OutputTest, T_128_WhatDescribePrintsOfOptionsCanBeRead) {
+  const ProcessResult r = belay({"describe", "sequential"});
+  ASSERT_EQ(r.status, 0) << r.err;
+  std::istringstream lines(r.out.substr(0, r.out.find("library\n")));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 160u) << line;
+  EXPECT_NE(r.out.find("\"global_avg_pool\""), r.out.npos) << "none is left out";
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
