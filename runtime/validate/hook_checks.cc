@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hook's life in a synthetic training, its state, and what it does when things go wrong.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "belay/testing/testing.h"
+#include "runtime/platform/text.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/process_state.h"
 #include "runtime/validate/synthetic_training.h"
@@ -43,6 +45,19 @@ void life(const Subject& subject) {
   }
   if (const std::string more = ProcessResources().more_than(before); !more.empty())
     throw CheckFailed("after its end and destruction it left " + more);
+}
+
+// A callback whose name is misspelt is no callback, and nobody calls it.
+void fetches_are_seen(const Subject& subject) {
+  const auto& uses = subject.info.uses;
+  if (!uses || std::ranges::find(*uses, "after_run") != uses->end()) return;
+  Training training(subject);
+  training.start();
+  const std::vector<std::string> fetched = training.hook().step(training.values(1)).fetched;
+  if (!fetched.empty())
+    throw CheckFailed("before_run fetches " + joined(fetched) +
+                      ", and there is no after_run, which would get that: is its name misspelt? With `override` behind "
+                      "each callback the compiler says so");
 }
 
 void short_lives(const Subject& subject) {
@@ -178,6 +193,7 @@ std::vector<Check> hook_checks() {
   using namespace hook_cases;
   return {{"drive.begin", begin},
           {"drive.life", life},
+          {"drive.fetches", fetches_are_seen},
           {"drive.short_lives", short_lives},
           {"drive.extreme_values", extreme_values},
           {"state.comes_back", state_comes_back},

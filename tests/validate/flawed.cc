@@ -87,6 +87,25 @@ class FlawedHook final : public belay::Hook {
   bool loaded_ = false;
 };
 
+// A name that no base class has, and no `override` that would say so.
+class MisspeltHook final : public belay::Hook {
+ public:
+  struct Options {
+    belay::Str flaw;
+  };
+  static constexpr auto about =
+      belay::about("misspelt_hook", "Misses its values", belay::option("flaw", &Options::flaw, "none"));
+  explicit MisspeltHook(const Options&) {}
+
+  void begin(belay::Graph& graph) override { loss_ = graph.fetch<float>("loss"); }
+  belay::RunArgs before_run(belay::RunContext&) override { return {loss_}; }
+  void after_runs(belay::RunContext&, const belay::RunValues& values) { last_ = values[loss_]; }
+
+ private:
+  belay::Fetch<float> loss_;
+  float last_ = 0;
+};
+
 // Elements only, in one file: a cut file is read as far as it goes.
 class FlawedSaver final : public belay::Saver {
  public:
@@ -241,4 +260,4 @@ constexpr auto make_table<FlawedModel>() {
 }  // namespace v0
 }  // namespace belay
 
-BELAY_MODULE("1.0.0", FlawedHook, FlawedSaver, FlawedInput, FlawedModel)
+BELAY_MODULE("1.0.0", FlawedHook, MisspeltHook, FlawedSaver, FlawedInput, FlawedModel)

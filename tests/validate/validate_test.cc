@@ -42,6 +42,19 @@ TEST(Validate, AHookWithoutAFlawPassesButForATextThatItWasNotMadeFor) {
   EXPECT_EQ(found[0].substr(0, expected.size()), expected) << found[0];
 }
 
+TEST(Validate, T_129_AHookThatFetchesWhatNoCallbackOfItsGetsIsFound) {
+  const std::string expected =
+      "drive.fetches: failed: before_run fetches loss, and there is no after_run, which would get that: is its name "
+      "misspelt? With `override` behind each callback the compiler says so";
+  int failed = 0;
+  for (const std::string& trouble : troubles("hook \"misspelt_hook\"", "none"))
+    if (trouble.find(": skipped: ") == trouble.npos) {
+      EXPECT_EQ(trouble, expected);
+      ++failed;
+    }
+  EXPECT_EQ(failed, 1);
+}
+
 TEST(Validate, EachFlawOfAHookFailsItsCheck) {
   struct Case {
     const char* flaw;
