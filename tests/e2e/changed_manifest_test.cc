@@ -85,6 +85,17 @@ TEST_F(ChangedManifest, WhatChangesNoNumberIsALine) {
                                  "hooks.logging_tensor was not there, is there; run.max_steps was 5, is 9\n"));
 }
 
+TEST_F(ChangedManifest, T_130_OfWhatAPredictionIsAskedForATrainingSaysNothing) {
+  const auto run = [&](const std::string& epochs, int max_steps) {
+    const std::string predict = "[input.predict]\nplugin = \"numbers\"\nexamples = 64\nepochs = " + epochs + "\n";
+    return belay({"run", regression("", predict, max_steps)});
+  };
+  ASSERT_EQ(run("1", 5).status, 0);
+  const ProcessResult again = run("2", 9);
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(told(again), HasSubstr("info changed since model.ckpt-5 was saved: run.max_steps was 5, is 9\n"));
+}
+
 TEST_F(ChangedManifest, AHookThatMayChangeNumbersCountsWhenItComesAndGoes) {
   ASSERT_EQ(train().status, 0);
   const std::string hook = "[[hooks]]\nplugin = \"reduce_lr_on_plateau\"\n";

@@ -48,6 +48,25 @@ TEST(Linear, AnIntegerLabelIsAClass) {
   EXPECT_EQ(model->spec("loss"), "float32 []");
 }
 
+// As rows of 0 and 1, or several classes at once.
+TEST(Linear, T_130_SeveralIntegersForAnExampleAreNoClass) {
+  const auto build = [](const OptionValues& options, DType dtype) {
+    ModelDriver model(module(), options);
+    model.feature("x", DType::kFloat32, {-1, 2});
+    model.label("y", dtype, {-1, 3});
+    model.build(Mode::kTrain);
+    return model.predictions();
+  };
+  for (const DType dtype : {DType::kInt64, DType::kUInt8}) {
+    const std::string error = error_of([&] { build({{"classes", 3}}, dtype); });
+    EXPECT_NE(error.find(" has 3 integers where a classification takes one class; give the number of the class alone"),
+              error.npos)
+        << error;
+    EXPECT_EQ(build({{"task", "regression"}}, dtype), std::vector<std::string>{"value"});
+  }
+  EXPECT_EQ(build({}, DType::kFloat32), std::vector<std::string>{"value"}) << "three numbers";
+}
+
 TEST(Linear, AByteOrABooleanIsAClassAsWell) {
   const ModelBatch bytes = {*kClasses.find("x"), {"y", Tensor({3}, std::vector<std::uint8_t>{0, 1, 2})}};
   EXPECT_NEAR(built({{"classes", 3}}, DType::kUInt8)->loss(bytes), std::log(3.0), 1e-6);

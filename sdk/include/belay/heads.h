@@ -155,6 +155,18 @@ inline std::int64_t head_units(const ModelContext& model, std::string_view task,
 // What add_head does for each task.
 namespace detail {
 
+// One class for each row of logits. Rows of 0 and 1, or several classes at once, are numbers to this head.
+inline void need_one_class(const Output& logits, const Output& label) {
+  const bool is_integer = label.dtype() == DType::kInt32 || label.dtype() == DType::kInt64;
+  if (!is_integer || logits.rank() < 0 || label.rank() != logits.rank()) return;
+  fail(
+      Code::kInvalidArgument,
+      "the label " + label.text() + " has " +
+          (label.dim(label.rank() - 1) < 0 ? "several" : std::to_string(label.dim(label.rank() - 1))) +
+          " integers where a classification takes one class; give the number of the class alone (of rows with a single "
+          "1 its column), or set task = \"regression\" to fit the numbers themselves");
+}
+
 // logits [examples, classes] or [batch, time, classes]; labels integers or bool without the last dimension.
 inline void classification_head(ModelContext& model, const Output& logits) {
   model.prediction("probabilities", ops::softmax(logits, "probabilities"));
@@ -164,6 +176,7 @@ inline void classification_head(ModelContext& model, const Output& logits) {
   const DType dtype = model.label().dtype();
   const bool narrow = dtype == DType::kUInt8 || dtype == DType::kBool;
   const Output label = narrow ? ops::cast(model.label(), DType::kInt32) : model.label();
+  need_one_class(logits, label);
   model.loss(ops::softmax_cross_entropy(logits, label, "loss"));
   if (model.mode() == Mode::kEval) {
     const ops::Metric accuracy = ops::metrics::accuracy(label, chosen, {}, "accuracy");
