@@ -83,7 +83,8 @@ void guarded(benchmark::State& state) {
   LoadedHook hook;
   ThreadOfCalls thread;
   measure_pair(state, [&](Callback callback, auto slot, auto... arguments) {
-    hook.instance().call_in_step(thread, callback, slot, arguments...);
+    hook.instance().call_in_step(
+        thread, callback, slot, [] {}, arguments...);
   });
 }
 BENCHMARK(guarded);

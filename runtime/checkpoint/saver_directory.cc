@@ -6,6 +6,7 @@
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/stored_place.h"
+#include "runtime/platform/checked_slot.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
@@ -20,8 +21,16 @@ class SaverFile {
 
   SaverDirectory& directory() noexcept { return directory_; }
   const std::string& name() const noexcept { return name_; }
-  std::uint64_t size() const { return writing_ ? length_ : file_->size(); }
+  // A saver may hold a file longer than it may use it.
+  void require_open() const {
+    if (file_ == nullptr) fail(Code::kFailedPrecondition, "'" + name_ + "' is closed");
+  }
+  std::uint64_t size() const {
+    require_open();
+    return writing_ ? length_ : file_->size();
+  }
   void read_at(std::uint64_t offset, void* data, std::uint64_t size) {
+    require_open();
     if (writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for writing");
     // Piece by piece, so that the checksum is taken of what still is in the cache.
     std::uint32_t crc = 0;
@@ -35,9 +44,10 @@ class SaverFile {
   }
 
   void write(const void* data, std::uint64_t size) {
+    require_open();
     if (!writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for reading");
     if (size == 0) return;
-    if (buffer_.size() + size > kBuffer) flush();
+    if (buffer_.size() + size > kBuffer) flush(*file_);
     if (buffer_.size() + size <= kBuffer) {
       take(data, size);
       buffer_.append(static_cast<const char*>(data), size);
@@ -53,11 +63,13 @@ class SaverFile {
   }
 
   FileEntry close() {
+    const std::unique_ptr<OpenFile> closing = std::move(file_);
     if (writing_) {
-      flush();
-      file_->sync();
+      flush(*closing);
+      closing->sync();
     }
-    file_->close();
+    closing->close();
+    buffer_ = {};
     return {name_, length_, crc_};
   }
   bool writing() const noexcept { return writing_; }
@@ -70,14 +82,14 @@ class SaverFile {
     crc_ = crc32c(data, size, crc_);
     length_ += size;
   }
-  void flush() {
-    if (!buffer_.empty()) file_->write(buffer_.data(), buffer_.size());
+  void flush(OpenFile& file) {
+    if (!buffer_.empty()) file.write(buffer_.data(), buffer_.size());
     buffer_.clear();
   }
 
   SaverDirectory& directory_;
   std::string name_;
-  std::unique_ptr<OpenFile> file_;
+  std::unique_ptr<OpenFile> file_;  // null: it is closed
   bool writing_;
   std::size_t number_;
   std::string buffer_;
@@ -169,10 +181,11 @@ std::string SaverDirectory::name_by_others(std::string_view name) {
 
 void SaverDirectory::close(SaverFile* file) {
   const auto at = std::find_if(open_.begin(), open_.end(), [&](const auto& f) { return f.get() == file; });
-  const std::unique_ptr<SaverFile> closing = std::move(*at);  // gone, also when closing fails
+  if (at == open_.end()) fail(Code::kFailedPrecondition, "'" + file->name() + "' is closed already");
+  gone_.push_back(std::move(*at));  // also when closing fails
   open_.erase(at);
-  FileEntry entry = closing->close();
-  if (closing->writing()) closed_.push_back(std::move(entry));
+  FileEntry entry = file->close();
+  if (file->writing()) closed_.push_back(std::move(entry));
 }
 
 void SaverDirectory::note_failure(const Error& e) {
@@ -229,7 +242,14 @@ struct FilesService {
     return call(directory, status, [&] { directory.close(&from(file)); });
   }
 
-  static constexpr belay_files_api kTable{sizeof(belay_files_api), 0, create, open, write, size, read_at, close};
+  static constexpr belay_files_api kTable{sizeof(belay_files_api),
+                                          0,
+                                          checked<create, detail::name_of_files_create>,
+                                          checked<open, detail::name_of_files_open>,
+                                          checked<write, detail::name_of_files_write>,
+                                          checked<size, detail::name_of_files_size>,
+                                          checked<read_at, detail::name_of_files_read_at>,
+                                          checked<close, detail::name_of_files_close>};
 };
 
 const belay_files_api* files_service() noexcept { return &FilesService::kTable; }

@@ -75,6 +75,7 @@ class SaverDirectory {
   // The begin of the saver's names, and of those that stand for them, once the one file was opened.
   std::string begin_, begin_by_others_;
   std::vector<std::unique_ptr<SaverFile>> open_;
+  std::vector<std::unique_ptr<SaverFile>> gone_;  // closed; a saver may still name them
   std::vector<FileEntry> closed_;
   ReadChecksums read_;  // by the places in names_
   std::unique_ptr<Error> failure_;

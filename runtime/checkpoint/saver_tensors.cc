@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/checked_slot.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -59,12 +60,16 @@ std::int32_t get(belay_tensors* t, std::uint64_t i, belay_str* name, belay_tenso
 std::int32_t found(belay_tensors* t, belay_str name, std::int32_t dtype, std::int32_t rank, const std::int64_t* dims,
                    void** data, belay_status* status) {
   return belay::detail::guard(status, [&] {
+    if (rank < 0 || rank > belay::detail::kMaxRank)
+      fail(Code::kInvalidArgument, "a tensor cannot have rank " + std::to_string(rank));
     *data = from(t).found({std::string(belay::detail::view(name)), static_cast<DType>(dtype),
-                           rank <= 0 ? Dims{} : Dims(dims, dims + rank)});
+                           rank == 0 ? Dims{} : Dims(dims, dims + rank)});
   });
 }
 
-constexpr belay_saver_service kTable{sizeof(belay_saver_service), 0, count, get, found};
+constexpr belay_saver_service kTable{sizeof(belay_saver_service), 0, checked<count, belay::detail::name_of_saver_count>,
+                                     checked<get, belay::detail::name_of_saver_get>,
+                                     checked<found, belay::detail::name_of_saver_found>};
 
 }  // namespace
 

@@ -56,9 +56,35 @@ belay_ranks* HookRanks::group_of(const InstanceHost& hook) {
   auto call = detail::sized<belay_collective>();
   call.tag = tag_of_first_call(static_cast<std::size_t>(found - members_.begin()));
   std::int32_t rank = -1, size = 0;
-  cluster_.call("split", &belay_cluster_api::split, static_cast<const belay_collective*>(&call), std::int32_t{0},
-                &found->group, &rank, &size);
+  split_cluster(call, 0, &found->group, &rank, &size);
   return found->group;
+}
+
+belay_collective HookRanks::with_group(const InstanceHost& hook, belay_collective call) {
+  if (call.ranks == nullptr) call.ranks = group_of(hook);
+  return call;
+}
+
+void HookRanks::split(const InstanceHost& hook, const belay_collective& given, std::int32_t colour, belay_ranks** group,
+                      std::int32_t* rank, std::int32_t* size) {
+  const RankWait waiting(waits_);
+  split_cluster(with_group(hook, given), colour, group, rank, size);
+}
+
+void HookRanks::split_cluster(const belay_collective& call, std::int32_t colour, belay_ranks** group,
+                              std::int32_t* rank, std::int32_t* size) {
+  *group = nullptr;
+  *rank = -1, *size = 0;
+  const auto take = [&] {
+    const bool in_one = colour >= 0;
+    if ((*group != nullptr) != in_one)
+      fail(Code::kInvalidArgument,
+           "it returned " + std::string(in_one ? "no group" : "a group") + " for the colour " + std::to_string(colour));
+    if (in_one ? *rank < 0 || *rank >= *size : *rank != -1 || *size != 0)
+      fail(Code::kInvalidArgument, "it returned rank " + std::to_string(*rank) + " of " + std::to_string(*size) +
+                                       " for the colour " + std::to_string(colour));
+  };
+  cluster_.call_and_take("split", &belay_cluster_api::split, take, &call, colour, group, rank, size);
 }
 
 }  // namespace belay::runtime

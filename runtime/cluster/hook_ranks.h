@@ -40,10 +40,11 @@ class HookRanks {
   void call(const InstanceHost& hook, const belay_collective& given, Callback callback,
             std::int32_t (*belay_cluster_api::*slot)(void*, const belay_collective*, P...), A... args) {
     const RankWait waiting(waits_);
-    belay_collective made = given;
-    if (made.ranks == nullptr) made.ranks = group_of(hook);
-    cluster_.call(callback, slot, static_cast<const belay_collective*>(&made), args...);
+    const belay_collective made = with_group(hook, given);
+    cluster_.call(callback, slot, &made, args...);
   }
+  void split(const InstanceHost& hook, const belay_collective& given, std::int32_t colour, belay_ranks** group,
+             std::int32_t* rank, std::int32_t* size);
 
  private:
   struct Member {
@@ -52,6 +53,9 @@ class HookRanks {
   };
 
   belay_ranks* group_of(const InstanceHost& hook);
+  belay_collective with_group(const InstanceHost& hook, belay_collective call);
+  void split_cluster(const belay_collective& call, std::int32_t colour, belay_ranks** group, std::int32_t* rank,
+                     std::int32_t* size);
 
   PluginInstance& cluster_;
   DiskCalls& waits_;

@@ -17,6 +17,8 @@ belay_collective call_from(int peer) {
   return call;
 }
 
+constexpr std::int64_t kLongestText = std::int64_t{1} << 32;  // of those that ranks exchange
+
 std::int64_t nanoseconds_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
 // A tensor over memory of the caller's, for the call.
@@ -34,6 +36,21 @@ class ListTensor {
   belay_tensor raw_;
 };
 
+void check_place(const belay_cluster_place& place, std::int64_t generation) {
+  if (place.generation != generation)
+    fail(Code::kInvalidArgument, "it returned generation = " + std::to_string(place.generation) +
+                                     ", and was opened for generation " + std::to_string(generation));
+  if (place.local_rank < 0 || place.local_rank >= std::max(place.size, 1))
+    fail(Code::kInvalidArgument, "it returned local_rank = " + std::to_string(place.local_rank) + " of " +
+                                     std::to_string(place.size) + " processes; 0: it is not known");
+}
+
+// A length that came from another rank, before so much memory is asked for.
+void check_length(std::int64_t bytes) {
+  if (bytes < 0 || bytes > kLongestText)
+    fail(Code::kDataLoss, "it returned " + std::to_string(bytes) + " as the length of a text, which cannot be");
+}
+
 }  // namespace
 
 void RankGroup::open(const Meeting& meeting) {
@@ -47,8 +64,16 @@ void RankGroup::open(const Meeting& meeting) {
   args.directory = detail::str(meeting.directory);
   args.meeting = detail::str(meeting.name);
   auto place = detail::sized<belay_cluster_place>();
-  cluster_.call("open", &Api::open, static_cast<const belay_cluster_args*>(&args), &place);
-  open_ = true;
+  const auto take = [&] {
+    open_ = true;
+    check_place(place, meeting.generation);
+  };
+  try {
+    cluster_.call_and_take("open", &Api::open, take, static_cast<const belay_cluster_args*>(&args), &place);
+  } catch (...) {
+    close();
+    throw;
+  }
   place_ = {place.rank, place.size, place.local_rank, meeting.generation};
   if (rank() == meeting.rank && size() == meeting.size) return;
   close();
@@ -77,7 +102,8 @@ std::string RankGroup::broadcast(std::string text, int from) {
   const Doing doing(Activity::kOtherRanks);
   const belay_collective call = call_from(from);
   const ListTensor<std::int64_t> length(DType::kInt64, &size, 1);
-  cluster_.call("broadcast", &Api::broadcast, &call, length.get());
+  const auto take = [&] { check_length(size); };
+  cluster_.call_and_take("broadcast", &Api::broadcast, take, &call, length.get());
   text.resize(static_cast<std::size_t>(size));
   if (text.empty()) return text;
   const ListTensor<char> bytes(DType::kUInt8, text.data(), text.size());
@@ -99,12 +125,24 @@ std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>&
   const ListTensor<std::int64_t> into(DType::kInt64, all.data(), all.size());
   const Doing doing(Activity::kOtherRanks);
   const belay_collective call = call_from(0);
-  cluster_.call("all_gather", &Api::all_gather, &call, from.get(), into.get());
+  const auto begin = static_cast<std::size_t>(rank()) * mine.size();
+  const auto take = [&] {
+    if (!std::equal(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(begin)))
+      fail(Code::kDataLoss, "it returned other numbers in this rank's part than this rank gave");
+  };
+  cluster_.call_and_take("all_gather", &Api::all_gather, take, &call, from.get(), into.get());
   return all;
 }
 
 std::vector<std::string> RankGroup::gather_texts(const std::string& mine) {
   const std::vector<std::int64_t> sizes = all_gather(std::vector<std::int64_t>{static_cast<std::int64_t>(mine.size())});
+  for (const std::int64_t bytes : sizes) {
+    try {
+      check_length(bytes);
+    } catch (const Error& e) {
+      cluster_.refuse("all_gather", e);
+    }
+  }
   const auto longest = static_cast<std::size_t>(*std::max_element(sizes.begin(), sizes.end()));
   std::vector<std::string> all(static_cast<std::size_t>(size()));
   if (longest == 0) return all;

@@ -7,6 +7,7 @@
 #include "runtime/cluster/hook_ranks.h"
 #include "runtime/loader/host.h"
 #include "runtime/platform/activity.h"
+#include "runtime/platform/checked_slot.h"
 
 namespace belay::runtime {
 namespace {
@@ -143,20 +144,20 @@ std::int32_t hook_split(belay_host* host, const belay_collective* given, std::in
         *size = colour < 0 ? 0 : 1;
       },
       [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {
-        ranks.call(hook, call, "split", &belay_cluster_api::split, colour, group, rank, size);
+        ranks.split(hook, call, colour, group, rank, size);
       });
 }
 
 constexpr belay_cluster_service kRanksService{sizeof(belay_cluster_service),
                                               0,
-                                              &place_of_rank,
-                                              &hook_barrier,
-                                              &hook_broadcast,
-                                              &hook_all_reduce,
-                                              &hook_all_gather,
-                                              &hook_send,
-                                              &hook_receive,
-                                              &hook_split};
+                                              checked<place_of_rank, detail::name_of_cluster_place>,
+                                              checked<hook_barrier, detail::name_of_cluster_barrier>,
+                                              checked<hook_broadcast, detail::name_of_cluster_broadcast>,
+                                              checked<hook_all_reduce, detail::name_of_cluster_all_reduce>,
+                                              checked<hook_all_gather, detail::name_of_cluster_all_gather>,
+                                              checked<hook_send, detail::name_of_cluster_send>,
+                                              checked<hook_receive, detail::name_of_cluster_receive>,
+                                              checked<hook_split, detail::name_of_cluster_split>};
 
 }  // namespace
 

@@ -12,6 +12,13 @@ namespace belay::runtime {
 
 namespace {
 
+void check_position(const Position& position) {
+  if (position.epoch < 0 || position.index < 0)
+    fail(Code::kInvalidArgument, "the position has epoch " + std::to_string(position.epoch) + " and index " +
+                                     std::to_string(position.index) + "; both count from 0");
+}
+
+
 // Calls spec. What it declares, in the order of the slots.
 InputDeclaration declared_by(PluginInstance& input, const SchemaOptions& options) {
   InputDeclaration declaration;
@@ -75,7 +82,11 @@ void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t s
 std::int64_t InputFeed::size() const {
   std::int64_t examples = -1;
   try {
-    input_->call("size", &belay_input_api::size, &examples);
+    const auto take = [&] {
+      if (examples < -1)
+        fail(Code::kInvalidArgument, "it returned " + std::to_string(examples) + " examples; -1: it cannot say");
+    };
+    input_->call_and_take("size", &belay_input_api::size, take, &examples);
   } catch (const Error& e) {
     if (e.code() != Code::kUnimplemented) throw;
     return -1;
@@ -88,17 +99,16 @@ bool InputFeed::next(QueueElement& element) {
   batch_.begin(std::move(element.components));
   position_.clear();
   try {
-    input_->call("next", &belay_input_api::next, to_handle(&batch_), &position_.raw);
+    const auto take = [&] {
+      element.components = batch_.finish();
+      match_.arrange(element.components, *pool_);
+      position_.take(element.position);
+      check_position(element.position);
+    };
+    input_->call_and_take("next", &belay_input_api::next, take, to_handle(&batch_), &position_.raw);
   } catch (const Error& e) {
     if (e.code() == Code::kOutOfRange) return false;
     throw;
-  }
-  try {
-    element.components = batch_.finish();
-    match_.arrange(element.components, *pool_);
-    position_.take(element.position);
-  } catch (const Error& e) {
-    fail(e.code(), input_->label() + " in next: " + e.what());
   }
   if (pass_done_) begun_again_.store(true, std::memory_order_relaxed);
   pass_done_ = element.position.epoch > 0;
@@ -160,13 +170,17 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Se
                                       node = queue_node_] { self->fill(shared->queue(node), shared->clock()); });
   std::vector<std::shared_ptr<Joinable>> threads{thread_};
   if (coordinator != nullptr) {
-    threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + queue_name_ + "-close_on_stop",
-                                               [self = shared_from_this(), shared = session.shared_from_this(),
-                                                node = queue_node_, waits_for = coordinator->shared_from_this()] {
-                                                 waits_for->wait_for_stop(-1);
-                                                 shared->queue(node).close(true);
-                                                 self->input_->interrupt();
-                                               }));
+    const auto closing = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_ + "-close_on_stop",
+                                                  [self = shared_from_this(), shared = session.shared_from_this(),
+                                                   node = queue_node_, waits_for = coordinator->shared_from_this()] {
+                                                    waits_for->wait_for_stop(-1);
+                                                    shared->queue(node).close(true);
+                                                    self->input_->interrupt();
+                                                  });
+    closing->set_waiting([self = shared_from_this()] {
+      return self->input_->interrupting() ? " (" + self->input_->label() + " in interrupt, which must not wait)" : "";
+    });
+    threads.push_back(closing);
     for (const auto& t : threads) coordinator->register_thread(t);
   }
   return threads;

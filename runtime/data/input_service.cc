@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "belay/detail/sized.h"
+#include "runtime/platform/checked_slot.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -122,7 +123,10 @@ std::vector<std::string> copied(const belay_str* names, std::uint64_t count, con
   if (names == nullptr && count != 0) fail(Code::kInvalidArgument, whose + " are null");
   std::vector<std::string> copies;
   copies.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(view(names[i]));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    detail::check_text("name " + std::to_string(i) + " of " + whose, names[i]);
+    copies.emplace_back(view(names[i]));
+  }
   return copies;
 }
 
@@ -255,16 +259,16 @@ std::int32_t set_string(belay_batch* batch, std::uint32_t slot, std::uint64_t el
 
 constexpr belay_input_service kInputService{sizeof(belay_input_service),
                                             0,
-                                            declare,
-                                            tensor,
-                                            set_string,
-                                            set_classes,
-                                            set_class_names,
-                                            set_columns,
-                                            keep_values,
-                                            keep_words,
-                                            use,
-                                            learned};
+                                            checked<declare, detail::name_of_input_declare>,
+                                            checked<tensor, detail::name_of_input_tensor>,
+                                            checked<set_string, detail::name_of_input_set_string>,
+                                            checked<set_classes, detail::name_of_input_set_classes>,
+                                            checked<set_class_names, detail::name_of_input_set_class_names>,
+                                            checked<set_columns, detail::name_of_input_set_columns>,
+                                            checked<keep_values, detail::name_of_input_keep_values>,
+                                            checked<keep_words, detail::name_of_input_keep_words>,
+                                            checked<use, detail::name_of_input_use>,
+                                            checked<learned, detail::name_of_input_learned>};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_service.h"
 
+#include "runtime/platform/checked_slot.h"
 #include "runtime/platform/process_copy.h"
 
 namespace belay::runtime {
@@ -51,7 +52,12 @@ std::int32_t flush(belay_host* host, belay_status* status) {
   });
 }
 
-constexpr belay_events_api kEventsApi{sizeof(belay_events_api), 0, scalar, summary, session_log, flush};
+constexpr belay_events_api kEventsApi{sizeof(belay_events_api),
+                                      0,
+                                      checked_in_copies<scalar, detail::name_of_events_scalar>,
+                                      checked_in_copies<summary, detail::name_of_events_summary>,
+                                      checked_in_copies<session_log, detail::name_of_events_session_log>,
+                                      checked_in_copies<flush, detail::name_of_events_flush>};
 
 }  // namespace
 

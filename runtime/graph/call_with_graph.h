@@ -8,16 +8,25 @@
 
 namespace belay::runtime {
 
+// With take(), as PluginInstance::call_and_take.
+template <class Api, class... P, class Take, class... A>
+void call_with_graph_and_take(NodeGraph& graph, PluginInstance& instance, Callback callback,
+                              std::int32_t (*Api::*slot)(void*, P...), const Take& take, A... args) {
+  const CallbackScopes scopes(graph);
+  instance.call_and_take(
+      callback, slot,
+      [&] {
+        scopes.check();
+        take();
+      },
+      args...);
+}
+
 template <class Api, class... P, class... A>
 void call_with_graph(NodeGraph& graph, PluginInstance& instance, Callback callback,
                      std::int32_t (*Api::*slot)(void*, P...), A... args) {
-  const CallbackScopes scopes(graph);
-  instance.call(callback, slot, args...);
-  try {
-    scopes.check();
-  } catch (const Error& e) {
-    instance.refuse(callback, e);
-  }
+  call_with_graph_and_take(
+      graph, instance, callback, slot, [] {}, args...);
 }
 
 }  // namespace belay::runtime

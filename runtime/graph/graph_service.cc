@@ -2,6 +2,7 @@
 #include "runtime/graph/graph_service.h"
 
 #include "runtime/graph/gradients.h"
+#include "runtime/platform/checked_slot.h"
 
 namespace belay::runtime {
 namespace {
@@ -9,7 +10,8 @@ namespace {
 using detail::guard;
 using detail::view;
 
-AttrValue attr_value(const belay_value& v) {
+AttrValue attr_value(const std::string& name, const belay_value& v) {
+  detail::check_value("the attribute '" + name + "'", v);
   const std::size_t n = static_cast<std::size_t>(v.count);
   const auto* ints = static_cast<const std::int64_t*>(v.data);
   const auto* floats = static_cast<const double*>(v.data);
@@ -77,11 +79,21 @@ thread_local AttrView last_attr;
 std::uint64_t serial(belay_graph* graph) { return from_handle(graph).serial(); }
 std::int32_t finalized(belay_graph* graph) { return from_handle(graph).finalized() ? 1 : 0; }
 
+void check_lists(const belay_node_def& d) {
+  detail::check_text("op", d.op);
+  detail::check_text("name", d.name);
+  detail::check_list("inputs", d.inputs, d.n_inputs);
+  detail::check_list("control_inputs", d.control_inputs, d.n_control_inputs);
+  detail::check_list("attrs", d.attrs, d.n_attrs);
+  for (std::uint64_t i = 0; i < d.n_attrs; ++i) detail::check_text("the name of an attribute", d.attrs[i].name);
+}
+
 std::int32_t add_node(belay_graph* graph, const belay_node_def* def, std::uint32_t* node, belay_status* status) {
   return guard(status, [&] {
     NodeGraph& g = from_handle(graph);
     belay_node_def room;
     const belay_node_def& d = detail::read_sized(def, room);
+    check_lists(d);
     std::vector<Port> inputs;
     for (std::uint64_t i = 0; i < d.n_inputs; ++i) {
       const Port in = g.resolve(d.inputs[i]);
@@ -95,12 +107,12 @@ std::int32_t add_node(belay_graph* graph, const belay_node_def* def, std::uint32
     for (std::uint64_t i = 0; i < d.n_control_inputs; ++i) controls.push_back(g.resolve(d.control_inputs[i]).node);
     Attrs attrs;
     for (std::uint64_t i = 0; i < d.n_attrs; ++i)
-      attrs.set(std::string(view(d.attrs[i].name)), attr_value(d.attrs[i].value));
+      attrs.set(std::string(view(d.attrs[i].name)), attr_value(std::string(view(d.attrs[i].name)), d.attrs[i].value));
     *node = g.add(view(d.op), view(d.name), std::move(inputs), std::move(controls), std::move(attrs));
   });
 }
 
-std::int32_t find(belay_graph* graph, belay_str name, belay_output* output, belay_status* status) {
+std::int32_t find_output(belay_graph* graph, belay_str name, belay_output* output, belay_status* status) {
   return guard(status, [&] {
     const NodeGraph& g = from_handle(graph);
     const Port p = g.find(view(name));
@@ -238,25 +250,25 @@ std::int32_t end_body(belay_graph* graph, const belay_output* outputs, std::uint
 
 constexpr belay_graph_api kGraphApi{sizeof(belay_graph_api),
                                     0,
-                                    serial,
-                                    finalized,
-                                    add_node,
-                                    find,
-                                    node_info,
-                                    output_info,
-                                    input,
-                                    attr,
-                                    will_fetch,
-                                    enter_scope,
-                                    leave_scope,
-                                    enter_control,
-                                    leave_control,
-                                    collect,
-                                    collection_size,
-                                    collection_item,
-                                    gradients,
-                                    begin_body,
-                                    end_body};
+                                    checked<serial, detail::name_of_graph_serial>,
+                                    checked<finalized, detail::name_of_graph_finalized>,
+                                    checked<add_node, detail::name_of_graph_add_node>,
+                                    checked<find_output, detail::name_of_graph_find>,
+                                    checked<node_info, detail::name_of_graph_node_info>,
+                                    checked<output_info, detail::name_of_graph_output_info>,
+                                    checked<input, detail::name_of_graph_input>,
+                                    checked<attr, detail::name_of_graph_attr>,
+                                    checked<will_fetch, detail::name_of_graph_will_fetch>,
+                                    checked<enter_scope, detail::name_of_graph_enter_scope>,
+                                    checked<leave_scope, detail::name_of_graph_leave_scope>,
+                                    checked<enter_control, detail::name_of_graph_enter_control>,
+                                    checked<leave_control, detail::name_of_graph_leave_control>,
+                                    checked<collect, detail::name_of_graph_collect>,
+                                    checked<collection_size, detail::name_of_graph_collection_size>,
+                                    checked<collection_item, detail::name_of_graph_collection_item>,
+                                    checked<gradients, detail::name_of_graph_gradients, 1u << 3>,
+                                    checked<begin_body, detail::name_of_graph_begin_body>,
+                                    checked<end_body, detail::name_of_graph_end_body, 1u << 3>};
 
 }  // namespace
 

@@ -50,7 +50,8 @@ inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "all_gather",
                                                       "send",
                                                       "receive",
-                                                      "split"};
+                                                      "split",
+                                                      "join"};
 
 // Made from a literal of that list while this is compiled: `call("begin", ...)`.
 class Callback {

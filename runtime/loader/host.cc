@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/platform/plugin_words.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -83,13 +84,24 @@ belay_host* handle_of(const Slot& slot) noexcept {
   return reinterpret_cast<belay_host*>(slot.use.load() << kIndexBits | slot.index);
 }
 std::uint64_t use_of(belay_host* host) noexcept { return reinterpret_cast<std::uint64_t>(host) >> kIndexBits; }
-Slot& slot_of(belay_host* host) noexcept {
-  return *process().slots[reinterpret_cast<std::uint64_t>(host) & (kSlots - 1)].load();
+// Null: there never was one.
+Slot* slot_of(belay_host* host) noexcept {
+  return process().slots[reinterpret_cast<std::uint64_t>(host) & (kSlots - 1)].load();
 }
 // Null: it has ended.
 InstanceHost* instance_of(const Slot& slot, belay_host* host) noexcept {
   InstanceHost* instance = slot.instance.load();
   return slot.use.load() == use_of(host) ? instance : nullptr;
+}
+
+// Once: a number that no instance was given names none.
+void warn_of_no_host(belay_host* host) {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  std::fprintf(
+      stderr,
+      "belay: warning: a plugin calls its host with %#llx, a belay_host that never was; such calls do nothing\n",
+      static_cast<unsigned long long>(reinterpret_cast<std::uint64_t>(host)));
 }
 
 std::string name_of_late(const Slot& slot, belay_host* host) {
@@ -118,7 +130,12 @@ void warn_of_late_call(Slot& slot, belay_host* host) {
 // here, since nothing may pass into a plugin's frames: a log that fails must not end a run.
 template <class F>
 auto with(belay_host* host, F&& f) noexcept -> decltype(f(std::declval<InstanceHost&>())) {
-  Slot& slot = slot_of(host);
+  Slot* const known = slot_of(host);
+  if (known == nullptr) {
+    warn_of_no_host(host);
+    return decltype(f(std::declval<InstanceHost&>()))();
+  }
+  Slot& slot = *known;
   slot.calls.fetch_add(1);
   struct Leave {
     std::atomic<std::uint32_t>& calls;
@@ -133,7 +150,8 @@ auto with(belay_host* host, F&& f) noexcept -> decltype(f(std::declval<InstanceH
 }
 
 void log(belay_host* host, std::int32_t level, belay_str text) {
-  with(host, [&](InstanceHost& h) { h.services().logger().log(level_of(level), h.name(), view(text)); });
+  with(host,
+       [&](InstanceHost& h) { h.services().logger().log(level_of(level), h.name(), words_of(text, kMostLogBytes)); });
 }
 std::int32_t log_enabled(belay_host* host, std::int32_t level) {
   return with(host, [&](InstanceHost& h) { return h.services().logger().enabled(level_of(level)) ? 1 : 0; });
@@ -157,7 +175,7 @@ std::int32_t interactive(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().logger().interactive() ? 1 : 0; });
 }
 void status_line(belay_host* host, belay_str text) {
-  with(host, [&](InstanceHost& h) { h.services().logger().status_line(view(text)); });
+  with(host, [&](InstanceHost& h) { h.services().logger().status_line(words_of(text, kMostReasonBytes)); });
 }
 
 std::int32_t mode(belay_host* host) {
@@ -200,6 +218,7 @@ constexpr belay_core_api kCore{sizeof(belay_core_api),
                                &attempt};
 
 const void* service(belay_host* host, belay_str name) {
+  if (name.size != 0 && name.data == nullptr) return nullptr;
   return with(host, [&](InstanceHost& h) { return h.services().find(view(name)); });
 }
 
@@ -255,7 +274,9 @@ InstanceHost::~InstanceHost() { give_back(slot_); }
 const belay_host_api* InstanceHost::api() noexcept { return &kHost; }
 
 InstanceHost& InstanceHost::from(belay_host* raw) {
-  Slot& slot = slot_of(raw);
+  Slot* const known = slot_of(raw);
+  if (known == nullptr) fail(Code::kInvalidArgument, "there never was such a belay_host: it is the one of create");
+  Slot& slot = *known;
   if (InstanceHost* instance = instance_of(slot, raw)) return *instance;
   warn_of_late_call(slot, raw);
   fail(Code::kFailedPrecondition, "'" + escaped(name_of_late(slot, raw)) + "' has been destroyed");

@@ -11,15 +11,11 @@
 #include <utility>
 
 #include "runtime/platform/last_word.h"
+#include "runtime/platform/plugin_words.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
-
-struct CodeAndText {
-  Code code;
-  std::string text;
-};
 
 // Why a code that steers the run from some callbacks (the table in abi.h) does not from this one. Null: it does, or it
 // steers from none.
@@ -40,21 +36,13 @@ const char* why_it_steers_not(Code code, std::string_view callback) {
   }
 }
 
-// What a plugin said, as one line. A code that abi.h does not know is INTERNAL and shown. One that steers the run from
-// other callbacks alone is an error: else the run would end as if it was done.
-CodeAndText read_status(std::string_view callback, std::int32_t code, std::string_view message) {
-  CodeAndText result{static_cast<Code>(code), escaped(message)};
-  if (result.text.empty()) result.text = "no message";
-  const bool known = (code > BELAY_OK && code <= BELAY_UNAUTHENTICATED) || (code >= BELAY_STOP && code <= BELAY_SKIP);
-  if (!known) {
-    result.code = Code::kInternal;
-    result.text += " (unknown status code " + std::to_string(code) + ")";
-  }
-  if (const char* why = why_it_steers_not(result.code, callback)) {
-    result.code = Code::kFailedPrecondition;
-    result.text += std::string(" (") + why + ")";
-  }
-  return result;
+// What a plugin said, as one line. A code that steers the run from other callbacks alone is an error: else the run would
+// end as if it was done.
+Error said_in(std::string_view callback, std::int32_t code, std::string_view message) {
+  const Error said = error_of(code, message);
+  const char* why = why_it_steers_not(said.code(), callback);
+  if (why == nullptr) return said;
+  return {Code::kFailedPrecondition, std::string(said.message()) + " (" + why + ")"};
 }
 
 // Of the exception that is being handled: "std::runtime_error: boom".
@@ -82,7 +70,7 @@ std::string current_exception_text() {
   (void)ignored;
   if (!is_process_copy()) say_last_word();
   constexpr int kPluginFailure = 3;  // exit status
-  ::_exit(kPluginFailure);
+  end_now(kPluginFailure);
 }
 
 }  // namespace
@@ -147,8 +135,8 @@ void PluginInstance::create(const ResolvedPlugin& use) {
                          : "; it left an instance behind, which is never destroyed: a create that fails frees its own";
   if (!thrown.empty()) failed(Code::kUnknown, "it let an exception escape: " + thrown + left);
   if (code != BELAY_OK) {
-    const CodeAndText said = read_status("create", code, status.message());
-    failed(said.code, said.text + left);
+    const Error said = said_in("create", code, status.message());
+    failed(said.code(), std::string(said.message()) + left);
   }
   if (self_ == nullptr) failed(Code::kInternal, "it returned no instance (self is null)");
   if (const void* table = extension(BELAY_INTERRUPT_EXTENSION))
@@ -165,9 +153,30 @@ const void* PluginInstance::extension(std::string_view name) const noexcept {
   }
 }
 
+std::int32_t PluginInstance::call_join(const std::function<std::int32_t(belay_status*)>& join) {
+  ThreadOfCalls thread;
+  const ThreadOfCalls::Scope scope(thread, *this, "join");
+  detail::Status status;
+  std::int32_t code = BELAY_OK;
+  try {
+    code = join(status);
+  } catch (...) {
+    thread.put_mode_back();
+    poison("join");
+  }
+  thread.put_mode_back();
+  if (code != BELAY_OK && code != BELAY_DEADLINE_EXCEEDED) fail_callback("join", code, status.message());
+  return code;
+}
+
 void PluginInstance::interrupt() noexcept {
   host_.set_stopping(true);
   if (poisoned() || !interrupt_) return;
+  interrupting_ = true;
+  struct Done {
+    std::atomic<bool>& flag;
+    ~Done() { flag = false; }
+  } done{interrupting_};
   try {
     interrupt_->interrupt(self_);
   } catch (...) {
@@ -210,8 +219,8 @@ std::string PluginInstance::place(const char* callback) const {
 }
 
 void PluginInstance::fail_callback(const char* callback, std::int32_t code, std::string_view text) const {
-  const CodeAndText said = read_status(callback, code, text);
-  fail(said.code, place(callback) + ": " + said.text);
+  const Error said = said_in(callback, code, text);
+  fail(said.code(), place(callback) + ": " + std::string(said.message()));
 }
 
 void PluginInstance::fail_poisoned(const char* callback) const {
@@ -276,6 +285,19 @@ void ThreadOfCalls::end_copy() const noexcept {
                 call.instance->label().c_str(), call.callback, static_cast<int>(::getpid()));
   end_process(text);
 }
+
+namespace {
+
+CurrentPlugin* find_current() noexcept {
+  const auto call = PluginInstance::current();
+  return call ? &call->instance : nullptr;
+}
+[[maybe_unused]] const bool current_is_found = [] {
+  set_current_plugin(find_current);
+  return true;
+}();
+
+}  // namespace
 
 std::optional<PluginInstance::Current> PluginInstance::current() noexcept {
   const ThreadOfCalls* thread = ThreadOfCalls::innermost_;

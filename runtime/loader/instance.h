@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -33,7 +34,9 @@
 #include "runtime/loader/callback.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/resolve.h"
+#include "runtime/platform/current_plugin.h"
 #include "runtime/platform/floating_point.h"
+#include "runtime/platform/is_sized.h"
 #include "runtime/platform/process_copy.h"
 #include "runtime/platform/thread_settings.h"
 
@@ -80,14 +83,14 @@ class ThreadOfCalls {
 
   static constexpr std::uint32_t kMostCalls = 8;
   struct Call {
-    const PluginInstance* instance;
+    PluginInstance* instance;
     const char* callback;
     std::uint32_t mode;  // that it left behind
   };
 
   class Scope {
    public:
-    Scope(ThreadOfCalls& thread, const PluginInstance& instance, Callback callback) noexcept : thread_(thread) {
+    Scope(ThreadOfCalls& thread, PluginInstance& instance, Callback callback) noexcept : thread_(thread) {
       thread_.begin(instance, callback);
     }
     ~Scope() { thread_.end(); }
@@ -98,7 +101,7 @@ class ThreadOfCalls {
     ThreadOfCalls& thread_;
   };
 
-  void begin(const PluginInstance& instance, Callback callback) noexcept;
+  void begin(PluginInstance& instance, Callback callback) noexcept;
   void put_mode_back() noexcept { mode_.put_back(calls_[n_].mode); }
   void end() noexcept;
   void report_to(CallMonitor& monitor) noexcept;
@@ -121,7 +124,7 @@ class ThreadOfCalls {
   Call calls_[kMostCalls];  // the last n_, and the one that is being made
 };
 
-class PluginInstance {
+class PluginInstance final : public CurrentPlugin {
  public:
   // Calls the plugin's `create`. Throws Error naming place, plugin and file; its code is the plugin's. Services and
   // monitor are borrowed. `number`: the instance's in an attempt's mark; 0: there is none.
@@ -130,7 +133,7 @@ class PluginInstance {
   // A program's own hook: `make` gets the instance's host and returns the (table, self) pair, which the instance owns.
   using MakeHook = std::function<HookHandle(const belay_host_api*, belay_host*)>;
   PluginInstance(const std::string& name, const MakeHook& make, const HostServices& services, CallMonitor& monitor);
-  ~PluginInstance();
+  ~PluginInstance() override;
   PluginInstance(const PluginInstance&) = delete;
   PluginInstance& operator=(const PluginInstance&) = delete;
 
@@ -138,14 +141,22 @@ class PluginInstance {
   // fails. Throws Error; one of a poisoned instance too.
   template <class Api, class... P, class... A>
   void call(Callback callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
+    call_and_take(
+        callback, slot, [] {}, args...);
+  }
+
+  // The same with take(), which reads what the callback left behind: pointers, counts, numbers. It runs inside of the
+  // call, so that whatever it meets there, an error or a crash, is the callback's.
+  template <class Api, class... P, class Take, class... A>
+  void call_and_take(Callback callback, std::int32_t (*Api::*slot)(void*, P...), const Take& take, A... args) {
     ThreadOfCalls thread;
-    call_in_step(thread, callback, slot, args...);
+    call_in_step(thread, callback, slot, take, args...);
   }
 
   // The same for what each step calls: into the loop over the hooks, where the slot and the callback are known.
-  template <class Api, class... P, class... A>
+  template <class Api, class... P, class Take, class... A>
   [[gnu::always_inline]] void call_in_step(ThreadOfCalls& thread, Callback callback,
-                                           std::int32_t (*Api::*slot)(void*, P...), A... args) {
+                                           std::int32_t (*Api::*slot)(void*, P...), const Take& take, A... args) {
     if (poisoned()) fail_poisoned(callback.name());
     const ThreadOfCalls::Scope scope(thread, *this, callback);
     detail::Status status;
@@ -158,6 +169,12 @@ class PluginInstance {
     }
     thread.put_mode_back();
     if (code != BELAY_OK) fail_callback(callback.name(), code, status.message());
+    try {
+      check_all_filled<P...>(args..., nullptr);
+      take();
+    } catch (const Error& e) {
+      refuse(callback, e);
+    }
   }
 
   // Calls a slot that returns something to the plugin and cannot fail; an exception that escapes is logged. A
@@ -179,6 +196,8 @@ class PluginInstance {
   // its host whether it is to stop. Until uninterrupted(). [any]
   void interrupt() noexcept;
   void uninterrupted() noexcept { host_.set_stopping(false); }
+  // Whether the plugin's interrupt is under way, which must not wait. [any]
+  bool interrupting() const noexcept { return interrupting_; }
   // The plugin's table of that name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 
@@ -187,7 +206,7 @@ class PluginInstance {
 
   // What this thread is calling, for handlers; none: no plugin, or it is a plugin's own thread.
   struct Current {
-    const PluginInstance& instance;
+    PluginInstance& instance;
     const char* callback;
     std::int64_t step;  // -1: none yet
   };
@@ -207,10 +226,26 @@ class PluginInstance {
   const RegisteredPlugin& plugin() const noexcept { return plugin_; }
   const std::string& name() const noexcept { return host_.name(); }
   // `hook "x" (x.so 1.2, train.toml:14)`
-  const std::string& label() const noexcept { return label_; }
+  const std::string& label() const noexcept override { return label_; }
+  std::int32_t call_join(const std::function<std::int32_t(belay_status*)>& join) override;
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  private:
+  // Of each argument of every callback: a sized struct that the plugin fills keeps its size and has flags that this
+  // host knows.
+  template <class P, class A>
+  static void check_filled(const A& arg) {
+    using Pointed = std::remove_pointer_t<P>;
+    if constexpr (std::is_pointer_v<P> && !std::is_const_v<Pointed> && kIsSized<Pointed>)
+      detail::check_sized(*static_cast<const Pointed*>(arg), kKnownFlags<Pointed>);
+  }
+  template <class... P, class... A>
+  static void check_all_filled(const A&... args) {
+    (check_filled<P>(args), ...);
+  }
+  template <class T>
+  static constexpr std::uint32_t kKnownFlags = 0;
+
   void create(const ResolvedPlugin& use);
   std::string place(const char* callback) const;  // `hook "x" (x.so 1.2, train.toml:14) in after_run at step 17`
   [[noreturn]] void fail_callback(const char* callback, std::int32_t code, std::string_view text) const;
@@ -233,6 +268,7 @@ class PluginInstance {
   HookHandle own_hook_;
   void* self_ = nullptr;
   std::optional<belay_interrupt_api> interrupt_;
+  std::atomic<bool> interrupting_{false};
   std::atomic<bool> poisoned_{false};  // operations are called from several threads
   mutable std::atomic<bool> mode_told_{false};
 };
@@ -240,7 +276,7 @@ class PluginInstance {
 // What the threads of these monitors are calling, by label, callback and step, for messages; empty: nothing. [any]
 std::string calls_in_progress(const std::vector<const CallMonitor*>& monitors);
 
-inline void ThreadOfCalls::begin(const PluginInstance& instance, Callback callback) noexcept {
+inline void ThreadOfCalls::begin(PluginInstance& instance, Callback callback) noexcept {
   Call& call = calls_[n_];
   call.instance = &instance;
   call.callback = callback.name();
@@ -270,6 +306,11 @@ inline void ThreadOfCalls::end() noexcept {
   if (++n_ == kMostCalls) [[unlikely]]
     look();
 }
+
+// Those that a host may not have yet are refused with a message of their own (plugin_op.cc).
+template <>
+inline constexpr std::uint32_t PluginInstance::kKnownFlags<belay_op_traits> =
+    BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM | BELAY_OP_STATEFUL | BELAY_OP_BLOCKING | BELAY_OP_COLLECTIVE;
 
 // All instances of a run, destroyed in reverse order, before main returns.
 class PluginInstances {

@@ -128,8 +128,13 @@ InitialValues initial_values_of(PluginInstance& model) {
   if (!has_initial_values(model.table<belay_model_api>())) return {};
   return [&model](const std::string& variable, const belay_tensor& value) {
     std::int32_t given = 0;
-    model.call("initial_value", &belay_model_api::initial_value, detail::str(variable), &value, &given);
-    return given != 0;
+    const auto take = [&] {
+      if (given != 0 && given != 1)
+        fail(Code::kInvalidArgument, "it returned given = " + std::to_string(given) + " for the variable '" + variable +
+                                         "'; 1: it filled the value");
+    };
+    model.call_and_take("initial_value", &belay_model_api::initial_value, take, detail::str(variable), &value, &given);
+    return given == 1;
   };
 }
 

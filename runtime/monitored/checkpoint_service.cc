@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/stored_place.h"
 #include "runtime/loader/host.h"
 #include "runtime/monitored/run_saver.h"
+#include "runtime/platform/checked_slot.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -133,8 +134,15 @@ std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_
 
 void close(belay_checkpoint* c) { delete &from_handle(c); }
 
-constexpr belay_checkpoint_api kCheckpointApi{
-    sizeof(belay_checkpoint_api), 0, save, latest, open, count, info, read, close};
+constexpr belay_checkpoint_api kCheckpointApi{sizeof(belay_checkpoint_api),
+                                              0,
+                                              checked<save, detail::name_of_checkpoint_save>,
+                                              checked<latest, detail::name_of_checkpoint_latest>,
+                                              checked<open, detail::name_of_checkpoint_open>,
+                                              checked<count, detail::name_of_checkpoint_count>,
+                                              checked<info, detail::name_of_checkpoint_info>,
+                                              checked<read, detail::name_of_checkpoint_read>,
+                                              checked<close, detail::name_of_checkpoint_close>};
 
 }  // namespace
 

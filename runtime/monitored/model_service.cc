@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/loader/option_values.h"
+#include "runtime/platform/checked_slot.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -88,6 +89,7 @@ std::vector<NamedOutput> named(const belay_named_output* outputs, std::uint64_t 
                                const std::string& what) {
   std::vector<NamedOutput> all;
   for (std::uint64_t i = 0; i < n; ++i) {
+    detail::check_text(what + " " + std::to_string(i), outputs[i].name);
     const std::string name(view(outputs[i].name));
     try {
       all.push_back({name, graph.output(graph.resolve(outputs[i].output))});
@@ -120,6 +122,10 @@ std::int32_t export_signature(belay_model_spec* handle, const belay_signature* s
     ModelSpec& spec = from_handle(handle);
     belay_signature room;
     const belay_signature& s = detail::read_sized(signature, room);
+    detail::check_text("the name of a signature", s.name);
+    detail::check_text("the method of a signature", s.method);
+    detail::check_list("inputs", s.inputs, s.n_inputs);
+    detail::check_list("outputs", s.outputs, s.n_outputs);
     const std::string name(view(s.name));
     add_signature(
         spec.outputs.signatures, spec.graph.serial(),
@@ -135,6 +141,9 @@ std::int32_t add_hook(belay_model_spec* handle, const belay_model_hook* hook, be
     std::vector<ModelOutputs::Hook>& hooks = from_handle(handle).outputs.hooks;
     belay_model_hook room;
     const belay_model_hook& h = detail::read_sized(hook, room, BELAY_MODEL_HOOK_CHIEF_ONLY);
+    detail::check_text("the plugin of a hook", h.plugin);
+    detail::check_text("the name of a hook", h.name);
+    detail::check_list("options", h.options, h.n_options);
     ModelOutputs::Hook made;
     made.chief_only = (h.flags & BELAY_MODEL_HOOK_CHIEF_ONLY) != 0;
     made.use = plugin_use(std::string(view(h.plugin)), {}, "a hook of the model");
@@ -145,8 +154,10 @@ std::int32_t add_hook(belay_model_spec* handle, const belay_model_hook* hook, be
         fail(Code::kInvalidArgument, "the model brings two hooks with the name " + single_quoted(made.use.name) +
                                          "; give one of them another name");
     for (std::uint64_t i = 0; i < h.n_options; ++i) {
+      detail::check_text("the name of an option of a hook", h.options[i].name);
       const std::string key(view(h.options[i].name));
       try {
+        detail::check_value("its value", h.options[i].value);
         made.use.options.push_back({key, option_value(h.options[i].value), made.use.at, made.use.at});
       } catch (const Error& e) {
         fail(e.code(), "the hook " + single_quoted(made.use.name) + ": option " + single_quoted(key) + ": " + e.what());
@@ -156,7 +167,9 @@ std::int32_t add_hook(belay_model_spec* handle, const belay_model_hook* hook, be
   });
 }
 
-constexpr belay_model_service kModelService{sizeof(belay_model_service), 0, set, export_signature, add_hook};
+constexpr belay_model_service kModelService{sizeof(belay_model_service), 0, checked<set, detail::name_of_model_set>,
+                                            checked<export_signature, detail::name_of_model_export_signature>,
+                                            checked<add_hook, detail::name_of_model_add_hook>};
 
 }  // namespace
 

@@ -35,14 +35,6 @@ void SessionHook::fail_or_disable(const Error& error) {
   log_->error(name(), std::string(error.what()) + "; on_error = \"disable\": it is left out from here on");
 }
 
-void SessionHook::refuse(Callback callback, const Error& error) {
-  try {
-    instance_->refuse(callback, error);
-  } catch (const Error& named) {
-    fail_or_disable(named);
-  }
-}
-
 void HookSet::add(const SessionHook& hook) {
   if (std::any_of(hooks_.begin(), hooks_.end(), [&](const SessionHook& h) { return h.is(hook); }))
     fail(Code::kInvalidArgument,
@@ -98,6 +90,15 @@ void HookSet::before_save(DirectSession& session, std::int64_t step) {
   for (SessionHook& h : hooks_) h.call("before_save", &belay_hook_api::before_save, runtime::to_handle(&session), step);
 }
 
+namespace {
+
+void check_stop(const belay_saved& saved) {
+  if (saved.stop != 0 && saved.stop != 1)
+    fail(Code::kInvalidArgument, "it returned stop = " + std::to_string(saved.stop) + "; 1 asks the session to stop");
+}
+
+}  // namespace
+
 std::string HookSet::after_save(DirectSession& session, std::int64_t step, const std::string& path) {
   std::string who;
   for (SessionHook& h : hooks_) {
@@ -106,9 +107,9 @@ std::string HookSet::after_save(DirectSession& session, std::int64_t step, const
     saved.path = detail::str(path);
     ThreadOfCalls thread;
     h.call_in_step(
-        thread, "after_save", &belay_hook_api::after_save, [&] { detail::check_sized(saved); },
-        runtime::to_handle(&session), &saved);
-    if (saved.stop != 0 && who.empty()) who = h.name();
+        thread, "after_save", &belay_hook_api::after_save, [&] { check_stop(saved); }, runtime::to_handle(&session),
+        &saved);
+    if (saved.stop == 1 && who.empty()) who = h.name();
   }
   return who;
 }

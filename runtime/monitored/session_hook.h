@@ -57,23 +57,16 @@ class SessionHook {
     return call_in_step(
         thread, callback, slot, [] {}, args...);
   }
-  // The same for what each step calls (PluginInstance::call_in_step); check() looks at what the hook returned. What it
-  // throws is the callback's error.
-  template <class... P, class Check, class... A>
+  // The same for what each step calls; take() reads what the hook returned (PluginInstance::call_in_step).
+  template <class... P, class Take, class... A>
   bool call_in_step(ThreadOfCalls& thread, Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...),
-                    const Check& check, A... args) {
+                    const Take& take, A... args) {
     if (disabled_) return false;
     try {
-      instance_->call_in_step(thread, callback, slot, args...);
-    } catch (const Error& e) {
-      fail_or_disable(e);
-      return false;
-    }
-    try {
-      check();
+      instance_->call_in_step(thread, callback, slot, take, args...);
       return true;
     } catch (const Error& e) {
-      refuse(callback, e);
+      fail_or_disable(e);
       return false;
     }
   }
@@ -86,7 +79,6 @@ class SessionHook {
 
  private:
   void fail_or_disable(const Error& error);
-  void refuse(Callback callback, const Error& error);
 
   PluginInstance* instance_;
   Logger* log_;

@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/platform/checked_slot.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -13,8 +14,7 @@ namespace {
 std::string named(std::string_view key) { return "state " + single_quoted(key); }
 
 StateValue copied(const belay_value& value) {
-  if ((value.data == nullptr && value.count != 0) || ((value.type & BELAY_VALUE_LIST) == 0 && value.count != 1))
-    fail(Code::kInvalidArgument, "a hook's state takes one value, or a list, that is there");
+  detail::check_value("the value", value);
   const auto n = static_cast<std::size_t>(value.count);
   const auto* ints = static_cast<const std::int64_t*>(value.data);
   const auto* floats = static_cast<const double*>(value.data);
@@ -206,7 +206,14 @@ struct StateService {
     return detail::guard(status, [&] { *version = detail::str(from(state).state().written_by); });
   }
 
-  static constexpr belay_state_service kTable{sizeof(belay_state_service), 0, put, get, tensor, count, key, written_by};
+  static constexpr belay_state_service kTable{sizeof(belay_state_service),
+                                              0,
+                                              checked<put, detail::name_of_state_put>,
+                                              checked<get, detail::name_of_state_get>,
+                                              checked<tensor, detail::name_of_state_tensor>,
+                                              checked<count, detail::name_of_state_count>,
+                                              checked<key, detail::name_of_state_key>,
+                                              checked<written_by, detail::name_of_state_written_by>};
 };
 
 const belay_state_service* state_service() noexcept { return &StateService::kTable; }

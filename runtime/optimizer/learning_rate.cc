@@ -20,18 +20,18 @@ Output of_plugin(const LearningRate& rate, const Output& global_step, const Outp
   args.global_step = global_step.raw();
   args.step = step.raw();
   belay_output raw{};
-  call_with_graph(from_handle(g.raw()), schedule, "build", &belay_schedule_api::build,
-                  static_cast<const belay_schedule_args*>(&args), &raw);
-  try {
+  Output rate_of_step;
+  const auto take = [&] {
     const Output made = g.output(raw);
     if (made.is_operation() || (made.dtype() != DType::kFloat64 && made.dtype() != DType::kFloat32) || made.rank() != 0)
       fail(Code::kInvalidArgument,
            (made.is_operation() ? "the operation '" + made.name() + "'" : "the rate " + made.text()) +
                " must be a float32 or float64 scalar");
-    return made.dtype() == DType::kFloat64 ? made : ops::cast(made, DType::kFloat64);
-  } catch (const Error& e) {
-    schedule.refuse("build", e);
-  }
+    rate_of_step = made.dtype() == DType::kFloat64 ? made : ops::cast(made, DType::kFloat64);
+  };
+  call_with_graph_and_take(from_handle(g.raw()), schedule, "build", &belay_schedule_api::build, take,
+                           static_cast<const belay_schedule_args*>(&args), &raw);
+  return rate_of_step;
 }
 
 Output scheduled(const Graph& g, const LearningRate& rate, const Output& global_step, PluginInstance* schedule) {

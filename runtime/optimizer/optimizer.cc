@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "belay/detail/given.h"
 #include "belay/ops/control.h"
 #include "belay/ops/math.h"
 #include "belay/ops/reductions.h"
@@ -63,14 +64,10 @@ class OptimizerArgs {
 };
 
 // What the plugin returned, which must be of this graph.
-Output checked(const Graph& g, const belay_output& raw, PluginInstance& optimizer, Callback callback) {
-  try {
-    const Output made = g.output(raw);
-    made.name();
-    return made;
-  } catch (const Error& e) {
-    optimizer.refuse(callback, e);
-  }
+Output checked(const Graph& g, const belay_output& raw) {
+  const Output made = g.output(raw);
+  made.name();
+  return made;
 }
 
 // The plugin's nodes; the operations of the step.
@@ -83,14 +80,17 @@ std::vector<Output> add_updates(const Graph& g, const OptimizerArgs& args, Plugi
   std::vector<belay_output> updates(args.get()->n_variables);
   std::vector<Output> applied;
   for (std::size_t i = 0; i < updates.size(); ++i) {
-    call_with_graph(graph, optimizer, "apply", &Api::apply, args.get(), std::uint64_t{i}, &updates[i]);
-    applied.push_back(checked(g, updates[i], optimizer, "apply"));
+    const auto take = [&] { applied.push_back(checked(g, updates[i])); };
+    call_with_graph_and_take(graph, optimizer, "apply", &Api::apply, take, args.get(), std::uint64_t{i}, &updates[i]);
   }
   const belay_output* more = nullptr;
   std::uint64_t n_more = 0;
-  call_with_graph(graph, optimizer, "finish", &Api::finish, args.get(),
-                  static_cast<const belay_output*>(updates.data()), &more, &n_more);
-  for (std::uint64_t i = 0; i < n_more; ++i) applied.push_back(checked(g, more[i], optimizer, "finish"));
+  const auto take = [&] {
+    detail::check_list("more", more, n_more, "it returned ");
+    for (std::uint64_t i = 0; i < n_more; ++i) applied.push_back(checked(g, more[i]));
+  };
+  call_with_graph_and_take(graph, optimizer, "finish", &Api::finish, take, args.get(),
+                           static_cast<const belay_output*>(updates.data()), &more, &n_more);
   return applied;
 }
 

@@ -188,7 +188,7 @@ std::vector<std::string> Coordinator::join(const std::vector<std::shared_ptr<Joi
   }
   std::vector<std::string> alive;
   alive.reserve(waiting.size());
-  for (const auto& t : waiting) alive.push_back(t->name());
+  for (const auto& t : waiting) alive.push_back(t->label());
   {
     const std::lock_guard lock(mutex_);
     joined_ = true;

@@ -34,6 +34,8 @@ class Joinable {
  public:
   virtual ~Joinable() = default;
   virtual const std::string& name() const = 0;
+  // As messages name it: with what it is of, and what it waits for, if that is known.
+  virtual std::string label() const { return name(); }
   // A coordinator, if it is shared, says that it has registered this one.
   virtual void registered_with(std::shared_ptr<Coordinator> /*coordinator*/) {}
   // True when it has ended; waits for that at most timeout_ns of real time (0: only asks).
@@ -49,6 +51,9 @@ class Thread final : public Joinable {
   Thread(std::string name, std::function<void()> body, std::shared_ptr<Coordinator> coordinator = nullptr);
   ~Thread() override;
   const std::string& name() const override { return name_; }
+  // What it waits for, if anything, behind its name in messages. Before the thread is registered.
+  void set_waiting(std::function<std::string()> waiting) { waiting_ = std::move(waiting); }
+  std::string label() const override { return waiting_ ? name_ + waiting_() : name_; }
   bool join_for(std::int64_t timeout_ns) override;
   void registered_with(std::shared_ptr<Coordinator> coordinator) override;
   // The coordinator of the thread that calls this; null where that is no Thread, or none has registered it.
@@ -64,6 +69,7 @@ class Thread final : public Joinable {
   };
   static thread_local State* current_;
   std::string name_;
+  std::function<std::string()> waiting_;
   std::shared_ptr<State> state_;
   std::thread thread_;
 };

@@ -3,15 +3,19 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "belay/error.h"
+#include "runtime/platform/current_plugin.h"
 
 namespace belay::runtime {
 namespace {
@@ -19,6 +23,7 @@ namespace {
 constexpr std::size_t kMarkBytes = 4096;
 const volatile std::uint32_t never_copied = 1;
 volatile std::uint32_t* own_mark = nullptr;
+pid_t own_pid = 0;
 
 // Descriptor + 1; 0: free. A run has two, its lock and its attempt's mark.
 std::array<std::atomic<int>, 16> host_only{};
@@ -42,10 +47,34 @@ volatile std::uint32_t* make_mark() {
 
 const volatile std::uint32_t* process_mark = &never_copied;
 
+bool is_own_process() noexcept { return !is_process_copy() && own_pid == ::getpid(); }
+
+void end_now(int status) noexcept {
+  for (;;) ::syscall(SYS_exit_group, status);
+}
+
+// Allocates nothing: a thread that is not in the copy may hold the allocator's lock.
+void end_copy_in(const char* service) noexcept {
+  const CurrentPlugin* plugin = current_plugin();
+  const char* who = plugin == nullptr ? "a plugin" : plugin->label().c_str();
+  char text[1024];
+  const int n =
+      std::snprintf(text, sizeof(text),
+                    "error: %s forked the process, and the copy called the host's %s: the copy (pid %d) ends "
+                    "here, the run goes on without it\n  help: a copy must call exec or _exit, and nothing of "
+                    "the host before\n",
+                    who, service, static_cast<int>(::getpid()));
+  const ssize_t ignored = ::write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(n), sizeof(text) - 1));
+  (void)ignored;
+  constexpr int kPluginFailure = 3;  // exit status
+  end_now(kPluginFailure);
+}
+
 void own_process() {
   if (own_mark == nullptr) own_mark = make_mark();
   *own_mark = 1;
   process_mark = own_mark;
+  own_pid = ::getpid();
 }
 
 NotInCopies::NotInCopies(int fd) noexcept : place_(-1) {

@@ -4,7 +4,7 @@
 // however it was made, and does not keep the descriptors that only the host may hold.
 //
 //   own_process();                             // main, first thing
-//   if (is_process_copy()) ::_exit(3);         // a load and a comparison: for hot paths
+//   if (is_process_copy()) end_now(3);         // a load and a comparison: for hot paths
 //
 // A program that does not call own_process() has no copies: is_process_copy() is false everywhere.
 #pragma once
@@ -16,6 +16,15 @@ namespace belay::runtime {
 extern const volatile std::uint32_t* process_mark;  // 0 in a copy: the kernel clears its page there
 
 inline bool is_process_copy() noexcept { return *process_mark == 0; }
+
+// Whether this is the process that called own_process, and neither a copy nor a child that shares its memory (vfork).
+bool is_own_process() noexcept;
+
+// Ends this process at once, as _exit does, which the program has one of its own of (runtime/cli/end_report.cc).
+[[noreturn]] void end_now(int status) noexcept;
+
+// In a copy that a plugin made, and that calls the host's `service`: says so and ends it. [any thread]
+[[noreturn]] void end_copy_in(const char* service) noexcept;
 
 // This process is no copy: at its start, and in a child that the host itself forked. [main]
 void own_process();

@@ -26,6 +26,10 @@ std::string memory_limit_text() {
 
 }  // namespace
 
+std::string memory_limit_of_process() {
+  return limit_of(RLIMIT_AS, 1024).empty() ? "" : memory_limit_text();
+}
+
 std::string thread_limit_text() {
   const std::string count = limit_of(RLIMIT_NPROC, 1);
   const std::string who = count.empty() ? "the machine or its container allows no more of them"

@@ -11,6 +11,9 @@ namespace belay::runtime {
 // process and the cure. Empty for any other error.
 std::string resource_shortage(const std::exception& error);
 
+// "this process may use 135000 KiB of address space (ulimit -v); raise that limit"; empty: it has no such limit.
+std::string memory_limit_of_process();
+
 // The limit that makes threads fail to start, and the cure: "this user may run 3 processes ... (ulimit -u)".
 std::string thread_limit_text();
 

@@ -24,6 +24,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/platform/process_copy.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -160,9 +162,9 @@ bool write_frames_in_copy(int fd, void* const* addresses, int count) noexcept {
     alarm(kMostSeconds);
     try {
       write_frames(fd, addresses, count, true);
-      _exit(0);
+      end_now(0);
     } catch (...) {
-      _exit(1);
+      end_now(1);
     }
   }
   int status = 0;

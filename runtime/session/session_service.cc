@@ -4,6 +4,10 @@
 #include <mutex>
 
 #include "runtime/graph/graph_service.h"
+#include "runtime/platform/checked_slot.h"
+#include "runtime/platform/current_error.h"
+#include "runtime/platform/current_plugin.h"
+#include "runtime/platform/plugin_words.h"
 #include "runtime/platform/text.h"
 #include "runtime/session/run_context.h"
 
@@ -22,6 +26,8 @@ std::int32_t run(belay_session* session, const belay_run_args* args, belay_resul
   return guard(status, [&] {
     belay_run_args room;
     const belay_run_args& a = detail::read_sized(args, room);
+    detail::check_list("fetches", a.fetches, a.n_fetches);
+    detail::check_list("feeds", a.feeds, a.n_feeds);
     auto made = std::make_unique<Result>();
     made->fetches = FetchSet(a.fetches, a.n_fetches);
     RunRequest request;
@@ -69,10 +75,21 @@ std::int32_t variable_info(belay_session* session, std::uint64_t i, belay_variab
   });
 }
 
+// Checkpoints are named by it, and steps are counted from 0.
+void check_global_step(const DirectSession& session, std::string_view variable, const TensorView& value) {
+  if (variable != session.global_step_name() || value.dtype() != DType::kInt64 || value.size() != 1) return;
+  const auto step = value.scalar<std::int64_t>();
+  if (step < 0)
+    fail(Code::kInvalidArgument, "the global step '" + std::string(variable) + "' cannot become " +
+                                     std::to_string(step) + "; it counts from 0");
+}
+
 std::int32_t assign(belay_session* session, belay_str variable, const belay_tensor* value, belay_status* status) {
   return guard(status, [&] {
     detail::check_tensor(*value);
-    from_handle(session).store().assign(std::string(view(variable)), TensorView(*value));
+    DirectSession& s = from_handle(session);
+    check_global_step(s, view(variable), TensorView(*value));
+    s.store().assign(std::string(view(variable)), TensorView(*value));
   });
 }
 
@@ -82,7 +99,7 @@ belay_session* run_session(belay_run* r) { return to_handle(from_handle(r).sessi
 
 void run_request_stop(belay_run* r, belay_str reason) {
   RunContextState& state = from_handle(r);
-  if (!state.stop_requested) state.stop_reason = std::string(view(reason));
+  if (!state.stop_requested) state.stop_reason = words_of(reason, kMostReasonBytes);
   state.stop_requested = true;
 }
 
@@ -125,32 +142,39 @@ std::int64_t run_number(belay_run* r) { return from_handle(r).number; }
 
 constexpr belay_session_api kSessionApi{sizeof(belay_session_api),
                                         0,
-                                        run,
-                                        result_tensor,
-                                        result_release,
-                                        graph,
-                                        variable_count,
-                                        variable_info,
-                                        assign,
-                                        coordinator,
-                                        run_session,
-                                        run_request_stop,
-                                        run_stop_requested,
-                                        run_original_args,
-                                        run_node_count,
-                                        run_node_stats,
-                                        global_step,
-                                        run_number};
+                                        checked<run, detail::name_of_session_run>,
+                                        checked<result_tensor, detail::name_of_session_result_tensor>,
+                                        checked<result_release, detail::name_of_session_result_release>,
+                                        checked<graph, detail::name_of_session_graph>,
+                                        checked<variable_count, detail::name_of_session_variable_count>,
+                                        checked<variable_info, detail::name_of_session_variable_info>,
+                                        checked<assign, detail::name_of_session_assign>,
+                                        checked<coordinator, detail::name_of_session_coordinator>,
+                                        checked<run_session, detail::name_of_session_run_session>,
+                                        checked<run_request_stop, detail::name_of_session_run_request_stop>,
+                                        checked<run_stop_requested, detail::name_of_session_run_stop_requested>,
+                                        checked<run_original_args, detail::name_of_session_run_original_args>,
+                                        checked<run_node_count, detail::name_of_session_run_node_count>,
+                                        checked<run_node_stats, detail::name_of_session_run_node_stats>,
+                                        checked<global_step, detail::name_of_session_global_step>,
+                                        checked<run_number, detail::name_of_session_run_number>};
 
 std::int32_t should_stop(belay_coordinator* c) { return c != nullptr && from_handle(c).should_stop() ? 1 : 0; }
+
+// A code that there is not is the plugin's fault, which then has a name.
+Error named(const Error& error) {
+  const CurrentPlugin* plugin = current_plugin();
+  if (error.code() != Code::kInternal || plugin == nullptr) return error;
+  return {error.code(), plugin->label() + " in request_stop: " + error.what()};
+}
 
 void request_stop(belay_coordinator* c, std::int32_t code, belay_str text) {
   if (c == nullptr) return;
   try {
     if (code == BELAY_OK) {
-      from_handle(c).ask_to_stop(std::string(view(text)));
+      from_handle(c).ask_to_stop(words_of(text, kMostReasonBytes));
     } else {
-      from_handle(c).request_stop(Error(static_cast<Code>(code), std::string(view(text))));
+      from_handle(c).request_stop(named(error_of(code, words_of(text, kMostReasonBytes))));
     }
   } catch (const Error&) {
     // After a join the request comes too late and is dropped.
@@ -166,18 +190,23 @@ using Join = std::int32_t (*)(void*, std::int64_t, belay_status*);
 // A plugin's own thread. [any]
 class PluginThread final : public Joinable {
  public:
-  PluginThread(std::string name, Join join, void* arg) : name_(std::move(name)), join_(join), arg_(arg) {}
+  // Registered by the plugin that this thread is calling, if it is one.
+  PluginThread(std::string name, Join join, void* arg)
+      : name_(std::move(name)), join_(join), arg_(arg), plugin_(current_plugin()) {}
   const std::string& name() const override { return name_; }
+  std::string label() const override {
+    return plugin_ == nullptr ? name_ : single_quoted(name_) + " of " + plugin_->label();
+  }
   bool join_for(std::int64_t timeout_ns) override {
     const std::lock_guard lock(mutex_);
     if (done_) return true;
-    detail::Status status;
-    const std::int32_t code = join_(arg_, timeout_ns, status);
-    if (code == BELAY_DEADLINE_EXCEEDED) return false;
-    done_ = true;
-    if (code != BELAY_OK)
-      error_ = Error(static_cast<Code>(code), "thread '" + escaped(name_) + "': " + escaped(status.message()));
-    return true;
+    try {
+      done_ = ask(timeout_ns);
+    } catch (const Error& e) {
+      done_ = true;
+      error_ = Error(e.code(), "thread " + single_quoted(name_) + ": " + e.what());
+    }
+    return done_;
   }
   std::optional<Error> error() const override {
     const std::lock_guard lock(mutex_);
@@ -191,9 +220,26 @@ class PluginThread final : public Joinable {
   }
 
  private:
+  // Whether the thread has ended.
+  bool ask(std::int64_t timeout_ns) const {
+    const auto join = [&](belay_status* status) { return join_(arg_, timeout_ns, status); };
+    if (plugin_ != nullptr) return plugin_->call_join(join) != BELAY_DEADLINE_EXCEEDED;
+    detail::Status status;
+    std::int32_t code = BELAY_OK;
+    try {
+      code = join(status);
+    } catch (...) {
+      fail(Code::kUnknown, "it let an exception escape from its join: " + std::string(current_error().what()));
+    }
+    if (code == BELAY_DEADLINE_EXCEEDED) return false;
+    if (code != BELAY_OK) throw error_of(code, status.message());
+    return true;
+  }
+
   const std::string name_;
   const Join join_;
   void* const arg_;
+  CurrentPlugin* const plugin_;  // null: a program's own
   mutable std::mutex mutex_;
   bool done_ = false;  // join is not called any more
   std::optional<Error> error_;
@@ -222,7 +268,13 @@ std::int32_t unregister_thread(belay_coordinator* c, void* arg, belay_status* st
 }
 
 constexpr belay_coordinator_api kCoordinatorApi{
-    sizeof(belay_coordinator_api), 0, should_stop, request_stop, wait_for_stop, register_thread, unregister_thread};
+    sizeof(belay_coordinator_api),
+    0,
+    checked<should_stop, detail::name_of_coordinator_should_stop>,
+    checked<request_stop, detail::name_of_coordinator_request_stop>,
+    checked<wait_for_stop, detail::name_of_coordinator_wait_for_stop>,
+    checked<register_thread, detail::name_of_coordinator_register_thread>,
+    checked<unregister_thread, detail::name_of_coordinator_unregister_thread>};
 
 }  // namespace
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/input_feed.h"
 
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -62,6 +64,34 @@ class Counting final : public belay::Input {
 };
 std::vector<std::int64_t> Counting::seeks;
 belay::OpenArgs Counting::opened;
+
+// Says where it is, and how much it has, as no input can.
+class Elsewhere final : public belay::Input {
+ public:
+  struct Options {
+    std::int64_t epoch = 0;
+    std::int64_t index = 0;
+    std::int64_t size = -1;
+  };
+  static constexpr auto about =
+      belay::about("elsewhere", "Is nowhere", belay::option("epoch", &Options::epoch, "of its position"),
+                   belay::option("index", &Options::index, "of its position"),
+                   belay::option("size", &Options::size, "what it says of its size"));
+  explicit Elsewhere(const Options& o) : o_(o) {}
+  void spec(belay::InputSpec& spec) override { slot_ = spec.feature("n", DType::kInt64, {-1}); }
+  void open(const belay::OpenArgs&) override {}
+  bool next(belay::Batch& batch, belay::Position& position) override {
+    *batch.tensor(slot_, {1}).data<std::int64_t>() = 1;
+    position = {o_.epoch, o_.index};
+    return true;
+  }
+  void seek(const belay::Position&) override {}
+  std::int64_t size() const override { return o_.size; }
+
+ private:
+  const Options o_;
+  std::uint32_t slot_ = 0;
+};
 
 // Cannot go back by a number: it keeps what it needs, a kilobyte, in the bytes of its position. Its next example may
 // wait until it is interrupted.
@@ -142,7 +172,7 @@ class Polling final : public belay::Input {
 
 }  // namespace
 
-BELAY_MODULE("1.0.0", Counting, Streaming, Polling)
+BELAY_MODULE("1.0.0", Counting, Streaming, Polling, Elsewhere)
 
 namespace belay::runtime::testing {
 namespace {
@@ -221,6 +251,21 @@ TEST_F(InputFeedTest, DeliversTheBatchesInOrder) {
   EXPECT_TRUE(input->busy());
   stop();
   EXPECT_FALSE(input->busy());
+}
+
+TEST_F(InputFeedTest, T_145_APositionCountsFromZeroAndASizeIsANumberOfExamples) {
+  const std::string label = "INVALID_ARGUMENT: input \"train\" of \"elsewhere\" (linked in, 1.0.0) in ";
+  for (const char* which : {"epoch", "index"}) {
+    create({{which, std::int64_t{-3}}}, "elsewhere");
+    input = InputFeed::open(*instance, {.name = "train"});
+    EXPECT_THAT(error_of([&] { input->prime(); }),
+                ::testing::HasSubstr(label + "next: the position has epoch " +
+                                     (which == std::string("epoch") ? "-3 and index 0" : "0 and index -3") +
+                                     "; both count from 0"));
+  }
+  create({{"size", std::int64_t{-7}}}, "elsewhere");
+  EXPECT_EQ(error_of([&] { InputFeed::open(*instance, {.name = "train"})->size(); }),
+            label + "size: it returned -7 examples; -1: it cannot say");
 }
 
 TEST_F(InputFeedTest, TheRunThatTakesABatchCommitsItsPosition) {

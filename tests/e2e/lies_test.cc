@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a hook returns that does not keep to the ABI (tests/bad_plugins, lies) is found before it is used, and named.
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -51,6 +52,19 @@ TEST_F(PluginEnds, T_23a_WhatBeforeRunGivesBackIsCheckedAndNamed) {
     const ProcessResult without =
         belay({"run", file, "--set", "hooks.1.on_error=disable"}, {"LIE=" + std::string(c.lie)});
     EXPECT_EQ(without.status, 0) << c.lie << without.err;
+  }
+}
+
+// The host follows the pointers while the hook is being called, so the crash is the hook's.
+TEST_F(PluginEnds, T_145_AWildPointerThatBeforeRunReturnsCrashesInItsName) {
+  if (sanitized()) GTEST_SKIP() << "SKIPPED: a sanitizer has a report of its own";
+  for (const char* lie : {"wild_fetches", "wild_feed"}) {
+    start_over();
+    const ProcessResult r = belay({"run", manifest("[[hooks]]\nplugin = \"lies\"\n")}, {"LIE=" + std::string(lie)});
+    EXPECT_EQ(r.signal, SIGSEGV) << lie << r.err;
+    EXPECT_THAT(r.err, HasSubstr("belay crashed with SIGSEGV in hook \"lies\" (lies.so 1.0.0, train.toml:23) in "
+                                 "before_run at step 3\n"))
+        << lie;
   }
 }
 

@@ -90,7 +90,7 @@ TEST_F(PluginFaults, WhateverIsThrownIsToldInOneLine) {
       {"int", "unknown exception type", 1},
       {"bad_alloc", "out of memory", 1},
       {"mute", "an exception without a message", 1},
-      {"empty", "no message", 1},
+      {"empty", "UNKNOWN, without a message", 1},
       {"escapes", "two\\nlines \\x1b[31m and \\xff", 1},
       {"resource_exhausted", "no more room", 1},
   };

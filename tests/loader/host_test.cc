@@ -40,6 +40,24 @@ class InstanceHostTest : public HostTest {
   const belay::Host host{InstanceHost::api(), instance.raw()};
 };
 
+TEST_F(InstanceHostTest, T_153_AHostThatNeverWasIsRefused) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a plugin's invention
+  auto* never = reinterpret_cast<belay_host*>(std::uint64_t{0x1234});
+  EXPECT_EQ(InstanceHost::api()->service(never, detail::str("core")), nullptr);
+  EXPECT_EQ(host.services().core.mode(never), 0);
+  EXPECT_EQ(error_of([&] { InstanceHost::from(never); }),
+            "INVALID_ARGUMENT: there never was such a belay_host: it is the one of create");
+}
+
+TEST_F(InstanceHostTest, T_152_ALineOfTheLogIsCutOffAndOneWithoutDataIsSaidToBeThat) {
+  const std::string line(1 << 20, 'x');
+  host.services().core.log(host.raw(), BELAY_LOG_INFO, detail::str(line));
+  host.services().core.log(host.raw(), BELAY_LOG_INFO, {nullptr, 5});
+  EXPECT_THAT(logger.lines,
+              ElementsAre("info losses: " + std::string(1 << 16, 'x') + "... (cut off: it has 1048576 bytes)",
+                          "info losses: (a text of 5 bytes whose data is null)"));
+}
+
 TEST_F(InstanceHostTest, OffersTheCoreServiceToTheSdk) {
   clock.advance(1500);
   host.info("hello");

@@ -89,9 +89,9 @@ TEST_F(InstanceTest, ACallThatSucceedsAllocatesNothing) {
 }
 
 TEST_F(InstanceTest, AnErrorNamesInstancePluginFileCallbackAndStep) {
-  EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin: no message");
+  EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin: ABORTED, without a message");
   monitor_.step = 17;
-  EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin at step 17: no message");
+  EXPECT_EQ(begin_error("no message"), "ABORTED: " + kLabel + " in begin at step 17: ABORTED, without a message");
   EXPECT_EQ(begin_error("stop"), "FAILED_PRECONDITION: " + kLabel + " in begin at step 17: enough (" + kNoStop + ")");
 }
 
@@ -163,6 +163,106 @@ TEST_F(InstanceTest, T_20p_WhatIsBeingCalledIsPublishedAsNumbersAndTakenBack) {
   EXPECT_EQ(place.call, 0u);
   EXPECT_EQ(place.step, 17);
   monitor_.place = &monitor_.nowhere;  // the instance's destruction is a call, too
+}
+
+// A plugin whose one callback scribbles over the head of the struct that it is to fill.
+enum class Scribble { kNoSize, kFlag };
+Scribble scribble;
+template <class T>
+std::int32_t scribble_over(T* filled) {
+  if (scribble == Scribble::kNoSize) *filled = T{};
+  if (scribble == Scribble::kFlag) filled->flags = 1u << 31;
+  return BELAY_OK;
+}
+
+template <class Api>
+RegisteredPlugin made_up(PluginKind kind, const char* name) {
+  RegisteredPlugin plugin;
+  plugin.info.kind = kind;
+  plugin.info.name = name;
+  Api table = detail::adopt(static_cast<const Api*>(nullptr));
+  table.create = [](const belay_host_api*, belay_host*, const belay_named_value*, std::uint64_t, void** self,
+                    belay_status*) {
+    *self = &scribble;
+    return std::int32_t{BELAY_OK};
+  };
+  table.destroy = [](void*) {};
+  plugin.table = table;
+  return plugin;
+}
+
+// Calls a slot that fills one struct, and is last before the status.
+template <class T, class Api, class... P>
+std::string error_of_filling(PluginInstance& instance, Callback callback, std::int32_t (*Api::*slot)(void*, P...),
+                             auto... before) {
+  auto filled = detail::sized<T>();
+  return error_of([&] { instance.call(callback, slot, before..., &filled); });
+}
+
+TEST_F(InstanceTest, T_145_EachStructThatAPluginFillsKeepsItsSizeAndHasNoUnknownFlag) {
+  RegisteredPlugin hook = made_up<belay_hook_api>(PluginKind::kHook, "scribbles");
+  RegisteredPlugin input = made_up<belay_input_api>(PluginKind::kInput, "scribbles");
+  RegisteredPlugin op = made_up<belay_op_api>(PluginKind::kOp, "scribbles");
+  RegisteredPlugin cluster = made_up<belay_cluster_api>(PluginKind::kCluster, "scribbles");
+  auto& hooks = std::get<belay_hook_api>(hook.table);
+  hooks.before_run = [](void*, belay_run*, belay_run_args* args, belay_status*) { return scribble_over(args); };
+  hooks.after_save = [](void*, belay_session*, belay_saved* saved, belay_status*) { return scribble_over(saved); };
+  std::get<belay_input_api>(input.table).next = [](void*, belay_batch*, belay_position* position, belay_status*) {
+    return scribble_over(position);
+  };
+  std::get<belay_op_api>(op.table).traits = [](void*, belay_op_traits* traits, belay_status*) {
+    return scribble_over(traits);
+  };
+  std::get<belay_cluster_api>(cluster.table).open = [](void*, const belay_cluster_args*, belay_cluster_place* place,
+                                                       belay_status*) { return scribble_over(place); };
+  const auto instance = [&](const RegisteredPlugin& plugin) -> PluginInstance& {
+    ResolvedPlugin use;
+    use.info = plugin.info;
+    use.instance_name = "x";
+    return instances_.create(plugin, use, services_, monitor_);
+  };
+  PluginInstance &of_hook = instance(hook), &of_input = instance(input), &of_op = instance(op),
+                 &of_cluster = instance(cluster);
+  const auto errors = [&] {
+    return std::vector<std::string>{
+        error_of_filling<belay_run_args>(of_hook, "before_run", &belay_hook_api::before_run,
+                                         static_cast<belay_run*>(nullptr)),
+        error_of_filling<belay_saved>(of_hook, "after_save", &belay_hook_api::after_save,
+                                      static_cast<belay_session*>(nullptr)),
+        error_of_filling<belay_position>(of_input, "next", &belay_input_api::next, static_cast<belay_batch*>(nullptr)),
+        error_of_filling<belay_op_traits>(of_op, "traits", &belay_op_api::traits),
+        error_of_filling<belay_cluster_place>(of_cluster, "open", &belay_cluster_api::open,
+                                              static_cast<const belay_cluster_args*>(nullptr))};
+  };
+  const std::vector<std::string> named = {
+      "hook \"x\" of \"scribbles\" (linked in, ) in before_run: belay_run_args has ",
+      "hook \"x\" of \"scribbles\" (linked in, ) in after_save: belay_saved has ",
+      "input \"x\" of \"scribbles\" (linked in, ) in next: belay_position has ",
+      "op \"x\" of \"scribbles\" (linked in, ) in traits: belay_op_traits has ",
+      "cluster \"x\" of \"scribbles\" (linked in, ) in open: belay_cluster_place has "};
+  for (const auto& [how, code, what] :
+       {std::tuple{Scribble::kNoSize, "INVALID_ARGUMENT: ", "struct_size 0: its owner sets it before the call"},
+        std::tuple{Scribble::kFlag, "UNIMPLEMENTED: ", "the unknown flag 2147483648; this side was built before it"}}) {
+    scribble = how;
+    const std::vector<std::string> found = errors();
+    for (std::size_t i = 0; i < named.size(); ++i) EXPECT_THAT(found[i], HasSubstr(code + named[i] + what));
+  }
+}
+
+// What the host reads of a plugin's memory it reads inside of the call, so that a crash there has its name.
+TEST_F(InstanceTest, T_145_WhatACallbackLeftBehindIsReadInItsName) {
+  PluginInstance& hook = make("");
+  const auto take = [&] {
+    const auto now = PluginInstance::current();
+    ASSERT_TRUE(now);
+    EXPECT_EQ(now->instance.label(), hook.label());
+    EXPECT_EQ(std::string(now->callback), "begin");
+    fail(Code::kInvalidArgument, "it returned nonsense");
+  };
+  EXPECT_EQ(
+      error_of([&] { hook.call_and_take("begin", &belay_hook_api::begin, take, static_cast<belay_graph*>(nullptr)); }),
+      "INVALID_ARGUMENT: " + kLabel + " in begin: it returned nonsense");
+  EXPECT_FALSE(PluginInstance::current());
 }
 
 TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {
@@ -350,8 +450,9 @@ class ChangingHook : public InstanceTest {
     return instances_.create(plugin_, use, services_, monitor_);
   }
   static void after_run_in_step(ThreadOfCalls& thread, PluginInstance& hook) {
-    hook.call_in_step(thread, "after_run", &belay_hook_api::after_run, static_cast<belay_run*>(nullptr),
-                      static_cast<const belay_run_values*>(nullptr));
+    hook.call_in_step(
+        thread, "after_run", &belay_hook_api::after_run, [] {}, static_cast<belay_run*>(nullptr),
+        static_cast<const belay_run_values*>(nullptr));
   }
   void begin() { hook_->call("begin", &belay_hook_api::begin, static_cast<belay_graph*>(nullptr)); }
 

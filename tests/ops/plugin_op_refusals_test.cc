@@ -104,7 +104,7 @@ TEST_F(PluginOpTest, TraitsAndAttributesThatNoOperationCanHaveAreRefused) {
         t->n_inputs = 1, t->flags = 64;
         return BELAY_OK;
       }),
-      "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits: belay_op_traits has the unknown flag 64; this "
+      "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0) in traits: belay_op_traits has the unknown flag 64; this "
       "side was built before it");
   plugin.info.options.emplace_back();
   plugin.info.options.back().name = "weights";
@@ -127,7 +127,7 @@ TEST_F(PluginOpTest, B_01e_ATraitsThatZeroesTheHostsStructIsRefused) {
     return BELAY_OK;
   };
   EXPECT_EQ(error_of([&] { add(odd_); }),
-            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits: belay_op_traits has struct_size 0: its owner "
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0) in traits: belay_op_traits has struct_size 0: its owner "
             "sets it before the call (BELAY_INIT), and nothing changes it in the call");
 }
 

@@ -194,6 +194,32 @@ TEST_F(OptimizerPlugins, B_18f_AStructIsReadUpToItsSizeAndUnknownFlagsAreRefused
             "UNIMPLEMENTED: belay_schedule_args has the unknown flag 2147483648; this side was built before it");
 }
 
+// What a finish that is written without the SDK may say of its list.
+TEST_F(OptimizerPlugins, T_145_TheListThatFinishReturnsIsCheckedAndNamed) {
+  static std::uint64_t n = 0;
+  const char* label = "optimizer \"wrong\" (linked in, 1.0.0) in finish: it returned n_more = ";
+  belay_optimizer_api table = *static_cast<const belay_optimizer_api*>(belay_module_v0.plugins[1]->table);
+  table.finish = [](void*, const belay_optimizer_args*, const belay_output*, const belay_output**,
+                    std::uint64_t* n_more, belay_status*) -> std::int32_t {
+    *n_more = n;
+    return BELAY_OK;
+  };
+  const belay_plugin plugin{BELAY_KIND_OPTIMIZER, 0, "wrong", &table};
+  const belay_plugin* plugins[] = {belay_module_v0.plugins[0], &plugin, belay_module_v0.plugins[2]};
+  belay_module module = belay_module_v0;
+  module.plugins = plugins;
+  const Output x = ops::variable(g, "x", Tensor({2}, {1.0, -2.0}));
+  const auto minimized_by_it = [&] {
+    minimize(g, ops::reduce_sum(ops::square(x)),
+             LinkedOptimizer({.name = "wrong", .options = {{"mode", std::string("rate")}}}, {&module}).use());
+  };
+  n = 5;
+  EXPECT_THAT(error_of(minimized_by_it), ::testing::HasSubstr(label + std::string("5, and more is null")));
+  n = std::uint64_t{1} << 60;
+  EXPECT_THAT(error_of(minimized_by_it),
+              ::testing::HasSubstr(label + std::string("1152921504606846976, more than 1048576")));
+}
+
 // A table in C with nothing but what is mandatory.
 TEST_F(OptimizerPlugins, B_18g_SlotsThatAreAbsentAreSkipped) {
   belay_optimizer_api table{};

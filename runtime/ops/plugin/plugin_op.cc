@@ -15,6 +15,7 @@
 #include "runtime/graph/plugin_op.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/plugin/plugin_attrs.h"
+#include "runtime/platform/checked_slot.h"
 
 namespace belay::runtime {
 namespace {
@@ -88,7 +89,12 @@ std::int32_t scratch(belay_op_context* context, std::uint64_t bytes, void** memo
   });
 }
 
-constexpr belay_op_service kOpService{sizeof(belay_op_service), 0, output, parallel, cancelled, scratch};
+constexpr belay_op_service kOpService{sizeof(belay_op_service),
+                                      0,
+                                      checked<output, detail::name_of_op_output>,
+                                      checked<parallel, detail::name_of_op_parallel>,
+                                      checked<cancelled, detail::name_of_op_cancelled>,
+                                      checked<scratch, detail::name_of_op_scratch>};
 
 belay_op_node node_as_it_crosses(const std::string& name, const OptionValues& attrs,
                                  const std::vector<belay_tensor>& inputs) {
@@ -229,16 +235,10 @@ void add_plugin_op(OpRegistry& registry, PluginInstance& instance) {
 InstanceOp::InstanceOp(PluginInstance& instance) : instance_(instance) {
   instance_.call("traits", &belay_op_api::traits, &traits_);
   const auto refuse = [&](const std::string& text) { fail(Code::kInvalidArgument, instance_.label() + ": " + text); };
-  constexpr std::uint32_t kKnown = BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM | BELAY_OP_STATEFUL;
   constexpr std::uint32_t kLater = BELAY_OP_BLOCKING | BELAY_OP_COLLECTIVE;
   if ((traits_.flags & kLater) != 0)
     refuse("its traits ask for " + std::string((traits_.flags & BELAY_OP_BLOCKING) != 0 ? "blocking" : "collective") +
            " runs, which this host does not have yet");
-  try {
-    detail::check_sized(traits_, kKnown);
-  } catch (const Error& e) {
-    refuse("its traits: " + std::string(e.what()));
-  }
   if (traits_.n_inputs < -1)
     refuse("its traits say n_inputs = " + std::to_string(traits_.n_inputs) + ", must be -1 (any) or more");
   try {

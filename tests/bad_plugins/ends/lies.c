@@ -72,6 +72,8 @@ static int32_t before_run(void* self, belay_run* run, belay_run_args* args, bela
   args->n_fetches = 1;
   if (lie("huge_fetches")) args->n_fetches = UINT64_C(1) << 60;
   if (lie("null_fetches")) args->fetches = 0;
+  if (lie("wild_fetches")) args->fetches = (const belay_output*)16;
+  if (lie("wild_feed")) args->n_feeds = 1, feeds[0].value.data = (void*)16;
   if (lie("no_such_node")) fetches[0].node = 4000000;
   if (lie("no_such_output")) fetches[0].index = 7;
   if (lie("other_graph")) fetches[0].graph = 77;

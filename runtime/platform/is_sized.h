@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a type that crosses the boundary is a sized struct: what is looked at in every call and in every callback.
+#pragma once
+
+#include "belay/detail/sized.h"
+
+namespace belay::runtime {
+
+template <class T, class = void>
+inline constexpr bool kIsSized = false;
+template <class T>
+inline constexpr bool kIsSized<T, decltype(static_cast<void>(detail::SizedName<T>::value))> = true;
+
+}  // namespace belay::runtime

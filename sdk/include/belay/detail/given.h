@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the other side hands over by pointer and length, in a call or as the result of one: what can be seen to be wrong
+// is refused by name before it is followed.
+//
+//   check_list("inputs", def.inputs, def.n_inputs);   // "n_inputs = 3, and inputs is null"
+//   check_text("op", def.op);                         // "op has 7 bytes, and its data is null"
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "belay/error.h"
+
+namespace belay {
+inline namespace v0 {
+namespace detail {
+
+inline constexpr std::uint64_t kMostItems = 1 << 20;                     // of one list
+inline constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 40;  // of one belay_str
+
+// `verb` comes first where the list is what a callback returned: "it returned ".
+inline void check_list(const char* what, const void* list, std::uint64_t n, const char* verb = "") {
+  if (n > kMostItems)
+    fail(Code::kInvalidArgument,
+         std::string(verb) + "n_" + what + " = " + std::to_string(n) + ", more than " + std::to_string(kMostItems));
+  if (n != 0 && list == nullptr)
+    fail(Code::kInvalidArgument,
+         std::string(verb) + "n_" + what + " = " + std::to_string(n) + ", and " + what + " is null");
+}
+
+inline void check_text(const std::string& what, belay_str text) {
+  if (text.size > kMostTextBytes)
+    fail(Code::kInvalidArgument, what + " has " + std::to_string(text.size) + " bytes, more than there can be");
+  if (text.size != 0 && text.data == nullptr)
+    fail(Code::kInvalidArgument, what + " has " + std::to_string(text.size) + " bytes, and its data is null");
+}
+
+// Type and length of a value, and its texts. What a type's elements mean is for the caller.
+inline void check_value(const std::string& what, const belay_value& value) {
+  const bool list = (value.type & BELAY_VALUE_LIST) != 0;
+  if (!list && value.count != 1)
+    fail(Code::kInvalidArgument, what + " is one value, and has count = " + std::to_string(value.count));
+  constexpr std::uint64_t kMostElements = std::uint64_t{1} << 32;
+  if (value.count > kMostElements)
+    fail(Code::kInvalidArgument, what + " has count = " + std::to_string(value.count) + ", more than there can be");
+  if (value.count != 0 && value.data == nullptr)
+    fail(Code::kInvalidArgument, what + " has count = " + std::to_string(value.count) + ", and its data is null");
+  if ((value.type & ~BELAY_VALUE_LIST) != BELAY_VALUE_TEXT) return;
+  const auto* texts = static_cast<const belay_str*>(value.data);
+  for (std::uint64_t i = 0; i < value.count; ++i) check_text(what, texts[i]);
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace belay
