@@ -172,11 +172,31 @@ rlim_t limit_of_memory() noexcept {
   return ::getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-// Without memory anything may crash, in any thread.
+// Of this process's address space; 0: not known.
+rlim_t bytes_of_memory() noexcept {
+  char text[64];
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  const ssize_t n = file < 0 ? 0 : ::read(file, text, sizeof(text));
+  if (file >= 0) ::close(file);
+  rlim_t pages = 0;
+  for (ssize_t i = 0; i < n && text[i] >= '0' && text[i] <= '9'; ++i)
+    pages = pages * 10 + static_cast<rlim_t>(text[i] - '0');
+  return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Without memory anything may crash, in any thread: a library that does not look at what it was given, for one.
 void say_memory_limit(LastWords& out) {
   const EndReport* report = current_report;
   const rlim_t now = limit_of_memory();
-  if (report == nullptr || now >= report->memory_limit()) return;
+  if (report == nullptr || now == RLIM_INFINITY) return;
+  if (now >= report->memory_limit()) {
+    const rlim_t used = bytes_of_memory();
+    if (used < now / 10 * 9) return;
+    out << "there may be no memory left: this process may use " << static_cast<std::int64_t>(now >> 10)
+        << " KiB of address space (ulimit -v), and uses " << static_cast<std::int64_t>(used >> 10)
+        << " KiB\n  help: raise that limit, or set run.threads lower\n";
+    return;
+  }
   out << "a plugin lowered the limit of memory (ulimit -v) to " << static_cast<std::int64_t>(now >> 10)
       << " KiB; loaded are:\n";
   each_loaded_plugin([](void* words, const char* path) { *static_cast<LastWords*>(words) << "  " << path << "\n"; },
@@ -216,25 +236,30 @@ struct Crash {
   LastWords out;
   const int signal;
   const void* const address;
+  const bool after_end;  // of the run: it is a thread that a plugin left behind
   bool facts_said = false, told_the_rest = false;
 
   // All that is known without the stack, which may be none, or end in code that is none any more.
   void say_facts() {
     facts_said = true;
     out << "\n";
-    say_next_start(out);
+    if (!after_end) say_next_start(out);
     if (signal == SIGBUS) say_mapped_file(out, address);
     say_overwritten(out);
-    say_memory_limit(out);
+    if (!after_end) say_memory_limit(out);
     out.flush();
-    if (is_process_copy()) return;
+    if (is_process_copy() || after_end) return;
     WatchedRestore::note_crash();
     say_last_word();
   }
 };
 
 void tell(Crash& crash) {
-  crash.out << "\nbelay crashed with " << name_of(crash.signal);
+  if (crash.after_end)
+    crash.out << "\nthe run has ended with status " << status_at_end << "; after that a thread crashed with ";
+  else
+    crash.out << "\nbelay crashed with ";
+  crash.out << name_of(crash.signal);
   if (say_own_call(crash.out)) crash.say_facts();
   void* frames[kFrames];
   const int n = ::backtrace(frames, kFrames);
@@ -263,9 +288,12 @@ void handle_signal(int signal, siginfo_t* info, void*) {
   // too, does not.
   static thread_local Crash* telling = nullptr;
   if (!crashed.exchange(true)) {
-    Crash crash{{}, signal, info->si_addr};
+    // A thread that a plugin left behind does not change how the run ended.
+    const bool after_end = status_at_end >= 0 && ::gettid() != ::getpid() && !is_process_copy();
+    Crash crash{{}, signal, info->si_addr, after_end};
     telling = &crash;
     tell(crash);
+    if (after_end) end_now(status_at_end);
   } else if (telling != nullptr) {
     tell_the_rest(*telling);
   } else {
@@ -307,12 +335,12 @@ const char* caller_of_exit(std::span<void* const> frames) {
   say_next_start(out);
   out.flush();
   say_last_word();
-  ::_exit(in_plugin ? kExitPlugin : status == 0 ? kExitTrainingFailed : status);
+  end_now(in_plugin ? kExitPlugin : status == 0 ? kExitTrainingFailed : status);
 }
 
 void end_copy(int status) {
   std::fflush(nullptr);
-  ::_exit(status);
+  end_now(status);
 }
 
 void on_exit_of_process(int status, void*) {
@@ -323,14 +351,24 @@ void on_exit_of_process(int status, void*) {
     std::snprintf(call, sizeof(call), "exit(%d)", status);
     end_by_exit(call, status);
   }
-  if (status != wanted) ::_exit(wanted);
+  if (status != wanted) end_now(wanted);
 }
 
 void on_quick_exit_of_process() {
   if (is_process_copy()) return;
   const int wanted = status_at_end;
   if (wanted < 0) end_by_exit("quick_exit", 0);
-  ::_exit(wanted);
+  end_now(wanted);
+}
+
+// What a plugin calls instead of the C library's: `name` is "_exit" or "_Exit". The host itself calls end_now.
+[[noreturn]] void end_at_once(const char* name, int status) {
+  // A copy or a child ends as it likes, and so does a program whose exits are not watched.
+  if (!is_own_process() || !exits_watched) end_now(status);
+  if (const int wanted = status_at_end; wanted >= 0) end_now(wanted);
+  char call[32];
+  std::snprintf(call, sizeof(call), "%s(%d)", name, status);
+  end_by_exit(call, status);
 }
 
 void watch_exits() {
@@ -366,7 +404,7 @@ int leave(int status) {
   std::cout.flush();
   std::fflush(nullptr);
   status_at_end = status;
-  if (status != kExitDone) ::_exit(status);
+  if (status != kExitDone) end_now(status);
   return status;
 }
 
@@ -384,3 +422,9 @@ EndReport::EndReport(std::vector<const CallMonitor*> monitors, std::string run_d
 EndReport::~EndReport() { current_report = nullptr; }
 
 }  // namespace belay::runtime
+
+// Exported by the program, so that they come before the C library's wherever a plugin calls them.
+extern "C" {
+[[gnu::visibility("default")]] void _exit(int status) { belay::runtime::end_at_once("_exit", status); }
+[[gnu::visibility("default")]] void _Exit(int status) noexcept { belay::runtime::end_at_once("_Exit", status); }
+}

@@ -10,6 +10,7 @@
 
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/platform/last_word.h"
+#include "runtime/platform/process_copy.h"
 
 namespace belay::runtime {
 namespace {
@@ -86,7 +87,7 @@ void Signals::die_of(int s) {
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   kill(getpid(), s);
   // The signal reaches some thread at once; a default action that does not kill (it cannot for these) ends here.
-  _exit(128 + s);
+  end_now(128 + s);
 }
 
 std::string signal_name(int s) {

@@ -9,6 +9,7 @@
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/platform/fixed_text.h"
 #include "runtime/platform/last_word.h"
+#include "runtime/platform/process_copy.h"
 #include "runtime/platform/stacks.h"
 
 namespace belay::runtime {
@@ -64,7 +65,7 @@ void Watchdog::give_up(double seconds) {
   write_all_stacks(STDERR_FILENO);
   say_last_word();
   TemporaryFolder::remove_now();
-  _exit(kExitNoProgress);
+  end_now(kExitNoProgress);
 }
 
 void Watchdog::watch() {

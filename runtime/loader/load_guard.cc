@@ -49,7 +49,7 @@ std::string thrown() {
     say("error: plugin '" + escaped(path) + "' failed in its own initializers while it was loaded: " + thrown() +
         "\n  help: initializers of global objects must not throw\n");
   say_last_word();
-  ::_exit(kPluginFailure);
+  end_now(kPluginFailure);
 }
 
 void end_while_loading(const std::string& how) {
@@ -58,7 +58,7 @@ void end_while_loading(const std::string& how) {
   say("error: plugin '" + escaped(path) + "' ended the process (" + how +
       ") while it was loaded\n  help: initializers of global objects must not call exit\n");
   say_last_word();
-  ::_exit(kPluginFailure);
+  end_now(kPluginFailure);
 }
 
 void on_exit_handler(int status, void*) { end_while_loading("exit status " + std::to_string(status)); }
@@ -158,7 +158,7 @@ void LoadingScope::end_of_thread() const {
       "' ended the host's thread (pthread_exit) while it was loaded\n  help: "
       "initializers of global objects must return\n");
   say_last_word();
-  ::_exit(kPluginFailure);
+  end_now(kPluginFailure);
 }
 
 LoadingScope::~LoadingScope() {
@@ -166,7 +166,7 @@ LoadingScope::~LoadingScope() {
     say("error: plugin '" + escaped(path_) +
         "' forked the process while it was loaded, and the copy came back: the "
         "copy ends here\n  help: a copy must call exec or _exit\n");
-    ::_exit(kPluginFailure);
+    end_now(kPluginFailure);
   }
   current_library = nullptr;
   watch_.end();

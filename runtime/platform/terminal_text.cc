@@ -13,7 +13,7 @@ std::string shown_json(const std::string& json) {
   std::string_view rest = json;
   while (!rest.empty()) {
     const Utf8Char c = first_char(rest);
-    char text[8];
+    char text[16];
     if (c.valid && obeyed(c.value)) {
       std::snprintf(text, sizeof(text), "\\u%04x", static_cast<unsigned>(c.value));
       out += text;

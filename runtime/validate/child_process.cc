@@ -73,7 +73,7 @@ class SharedFlag {
   const std::string text = work();
   if (is_process_copy()) {
     copy_came_back.raise();
-    ::_exit(0);
+    end_now(0);
   }
   std::fflush(nullptr);
   std::cout.flush();
@@ -82,7 +82,7 @@ class SharedFlag {
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);
   }
-  ::_exit(0);
+  end_now(0);
 }
 
 // Until the other end is closed; false where that takes too long.

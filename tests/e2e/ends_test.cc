@@ -88,6 +88,44 @@ TEST_F(PluginEnds, T_20b_QuickExitIsNamedAndStatusThree) {
   }
 }
 
+TEST_F(PluginEnds, T_149_AnExitPastTheHandlersIsNamedAndStatusThree) {
+  for (const char* in : {"hook.create", "hook.after_run", "hook.destroy", "input.next", "saver.write", "op.run"}) {
+    for (const char* how : {"_exit", "_Exit"}) {
+      start_over();
+      const ProcessResult r = run(in, how);
+      EXPECT_EQ(r.status, 3) << in << r.err;
+      EXPECT_THAT(r.err, HasSubstr(std::string("belay was ended by ") + how + "(0) in ")) << in;
+      EXPECT_THAT(r.err, HasSubstr("(ends.so 1.0.0, train.toml:")) << in;
+      EXPECT_EQ(warnings_of_next_start(), "") << in;
+    }
+  }
+  // While it is loaded, and by `check`.
+  start_over();
+  EXPECT_EQ(run("load", "_exit").status, 3);
+  const ProcessResult check = belay({"check", manifest()}, {"ENDS_IN=load", "ENDS_AT=1", "ENDS_HOW=_exit"});
+  EXPECT_EQ(check.status, 3) << check.err;
+  EXPECT_THAT(check.err, HasSubstr("belay was ended by _exit(0) in plugin '" + kEndsPlugins + "/ends.so'"));
+}
+
+TEST_F(PluginEnds, T_153_AThreadThatCrashesAfterAGoodEndDoesNotSayThatBelayCrashed) {
+  const ProcessResult r = run("hook.begin", "atexit_thread_crash");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err,
+              HasSubstr("\nthe run has ended with status 0; after that a thread crashed with SIGSEGV in plugin '"));
+  EXPECT_THAT(lines_with(r.err, "belay crashed"), IsEmpty()) << r.err;
+}
+
+// A child that shares the process's memory has its mark, too.
+TEST_F(PluginEnds, T_149_AChildOfThePluginsEndsAsItLikes) {
+  for (const char* how : {"fork__exit", "vfork__exit"}) {
+    start_over();
+    const ProcessResult r = run("hook.after_run", how, "3");
+    EXPECT_EQ(r.status, 0) << how << r.err;
+    EXPECT_THAT(r.err, HasSubstr("the copy ended with status 5\n")) << how;
+    EXPECT_THAT(lines_with(r.err, "belay was ended"), IsEmpty()) << how;
+  }
+}
+
 // The log has threads of its own: a line of it once came into the middle of the message.
 TEST_F(PluginEnds, WhatEndedTheProcessIsSaidInOneWrite) {
   int ends[2];  // of a socket on which each write is a packet
@@ -134,19 +172,18 @@ TEST_F(PluginEnds, T_20d_WhatEndsTheProcessAtOnceIsNamedByTheNextStart) {
   const struct {
     const char *in, *at, *how, *named;
   } cases[] = {
-      {"load", "1", "_exit", "ends.so', which was being loaded"},
       {"load", "1", "exec", "ends.so', which was being loaded"},
       {"load", "1", "exit_group", "ends.so', which was being loaded"},
-      {"hook.create", "1", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in create"},
+      {"hook.create", "1", "exit_group", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in create"},
       {"input.open", "1", "exec", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in open"},
-      {"hook.after_run", "3", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 3"},
+      {"hook.after_run", "3", "exec", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 3"},
       {"hook.before_run", "3", "exec", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in before_run at step 3"},
       {"hook.after_run", "3", "exit_group", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 3"},
       {"hook.after_run", "5", "sigkill", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in after_run at step 5"},
-      {"op.run", "3", "_exit", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 3"},
+      {"op.run", "3", "exit_group", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 3"},
       {"saver.write", "2", "exit_group", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in write at step"},
-      {"input.next", "4", "_exit", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in next"},
-      {"hook.destroy", "1", "_exit", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 12"},
+      {"input.next", "4", "exit_group", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in next"},
+      {"hook.destroy", "1", "exit_group", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy at step 12"},
   };
   for (const auto& c : cases) {
     start_over();
@@ -377,6 +414,16 @@ TEST_F(PluginEnds, T_26c_ACopyThatStaysDoesNotHoldTheRunDirectory) {
   ::kill(pid, SIGKILL);
 }
 
+// Without its threads a copy once waited in there for ever.
+TEST_F(PluginEnds, T_150_ACopyThatCallsAServiceOfTheHostEndsThere) {
+  const ProcessResult r = run("op.parallel", "fork", "3");
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("error: op \"ends_op\" (ends.so 1.0.0, train.toml:21) forked the process, and the copy "
+                               "called the host's op.parallel: the copy (pid "));
+  EXPECT_THAT(r.err, HasSubstr("the copy ended with status 3\n"));
+  EXPECT_THAT(lines_with(r.err, "info ended at step 12"), SizeIs(1)) << r.err;
+}
+
 TEST_F(PluginEnds, T_26f_ValidateFailsWhatEndsOrCopiesOrTakesAwayItsProcess) {
   const struct {
     const char *how, *said;
@@ -432,6 +479,27 @@ TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
     // 127: the dynamic linker has no room for the program itself.
     EXPECT_THAT(status == 0 || status == 127 ? "(ulimit -v)" : said, HasSubstr("(ulimit -v)")) << megabytes;
   }
+}
+
+// Some libraries crash where there is no memory; between two limits that are named each must be.
+TEST_F(PluginEnds, T_151_ACrashForWantOfMemoryNamesTheLimit) {
+  if (sanitized()) GTEST_SKIP() << "SKIPPED: a sanitizer reserves terabytes of addresses";
+  write_file(temp / "small.toml",
+             "[run]\ndir = \"runs/one\"\nmax_steps = 3\nthreads = 4\n[input.train]\nplugin = \"digits\"\nbatch_size = "
+             "16\n[model]\nplugin = \"mlp\"\nhidden = [8]\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n");
+  int failed = 0;
+  for (int megabytes = 100; megabytes < 180; megabytes += 3) {
+    start_over();
+    const std::string said = temp / "said";
+    const int status = std::system(("cd '" + temp.path() + "' && BELAY_PLUGIN_PATH=" + tested_build() +
+                                    "/plugins prlimit --as=" + std::to_string(megabytes) + "000000 '" + tested_belay() +
+                                    "' run small.toml > '" + said + "' 2>&1")
+                                       .c_str());
+    if (status == 0) continue;
+    ++failed;
+    EXPECT_THAT(contents(said), HasSubstr("(ulimit -v)")) << megabytes;
+  }
+  EXPECT_GT(failed, 0);
 }
 
 }  // namespace

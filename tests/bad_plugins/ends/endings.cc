@@ -79,6 +79,7 @@ constexpr Ending kEndings[] = {
     {"exit_9", [] { std::exit(9); }},
     {"quick_exit", [] { std::quick_exit(0); }},
     {"_exit", [] { ::_exit(0); }},
+    {"_Exit", [] { std::_Exit(0); }},
     {"exec", [] { ::execl("/bin/true", "true", static_cast<char*>(nullptr)); }},
     {"exit_group", [] { ::syscall(SYS_exit_group, 0); }},
     {"abort", [] { std::abort(); }},
@@ -143,6 +144,18 @@ constexpr Ending kEndings[] = {
        if (child == 0) std::exit(5);
        come_back(child);
      }},
+    {"fork__exit",
+     [] {
+       const pid_t child = ::fork();
+       if (child == 0) ::_exit(5);
+       come_back(child);
+     }},
+    {"vfork__exit",
+     [] {
+       const pid_t child = ::vfork();
+       if (child == 0) ::_exit(5);
+       come_back(child);
+     }},
     {"fork_stays",
      [] {
        const pid_t child = ::fork();
@@ -160,6 +173,7 @@ constexpr Ending kEndings[] = {
        }).detach();
      }},
     {"atexit__exit", [] { std::atexit([] { ::_exit(0); }); }},
+    {"atexit_thread_crash", [] { std::atexit([] { in_thread(crash); }); }},
     {"atexit_crash", [] { std::atexit(crash); }},
 };
 

@@ -108,6 +108,8 @@ class EndsOp final : public belay::Op {
   void prepare(const belay::OpSetup&) override { ends("op.prepare"); }
   void run(belay::OpRun& run) override {
     ends("op.run");
+    ends("op.parallel");
+    run.parallel(2, 1, [](std::int64_t, std::int64_t) {});
     std::memcpy(run.output(0).data<float>(), run.input(0).data<const float>(), run.input(0).size() * sizeof(float));
   }
   void gradient(belay::OpGradient& g) const override {
