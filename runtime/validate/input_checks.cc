@@ -76,6 +76,20 @@ void ends(const Subject& subject) {
   must_succeed("the end", [&] { require_law(input.difference_after_end(kMost)); });
 }
 
+// It is called while nothing waits, too.
+void interrupts(const Subject& subject) {
+  InputDriver input(subject.module, subject.options(), setup_of(subject));
+  open(input, subject);
+  must_succeed("next", [&] { input.batches(2); });
+  bool has = false;
+  must_succeed("interrupt", [&] { has = input.interrupt(); });
+  if (!has) return;
+  must_succeed("a seek and next after interrupt", [&] {
+    input.seek({});
+    if (input.batches(2).empty()) throw CheckFailed("after interrupt and a seek to the start it delivers no batch");
+  });
+}
+
 void shards(const Subject& subject) {
   for (std::int64_t shard = 0; shard < 2; ++shard) {
     InputDriver input(subject.module, subject.options(), setup_of(subject));
@@ -181,6 +195,7 @@ std::vector<Check> input_checks() {
           {"drive.ends", ends},
           {"drive.shards", shards},
           {"drive.names", names},
+          {"drive.interrupt", interrupts},
           {"state.resumes", resumes},
           {"state.learned", learned},
           {"faults.strange_positions", strange_positions},

@@ -57,6 +57,18 @@ void all_types(const Subject& subject) {
   }
 }
 
+// It is called while nothing is written, too.
+void interrupts(const Subject& subject) {
+  SaverDriver saver(subject.module, subject.options(), setup_of(subject));
+  bool has = false;
+  must_succeed("interrupt", [&] { has = saver.interrupt(); });
+  if (!has) return;
+  std::string difference;
+  must_succeed("writing and reading after interrupt",
+               [&] { difference = saver.difference_after_round_trip(usual_tensors(subject.seed)); });
+  if (!difference.empty()) throw CheckFailed("after interrupt, written and read: " + difference);
+}
+
 void only_what_is_wanted(const Subject& subject) {
   SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   saver.write(usual_tensors(subject.seed));
@@ -115,9 +127,10 @@ void full_disk(const Subject& subject) {
 
 std::vector<Check> saver_checks() {
   using namespace saver_cases;
-  return {{"drive.round_trip", round_trip},      {"drive.all_types", all_types}, {"drive.wanted", only_what_is_wanted},
-          {"faults.missing_file", missing_file}, {"faults.cut_file", cut_file},  {"faults.damaged_file", damaged_file},
-          {"faults.full_disk", full_disk}};
+  return {{"drive.round_trip", round_trip},      {"drive.all_types", all_types},
+          {"drive.wanted", only_what_is_wanted}, {"drive.interrupt", interrupts},
+          {"faults.missing_file", missing_file}, {"faults.cut_file", cut_file},
+          {"faults.damaged_file", damaged_file}, {"faults.full_disk", full_disk}};
 }
 
 }  // namespace belay::runtime

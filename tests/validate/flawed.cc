@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,6 +52,9 @@ class FlawedHook final : public belay::Hook {
     if (flaw_ == "leaks a file") open_null();
     if (flaw_ == "leaks a thread" && steps_ == 1)
       std::thread([] { std::this_thread::sleep_for(std::chrono::hours(1)); }).detach();
+    if (flaw_ == "writes into a value") *static_cast<float*>(values.tensor(loss_).mutable_data()) = 7;
+    if (flaw_ == "writes behind a value")
+      std::memset(static_cast<float*>(values.tensor(loss_).mutable_data()) + 1, 0x41, 64);
     if (flaw_ == "fails") belay::fail(belay::Code::kInternal, "a bug of mine");
     if (flaw_ == "crashes at nan" && values[loss_] != values[loss_]) raise(SIGFPE);
   }
@@ -161,6 +165,10 @@ class FlawedInput final : public belay::Input {
     if (flaw_ == "fits anew") spec.keep("mean", std::vector<double>{static_cast<double>(++fits_)});
     if (flaw_ == "scales what was learned") scale_ = learned ? 2.0f : 1.0f;
     fills_label_ = flaw_ != "predicts a label" || spec.use() != belay::InputUse::kPrediction;
+    if (flaw_ == "has other classes") {
+      y_ = spec.label("y", belay::DType::kInt64, {-1});
+      spec.set_classes(y_, 10);
+    }
   }
   void open(const belay::OpenArgs& args) override {
     if (flaw_ == "has no file") belay::fail(belay::Code::kNotFound, "'data.bin' does not exist");
@@ -168,25 +176,28 @@ class FlawedInput final : public belay::Input {
   }
   bool next(belay::Batch& batch, belay::Position& position) override {
     const auto examples = order_.batch();
-    if (examples.empty()) return false;
-    float* x = batch.tensor(x_, {static_cast<std::int64_t>(examples.size())}).data<float>();
+    if (examples.empty() || (flaw_ == "ends at an interrupt" && interrupted_)) return false;
+    const auto n = flaw_ == "has no rows" ? 0 : static_cast<std::int64_t>(examples.size());
+    float* x = batch.tensor(x_, {n}).data<float>();
+    if (flaw_ == "writes behind") std::memset(x + n, 0x41, 64);
     for (const std::int64_t e : examples)
-      *x++ = scale_ * static_cast<float>(flaw_ == "is never the same" ? ++calls_ : e);
-    const auto n = static_cast<std::int64_t>(examples.size());
+      if (n > 0) *x++ = scale_ * static_cast<float>(flaw_ == "is never the same" ? ++calls_ : e);
     if (pair_ != 0) std::fill_n(batch.tensor(pair_, {n, 2}).data<float>(), 2 * n, 1.0f);
     if (label_ != 0 && fills_label_) std::fill_n(batch.tensor(label_, {n}).data<std::int64_t>(), n, 1);
+    if (y_ != 0) std::fill_n(batch.tensor(y_, {n}).data<std::int64_t>(), n, 10);
     position = order_.advance();
     return true;
   }
+  void interrupt() override { interrupted_ = true; }
   void seek(const belay::Position& position) override {
     order_.seek(flaw_ == "seeks to the start" ? belay::Position{} : position);
   }
 
  private:
   const std::string flaw_;
-  std::uint32_t x_ = 0, pair_ = 0, label_ = 0;  // pair and label: where there are some
+  std::uint32_t x_ = 0, pair_ = 0, label_ = 0, y_ = 0;  // all but x: where there are some
   float scale_ = 1;
-  bool fills_label_ = true;
+  bool fills_label_ = true, interrupted_ = false;
   belay::ExampleOrder order_;
   static inline int calls_ = 0, fits_ = 0;
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
@@ -133,6 +134,42 @@ TEST(Validate, ACheckThatIsKilledLeavesNoFolder) {
   EXPECT_FALSE(troubles("hook \"flawed_hook\"", "hangs", 0.5).empty());
   ::setenv("TMPDIR", before.c_str(), 1);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Validate, T_152_WhatAPluginWritesWhereItMayNotIsFound) {
+  const struct {
+    const char *plugin, *flaw, *expected;
+  } cases[] = {
+      {"hook \"flawed_hook\"", "writes into a value",
+       "drive.life: failed: a step failed: FAILED_PRECONDITION: after_run wrote into the value of 'loss', which it may "
+       "only read"},
+      {"hook \"flawed_hook\"", "writes behind a value",
+       "drive.life: failed: a step failed: FAILED_PRECONDITION: after_run wrote behind the value of 'loss', which it "
+       "may only read"},
+      {"input \"flawed_input\"", "writes behind",
+       "drive.batches: failed: next failed: FAILED_PRECONDITION: next wrote behind 'x'"},
+  };
+  for (const auto& c : cases) {
+    const std::vector<std::string> all = troubles(c.plugin, c.flaw);
+    EXPECT_NE(std::find(all.begin(), all.end(), c.expected), all.end()) << c.flaw << (all.empty() ? "" : all[0]);
+  }
+}
+
+TEST(Validate, T_152_ABatchWithoutRowsOrWithOtherClassesIsFound) {
+  const struct {
+    const char *flaw, *expected;
+  } cases[] = {
+      {"has no rows",
+       "drive.batches: failed: next failed: FAILED_PRECONDITION: next delivered a batch of 0 rows; the end is "
+       "OUT_OF_RANGE"},
+      {"has other classes",
+       "drive.batches: failed: next failed: FAILED_PRECONDITION: 'y' has the value 10, and 10 classes"},
+      {"ends at an interrupt", "drive.interrupt: failed: after interrupt and a seek to the start it delivers no batch"},
+  };
+  for (const auto& c : cases) {
+    const std::vector<std::string> all = troubles("input \"flawed_input\"", c.flaw);
+    EXPECT_NE(std::find(all.begin(), all.end(), c.expected), all.end()) << c.flaw << (all.empty() ? "" : all[0]);
+  }
 }
 
 TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {

@@ -84,6 +84,9 @@ class FakeCoordinator {
   static FakeCoordinator& from(belay_coordinator* raw) noexcept { return *reinterpret_cast<FakeCoordinator*>(raw); }
   static std::int32_t get_should_stop(belay_coordinator* raw) { return from(raw).should_stop() ? 1 : 0; }
   static void ask_for_stop(belay_coordinator* raw, std::int32_t code, belay_str text) {
+    const bool known =
+        (code >= BELAY_OK && code <= BELAY_UNAUTHENTICATED) || (code >= BELAY_STOP && code <= BELAY_SKIP);
+    if (!known) from(raw).host_.note_breach("request_stop was called with the unknown code " + std::to_string(code));
     from(raw).request_stop(static_cast<Code>(code), detail::view(text));
   }
   static std::int32_t wait_for_stop(belay_coordinator* raw, std::int64_t timeout_ns) {

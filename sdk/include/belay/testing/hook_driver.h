@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
@@ -37,6 +38,7 @@
 #include <utility>
 #include <vector>
 
+#include "belay/detail/given.h"
 #include "belay/testing/driver_setup.h"
 #include "belay/testing/fake_checkpoints.h"
 #include "belay/testing/fake_events.h"
@@ -274,10 +276,43 @@ class HookDriver {
 
   // What after_run is given.
   struct PassedValues {
+    static constexpr unsigned char kBehind = 0xa5;
+    static constexpr std::size_t kBytesBehind = 256;
     std::vector<Tensor> tensors;
+    std::vector<std::vector<unsigned char>> memory;  // of the numbers, with bytes behind them
     std::vector<belay_tensor> views;
+    void pass(Tensor value) {
+      tensors.push_back(std::move(value));
+      Tensor& t = tensors.back();
+      memory.emplace_back();
+      belay_tensor view = t.dtype() == DType::kInvalid ? belay_tensor{} : t.view();
+      if (t.dtype() != DType::kInvalid && t.dtype() != DType::kString && view.bytes != 0) {
+        std::vector<unsigned char>& bytes = memory.back();
+        const auto* from = static_cast<const unsigned char*>(view.data);
+        bytes.assign(from, from + view.bytes);
+        bytes.insert(bytes.end(), kBytesBehind, kBehind);
+        view.data = bytes.data();
+      }
+      view.flags |= BELAY_TENSOR_READ_ONLY;
+      views.push_back(view);
+    }
+    // A hook may only read them.
+    void check_untouched(const std::vector<std::string>& names) {
+      for (std::size_t i = 0; i < memory.size(); ++i) {
+        const std::vector<unsigned char>& bytes = memory[i];
+        if (bytes.empty()) continue;
+        const belay_tensor known = tensors[i].view();
+        const std::size_t n = bytes.size() - kBytesBehind;
+        const bool behind = std::any_of(bytes.begin() + static_cast<std::ptrdiff_t>(n), bytes.end(),
+                                        [](unsigned char c) { return c != kBehind; });
+        if (behind || std::memcmp(bytes.data(), known.data, n) != 0)
+          fail(Code::kFailedPrecondition, "after_run wrote " + std::string(behind ? "behind" : "into") +
+                                              " the value of '" + names[i] + "', which it may only read");
+      }
+    }
     void overwrite() {
       for (Tensor& t : tensors) poison(t);
+      for (std::vector<unsigned char>& bytes : memory) std::fill(bytes.begin(), bytes.end(), kBehind);
       std::fill(views.begin(), views.end(), belay_tensor{});
     }
   };
@@ -362,6 +397,8 @@ class HookDriver {
       return code;
     });
     detail::check_sized(args);
+    detail::check_list("fetches", args.fetches, args.n_fetches, "before_run returned ");
+    detail::check_list("feeds", args.feeds, args.n_feeds, "before_run returned ");
     std::vector<belay_output> fetches(args.fetches, args.fetches + args.n_fetches);
     for (const belay_output& o : fetches) result.fetched.push_back(graph_.name_of(o));
     for (std::uint64_t i = 0; i < args.n_feeds; ++i) {
@@ -371,6 +408,10 @@ class HookDriver {
       result.fed.insert_or_assign(graph_.name_of(args.feeds[i].output), std::move(value));
     }
     if (args.options != nullptr) result.options = detail::run_options(args.options);
+    if (result.options && (result.options->trace_level < RunOptions::Trace::kNone ||
+                           result.options->trace_level > RunOptions::Trace::kFull))
+      fail(Code::kInvalidArgument,
+           "before_run returned trace_level = " + std::to_string(static_cast<int>(result.options->trace_level)));
     run.traced = result.options && result.options->trace_level > RunOptions::Trace::kNone;
     return fetches;
   }
@@ -378,11 +419,8 @@ class HookDriver {
     constexpr std::size_t kKept = 16;  // steps whose overwritten values a late reader still finds
     if (passed_.size() == kKept) passed_.pop_front();
     PassedValues& passed = passed_.emplace_back();
-    for (const belay_output& o : fetches) passed.tensors.push_back(session_.value(o));
-    for (const Tensor& t : passed.tensors) {
-      passed.views.push_back(t.dtype() == DType::kInvalid ? belay_tensor{} : t.view());
-      passed.views.back().flags |= BELAY_TENSOR_READ_ONLY;
-    }
+    passed.tensors.reserve(fetches.size());  // views point into them
+    for (const belay_output& o : fetches) passed.pass(session_.value(o));
     return passed;
   }
   void after_run(FakeSession::Run& run, PassedValues& passed, StepResult& result) {
@@ -398,6 +436,7 @@ class HookDriver {
         result.probed += probe() - start;
         return code;
       });
+      passed.check_untouched(result.fetched);
     } catch (...) {
       overwrite();
       throw;

@@ -23,7 +23,7 @@
 // The driver leaves order and numbers as the input has them; a host puts them into the training's.
 //
 // Batch memory is 64-byte aligned, filled with 0xa5, and gone after next(): an element that was not written, or one
-// that is written later, shows (the latter with the address sanitizer).
+// that is written later, shows (the latter with the address sanitizer). What next writes behind a tensor is an error.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "belay/testing/call_interrupt.h"
 #include "belay/testing/driver_setup.h"
 #include "belay/testing/learned_schema.h"
 #include "belay/testing/option_values.h"
@@ -186,8 +187,11 @@ class InputDriver {
       if (slots_[i].dims[0] != slots_[0].dims[0])
         fail(Code::kFailedPrecondition,
              "'" + name + "' has another number of rows than '" + declared_.tensors[0].name + "'");
+      if (!slots_[i].ends_whole()) fail(Code::kFailedPrecondition, "next wrote behind '" + name + "'");
       batch.add(name, Tensor(TensorView(slots_[i].view())));
+      require_classes(declared_.tensors[i], batch.tensor(name));
     }
+    if (batch.rows() == 0) fail(Code::kFailedPrecondition, "next delivered a batch of 0 rows; the end is OUT_OF_RANGE");
     slots_.clear();
     return batch;
   }
@@ -198,6 +202,10 @@ class InputDriver {
     at_ = position;
     ended_ = false;
   }
+
+  // Calls the plugin's `interrupt` from the test's thread, no other call being under way: it returns at once, and after
+  // a seek the input goes on. False: it has none.
+  bool interrupt() { return call_interrupt(api_, handle_.self()); }
 
   // -1: the input cannot say.
   std::int64_t size() {
@@ -272,6 +280,8 @@ class InputDriver {
   };
   // The memory of one tensor of the batch that is being filled.
   struct Slot {
+    static constexpr unsigned char kUnwritten = 0xa5;
+    static constexpr std::size_t kBehind = 256;
     bool filled = false;
     DType dtype = DType::kInvalid;
     Dims dims;
@@ -291,10 +301,16 @@ class InputDriver {
         views.assign(count(), belay_str{"", 0});
         return;
       }
-      const std::size_t size = (count() * dtype_size(dtype) + 63) / 64 * 64 + 64;
-      bytes.reset(static_cast<unsigned char*>(std::aligned_alloc(64, size)));
+      bytes.reset(static_cast<unsigned char*>(std::aligned_alloc(64, room())));
       if (bytes == nullptr) fail(Code::kResourceExhausted, "out of memory");
-      std::memset(bytes.get(), 0xa5, size);
+      std::memset(bytes.get(), kUnwritten, room());
+    }
+    std::size_t room() const { return (count() * dtype_size(dtype) + 63) / 64 * 64 + kBehind; }
+    // Whether what lies behind the elements is as it was.
+    bool ends_whole() const {
+      if (dtype == DType::kString) return true;
+      return std::all_of(bytes.get() + count() * dtype_size(dtype), bytes.get() + room(),
+                         [](unsigned char c) { return c == kUnwritten; });
     }
     belay_tensor view() {
       void* data = dtype == DType::kString ? static_cast<void*>(views.data()) : bytes.get();
@@ -370,6 +386,15 @@ class InputDriver {
       declared.classes = static_cast<std::int64_t>(count);
       declared.class_names = std::move(copies);
     });
+  }
+  static void require_classes(const DeclaredTensor& declared, const TensorView& values) {
+    if (declared.classes == 0) return;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double value = values.number(i);
+      if (value < 0 || value >= static_cast<double>(declared.classes))
+        fail(Code::kFailedPrecondition, "'" + declared.name + "' has the value " + detail::number_text(value) +
+                                            ", and " + std::to_string(declared.classes) + " classes");
+    }
   }
   static std::int32_t set_columns(belay_input_spec* spec, std::uint32_t slot, const belay_str* names,
                                   std::uint64_t count, belay_status* status) {

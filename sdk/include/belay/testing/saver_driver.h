@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/testing/call_interrupt.h"
 #include "belay/testing/driver_setup.h"
 #include "belay/testing/fake_files.h"
 #include "belay/testing/option_values.h"
@@ -60,6 +61,10 @@ class SaverDriver {
     if (!left_open.empty()) fail(Code::kFailedPrecondition, "write left '" + left_open[0] + "' open");
     if (files_.contents.empty()) fail(Code::kFailedPrecondition, "write left no file");
   }
+
+  // Calls the plugin's `interrupt`, no write or read being under way: the next one knows nothing of it. False: it has
+  // none.
+  bool interrupt() { return call_interrupt(api_, handle_.self()); }
 
   // The directory's tensors, in the order of their announcement; `wanted`: only these.
   NamedTensors read(std::optional<std::set<std::string>> wanted = std::nullopt) {
