@@ -216,7 +216,8 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
     for (const TensorEntry& expected : index_.tensors) {
       const auto found = tensors.all().find(expected.name);
       if (found == tensors.all().end())
-        fail(Code::kDataLoss, "the saver did not find tensor " + single_quoted(expected.name));
+        fail(Code::kDataLoss,
+             "the saver " + single_quoted(saver.name) + " did not find tensor " + single_quoted(expected.name));
       if (found->second != expected)
         fail(Code::kDataLoss, "tensor " + single_quoted(expected.name) + " is " + form_text(found->second) +
                                   ", the index says " + form_text(expected));

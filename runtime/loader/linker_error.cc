@@ -56,16 +56,27 @@ std::optional<LoadError> missing_symbol_version(const std::string& path, const s
                        : "build it on this system or an older one");
 }
 
-LoadError undefined_symbol(const std::string& path, const std::string& text) {
+// Libraries of the plugin's that another one with the same SONAME stands in for; empty: there are none.
+std::string shadowed_text(const std::string& path, const std::string& library_path) {
+  std::string text;
+  for (const ShadowedDependency& d : shadowed_dependencies(path, library_path))
+    text += "; it gets " + d.name + " from '" + d.loaded + "', which was loaded before, and not from '" + d.own + "'";
+  return text;
+}
+
+LoadError undefined_symbol(const std::string& path, const std::string& text, const std::string& library_path) {
   const std::string marker = "undefined symbol: ";
   const std::size_t at = text.find(marker);
   const std::string rest = text.substr(at + marker.size());
   const std::string symbol = rest.substr(0, rest.find_first_of(", \t"));
   const std::string where = text.substr(0, text.find(": "));
+  const std::string reason = "uses the symbol `" + demangled(symbol) + "`, which nothing defines" +
+                             (where == path || where.empty() ? "" : " (used in " + where + ")");
+  if (const std::string shadowed = shadowed_text(path, library_path); !shadowed.empty())
+    return LoadError(LoadErrorKind::kMissingDep, path, reason + shadowed,
+                     "link it with the other library, or give its own another SONAME");
   return LoadError(
-      LoadErrorKind::kUndefined, path,
-      "uses the symbol `" + demangled(symbol) + "`, which nothing defines" +
-          (where == path || where.empty() ? "" : " (used in " + where + ")"),
+      LoadErrorKind::kUndefined, path, reason,
       "link the library that has it; build with -Wl,-z,defs (belay_add_plugin does) to see this when linking");
 }
 
@@ -85,7 +96,7 @@ std::string demangled(const std::string& symbol) {
 }
 
 LoadError explain_linker_error(const std::string& path, const std::string& text, const std::string& library_path) {
-  if (has(text, "undefined symbol: ")) return undefined_symbol(path, text);
+  if (has(text, "undefined symbol: ")) return undefined_symbol(path, text, library_path);
   if (has(text, "static TLS block"))
     return LoadError(LoadErrorKind::kStaticTls, path, "finds no room for its initial-exec thread-local storage",
                      "build it without -ftls-model=initial-exec, or set "

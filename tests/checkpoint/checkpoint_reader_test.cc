@@ -253,7 +253,7 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
     std::function<void(Directory&, TensorSink&)> read;
     std::string expected;
   } cases[] = {
-      {[&](Directory&, TensorSink& s) { announce(s); }, "the saver did not find tensor 'dense/kernel'"},
+      {[&](Directory&, TensorSink& s) { announce(s); }, "the saver 'scripted' did not find tensor 'dense/kernel'"},
       {[&](Directory&, TensorSink& s) {
          announce(s);
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), values, sizeof(values));

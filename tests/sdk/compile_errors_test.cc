@@ -121,6 +121,33 @@ class CompileErrors : public ::testing::TestWithParam<std::tuple<std::string, co
 };
 class CallbackErrors : public CompileErrors {};
 
+// The C++ headers end a compiler's list of errors after the one that helps.
+TEST(Languages, T_154_WithoutExceptionsOrCpp17TheOneErrorNamesAbiH) {
+  const struct {
+    const char *flag, *said;
+  } cases[] = {{"-fno-exceptions", "the C++ SDK needs exceptions; with -fno-exceptions use belay/abi.h"},
+               {"-std=c++14", "the C++ SDK needs C++17 (-std=c++17); with an older standard use belay/abi.h"}};
+  for (const char* compiler : {"g++", "clang++"}) {
+    if (!has(compiler)) continue;
+    for (const auto& c : cases) {
+      const Compiled compiled = run("echo '#include <belay/plugin.h>' | " + command_of(compiler, c.flag) +
+                                    (c.flag[1] == 's' ? "-std=c++14 " : "") + "-fsyntax-only -x c++ -");
+      EXPECT_NE(compiled.status, 0);
+      EXPECT_THAT(compiled.first_error(), HasSubstr(c.said)) << compiled.output;
+      EXPECT_LT(std::count(compiled.output.begin(), compiled.output.end(), '\n'), 14) << compiled.output;
+    }
+  }
+}
+
+TEST(Languages, T_154_AbiHIsReadByACompilerForC89) {
+  for (const char* compiler : {"gcc", "clang"}) {
+    if (!has(compiler)) continue;
+    const Compiled compiled = run("echo '#include <belay/abi.h>' | LC_ALL=C " + std::string(compiler) +
+                                  " -std=c89 -I " BELAY_SOURCE_DIR "/sdk/include -fsyntax-only -x c -");
+    EXPECT_EQ(compiled.status, 0) << compiled.output;
+  }
+}
+
 std::string name_of(const ::testing::TestParamInfo<std::tuple<std::string, const char*>>& test) {
   return std::get<0>(test.param) + (std::get<1>(test.param) == std::string("g++") ? "_gcc" : "_clang");
 }

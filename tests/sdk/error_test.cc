@@ -68,6 +68,15 @@ TEST(Error, B_16_ASizeBeyondTheBufferIsNotFollowed) {
   EXPECT_EQ(status.message().size(), raw->capacity);
 }
 
+TEST(Error, T_153_ATextThatWasReplacedIsNotRead) {
+  Status status;
+  belay_status* raw = status;
+  char own[] = "mine";
+  raw->text = own;
+  raw->size = 4;
+  EXPECT_EQ(status.message(), "no message (it replaced the status's text, whose memory is the caller's)");
+}
+
 TEST(Error, ACallerMayLeaveOutTheBuffer) {
   EXPECT_EQ(guard(nullptr, [] { belay::fail(Code::kAborted, "text"); }), BELAY_ABORTED);
   belay_status none{nullptr, 100, 0};

@@ -16,6 +16,7 @@ COMMENT = {".cc": "//", ".h": "//", ".c": "//", ".rs": "//", ".go": "//", ".prot
            ".sh": "#", ".cmake": "#"}
 SCRIPTS = ("dev", ".ci/run")
 TEMPLATE = "sdk/template/"
+C89 = "sdk/include/belay/abi"  # abi.h and its parts, which have no comments of C++
 
 
 def comment_of(path):
@@ -38,7 +39,8 @@ def missing(root, paths):
             first = file.readline()
             if first.startswith("#!"):
                 first = file.readline()
-        if first.rstrip("\n") != f"{comment} {LINE}":
+        wanted = f"/* {LINE} */" if path.startswith(C89) else f"{comment} {LINE}"
+        if first.rstrip("\n") != wanted:
             found.append(path)
     return found
 
@@ -51,7 +53,7 @@ def main():
         return 77
     found = missing(root, [path for path in listed.stdout.split("\0") if path and (root / path).exists()])
     for path in found:
-        print(f"{path}: the first line is not '{comment_of(path)} {LINE}'")
+        print(f"{path}: the first line is not {'/* */' if path.startswith(C89) else comment_of(path)} with '{LINE}'")
     return 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clang-format off */
 /* The C boundary between the host and its plugins. Nothing else crosses it.
  *

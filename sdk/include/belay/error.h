@@ -17,6 +17,17 @@
 // and the step, so the message need not repeat them. Everything here may be used on any thread.
 #pragma once
 
+// Without either nothing below compiles; the include, of no file, ends the compiler's list there.
+#define BELAY_NO_SDK "use belay/abi.h"
+#if __cplusplus < 201703L
+#error "the C++ SDK needs C++17 (-std=c++17); with an older standard use belay/abi.h, which is C and C++"
+#include BELAY_NO_SDK
+#elif !defined(__cpp_exceptions)
+#error "the C++ SDK needs exceptions; with -fno-exceptions use belay/abi.h, which is C and C++"
+#include BELAY_NO_SDK
+#endif
+#undef BELAY_NO_SDK
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -157,9 +168,10 @@ class Status {
   Status(const Status&) = delete;
   Status& operator=(const Status&) = delete;
   operator belay_status*() noexcept { return &status_; }
-  // What the callee wrote. If the callee claims to have written more than there is room for, it is unknown how much it
-  // wrote, and nothing of it is read. Valid as long as this Status.
+  // What the callee wrote. If the callee claims to have written more than there is room for, or somewhere else, it is
+  // unknown what it wrote, and nothing of it is read. Valid as long as this Status.
   std::string_view message() const noexcept {
+    if (status_.text != text_) return "no message (it replaced the status's text, whose memory is the caller's)";
     if (status_.size > sizeof(text_)) return "no message (its message claims more bytes than there is room for)";
     return {text_, static_cast<std::size_t>(status_.size)};
   }

@@ -98,6 +98,15 @@ TEST_F(UnusualPlugins, OfTwoLibrariesOfOneNameTheFirstServesBothAndTheSecondPlug
                           "SONAME"));
 }
 
+TEST_F(UnusualPlugins, T_153_ASymbolThatAnotherLibraryOfTheNameLacksIsExplainedByTheName) {
+  EXPECT_EQ(says("left"), "ABORTED: libbelay_test_twin.so of left");
+  const std::string error = replaced(error_of([&] { loader_.load(kPlugins + "/newer.so"); }), kPlugins, "PLUGINS");
+  EXPECT_THAT(error, ::testing::HasSubstr("missing_dep: 'PLUGINS/newer.so' uses the symbol `belay_test_newer`, which "
+                                          "nothing defines; it gets libbelay_test_twin.so from "
+                                          "'PLUGINS/left/libbelay_test_twin.so', which was loaded before, and not from "
+                                          "'PLUGINS/newer/libbelay_test_twin.so'"));
+}
+
 TEST_F(UnusualPlugins, ALibraryOfTheSystemIsNotShadowed) {
   EXPECT_THAT(shadowed_dependencies(kPlugins + "/version_1.so", ""), IsEmpty());
   EXPECT_THAT(shadowed_dependencies("/nowhere/x.so", ""), IsEmpty());

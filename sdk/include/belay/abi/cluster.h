@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clusters: processes that train together, and what moves tensors between them.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_CLUSTER_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hooks, and the service "state" that keeps what they remember.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_HOOK_H_

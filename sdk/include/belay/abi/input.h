@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs, and the service "input" to which they hand their batches.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_INPUT_H_

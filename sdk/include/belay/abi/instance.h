@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tables of all kinds begin with, and the first table that an instance gets.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_INSTANCE_H_

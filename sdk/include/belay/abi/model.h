@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Models, and the service "model" to which they hand what they built.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_MODEL_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operations for graphs, and the service "op" for their shapes, threads and scratch memory.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_OP_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Optimizers and learning-rate schedules.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_OPTIMIZER_H_

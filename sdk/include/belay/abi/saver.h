@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Savers, and the services "files" and "saver" that they work with.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_SAVER_H_

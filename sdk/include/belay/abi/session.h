@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The services "session" and "coordinator": runs, variables, stopping.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_SESSION_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every part is made of: versions, codes, value types, sized structs, the host's objects.
  * Part of belay/abi.h, which says what holds for all parts. */
 #ifndef BELAY_ABI_VALUES_H_
