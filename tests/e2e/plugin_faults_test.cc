@@ -86,12 +86,9 @@ TEST_F(PluginFaults, WhateverIsThrownIsToldInOneLine) {
     const char *how, *text;
     int status;
   } cases[] = {
-      {"string", "unknown exception type", 1},
-      {"int", "unknown exception type", 1},
-      {"bad_alloc", "out of memory", 1},
-      {"mute", "an exception without a message", 1},
-      {"empty", "UNKNOWN, without a message", 1},
-      {"escapes", "two\\nlines \\x1b[31m and \\xff", 1},
+      {"string", "unknown exception type", 1},    {"int", "unknown exception type", 1},
+      {"bad_alloc", "out of memory", 1},          {"mute", "an exception without a message", 1},
+      {"empty", "UNKNOWN, without a message", 1}, {"escapes", "two\\nlines \\x1b[31m and \\xff", 1},
       {"resource_exhausted", "no more room", 1},
   };
   for (const auto& c : cases) {
@@ -330,7 +327,8 @@ TEST_F(PluginFaults, B_10c_ACallAfterDestroyIsAWarningAndTheRunEndsWell) {
 TEST_F(PluginFaults, B_11c_WhatAThreadEndsWithIsTheRunsError) {
   const ProcessResult r = belay({"run", regression("", "[[hooks]]\nplugin = \"thread_ends\"\nfails = true\n")});
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(r.err, ::testing::HasSubstr("thread 'uploader': the last part was not sent"));
+  EXPECT_THAT(r.err, ::testing::HasSubstr("thread 'uploader': hook \"thread_ends\" ("));
+  EXPECT_THAT(r.err, ::testing::ContainsRegex(" in join.*: the last part was not sent"));
 }
 
 TEST_F(PluginFaults, B_11d_AThreadThatWasUnregisteredHoldsNothingUp) {

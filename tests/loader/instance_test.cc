@@ -180,6 +180,7 @@ RegisteredPlugin made_up(PluginKind kind, const char* name) {
   RegisteredPlugin plugin;
   plugin.info.kind = kind;
   plugin.info.name = name;
+  plugin.version = "1.0";
   Api table = detail::adopt(static_cast<const Api*>(nullptr));
   table.create = [](const belay_host_api*, belay_host*, const belay_named_value*, std::uint64_t, void** self,
                     belay_status*) {
@@ -235,11 +236,11 @@ TEST_F(InstanceTest, T_145_EachStructThatAPluginFillsKeepsItsSizeAndHasNoUnknown
                                               static_cast<const belay_cluster_args*>(nullptr))};
   };
   const std::vector<std::string> named = {
-      "hook \"x\" of \"scribbles\" (linked in, ) in before_run: belay_run_args has ",
-      "hook \"x\" of \"scribbles\" (linked in, ) in after_save: belay_saved has ",
-      "input \"x\" of \"scribbles\" (linked in, ) in next: belay_position has ",
-      "op \"x\" of \"scribbles\" (linked in, ) in traits: belay_op_traits has ",
-      "cluster \"x\" of \"scribbles\" (linked in, ) in open: belay_cluster_place has "};
+      "hook \"x\" of \"scribbles\" (linked in, 1.0) in before_run: belay_run_args has ",
+      "hook \"x\" of \"scribbles\" (linked in, 1.0) in after_save: belay_saved has ",
+      "input \"x\" of \"scribbles\" (linked in, 1.0) in next: belay_position has ",
+      "op \"x\" of \"scribbles\" (linked in, 1.0) in traits: belay_op_traits has ",
+      "cluster \"x\" of \"scribbles\" (linked in, 1.0) in open: belay_cluster_place has "};
   for (const auto& [how, code, what] :
        {std::tuple{Scribble::kNoSize, "INVALID_ARGUMENT: ", "struct_size 0: its owner sets it before the call"},
         std::tuple{Scribble::kFlag, "UNIMPLEMENTED: ", "the unknown flag 2147483648; this side was built before it"}}) {
