@@ -18,8 +18,8 @@ namespace {
 
 // Files of the run directory that OpenDirectory::replace writes, each under its name with this at the end first.
 constexpr std::string_view kUnfinished = ".tmp";
-constexpr std::string_view kReplaced[] = {kStateFileName, kBestName,     kAttemptsName,
-                                          kFinishedName,  kManifestName, "evaluations"};
+constexpr std::string_view kReplacedFiles[] = {kStateFileName, kBestName,   kAttemptsName, kFinishedName,
+                                               kManifestName,  kSchemaName, "evaluations"};
 
 // "manifest-0012.toml"
 bool is_kept_manifest(std::string_view name) {
@@ -32,7 +32,8 @@ bool is_kept_manifest(std::string_view name) {
 bool is_unfinished_file(std::string_view name) {
   if (!name.ends_with(kUnfinished)) return false;
   name.remove_suffix(kUnfinished.size());
-  return std::find(std::begin(kReplaced), std::end(kReplaced), name) != std::end(kReplaced) || is_kept_manifest(name);
+  return std::find(std::begin(kReplacedFiles), std::end(kReplacedFiles), name) != std::end(kReplacedFiles) ||
+         is_kept_manifest(name);
 }
 
 // Its removal had not begun.
