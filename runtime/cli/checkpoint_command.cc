@@ -101,6 +101,7 @@ class CheckpointCommand {
     const NamePattern only("--only", arguments_.only);
     if (!arguments_.tensor.empty()) return show_values(stored);
     ShownStored shown_stored{stored.tensors->path(), step_of(stored), stored.saver->name};
+    if (stored.checkpoint != nullptr) shown_stored.schema = stored.checkpoint->schema();
     if (stored.checkpoint != nullptr)
       shown_stored.digest =
           digest_in_run_state(files_.open_directory(stored.tensors->path())->read(kStateName, kMaxStateBytes));

@@ -9,6 +9,7 @@
 #include "belay/tensor_text.h"
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/cli/text_table.h"
+#include "runtime/data/schema.h"
 #include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
@@ -130,6 +131,7 @@ void print_shown(const ShownStored& stored, bool json, std::ostream& out) {
     all["step"] = stored.step ? Json(*stored.step) : Json(nullptr);
     all["saver"] = stored.saver;
     if (!stored.digest.empty()) all["digest"] = stored.digest;
+    if (!stored.schema.empty()) all["schema"] = Json::parse(stored.schema, nullptr, false);
     all["tensors"] = Json::array();
     for (const ShownTensor& t : stored.tensors) {
       Json one{{"name", t.info.name}};
@@ -148,6 +150,9 @@ void print_shown(const ShownStored& stored, bool json, std::ostream& out) {
   out << escaped(stored.path) << "\n  " << (stored.step ? "step " + std::to_string(*stored.step) + ", " : "")
       << "saver " << escaped(stored.saver) << ", " << plural(stored.tensors.size(), "tensor")
       << (stored.digest.empty() ? "" : ", digest " + stored.digest) << "\n";
+  if (!stored.schema.empty())
+    for (const auto& [what, words] : schema_rows(parse_schema(stored.schema)))
+      out << "  " << escaped(what) << ": " << escaped(words) << "\n";
   TextTable table;
   table.add({"tensor", "type", "shape", "min", "max", "mean", "not finite"});
   for (const ShownTensor& t : stored.tensors)

@@ -29,6 +29,7 @@ struct ShownStored {
   std::optional<std::int64_t> step = {};
   std::string saver;
   std::vector<ShownTensor> tensors = {};
+  std::string schema = {};  // as JSON (data/schema.h); empty: it keeps none
   std::string digest = {};  // of all variables, as the checkpoint keeps it; empty: it keeps none
 };
 // With the elements that are the smallest and the largest.

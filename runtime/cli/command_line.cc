@@ -39,7 +39,7 @@ constexpr Command kCommands[] = {
     {"bisect", "A B", "finds the first step and tensor in which two runs differ"},
     {"reduce", "DIR", "makes the smallest manifest and data that end with the same error as a run"},
     {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
-    {"describe", "NAME|KIND:NAME|FILE.so", "shows what a plugin is and what options it takes"},
+    {"describe", "NAME|KIND:NAME|FILE.so|EXPORT", "shows a plugin and its options, or what an export holds"},
     {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
     {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
     {"examples", "[NAME...]", "lists manifests to begin with, and makes them in this folder"},

@@ -11,10 +11,14 @@
 
 #include "belay/detail/nested_name.h"
 #include "belay/detail/parse_options.h"
+#include "runtime/checkpoint/names.h"
 #include "runtime/cli/manifest_block.h"
 #include "runtime/cli/option_json.h"
 #include "runtime/cli/text_table.h"
+#include "runtime/data/schema.h"
+#include "runtime/estimator/export_folder.h"
 #include "runtime/loader/dependencies.h"
+#include "runtime/platform/file_system.h"
 #include "runtime/platform/terminal_text.h"
 #include "runtime/platform/text.h"
 
@@ -291,10 +295,50 @@ Json json_of(const Description& d) {
   return json;
 }
 
+// An export: which model of which step, its files, and what the model's training learned of its data.
+void describe_export(const std::filesystem::path& folder, bool json, std::ostream& out) {
+  const std::unique_ptr<OpenDirectory> directory = posix_file_system().open_directory(folder.string());
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
+  const ExportRecord record = parse_export_record(directory->read(kExportFileName, kMost));
+  const std::string schema = directory->exists(kSchemaName) ? directory->read(kSchemaName, kMaxSchemaBytes) : "";
+  if (json) {
+    Json all{{"path", folder.string()},
+             {"exporter", record.exporter},
+             {"model", record.model},
+             {"global_step", record.global_step},
+             {"files", Json::array()}};
+    for (const FileEntry& f : record.files) all["files"].push_back(f.name);
+    if (!schema.empty()) all["schema"] = Json::parse(schema, nullptr, false);
+    out << shown_json(all.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
+    return;
+  }
+  TextTable table;
+  table.add({"model", record.model});
+  table.add({"step", std::to_string(record.global_step)});
+  table.add({"exporter", record.exporter});
+  std::vector<std::string> names;
+  for (const FileEntry& f : record.files) names.push_back(f.name);
+  table.add({"files", joined(names)});
+  if (!schema.empty())
+    for (const auto& [what, words] : schema_rows(parse_schema(schema))) table.add({what, words});
+  out << "export " << escaped(folder.string()) << "\n" << table.text("  ");
+}
+
 }  // namespace
 
 int describe_command(const std::string& what, const PluginSearch& search, bool json, std::ostream& out,
                      std::ostream& err) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::absolute(what, ignored).lexically_normal();
+  if (std::filesystem::is_regular_file(folder / kExportFileName, ignored)) {
+    try {
+      describe_export(folder, json, out);
+      return 0;
+    } catch (const Error& e) {
+      err << "error: " << escaped(folder.string()) << ": " << e.what() << "\n";
+      return 2;
+    }
+  }
   try {
     const std::vector<Description> found = find(what, search);
     if (json) {

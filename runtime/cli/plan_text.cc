@@ -20,6 +20,14 @@ std::string input_text(const std::string& name, const ResolvedPlugin& plugin, co
   return text + "\n";
 }
 
+// What the model's training learned, or will.
+std::string schema_text(const ManifestRun& run) {
+  std::string text;
+  if (const Schema* schema = run.schema())
+    for (const auto& [what, words] : schema_rows(*schema)) text += "  " + what + "  " + words + "\n";
+  return text;
+}
+
 std::string variables_text(const NodeGraph& graph) {
   std::string text;
   std::int64_t parameters = 0;
@@ -65,6 +73,7 @@ std::string plan_text(const ManifestRun& run) {
   const ResolvedPlugins& found = run.plugins().found();
   std::string text;
   for (const auto& [name, input] : found.inputs) text += input_text(name, input, run.input(name));
+  text += schema_text(run);
   text += "model  " + found.model->info.name + "\n";
   text += variables_text(run.model().graph);
   text += mode_text(run);

@@ -76,11 +76,15 @@ const Curve* curve_to_show(const RunRecord& run) {
 
 std::string summary_of(const RunRecord& run, bool utf8) {
   std::string text = facts_text(run);
+  if (run.schema)
+    for (const auto& [what, words] : schema_rows(*run.schema)) text += escaped(what + ": " + words) + "\n";
   if (const std::string metrics = metrics_text({run}, is_metric, "  "); !metrics.empty()) text += "\n" + metrics;
   for (const MatrixOfTag& m : run.pictures.matrices) {
     text += "\n";
-    for (const std::string& line : matrix_lines(m.name + " at step " + std::to_string(m.step), m.rows))
-      text += "  " + escaped(line) + "\n";
+    const std::string title = m.name + " at step " + std::to_string(m.step);
+    const std::vector<std::string> names =
+        run.schema ? class_names_of(run.schema->components) : std::vector<std::string>();
+    for (const std::string& line : matrix_lines(title, m.rows, names)) text += "  " + escaped(line) + "\n";
   }
   if (const Curve* curve = curve_to_show(run)) {
     const std::string drawing = terminal_curve(*curve, 60, 10, utf8, "  ");

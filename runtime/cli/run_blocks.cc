@@ -89,6 +89,9 @@ void add_data(const ManifestRun& run, Block& block) {
   if (batch > 0 && examples >= 0) text += ", " + std::to_string((examples + batch - 1) / batch) + " an epoch";
   if (accumulate > 1) text += ", " + std::to_string(accumulate) + " of them a step";
   block.row("data", text);
+  if (const Schema* schema = run.schema())
+    for (const auto& [what, words] : schema_rows(*schema))
+      if (!what.starts_with("fitted")) block.row(what, words);
   if (examples >= 0) block.fields().add("examples", examples);
   if (batch > 0) block.fields().add("batch_size", batch);
 }

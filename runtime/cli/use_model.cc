@@ -58,7 +58,7 @@ void print_result(Logger& log, const EvaluatedInput& result) {
   log.flush();
   std::cout << result.input << " at step " << result.result.global_step << " on " << result.result.examples
             << " examples: " << metrics_text(result.result) << "\n";
-  for (const std::string& line : matrix_lines(result.result)) std::cout << "  " << line << "\n";
+  for (const std::string& line : matrix_lines(result.result)) std::cout << "  " << escaped(line) << "\n";
   std::cout.flush();
 }
 

@@ -98,6 +98,14 @@ bool is_only_an_id(const std::vector<InputComponent>& components, const InputCom
   return component.dtype == DType::kString || (component.label && labels > 1);
 }
 
+std::vector<std::string> class_names_of(const std::vector<InputComponent>& components) {
+  std::vector<std::string> names;
+  std::size_t labels = 0;
+  for (const InputComponent& c : components)
+    if (c.label && !is_only_an_id(components, c)) ++labels, names = c.class_names;
+  return labels == 1 ? names : std::vector<std::string>();
+}
+
 // ---- matching
 
 namespace {
@@ -295,6 +303,27 @@ void SchemaMatch::arrange(std::vector<DenseTensor>& batch, BufferPool& pool) con
     if (!s.classes.empty()) renumber(arranged.back().view(), s.classes, components[i].name);
   }
   batch = std::move(arranged);
+}
+
+std::vector<std::pair<std::string, std::string>> schema_rows(const Schema& schema) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const InputComponent& c : schema.components) {
+    if (!c.columns.empty()) rows.emplace_back("columns of " + double_quoted(c.name), words_text(c.columns));
+    bool numbers = true;
+    std::vector<std::string> numbered;
+    for (std::size_t i = 0; i < c.class_names.size(); ++i) {
+      numbers = numbers && c.class_names[i] == std::to_string(i);
+      numbered.push_back(std::to_string(i) + " " + double_quoted(c.class_names[i]));
+    }
+    if (numbers) continue;
+    constexpr std::size_t kShown = 20;
+    const std::size_t more = numbered.size() > kShown ? numbered.size() - kShown : 0;
+    numbered.resize(numbered.size() - more);
+    rows.emplace_back("classes of " + double_quoted(c.name),
+                      joined(numbered) + (more == 0 ? "" : " and " + std::to_string(more) + " more"));
+  }
+  for (const auto& [name, value] : schema.kept) rows.emplace_back("fitted " + escaped(name), kept_text(value));
+  return rows;
 }
 
 std::vector<std::string> schema_differences(const Schema& before, const Schema& now) {

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -97,8 +98,16 @@ class SchemaMatch {
 // it is the only one. Predictions need no label.
 SchemaMatch match_schema(const Schema& trained, const Schema& own, const MatchedInput& input);
 
+// The class names of the only label; empty: there are several, or they are not known.
+std::vector<std::string> class_names_of(const std::vector<InputComponent>& components);
+
 // The input as it is: there is no schema to match it with.
 SchemaMatch unmatched(const Schema& own);
+
+// What there is to show, a label and a text each: {"columns of "features"", "\"a\", \"b\""}, {"classes of "label"", "0
+// \"setosa\", 1 \"versicolor\""}, {"fitted standardize.mean", "4.8, 581.4"}. Classes that are called by their numbers
+// are left out.
+std::vector<std::pair<std::string, std::string>> schema_rows(const Schema& schema);
 
 // In which way a resumed training's input declares something else than before, each a sentence. Order does not count.
 std::vector<std::string> schema_differences(const Schema& before, const Schema& now);

@@ -64,11 +64,12 @@ InputComponent component_of(const NamedOutput& output, bool label, const InputNa
 
 // A queue's element cannot be put into another order here; the program's function can.
 void refuse_other_order(const SchemaMatch& match, const Schema& trained) {
-  if (match.moves_elements())
-    fail(Code::kInvalidArgument,
-         "the input function has columns or classes in another order than the training; give "
-         "them as they were: " +
-             joined(schema_lines(trained), "; "));
+  if (!match.moves_elements()) return;
+  std::string order;
+  for (const auto& [what, names] : schema_rows(trained)) order += (order.empty() ? "" : "; ") + what + ": " + names;
+  fail(
+      Code::kInvalidArgument,
+      "the input function has columns or classes in another order than the training; give them as they were: " + order);
 }
 
 }  // namespace

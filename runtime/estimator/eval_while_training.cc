@@ -5,6 +5,7 @@
 
 #include "runtime/estimator/metrics_line.h"
 #include "runtime/platform/activity.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
@@ -154,7 +155,7 @@ void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSessi
   if (training != nullptr) roles_.set(*training, input.evaluation->name(), result);
   const std::string examples = result.examples == 0 ? "" : std::to_string(result.examples) + " examples in ";
   std::string rows;
-  for (const std::string& line : matrix_lines(result)) rows += detail::kLogRow + line;
+  for (const std::string& line : matrix_lines(result)) rows += detail::kLogRow + escaped(line);
   environment_.log.info(input.evaluation->name(),
                         "step " + std::to_string(result.global_step) + ": " + metrics_text(result) + " (" + examples +
                             std::to_string(result.batches) + (result.batches == 1 ? " batch)" : " batches)") + rows +

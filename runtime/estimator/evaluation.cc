@@ -79,6 +79,7 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
   for (const ModelOutputs::Metric& m : model_->outputs.metrics) is_matrix_.push_back(is_matrix(m));
   for (const std::string& name : metric_names()) result_.metrics.emplace_back(name, 0);
   for (const std::string& name : matrix_names()) result_.matrices.emplace_back(name, Tensor());
+  result_.class_names = class_names_of(input.feed->components());
 }
 
 Evaluation::~Evaluation() = default;
@@ -253,7 +254,7 @@ std::vector<std::string> matrix_lines(const EvalResult& result) {
     }
     const bool square = value.dim(0) == value.dim(1);
     const std::string title = name + (square ? ", labels by row and predictions by column" : "");
-    for (std::string& line : matrix_lines(title, matrix_of(value))) all.push_back(std::move(line));
+    for (std::string& line : matrix_lines(title, matrix_of(value), result.class_names)) all.push_back(std::move(line));
   }
   return all;
 }

@@ -39,6 +39,7 @@ struct EvalResult {
   // Those that are no numbers (a confusion matrix), in the model's order: for logs, events and metrics.jsonl. No role
   // and no stop condition has them.
   std::vector<std::pair<std::string, Tensor>> matrices;
+  std::vector<std::string> class_names = {};  // of the input's only label; empty: they are not known
 };
 
 // One that is run again and again with the variables of a training (eval_while_training.h).

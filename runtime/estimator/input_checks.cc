@@ -91,25 +91,27 @@ void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatc
 
 namespace {
 
-// What a string option crosses as: as written, else its default. Empty: it has none.
-std::string text_option(const ResolvedPlugin& plugin, std::string_view name) {
+// What an option crosses as: as written, else its default. None: it has none.
+std::optional<OptionValue> value_of(const ResolvedPlugin& plugin, std::string_view name) {
   for (std::uint64_t i = 0; i < plugin.options.size(); ++i)
     if (const belay_named_value& given = plugin.options.data()[i]; detail::view(given.name) == name)
-      if (const OptionValue value = option_value(given.value); const auto* text = std::get_if<std::string>(&value))
-        return *text;
+      return option_value(given.value);
   const OptionInfo* option = plugin.info.option(std::string(name));
-  if (option == nullptr || !option->default_value) return "";
-  const auto* text = std::get_if<std::string>(&*option->default_value);
-  return text == nullptr ? "" : *text;
+  return option == nullptr ? std::nullopt : option->default_value;
+}
+
+bool is_text(const std::optional<OptionValue>& value, std::string_view text) {
+  const auto* found = value ? std::get_if<std::string>(&*value) : nullptr;
+  return found != nullptr && *found == text;
 }
 
 // Whether both read the same files.
 bool same_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
   bool any = false;
   for (const OptionInfo& option : a.info.options) {
-    if (option.type != OptionType::kPath || option.list) continue;
-    if (text_option(a, option.name) != text_option(b, option.name)) return false;
-    any = any || !text_option(a, option.name).empty();
+    if (option.type != OptionType::kPath) continue;
+    if (value_of(a, option.name) != value_of(b, option.name)) return false;
+    any = any || value_of(a, option.name).has_value();
   }
   return any;
 }
@@ -119,13 +121,17 @@ bool same_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
 void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
                     Diagnostics& problems) {
   if (plugin.info.name != training.info.name || plugin.info.option("split") == nullptr) return;
-  if (text_option(training, "split") != "all" || text_option(plugin, "split") != "eval") return;
-  if (!same_files(plugin, training)) return;
-  problems.add(input.section.plugin_at,
-               "[input." + input.name + "] evaluates rows that [input.train] trains on: it takes all rows of the file",
-               "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in "
-               "[input." +
-                   input.name + "]");
+  if (!is_text(value_of(plugin, "split"), "eval") || !same_files(plugin, training)) return;
+  const std::string what = "[input." + input.name + "] evaluates rows that [input.train] trains on: ";
+  if (is_text(value_of(training, "split"), "all"))
+    problems.add(input.section.plugin_at, what + "it takes all rows of the file",
+                 "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in "
+                 "[input." +
+                     input.name + "]");
+  for (const char* option : {"split_seed", "eval_fraction"})
+    if (is_text(value_of(training, "split"), "train") && value_of(plugin, option) != value_of(training, option))
+      problems.add(input.section.plugin_at, what + "they have another " + option,
+                   "give both the same " + std::string(option));
 }
 
 void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,

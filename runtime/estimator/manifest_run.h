@@ -114,6 +114,8 @@ class ManifestRun {
   const ModelGraph& model() const noexcept { return model_; }
   const Manifest& manifest() const noexcept { return manifest_; }
   const RunPlugins& plugins() const noexcept { return plugins_; }
+  // What the model's training learned of its data; null: it is not known.
+  const Schema* schema() const noexcept { return schema_.learned().get(); }
   // By section. Null: it is not there.
   const RunInput* input(const std::string& name) const;
   // The processes that train together; null: this one alone.

@@ -49,33 +49,7 @@ std::vector<DeclaredLabel> ModelSchema::labels() const {
 }
 
 std::vector<std::string> ModelSchema::class_names() const {
-  std::vector<std::string> names;
-  if (labels().size() != 1) return names;
-  for (const InputComponent& c : learned_->components)
-    if (c.label && !is_only_an_id(learned_->components, c)) names = c.class_names;
-  return names;
-}
-
-namespace {
-
-std::string words_of(const std::vector<std::string>& words, bool numbered) {
-  constexpr std::size_t kShown = 20;
-  std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(words.size(), kShown); ++i)
-    shown.push_back((numbered ? std::to_string(i) + " " : "") + double_quoted(words[i]));
-  return joined(shown) + (words.size() > kShown ? " and " + std::to_string(words.size() - kShown) + " more" : "");
-}
-
-}  // namespace
-
-std::vector<std::string> schema_lines(const Schema& schema) {
-  std::vector<std::string> lines;
-  for (const InputComponent& c : schema.components) {
-    const std::string name = (c.label ? "label " : "feature ") + double_quoted(c.name);
-    if (!c.columns.empty()) lines.push_back("columns of " + name + ": " + words_of(c.columns, false));
-    if (!c.class_names.empty()) lines.push_back("classes of " + name + ": " + words_of(c.class_names, true));
-  }
-  return lines;
+  return learned_ == nullptr ? std::vector<std::string>() : class_names_of(learned_->components);
 }
 
 }  // namespace belay::runtime

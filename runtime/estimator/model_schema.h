@@ -47,7 +47,4 @@ class ModelSchema {
   std::shared_ptr<const Schema> learned_;
 };
 
-// "classes of label "label": 0 "setosa", 1 "versicolor"": columns and classes that have names, a line for each.
-std::vector<std::string> schema_lines(const Schema& schema);
-
 }  // namespace belay::runtime

@@ -64,15 +64,21 @@ std::string cell_text(double number) {
   return counts ? std::to_string(static_cast<std::int64_t>(number)) : rounded_text(number);
 }
 
-std::vector<std::string> matrix_lines(const std::string& title, const Matrix& matrix) {
+std::vector<std::string> matrix_lines(const std::string& title, const Matrix& matrix,
+                                      const std::vector<std::string>& names) {
   const std::size_t columns = columns_of(matrix);
   if (std::max(columns, matrix.size()) > kMostColumns)
     return {title + ": a matrix [" + std::to_string(matrix.size()) + ", " + std::to_string(columns) + "]"};
   std::vector<std::vector<std::string>> cells{{""}};
-  for (std::size_t j = 0; j < columns; ++j) cells[0].push_back(std::to_string(j));
+  const bool named = names.size() == matrix.size();
+  const auto name = [&](std::size_t i) { return named ? names[i] : std::to_string(i); };
   std::size_t width = 2;
+  for (std::size_t j = 0; j < columns; ++j) {
+    cells[0].push_back(columns == matrix.size() ? name(j) : std::to_string(j));
+    width = std::max(width, cells[0].back().size());
+  }
   for (std::size_t i = 0; i < matrix.size(); ++i) {
-    std::vector<std::string>& row = cells.emplace_back(1, std::to_string(i));
+    std::vector<std::string>& row = cells.emplace_back(1, name(i));
     for (const double number : matrix[i]) row.push_back(cell_text(number));
     for (const std::string& cell : row) width = std::max(width, cell.size());
   }

@@ -28,7 +28,8 @@ Matrix parse_matrix(const std::string& json);
 // One of its numbers, for people: a count has all its digits.
 std::string cell_text(double number);
 // The title, then rows with their numbers below each other, and the indexes around them. One line with the shape if
-// that would be too wide to read.
-std::vector<std::string> matrix_lines(const std::string& title, const Matrix& matrix);
+// that would be too wide to read. `names`: of the rows, and of as many columns, in place of the indexes.
+std::vector<std::string> matrix_lines(const std::string& title, const Matrix& matrix,
+                                      const std::vector<std::string>& names = {});
 
 }  // namespace belay::runtime

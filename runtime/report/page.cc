@@ -105,6 +105,7 @@ class PageWriter {
       add_card(checkpoints_table(run));
     }
     add_pictures(run);
+    add_data(run);
     add_model(run);
     add_manifest(run);
     add_notes(run);
@@ -131,13 +132,19 @@ class PageWriter {
     if (!p.matrices.empty()) add_heading("Matrices", "matrices", &run);
     for (const MatrixOfTag& m : p.matrices) {
       body_ += "<h3>" + html(m.name) + ", step " + std::to_string(m.step) + "</h3>\n";
-      add_card(matrix_table(m.rows));
+      add_card(matrix_table(m.rows, run.schema ? class_names_of(run.schema->components) : std::vector<std::string>()));
     }
     if (!p.texts.empty()) add_heading("Texts", "texts", &run);
     for (const TextOfTag& t : p.texts) {
       body_ += "<h3>" + html(t.name) + ", step " + std::to_string(t.step) + "</h3>\n";
       add_card("<pre>" + html(t.text, true) + "</pre>");
     }
+  }
+
+  void add_data(const RunRecord& run) {
+    if (!run.schema || schema_rows(*run.schema).empty()) return;
+    add_heading("What was learned of the data", "data", &run);
+    add_card(schema_table(*run.schema));
   }
 
   void add_model(const RunRecord& run) {

@@ -259,16 +259,23 @@ std::string time_table(const RunRecord& run) {
          rows + "</tbody>\n</table>\n";
 }
 
-std::string matrix_table(const Matrix& matrix) {
+std::string matrix_table(const Matrix& matrix, const std::vector<std::string>& names) {
+  const auto name = [&](std::size_t i) { return names.size() == matrix.size() ? names[i] : std::to_string(i); };
   HtmlTable::Columns columns{{"", Column::kNumber}};
   for (std::size_t j = 0; j < (matrix.empty() ? 0 : matrix[0].size()); ++j)
-    columns.emplace_back(std::to_string(j), Column::kNumber);
+    columns.emplace_back(matrix[0].size() == matrix.size() ? name(j) : std::to_string(j), Column::kNumber);
   HtmlTable table(columns);
   for (std::size_t i = 0; i < matrix.size(); ++i) {
-    std::vector<std::string> cells{std::to_string(i)};
+    std::vector<std::string> cells{name(i)};
     for (const double number : matrix[i]) cells.push_back(cell_text(number));
     table.add(cells);
   }
+  return table.text(true);
+}
+
+std::string schema_table(const Schema& schema) {
+  HtmlTable table({{"what", Column::kCode}, {"of the training's data", Column::kCode}});
+  for (const auto& [what, words] : schema_rows(schema)) table.add({what, words});
   return table.text(true);
 }
 

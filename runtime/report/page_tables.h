@@ -22,7 +22,9 @@ std::string layers_table(const RunRecord& run);
 std::string changes_table(const RunRecord& run);
 std::string time_table(const RunRecord& run);
 std::string manifest_table(const RunRecord& run);
-std::string matrix_table(const Matrix& matrix);
+std::string schema_table(const Schema& schema);
+// `names`: of the rows and columns, if there are as many.
+std::string matrix_table(const Matrix& matrix, const std::vector<std::string>& names = {});
 
 // The attempts as bars over the time, with what was between them.
 std::string timeline_of(const RunRecord& run);

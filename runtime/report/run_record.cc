@@ -156,6 +156,14 @@ void add_changes(int attempt, const ManifestValues& before, const ManifestValues
   for (const auto& [key, value] : was) run.changes.push_back({attempt, key, value, kNotSet});
 }
 
+void read_schema(const OpenDirectory& directory, RunRecord& run) {
+  try {
+    if (directory.exists(kSchemaName)) run.schema = parse_schema(directory.read(kSchemaName, kMaxSchemaBytes));
+  } catch (const Error& e) {
+    run.problems.push_back({.text = std::string(kSchemaName) + " cannot be read: " + e.what()});
+  }
+}
+
 void read_manifests(const OpenDirectory& directory, RunRecord& run) {
   constexpr std::string_view kHead = "manifest-", kTail = ".toml";
   bool any = false;
@@ -236,6 +244,7 @@ RunRecord read_run(FileSystem& files, const std::string& path, Logger& log) {
   const std::vector<ModelNode> nodes = model_nodes(run.pictures.graph);
   run.layers = model_layers(nodes, find_loss(nodes));
   read_manifests(*directory, run);
+  read_schema(*directory, run);
   return run;
 }
 

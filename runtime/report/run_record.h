@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/checkpoint/list_stored.h"
+#include "runtime/data/schema.h"
 #include "runtime/events/run_events_reader.h"
 #include "runtime/manifest/show.h"
 #include "runtime/platform/logger.h"
@@ -51,7 +52,8 @@ struct RunRecord {
   bool running = false;
   std::string last_words;  // of an attempt that ended without a word: what it was doing; empty: there is none
   StoredList checkpoints;
-  ManifestValues manifest;  // of the last attempt
+  ManifestValues manifest;       // of the last attempt
+  std::optional<Schema> schema;  // what the training learned of its data; none: the run keeps none
   std::vector<ChangedKey> changes;
   std::vector<ModelLayer> layers;
   Pictures pictures;

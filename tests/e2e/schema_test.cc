@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training learned from its data belongs to the model: other inputs are matched with it by name, from the
+// manifest, by command and from an export. schema_cells.py goes through many more combinations by hand.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/run_fixture.h"
+
+namespace belay::runtime::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class SchemaOfModel : public RunTest {
+ protected:
+  // Flowers of three kinds, told apart by `length`; `width` is a hundred times as large.
+  void SetUp() override {
+    std::string train = "length,width,kind\n", turned = "kind,width,length\n", words, fresh = "width,length\n";
+    for (int i = 0; i < 60; ++i) {
+      const int kind = i % 3;
+      const std::string length = std::to_string(kind * 4 + i % 7 * 0.1), width = std::to_string(300 + i * 3);
+      train += length + "," + width + "," + kKinds[kind] + "\n";
+      words = std::string(kKinds[kind]) + "," + width + "," + length + "\n" + words;
+      fresh += width + "," + length + "\n";
+    }
+    write_file(temp / "train.csv", train);
+    write_file(temp / "turned.csv", turned + words);
+    write_file(temp / "one.csv", "length,width,kind\n8.1,301,gamma\n8.2,305,gamma\n");
+    write_file(temp / "fresh.csv", fresh);
+    write_file(temp / "word.csv", "length,width,kind\n0.1,300,alpha\n0.1,300,delta\n");
+    write_file(temp / "lacks.csv", "length,kind\n0.1,alpha\n");
+    write_file(temp / "extra.csv", "length,width,colour,kind\n0.1,300,7,alpha\n8.1,301,7,gamma\n");
+  }
+  std::string manifest(const std::string& more = "") const {
+    const std::string path = temp / "train.toml";
+    write_file(path,
+               "[run]\ndir = \"run\"\nmax_steps = 200\nthreads = 1\n[model]\nplugin = \"linear\"\n[optimizer]\nname = "
+               "\"adam\"\nlearning_rate = 0.1\n[input.train]\nplugin = \"csv\"\npath = \"train.csv\"\nbatch_size = "
+               "20\nstandardize = true\n" +
+                   more);
+    return path;
+  }
+  // [input.eval] or [input.predict] of this file.
+  static std::string input(const std::string& name, const std::string& file, const std::string& more = "") {
+    return "[input." + name + "]\nplugin = \"csv\"\npath = \"" + file + "\"\nepochs = 1\nbatch_size = 8\n" + more;
+  }
+  static std::string set(const std::string& name, const std::string& file) {
+    return "input." + name + "={plugin=\"csv\",path=\"" + file + "\",epochs=1}";
+  }
+  ProcessResult evaluate(const std::string& file) const {
+    return belay({"evaluate", temp / "train.toml", "--set", set("eval", file)});
+  }
+
+  static constexpr const char* kKinds[] = {"alpha", "beta", "gamma"};
+};
+
+TEST_F(SchemaOfModel, T_101_AndT_102_ColumnsAndClassesGoByNameWhereverTheyStand) {
+  const std::string train = manifest(input("eval", "turned.csv"));
+  const ProcessResult run = belay({"run", train});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("on 60 examples: ")) << run.out;
+  EXPECT_THAT(run.out, HasSubstr("accuracy = 1\n"));
+  const ProcessResult right = evaluate("train.csv"), turned = evaluate("turned.csv"), one = evaluate("one.csv");
+  EXPECT_EQ(right.status, 0) << right.err;
+  EXPECT_EQ(turned.out, right.out);
+  EXPECT_THAT(one.out, HasSubstr("on 2 examples: ")) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("accuracy = 1\n"));
+}
+
+TEST_F(SchemaOfModel, T_101_PredictionsAndExportsGoByName) {
+  const std::string train =
+      manifest("[[exporters]]\nplugin = \"belay\"\nwhen = \"final\"\n" + input("predict", "fresh.csv"));
+  ASSERT_EQ(belay({"run", train}).status, 0);
+  const ProcessResult turned = belay({"predict", train});
+  ASSERT_EQ(turned.status, 0) << turned.err;
+  const ProcessResult right = belay({"predict", train, "--set", set("predict", "train.csv")});
+  EXPECT_EQ(turned.out, right.out) << right.err;
+  EXPECT_THAT(turned.out, HasSubstr("\"class\":0,\"class_name\":\"alpha\"}\n"));
+  const std::vector<std::string> versions = listing(run_dir() + "/export/belay");
+  ASSERT_EQ(versions.size(), 1u);
+  const std::string exported = run_dir() + "/export/belay/" + versions[0];
+  const ProcessResult of_export = belay({"predict", exported, "--set", set("predict", temp / "fresh.csv")});
+  EXPECT_EQ(of_export.out, right.out) << of_export.err;
+  const ProcessResult lacks = belay({"predict", exported, "--set", set("predict", temp / "lacks.csv")});
+  EXPECT_EQ(lacks.status, 2);
+  EXPECT_THAT(lacks.err, HasSubstr("lacks the training's column width"));
+  EXPECT_EQ(contents(exported + "/schema.json"), contents(run_dir() + "/schema.json"));
+  EXPECT_THAT(belay({"describe", exported}).out, HasSubstr("0 \"alpha\", 1 \"beta\", 2 \"gamma\""));
+}
+
+TEST_F(SchemaOfModel, T_106_WhichClassIsZeroIsSaidWhereverAPersonReads) {
+  const std::string train = manifest();
+  const std::string classes = "0 \"alpha\", 1 \"beta\", 2 \"gamma\"";
+  EXPECT_THAT(belay({"check", train}).out, HasSubstr(classes));
+  const ProcessResult run = belay({"run", train});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr(classes));
+  const ProcessResult shown = belay({"checkpoint", "show", run_dir()});
+  EXPECT_THAT(shown.out, HasSubstr(classes));
+  EXPECT_THAT(shown.out, HasSubstr("fitted standardize.mean: "));
+  EXPECT_THAT(belay({"report", run_dir()}).out, HasSubstr(classes));
+  const auto json = nlohmann::json::parse(contents(run_dir() + "/schema.json"));
+  EXPECT_EQ(json["features"][0]["columns"], (nlohmann::json{"length", "width"}));
+  EXPECT_EQ(json["labels"][0]["class_names"], (nlohmann::json{"alpha", "beta", "gamma"}));
+  EXPECT_EQ(contents(run_dir() + "/schema.json"), contents(run_dir() + "/model.ckpt-200/schema.json"));
+}
+
+TEST_F(SchemaOfModel, T_107_WhatCannotBeMatchedIsNamedBeforeAnythingRuns) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const ProcessResult lacks = evaluate("lacks.csv");
+  EXPECT_EQ(lacks.status, 2);
+  EXPECT_THAT(lacks.err, HasSubstr("lacks the training's column width"));
+  const ProcessResult extra = evaluate("extra.csv");
+  EXPECT_EQ(extra.status, 2);
+  EXPECT_THAT(extra.err, HasSubstr("has colour, which the training did not have (extra = \"ignore\" leaves it out)"));
+  EXPECT_THAT(belay({"evaluate", temp / "train.toml", "--set",
+                     "input.eval={plugin=\"csv\",path=\"extra.csv\",epochs=1,extra=\"ignore\"}"})
+                  .out,
+              HasSubstr("accuracy = 1\n"));
+  const std::string with_eval = manifest(input("eval", "lacks.csv"));
+  for (const char* command : {"check", "run"}) {
+    const ProcessResult r = belay({command, with_eval});
+    EXPECT_EQ(r.status, 2) << command << r.err;
+    EXPECT_THAT(r.err, HasSubstr("lacks the training's column width")) << command;
+  }
+}
+
+TEST_F(SchemaOfModel, T_110_AWordThatTrainingDidNotHaveIsNamedWithItsLine) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const ProcessResult word = evaluate("word.csv");
+  EXPECT_NE(word.status, 0);
+  EXPECT_THAT(told(word), HasSubstr("DIR/word.csv:3:9: error: label \"delta\" is not one of the 3 classes that the "
+                                    "training had"));
+}
+
+TEST_F(SchemaOfModel, T_108_AModelHasTheInputsClasses) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  EXPECT_THAT(belay({"checkpoint", "show", run_dir()}).out, HasSubstr("[2, 3]"));
+  const ProcessResult other = belay({"check", manifest(), "--set", "model.classes=5"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("classes: the model has 5, and the input's label has 3"));
+}
+
+TEST_F(SchemaOfModel, T_109_AnEvaluationOnRowsOfTheTrainingIsRefused) {
+  const std::string own = manifest(input("eval", "train.csv", "split = \"eval\"\n"));
+  const ProcessResult r = belay({"check", own});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, HasSubstr("[input.eval] evaluates rows that [input.train] trains on"));
+  EXPECT_EQ(belay({"check", own, "--set", "input.train.split=train"}).status, 0);
+  const ProcessResult other_seed =
+      belay({"check", own, "--set", "input.train.split=train", "--set", "input.eval.split_seed=3"});
+  EXPECT_EQ(other_seed.status, 2);
+  EXPECT_THAT(other_seed.err, HasSubstr("split_seed"));
+}
+
+TEST_F(SchemaOfModel, T_104_AnOptionThatIsSetOtherwiseIsAWarningByName) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const ProcessResult r = belay({"evaluate", temp / "train.toml", "--set",
+                                 "input.eval={plugin=\"csv\",path=\"train.csv\",epochs=1,standardize=false}"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("[input.eval] sets standardize otherwise than the training did"));
+  EXPECT_THAT(r.out, Not(HasSubstr("accuracy = 1\n")));
+}
+
+TEST_F(SchemaOfModel, AResumeGoesByNameAndRefusesOtherColumns) {
+  const std::string train = manifest();
+  ASSERT_EQ(belay({"run", train, "--set", "run.max_steps=20"}).status, 0);
+  std::filesystem::copy_file(temp / "turned.csv", temp / "train.csv",
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(belay({"run", train}).status, 2);
+  ASSERT_EQ(belay({"run", train, "--resume=changed"}).status, 0);
+  EXPECT_THAT(evaluate("turned.csv").out, HasSubstr("accuracy = 1\n"));
+  std::filesystem::copy_file(temp / "lacks.csv", temp / "train.csv", std::filesystem::copy_options::overwrite_existing);
+  const ProcessResult lacks = belay({"run", train, "--resume=changed", "--set", "run.max_steps=220"});
+  EXPECT_EQ(lacks.status, 2);
+  EXPECT_THAT(lacks.err, HasSubstr("lacks the training's column width"));
+}
+
+TEST_F(SchemaOfModel, ASchemaIsKeptByAConversionBetweenSavers) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  ASSERT_EQ(
+      belay({"checkpoint", "convert", run_dir() + "/model.ckpt-200", temp / "copy", "--saver", "tf_bundle"}).status, 0);
+  EXPECT_EQ(contents(temp / "copy/schema.json"), contents(run_dir() + "/schema.json"));
+}
+
+}  // namespace
+}  // namespace belay::runtime::testing
