@@ -43,14 +43,17 @@ inline NamedViews variables_of(const belay::ExportContext& model) {
   return all;
 }
 
-inline void write_weights(const belay::Directory& directory, const NamedViews& tensors) {
+// `schema`: what the training learned of its data, as JSON; the header's metadata keeps it. Empty: not known.
+inline void write_weights(const belay::Directory& directory, const NamedViews& tensors, std::string_view schema) {
   std::vector<belay_safetensors::Entry> entries;
   std::uint64_t at = 0;
   for (const auto& [name, value] : tensors) {
     entries.push_back({name, value.dtype(), value.dims(), at, at + value.bytes()});
     at += value.bytes();
   }
-  const std::string header = belay_safetensors::format_header(entries, {{"format", "belay"}});
+  belay_safetensors::Metadata metadata{{"format", "belay"}};
+  if (!schema.empty()) metadata["belay.schema"] = std::string(schema);
+  const std::string header = belay_safetensors::format_header(entries, metadata);
   belay::File file = directory.create(kWeightsFile);
   file.write(header.data(), header.size());
   for (const auto& [name, value] : tensors)

@@ -34,7 +34,7 @@ struct ExporterDriver::Engine {
   runtime::NodeGraph graph;
   std::shared_ptr<runtime::VariableStore> store = std::make_shared<runtime::VariableStore>();
   std::shared_ptr<runtime::DirectSession> session;
-  std::string manifest;
+  std::string manifest, schema;
   std::optional<runtime::ExportedModel> exported;
   std::optional<TemporaryFolder> folder;
 };
@@ -55,12 +55,18 @@ void ExporterDriver::model(const std::function<Signature(const Graph&)>& build) 
   engine_->exported.emplace(engine_->graph, std::vector<NamedOutput>{}, outputs, "");
   engine_->exported->set_model("model");
   engine_->exported->set_manifest(engine_->manifest);
+  engine_->exported->set_schema(engine_->schema);
   engine_->exported->take(*engine_->store, 0);
 }
 
 void ExporterDriver::manifest(std::string text) {
   engine_->manifest = std::move(text);
   if (engine_->exported) engine_->exported->set_manifest(engine_->manifest);
+}
+
+void ExporterDriver::schema(std::string text) {
+  engine_->schema = std::move(text);
+  if (engine_->exported) engine_->exported->set_schema(engine_->schema);
 }
 
 ExporterDriver::Files ExporterDriver::write() {

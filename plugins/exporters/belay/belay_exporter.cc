@@ -28,7 +28,7 @@ class Belay final : public belay::Exporter {
       fail(Code::kFailedPrecondition, "the exporter 'belay' writes a run's manifest, and a program composed this one");
     const belay::Tensor step(model.global_step());
     write_file(directory, kManifestFile, std::string(model.manifest()));
-    write_weights(directory, with_step(model, step));
+    write_weights(directory, with_step(model, step), model.schema());
     write_file(directory, kSignatureFile, text_of(signature_json(model)));
     write_file(directory, kPluginsFile, text_of(plugins_json(model)));
   }

@@ -94,6 +94,7 @@ class Onnx final : public belay::Exporter {
     };
     note("belay.global_step", std::to_string(model.global_step()));
     note("belay.signature", std::string(model.signature()));
+    if (!model.schema().empty()) note("belay.schema", std::string(model.schema()));
   }
 
   // Weights that were written anew in another order.

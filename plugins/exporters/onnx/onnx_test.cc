@@ -84,6 +84,18 @@ TEST(Onnx, StatesItsOpsetAndTheModel) {
   EXPECT_EQ(model.graph().name(), "model");
 }
 
+TEST(Onnx, T_106_TheMetadataHasWhatWasLearnedOfTheData) {
+  ExporterDriver exporter(module());
+  exporter.model(one_layer);
+  exporter.schema("{\"format\": 1}");
+  belay::onnx::Model model;
+  ASSERT_TRUE(model.ParseFromString(exporter.write().at("model.onnx")));
+  std::string schema;
+  for (const auto& p : model.metadata_props())
+    if (p.key() == "belay.schema") schema = p.value();
+  EXPECT_EQ(schema, "{\"format\": 1}");
+}
+
 TEST(Onnx, InputsAndOutputsHaveTheSignaturesNamesAndAnOpenBatch) {
   const belay::onnx::Model model = exported(one_layer);
   ASSERT_EQ(model.graph().input_size(), 1);

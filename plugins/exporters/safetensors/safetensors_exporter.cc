@@ -15,7 +15,7 @@ class Safetensors final : public belay::Exporter {
       belay::about("safetensors", "Writes the weights as model.safetensors, inputs and outputs as signature.json");
 
   void write(const belay::ExportContext& model, belay::Directory& directory) override {
-    write_weights(directory, variables_of(model));
+    write_weights(directory, variables_of(model), model.schema());
     write_file(directory, kSignatureFile, text_of(signature_json(model)));
   }
   void check(const belay::ExportContext& model, const belay::Directory& directory) override {

@@ -37,6 +37,19 @@ TEST(SafetensorsExporter, TheWeightsAreTheVariables) {
   EXPECT_EQ(std::memcmp(bytes.data() + at, kernel.view().data, 48), 0);
 }
 
+TEST(SafetensorsExporter, T_106_TheMetadataHasWhatWasLearnedOfTheData) {
+  ExporterDriver exporter(module());
+  exporter.model(one_layer);
+  exporter.schema("{\"format\": 1}");
+  const auto files = exporter.write();
+  const std::string bytes = files.at("model.safetensors");
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), 8);
+  const nlohmann::json json = nlohmann::json::parse(bytes.substr(8, header));
+  EXPECT_EQ(json.at("__metadata__").at("belay.schema"), "{\"format\": 1}");
+  EXPECT_EQ(files.at("schema.json"), "{\"format\": 1}");
+}
+
 TEST(SafetensorsExporter, TheSignatureNamesInputsAndOutputs) {
   ExporterDriver exporter(module());
   exporter.model(one_layer);

@@ -45,6 +45,9 @@ class ExporterDriver {
   void model(const std::function<Signature(const Graph&)>& build);
   // What the exporter is told of the run: its manifest; the model plugin is called "model".
   void manifest(std::string text);
+  // What the training learned of its data, as JSON. The host writes it as schema.json, which write() returns
+  // beside the exporter's files.
+  void schema(std::string text);
   // Calls write and check.
   Files write();
   // Calls check on files that the test has changed, say.
