@@ -317,7 +317,7 @@ const char* caller_of_exit(std::span<void* const> frames) {
 [[noreturn]] void end_by_exit(std::string_view call, int status) {
   void* frames[kFrames];
   const std::span<void* const> stack(frames, static_cast<std::size_t>(::backtrace(frames, kFrames)));
-  const bool in_plugin = PluginInstance::current() || plugin_on(stack) != nullptr;
+  const bool in_plugin = PluginInstance::current() || library_being_loaded() != nullptr || plugin_on(stack) != nullptr;
   LastWords out;
   out << "\nbelay was ended by " << call;
   const char* library = in_plugin ? nullptr : caller_of_exit(stack);

@@ -90,7 +90,9 @@ void Watchdog::watch() {
     if (passed < limit / 2 || warned) continue;
     warn(passed, now.in_disk);
     warned = true;
-    if (!now.in_disk && options_.on_warning) options_.on_warning();
+    if (now.in_disk || !options_.on_warning) continue;
+    options_.on_warning();
+    seen = look();  // what that wrote is no progress of the callback that hangs
   }
 }
 

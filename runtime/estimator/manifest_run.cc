@@ -251,9 +251,11 @@ bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
     add_schema_problems(manifest_.inputs.at(input.name), e, problems);
     return false;
   } catch (const Error& e) {
+    // Rows that do not fit a trained model are the manifest's mistake; a training's own file is damaged.
+    if (!is_of_manifest(e) && input.schema.learned == nullptr) throw;
+    if (add_data_problems(plugins_.found().inputs, e, problems)) return false;
     if (!is_of_manifest(e)) throw;
-    if (!add_data_problems(plugins_.found().inputs, e, problems))
-      add_plugin_problem(manifest_.inputs.at(input.name), e, problems);
+    add_plugin_problem(manifest_.inputs.at(input.name), e, problems);
     return false;
   }
 }

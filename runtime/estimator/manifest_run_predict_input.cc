@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // [input.predict] in a run that trains: what is wrong with it would otherwise show when the training is over.
+#include "runtime/estimator/data_problem.h"
 #include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/plugin_problem.h"
@@ -58,6 +59,7 @@ void ManifestRun::check_predict_input(Diagnostics& problems) {
   } catch (const SchemaMismatch& e) {
     add_schema_problems(section, e, problems);
   } catch (const Error& e) {
+    if (add_data_problems(plugins_.found().inputs, e, problems)) return;
     if (!is_of_manifest(e)) throw;
     if (const std::string missing = missing_file_of(e, found->second, host_.files()); !missing.empty())
       return host_.log().warning("", "[input.predict] is not compared with [input.train]: there is no file " +

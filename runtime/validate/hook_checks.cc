@@ -55,9 +55,10 @@ void fetches_are_seen(const Subject& subject) {
   training.start();
   const std::vector<std::string> fetched = training.hook().step(training.values(1)).fetched;
   if (!fetched.empty())
-    throw CheckFailed("before_run fetches " + joined(fetched) +
-                      ", and there is no after_run, which would get that: is its name misspelt? With `override` behind "
-                      "each callback the compiler says so");
+    throw CheckRemark(
+        "a remark: before_run fetches " + joined(fetched) +
+        ", and there is no after_run, which would get that. A fetch that only runs an operation is right; "
+        "else the callback's name may be misspelt, which `override` after it shows");
 }
 
 void short_lives(const Subject& subject) {

@@ -216,7 +216,7 @@ int main(void) {
     FIELD(belay_export_args, method) FIELD(belay_export_args, inputs) FIELD(belay_export_args, n_inputs)
     FIELD(belay_export_args, outputs) FIELD(belay_export_args, n_outputs) FIELD(belay_export_args, variables)
     FIELD(belay_export_args, global_step) FIELD(belay_export_args, model) FIELD(belay_export_args, manifest)
-    FIELD(belay_export_args, plugins) FIELD(belay_export_args, n_plugins)
+    FIELD(belay_export_args, plugins) FIELD(belay_export_args, n_plugins) FIELD(belay_export_args, schema)
   STRUCT(belay_exporter_api)
     FIELD(belay_exporter_api, struct_size) FIELD(belay_exporter_api, reserved) FIELD(belay_exporter_api, create)
     FIELD(belay_exporter_api, destroy) FIELD(belay_exporter_api, extension) FIELD(belay_exporter_api, write)

@@ -91,8 +91,8 @@ TEST_F(Basenames, ARunDoesNotBeginBesideCheckpointsOfAnotherName) {
 TEST_F(Basenames, WhatAKilledRunLeftIsRemovedUnderAnyName) {
   std::filesystem::create_directory(dir_ / temporary_name("my-run-7"));
   std::filesystem::create_directory(dir_ / replaced_name("my-run-6"));
-  remove_leftovers(*run_, log_);
-  EXPECT_THAT(run_->entries(), ElementsAre("my-run-6"));
+  remove_leftovers(*run_, log_);  // without an index, what was put aside was half removed
+  EXPECT_THAT(run_->entries(), ElementsAre());
 }
 
 TEST_F(Basenames, TheListOfTheBestHasIt) {

@@ -119,7 +119,7 @@ TEST_F(CheckpointSeriesTest, T_143_WhatASaverDoesNotReadBackAsItWasIsRefusedWith
   EXPECT_THAT(on_disk(), IsEmpty());
   saver.spoils = false;
   saver.forgets = true;
-  EXPECT_THAT(failure(1), ::testing::HasSubstr("the saver did not find tensor 'dense/kernel'"));
+  EXPECT_THAT(failure(1), ::testing::HasSubstr("the saver 'scripted' did not find tensor 'dense/kernel'"));
   EXPECT_THAT(on_disk(), IsEmpty());
   // Until one is read back as it was.
   saver.forgets = false;

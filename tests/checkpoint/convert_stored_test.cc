@@ -115,7 +115,8 @@ TEST_F(ConvertTest, NothingIsReplaced) {
 
 TEST_F(ConvertTest, ARunThatGoesOnGetsNoCheckpointFromElsewhere) {
   const RunLock lock = RunLock::take(*run_, clock_);
-  EXPECT_THAT(error_of([&] { write(copy(), "model.ckpt-8", use_); }), HasSubstr("is in use by another run"));
+  EXPECT_THAT(error_of([&] { write(copy(), "model.ckpt-8", use_); }),
+              HasSubstr("is in use by another session of this process"));
   write(copy(), "backup", use_);
   EXPECT_THAT(run_->entries(), ElementsAre("backup", "lock", "model.ckpt-7"));
 }

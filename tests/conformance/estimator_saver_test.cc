@@ -74,16 +74,16 @@ TEST_F(EstimatorSaves, EST_10_TheProgramsOwnSaverWritesAndRestoresInEachCall) {
   Estimator estimator([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 42, 3)); }, o);
   estimator.train(one, {.steps = 2});
   EXPECT_TRUE(std::filesystem::exists(temp / "model/model.ckpt-2/parchment"));
-  EXPECT_EQ(parchments_read, 0);
+  EXPECT_EQ(parchments_read, 1);  // the first save of a training is read back
 
   // The model's initial values are others now: 42 is what was restored.
   Estimator again(counting, o);
   EXPECT_EQ(number(again.evaluate(one, {.steps = 1}), "loss"), 42);
-  EXPECT_EQ(parchments_read, 1);
-  EXPECT_EQ(again.predict(one).next()->value().data<float>()[0], 85);
   EXPECT_EQ(parchments_read, 2);
-  again.train(one, {.steps = 1});
+  EXPECT_EQ(again.predict(one).next()->value().data<float>()[0], 85);
   EXPECT_EQ(parchments_read, 3);
+  again.train(one, {.steps = 1});
+  EXPECT_EQ(parchments_read, 5);
   EXPECT_EQ(TensorView(again.variable_value("one")).scalar<float>(), 42);
 }
 

@@ -218,8 +218,9 @@ TEST_F(BadPluginFile, AnOptionThatTheConstructorRefusesIsTheManifestsMistake) {
 
 TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveThem) {
   fs::copy_file(kBadPlugins + "/misbehaving.so", temp / "x.so");
-  const std::vector<std::string> stepped = {"attempts",           "checkpoint",    kEventFile,      "lock",
-                                            "manifest-0001.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-0"};
+  const std::vector<std::string> stepped = {"attempts",      "checkpoint",         kEventFile,
+                                            "lock",          "manifest-0001.toml", "manifest.toml",
+                                            "metrics.jsonl", "model.ckpt-0",       "schema.json"};
   const struct {
     const char* fault;
     int status;

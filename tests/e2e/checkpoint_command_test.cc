@@ -173,7 +173,7 @@ TEST_F(CheckpointCommandTest, ConvertFromSaverToSaverAndBackIsTheSame) {
   const ProcessResult there = run({"convert", run_dir(), halves, "--saver", kHalves});
   EXPECT_EQ(there.status, 0) << there.err;
   EXPECT_THAT(there.out, HasSubstr(", by halves\n"));
-  EXPECT_THAT(listing(halves), ElementsAre("halves.data-0", "halves.index", "index", "state"));
+  EXPECT_THAT(listing(halves), ElementsAre("halves.data-0", "halves.index", "index", "schema.json", "state"));
   EXPECT_EQ(run({"convert", halves, back, "--saver", "safetensors"}).status, 0);
   EXPECT_EQ(contents(back + "/model.safetensors"), contents(in_run("model.ckpt-50/model.safetensors")));
   EXPECT_EQ(contents(back + "/state"), contents(in_run("model.ckpt-50/state")));

@@ -138,6 +138,11 @@ TEST_F(TwoProcessesThatExport, AnExportThatFailsEndsTheEvaluatorAndNothingElse) 
   write_file(run_dir() + "/export/onnx", "a file where a folder should be");
   std::vector<std::string> arguments = evaluation(manifest("run", kExporters));
   arguments.insert(arguments.end(), {"--set", "eval.on_error=continue"});
+  const ProcessResult warned = belay(arguments);
+  EXPECT_EQ(warned.status, 0) << warned.err;
+  EXPECT_THAT(warned.err, HasSubstr("warning onnx: step 60 was not exported: "));
+  for (const char* exporter : {"0", "1", "2"})
+    arguments.insert(arguments.end(), {"--set", std::string("exporters.") + exporter + ".on_error=stop"});
   const ProcessResult r = belay(arguments);
   EXPECT_EQ(r.status, 1) << r.err;
   EXPECT_THAT(r.err, HasSubstr("export/onnx"));

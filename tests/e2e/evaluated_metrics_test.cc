@@ -128,8 +128,8 @@ TEST_F(EvaluatedMetrics, AnEvaluationInputWithoutTheLabelsIsNamed) {
     return path;
   };
   EXPECT_EQ(belay({"check", with("label = \"z\"\n")}).status, 0) << "another column of the file";
-  expect_found(with("label = \"\"\n"), "[input.eval] has no label \"label\", which [input.train] has",
-               "\n  plugin = \"csv\"\n           ^");
+  expect_found(with("label = \"\"\nextra = \"ignore\"\n"),
+               "[input.eval] has no label \"label\", which the training had", "\n  plugin = \"csv\"\n           ^");
 }
 
 TEST_F(EvaluatedMetrics, RestoreBestWithoutBestCheckpointsIsFoundBeforeTheRun) {
@@ -156,7 +156,7 @@ TEST_F(EvaluatedMetrics, APredictionThatIsNotThereIsShownWhereItIsWritten) {
   const ProcessResult r = belay({"predict", manifest, "--keys", "nope"});
   EXPECT_EQ(r.status, 2) << r.err;
   EXPECT_THAT(told(r), HasSubstr("error: the model has no prediction \"nope\""));
-  EXPECT_THAT(told(r), HasSubstr("help: predict.keys (--keys) may name: probabilities, class\n"));
+  EXPECT_THAT(told(r), HasSubstr("help: predict.keys (--keys) may name: probabilities, class, class_name\n"));
 }
 
 // ---- the end

@@ -111,7 +111,7 @@ TEST_F(ExitStatus, T_116_AMappedFileThatBecameShorterIsNamedWithTheReason) {
              "\"x.npy\"\nshuffle = true\n[model]\nplugin = \"autoencoder\"\n[optimizer]\nname = \"sgd\"\n"
              "learning_rate = 0.001\n[session]\nlog_step_count_steps = 1\n");
   BelayProcess run({"run", path});
-  ASSERT_TRUE(run.wait_for("steps/s")) << run.wait().err;
+  ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
   std::filesystem::resize_file(std::string(temp / "x.npy"), 100'000);
   const ProcessResult r = run.wait();
   EXPECT_EQ(r.signal, SIGBUS) << r.err;
@@ -135,7 +135,7 @@ TEST_F(ExitStatus, T_115_ALibraryThatIsOverwrittenWhileItRunsIsNamedBehindTheChe
                    "\"numbers\"\ndelay_secs = 0.002\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n" +
                    "learning_rate = 0.01\n[session]\nlog_step_count_steps = 1\n");
     BelayProcess run({"run", path}, {"BELAY_PLUGIN_PATH=" + folder + ":" + tested_build() + "/plugins"});
-    ASSERT_TRUE(run.wait_for("steps/s")) << run.wait().err;
+    ASSERT_TRUE(run.wait_for("saved ")) << run.wait().err;
     if (cut)
       std::filesystem::resize_file(library, 0);
     else

@@ -304,7 +304,8 @@ TEST_F(HooksThatWatch, SampleDumpHasEachRowOnceOverAResume) {
   EXPECT_EQ(lines_with(whole, "\"global_step\":").size(), 8u) << whole;
   // As a kill behind step 20 leaves it: lines that the checkpoint does not count.
   ASSERT_EQ(belay({"run", regression("", dump, 20), "--from-scratch"}).status, 0);
-  write_file(run_dir() + "/samples.jsonl", contents(run_dir() + "/samples.jsonl") + "{\"lost\": true}\n");
+  write_file(run_dir() + "/samples.jsonl",
+             contents(run_dir() + "/samples.jsonl") + "{\"global_step\":21,\"row\":0,\"loss\":1}\n");
   ASSERT_EQ(run(dump, 30).status, 0);
   EXPECT_EQ(contents(run_dir() + "/samples.jsonl"), whole);
 }

@@ -119,7 +119,7 @@ TEST_F(InitFnsTest, ACheckpointOfAnotherSaverIsReadByThatOne) {
   run(unmoved("default", set));
   run(unmoved("plain", "[scaffold.saver]\nplugin = \"stdio_saver\"\n" + set));
   ASSERT_EQ(listing(temp / "plain/model.ckpt-1"),
-            (std::vector<std::string>{"index", "manifest.toml", "state", "tensors.stdio"}));
+            (std::vector<std::string>{"index", "manifest.toml", "schema.json", "state", "tensors.stdio"}));
   const ProcessResult r = belay({"run", unmoved("warm", init_fn("warm_start", "from = \"plain\"\n"))});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(variable("warm", "linear/kernel"), variable("default", "linear/kernel"));

@@ -189,8 +189,8 @@ TEST_F(OutputTest, ADryRunPrintsThePlanAndMakesNothing) {
 TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
   ASSERT_EQ(belay({"run", regression("", kEval)}).status, 0);
   const std::string before = weights(run_dir(), 50);
-  const Names files = {"checkpoint",    "eval",          "evaluations",  kEventFile,     "manifest-0001.toml",
-                       "manifest.toml", "metrics.jsonl", "model.ckpt-0", "model.ckpt-50"};
+  const Names files = {"checkpoint",    "eval",          "evaluations",  kEventFile,      "manifest-0001.toml",
+                       "manifest.toml", "metrics.jsonl", "model.ckpt-0", "model.ckpt-50", "schema.json"};
   for (const char* aside : {"before-1", "before-2"}) {
     const ProcessResult r = belay({"run", regression("", kEval), "--from-scratch"});
     ASSERT_EQ(r.status, 0) << r.err;
@@ -202,9 +202,9 @@ TEST_F(OutputTest, FromScratchMovesAllOfAnEarlierRunAside) {
     EXPECT_EQ(weights(run_dir() + "/" + aside, 50), before);
     EXPECT_EQ(event_files(run_dir() + "/eval").size(), 1u);
   }
-  EXPECT_EQ(listing(run_dir()),
-            (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", "evaluations", kEventFile, "finished",
-                   "lock", "manifest-0001.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-0", "model.ckpt-50"}));
+  EXPECT_EQ(listing(run_dir()), (Names{"attempts", "before-1", "before-2", "checkpoint", "eval", "evaluations",
+                                       kEventFile, "finished", "lock", "manifest-0001.toml", "manifest.toml",
+                                       "metrics.jsonl", "model.ckpt-0", "model.ckpt-50", "schema.json"}));
   EXPECT_EQ(weights(run_dir(), 50), before) << "the same seed has the same bits";
 }
 
@@ -228,8 +228,9 @@ TEST_F(OutputTest, FromScratchWithNothingThereMovesNothing) {
   const ProcessResult r = belay({"run", regression(), "--from-scratch"});
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(lines_with(r.err, "info --from-scratch: ").size(), 0u) << r.err;
-  EXPECT_EQ(listing(run_dir()), (Names{"attempts", "checkpoint", kEventFile, "finished", "lock", "manifest-0001.toml",
-                                       "manifest.toml", "metrics.jsonl", "model.ckpt-0", "model.ckpt-50"}));
+  EXPECT_EQ(listing(run_dir()),
+            (Names{"attempts", "checkpoint", kEventFile, "finished", "lock", "manifest-0001.toml", "manifest.toml",
+                   "metrics.jsonl", "model.ckpt-0", "model.ckpt-50", "schema.json"}));
 }
 
 TEST_F(OutputTest, AnEvaluationFollowsTrainingAndIsAllOfStdout) {

@@ -107,7 +107,7 @@ TEST_F(LostRanks, T_155_FilesThatGrowKeepTheirLinesOverARegroupingAndAnotherChie
   const std::string each = "tensors = [\"loss\"]\nevery_n_steps = 1\n";
   write_file(path, contents(path) + "[[hooks]]\nplugin = \"csv_logger\"\n" + each +
                        "[[hooks]]\nplugin = \"sample_dump\"\n" + each);
-  std::vector<Process> all = started(path, 2, "progress: step 40/");
+  std::vector<Process> all = started(path, 2, "progress: step 50/");
   for (const int killed : {1, 0}) {
     Process& victim = all[static_cast<std::size_t>(killed)];
     victim->kill(SIGKILL);

@@ -70,7 +70,7 @@ TEST_F(RunFaults, ASignalBeforeThereIsASessionEndsTheRunAndLeavesNothing) {
   run.kill(SIGTERM);
   const ProcessResult r = run.wait();
   EXPECT_EQ(r.signal, SIGTERM) << r.err;
-  EXPECT_THAT(r.err, HasSubstr("before training began: there is nothing to save"));
+  EXPECT_THAT(r.err, HasSubstr("before training began, in hook \"trouble\""));
 }
 
 TEST_F(RunFaults, ASignalDuringASaveLetsItFinishAndLosesNoStep) {

@@ -38,7 +38,8 @@ class SaverRun : public RunTest, public ::testing::WithParamInterface<SaverCase>
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::directory_iterator(temp / (name + "/model.ckpt-" + std::to_string(step)))) {
       const std::string file = entry.path().filename().string();
-      if (file != "index" && file != "state" && file != "state.data" && file != "manifest.toml")
+      if (file != "index" && file != "state" && file != "state.data" && file != "manifest.toml" &&
+          file != "schema.json")
         files[file] = contents(entry.path().string());
     }
     return files;

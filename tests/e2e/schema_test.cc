@@ -77,7 +77,8 @@ TEST_F(SchemaOfModel, T_101_PredictionsAndExportsGoByName) {
   const ProcessResult right = belay({"predict", train, "--set", set("predict", "train.csv")});
   EXPECT_EQ(turned.out, right.out) << right.err;
   EXPECT_THAT(turned.out, HasSubstr("\"class\":0,\"class_name\":\"alpha\"}\n"));
-  const std::vector<std::string> versions = listing(run_dir() + "/export/belay");
+  std::vector<std::string> versions = listing(run_dir() + "/export/belay");
+  std::erase(versions, "lock");
   ASSERT_EQ(versions.size(), 1u);
   const std::string exported = run_dir() + "/export/belay/" + versions[0];
   const ProcessResult of_export = belay({"predict", exported, "--set", set("predict", temp / "fresh.csv")});
@@ -129,7 +130,7 @@ TEST_F(SchemaOfModel, T_107_WhatCannotBeMatchedIsNamedBeforeAnythingRuns) {
 TEST_F(SchemaOfModel, T_110_AWordThatTrainingDidNotHaveIsNamedWithItsLine) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   const ProcessResult word = evaluate("word.csv");
-  EXPECT_NE(word.status, 0);
+  EXPECT_EQ(word.status, 2);
   EXPECT_THAT(told(word), HasSubstr("DIR/word.csv:3:9: error: label \"delta\" is not one of the 3 classes that the "
                                     "training had"));
 }
@@ -137,7 +138,7 @@ TEST_F(SchemaOfModel, T_110_AWordThatTrainingDidNotHaveIsNamedWithItsLine) {
 TEST_F(SchemaOfModel, T_108_AModelHasTheInputsClasses) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   EXPECT_THAT(belay({"checkpoint", "show", run_dir()}).out, HasSubstr("[2, 3]"));
-  const ProcessResult other = belay({"check", manifest(), "--set", "model.classes=5"});
+  const ProcessResult other = belay({"check", manifest(), "--set", "model.classes=5", "--set", "run.dir=other"});
   EXPECT_EQ(other.status, 2);
   EXPECT_THAT(other.err, HasSubstr("classes: the model has 5, and the input's label has 3"));
 }

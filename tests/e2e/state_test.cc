@@ -75,14 +75,14 @@ TEST_F(StateTest, WhatSavingTakesIsSaidAtTheStartWithWhatHooksKeep) {
 TEST_F(StateTest, B_08f_RetentionAndCleaningUpRemoveTheTensorsToo) {
   ASSERT_EQ(belay({"run", manifest("run", 1, 40)}).status, 0);
   EXPECT_THAT(listing(checkpoint("run", 40)),
-              ElementsAre("index", "manifest.toml", "model.safetensors", "state", "state.data"));
+              ElementsAre("index", "manifest.toml", "model.safetensors", "schema.json", "state", "state.data"));
   const std::string unfinished = temp / "run/model.ckpt-50.tmp-0123456789abcdef";
   fs::create_directory(unfinished);
   write_file(unfinished + "/state.data", "half");
   ASSERT_EQ(belay({"run", manifest("run", 1, 60)}).status, 0);
-  EXPECT_THAT(listing(run_dir()),
-              ElementsAre("attempts", "checkpoint", kEventFile, kEventFile, "finished", "lock", "manifest-0001.toml",
-                          "manifest-0002.toml", "manifest.toml", "metrics.jsonl", "model.ckpt-50", "model.ckpt-60"));
+  EXPECT_THAT(listing(run_dir()), ElementsAre("attempts", "checkpoint", kEventFile, kEventFile, "finished", "lock",
+                                              "manifest-0001.toml", "manifest-0002.toml", "manifest.toml",
+                                              "metrics.jsonl", "model.ckpt-50", "model.ckpt-60", "schema.json"));
 }
 
 TEST_F(StateTest, B_08e_DamagedTensorsAreNamedAndTheCheckpointBeforeIsTaken) {

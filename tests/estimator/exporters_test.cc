@@ -184,7 +184,7 @@ TEST_F(ExportersTest, WhetherOneIsDueIsKnownWithoutAModel) {
 }
 
 TEST_F(ExportersTest, T_167_AnExportFollowsNoLinkOutOfTheRunDirectory) {
-  add(ExportWhen::kBest);
+  add(ExportWhen::kBest, 5, "", OnExportError::kStop);
   build();
   const fs::path elsewhere = std::string(temp_ / "elsewhere");
   fs::create_directory(elsewhere);

@@ -31,7 +31,7 @@ void read(unsigned format, std::string_view text) {
   require(table.width == columns.features.size() && table.features.size() == rows * table.width);
   require(table.classes.size() + table.targets.size() == rows);
   const auto train = belay::split_examples(file.rows(), "train", 0.25, 1);
-  if (!train.empty()) standardize(table, train);
+  if (!train.empty()) standardize(table, measure(table, train));
 }
 
 }  // namespace

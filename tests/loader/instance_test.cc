@@ -216,11 +216,12 @@ TEST_F(InstanceTest, T_145_EachStructThatAPluginFillsKeepsItsSizeAndHasNoUnknown
   };
   std::get<belay_cluster_api>(cluster.table).open = [](void*, const belay_cluster_args*, belay_cluster_place* place,
                                                        belay_status*) { return scribble_over(place); };
+  PluginInstances instances;  // goes before the plugins
   const auto instance = [&](const RegisteredPlugin& plugin) -> PluginInstance& {
     ResolvedPlugin use;
     use.info = plugin.info;
     use.instance_name = "x";
-    return instances_.create(plugin, use, services_, monitor_);
+    return instances.create(plugin, use, services_, monitor_);
   };
   PluginInstance &of_hook = instance(hook), &of_input = instance(input), &of_op = instance(op),
                  &of_cluster = instance(cluster);

@@ -42,7 +42,7 @@ TEST(ReadPluginUse, T_167_AnExporterIsNotCalledAsTheFolderAboveItIs) {
   for (const std::string name : {".", ".."})
     EXPECT_NE(parsed(kRest + "[[exporters]]\nplugin = 'onnx'\nname = '" + name + "'\n").errors.find("\"..\""),
               std::string::npos);
-  EXPECT_EQ(parsed(kRest + "[[exporters]]\nplugin = 'onnx'\nname = '..x'\n").errors, "");
+  EXPECT_EQ(parsed(kRest + "[[exporters]]\nplugin = 'onnx'\nname = '..x'\n").errors.find("\"..\""), std::string::npos);
 }
 
 TEST(ReadPluginUse, AFileAloneIsEnough) {

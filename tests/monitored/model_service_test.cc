@@ -56,7 +56,8 @@ TEST_F(ModelServiceTest, B_12h_AHookWithAnUnknownFlagOrAnOptionThatIsNoneIsRefus
   const std::string begin = "INVALID_ARGUMENT: the hook 'watch': option 'x': ";
   EXPECT_EQ(add(with({detail::str("x"), {BELAY_VALUE_TENSOR, 0, 1, &tensor}})),
             begin + "it is of type 5, which no option has");
-  EXPECT_EQ(add(with({detail::str("x"), {BELAY_VALUE_INT, 0, 0, nullptr}})), begin + "it has no value (count 0)");
+  EXPECT_EQ(add(with({detail::str("x"), {BELAY_VALUE_INT, 0, 0, nullptr}})),
+            begin + "its value is one value, and has count = 0");
   EXPECT_TRUE(spec.outputs.hooks.empty());
 }
 

@@ -90,7 +90,7 @@ TEST_F(PluginThreads, T_147_AJoinThatIsUnderWayIsSeenAsACallOfItsPlugin) {
               EXPECT_EQ(monitor.instance.load()->name(), "uploads");
               return std::int32_t{BELAY_OK};
             }),
-            "no error");
+            "");
   EXPECT_EQ(monitor.instance.load(), nullptr);
 }
 

@@ -166,9 +166,9 @@ TEST_F(OptimizerPlugins, B_18e_TheHostItselfHasNoOptimizerAndNoSchedule) {
               "NOT_FOUND: there is no optimizer \"" + std::string(name) +
                   "\" among the session's plugins: give it belay::default_plugins()");
   const std::vector<const belay_module*> own = {&belay_module_v0};
-  EXPECT_EQ(
-      error_of([&] { LinkedOptimizer({.name = "recorder", .learning_rate = {.schedule = "constant"}}, own); }),
-      "NOT_FOUND: there is no schedule \"constant\" among the session's plugins: give it belay::default_plugins()");
+  EXPECT_EQ(error_of([&] { LinkedOptimizer({.name = "recorder", .learning_rate = {.schedule = "constant"}}, own); }),
+            "NOT_FOUND: there is no schedule \"constant\" among the session's plugins; there are: wrong_rate; add its "
+            "belay_module to the plugins that the program gives");
   LinkedOptimizer({.name = "recorder", .learning_rate = {.learning_rate = 1}}, own);  // a number needs no plugin
 }
 

@@ -24,7 +24,7 @@ TEST(TerminalText, T_168_ACsvCellHasNothingThatATerminalObeysButLineEndsAndTabs)
   EXPECT_EQ(cell(""), "\"\"");
   EXPECT_EQ(cell("\x1b[2Jloss"), "\\x1b[2Jloss");
   EXPECT_EQ(cell("a\xc2\x9b"), "a\\u009b");
-  EXPECT_EQ(cell("a\rb"), "\"a\\rb\"");
+  EXPECT_EQ(cell("a\rb"), "\"a\rb\"");
   EXPECT_EQ(cell("say \"x\",\r\n\tk\xc3\xa4se"), "\"say \"\"x\"\",\r\n\tk\xc3\xa4se\"");
   EXPECT_EQ(cell("\xff"), "\xff");
 }

@@ -156,10 +156,15 @@ class Csv final : public belay::Input {
     return static_cast<std::size_t>(found - file.columns().begin());
   }
 
+  static bool is_number(std::string_view text) {
+    if (!text.empty() && text[0] == '-') text.remove_prefix(1);
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  }
+
   // A number in the option counts columns, which another file may have in another order: the training's name does not.
   std::optional<std::size_t> label_column(const CsvFile& file, const belay::InputSpec& spec) const {
     const auto trained = spec.learned_words("label");
-    const bool is_name = std::count(file.columns().begin(), file.columns().end(), o_.label.view()) != 0;
+    const bool is_name = !is_number(o_.label) && !o_.label.empty();
     if (!trained || (is_name && o_.label != trained->front()))
       return o_.label.empty() ? std::nullopt : std::optional(file.find_column("label", o_.label));
     if (const auto column = learned_column(file, spec, "label")) return column;

@@ -65,8 +65,9 @@ TEST_F(Csv, NamesTheClassesThatItIsToldOf) {
   named.open();
   EXPECT_THAT(named.next()->values<std::int64_t>("label"), ElementsAre(1, 0));
   InputDriver unnamed(module(), options);
-  EXPECT_EQ(unnamed.spec()[1].classes, 0);
-  EXPECT_THAT(unnamed.spec()[1].class_names, ElementsAre());
+  EXPECT_THAT(unnamed.spec()[1].class_names, ElementsAre("dog", "cat"));
+  InputDriver numbered(module(), {{"path", folder_.write("numbers.csv", "x,class\n1,2\n2,0\n")}});
+  EXPECT_THAT(numbered.spec()[1].class_names, ElementsAre("0", "1", "2"));
 }
 
 TEST_F(Csv, DeliversRowsInOrder) {
@@ -217,16 +218,15 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
        "INVALID_ARGUMENT: features: '" + folder_.file("one.csv") + "' has no column besides the label"},
       {{{"path", folder_.write("garbage", std::string("\x89PNG\0\1\2", 7))}},
        "INVALID_ARGUMENT: path: '" + folder_.file("garbage") +
-           "' is no text file: byte 4 is zero; give a CSV file in UTF-8"},
+           "' is a PNG picture, no CSV file: write its columns as text, in UTF-8"},
   };
   for (const Case& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
 
-TEST_F(Csv, ABadRowIsFoundWhileTraining) {
+TEST_F(Csv, ABadRowIsFoundBeforeTheTraining) {
   InputDriver input(module(), {{"path", folder_.write("bad.csv", "a,b\n1,0\n2\n")}});
-  input.open();
   for (int again = 0; again < 2; ++again)
-    EXPECT_EQ(error_of([&] { input.next(); }),
+    EXPECT_EQ(error_of([&] { input.spec(); }),
               "DATA_LOSS: " + folder_.file("bad.csv") +
                   ":3:2: 1 columns, expected 2; a field that holds ',' must be in double quotes");
 }

@@ -75,11 +75,7 @@ TEST(IdxFile, BadHeadersAreNamedWhenTheFileIsOpened) {
   };
   const Case cases[] = {
       {"", "INVALID_ARGUMENT: @is empty; name an IDX file"},
-      {"\x89PNG\r\n\x1a\n",
-       "INVALID_ARGUMENT: @is no IDX file: it begins with 0x89504e47, not with 0x0000, an element type (08, 09, 0b to "
-       "0e) and the number "
-       "of "
-       "dimensions"},
+      {"\x89PNG\r\n\x1a\n", "INVALID_ARGUMENT: @is a PNG picture, no IDX file: give the file as its source has it"},
       {std::string("\0\0", 2),
        "INVALID_ARGUMENT: @is no IDX file: it begins with 0x0000, not with 0x0000, an element type (08, 09, 0b to 0e) "
        "and the number of "

@@ -76,7 +76,8 @@ TEST_F(RecordFileTest, DamageIsToldWithFileAndRecord) {
       {gzipped(""), "FAILED_PRECONDITION: files: '" + path + "' holds no records"},
       {"PK\3\4 some archive",
        "INVALID_ARGUMENT: files: '" + path +
-           "' is no TFRecord file, plain or gzip: it does not begin with a length and its checksum"},
+           "' is a zip archive (torch.save, Keras and numpy.savez write such), no TFRecord file: write its examples "
+           "with tf.io.TFRecordWriter"},
       {flipped(0), "INVALID_ARGUMENT: files: '" + path +
                        "' is no TFRecord file, plain or gzip: it does not begin with a length and its checksum"},
       {flipped(second),

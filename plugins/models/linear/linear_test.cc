@@ -30,9 +30,9 @@ std::unique_ptr<ModelDriver> built(const OptionValues& options, DType label, Mod
 
 TEST(Linear, RefusesUnusableOptions) {
   EXPECT_EQ(error_of([] {
-              ModelDriver model(module(), {{"classes", 1}});
+              ModelDriver model(module(), {{"classes", -1}});
             }),
-            "INVALID_ARGUMENT: 'classes' is 1, must be >= 2");
+            "INVALID_ARGUMENT: 'classes' is -1, must be >= 0");
   EXPECT_EQ(error_of([] {
               ModelDriver model(module(), {{"task", "both"}});
             }),

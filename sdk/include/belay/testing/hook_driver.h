@@ -312,7 +312,8 @@ class HookDriver {
     }
     void overwrite() {
       for (Tensor& t : tensors) poison(t);
-      for (std::vector<unsigned char>& bytes : memory) std::fill(bytes.begin(), bytes.end(), kBehind);
+      for (std::vector<unsigned char>& bytes : memory)
+        std::fill(bytes.begin(), bytes.end(), static_cast<unsigned char>(0xff));
       std::fill(views.begin(), views.end(), belay_tensor{});
     }
   };
