@@ -91,7 +91,8 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
                                             [&watched] { return watched.activity(); },
                                             &control.disk(),
                                             {},
-                                            [&control] { control.save_beside_hook(); }},
+                                            [&control] { control.save_beside_hook(); },
+                                            [&control] { return control.saves_beside_hook(); }},
                             platform.log, platform.clock);
   const auto show_load_error = [&](const LoadError& e) {
     if (e.place().line == 0) return log_error(platform.log, e.what());

@@ -73,14 +73,16 @@ void Watchdog::watch() {
   const auto pause = static_cast<std::int64_t>(std::clamp(limit / 20, 0.01, 1.0) * 1e9);
   Seen seen = look();
   std::int64_t since = clock_.monotonic_ns();
-  bool warned = false;
+  bool warned = false, saved_beside = false;
   std::unique_lock lock(mutex_);
   for (;;) {
     const std::int64_t next = clock_.monotonic_ns() + pause;
     while (!done_ && clock_.monotonic_ns() < next) clock_.wait_until(lock, changed_, next);
     if (done_) return;
+    const bool saves_beside = saved_beside;
+    saved_beside = options_.saves_beside && options_.saves_beside();  // before the look: it may end in between
     const Seen now = look();
-    if (now.progress != seen.progress || now.disk != seen.disk) {
+    if (now.progress != seen.progress || (now.disk != seen.disk && !saves_beside)) {
       since = clock_.monotonic_ns();
       warned = false;
     }
@@ -92,7 +94,7 @@ void Watchdog::watch() {
     warned = true;
     if (now.in_disk || !options_.on_warning) continue;
     options_.on_warning();
-    seen = look();  // what that wrote is no progress of the callback that hangs
+    saved_beside = true;
   }
 }
 

@@ -28,6 +28,8 @@ struct WatchdogOptions {
   std::function<void()> give_up;
   // Called after the warning, unless the run waits for a disk: saves what can be saved before the end.
   std::function<void()> on_warning = {};
+  // Whether that saves, also in the background: what it writes is no progress of the callback that hangs.
+  std::function<bool()> saves_beside = {};
 };
 
 class Watchdog {

@@ -43,9 +43,10 @@ void RunControl::save_beside_hook() {
   if (session_ == nullptr || saves_) return;
   if (saving_.joinable()) saving_.join();
   try {
+    saved_ = false;
     saves_ = true;
     saving_ = std::thread([this, session = session_] {
-      session->save_beside_hook();
+      saved_ = session->save_beside_hook();
       saves_ = false;
     });
   } catch (const std::system_error&) {

@@ -24,6 +24,8 @@ class RunControl {
   void wake(const Error& reason);
   // If a hook of the training does not come back: saves beside it, on a thread of its own (MonitoredSession).
   void save_beside_hook();
+  // Whether the last call saves, or has saved and may still write in the background.
+  bool saves_beside_hook() const noexcept { return saves_ || saved_; }
   CancellationSource& interrupt() noexcept { return interrupt_; }
   // The calls of the run's file system.
   DiskCalls& disk() noexcept { return disk_; }
@@ -54,6 +56,7 @@ class RunControl {
   std::int64_t saved_step_ = -1;
   MonitoredSession* session_ = nullptr;  // its runs may be interrupted
   std::thread saving_;                   // beside a hook; ends before session_ does
+  std::atomic<bool> saved_{false};       // by the last call
   std::atomic<bool> saves_{false};       // it is under way
   std::atomic<bool> stopping_{false};
   std::atomic<bool> save_requested_{false};

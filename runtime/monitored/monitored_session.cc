@@ -381,20 +381,21 @@ void MonitoredSession::run_end_hooks() {
 }
 
 // The session's thread is held in the callback, so what is its own does not change meanwhile.
-void MonitoredSession::save_beside_hook() noexcept {
+bool MonitoredSession::save_beside_hook() noexcept {
   RunSaver* saver = options_.saver;
-  if (saver == nullptr || options_.monitor == nullptr) return;
+  if (saver == nullptr || options_.monitor == nullptr) return false;
   const HeldCall held(*options_.monitor);
   const PluginInstance* busy = held.instance();
   const bool after_step = held.callback() == "after_run";
-  if (busy == nullptr || !(after_step || held.callback() == "before_run") || !hooks_.has(*busy)) return;
+  if (busy == nullptr || !(after_step || held.callback() == "before_run") || !hooks_.has(*busy)) return false;
   const std::shared_ptr<DirectSession> raw = raw_session();
-  if (raw == nullptr || raw->global_step() == saver->taken_step()) return;
+  if (raw == nullptr || raw->global_step() == saver->taken_step()) return false;
   environment_.log.warning(
       "", busy->label() + " does not come back from " + std::string(held.callback()) +
               ": the variables are saved beside it, and of this hook the state that it had at the last checkpoint" +
               (after_step ? "; hooks after it have not heard of this step" : ""));
   saver->save_beside(*raw, hooks_, *busy);
+  return true;
 }
 
 // [checkpoint] save_on_exception. What a hook that failed in after_run and those behind it know is a step older than

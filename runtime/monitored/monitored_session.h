@@ -150,8 +150,8 @@ class MonitoredSession {
 
   // For a run that has to be ended while a hook does not come back from before_run or after_run. Saves the variables,
   // which are whole, and the states of the other hooks. The log says what the checkpoint lacks. Does nothing while the
-  // session's thread is in anything else. Called by another thread, which the session outlives.
-  void save_beside_hook() noexcept;
+  // session's thread is in anything else: false. Called by another thread, which the session outlives.
+  bool save_beside_hook() noexcept;
 
   bool closed() const noexcept { return layers_ == nullptr; }
   // Cancels the run that is under way, and those that begin before resume() or close(), with this reason.
