@@ -205,7 +205,8 @@ std::string options_text(const std::vector<OptionInfo>& options) {
     wide.add({option.name, type_name(option), otherwise, limits(option), option.help});
     narrow.add({option.name, type_name(option), otherwise});
   }
-  const std::string indent = "    ", rows = wide.text(indent);
+  const std::string indent = "    ";
+  std::string rows = wide.text(indent);
   std::size_t widest = 0;
   for (std::size_t at = 0, end = 0; (end = rows.find('\n', at)) != rows.npos; at = end + 1)
     widest = std::max(widest, display_width(std::string_view(rows).substr(at, end - at)));

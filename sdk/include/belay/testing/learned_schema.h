@@ -111,7 +111,7 @@ inline std::string difference_of_all(const std::vector<const DeclaredTensor*>& l
   for (const DeclaredTensor* tensor : learned) {
     const auto found = only_label ? given.begin() : std::find_if(given.begin(), given.end(), named(*tensor));
     if (found == given.end()) return "the input lacks the " + role + " '" + tensor->name + "', which the training has";
-    const std::string difference = difference_of_tensors(*tensor, **found);
+    std::string difference = difference_of_tensors(*tensor, **found);
     if (!difference.empty()) return difference;
   }
   for (const DeclaredTensor* tensor : given)
