@@ -18,7 +18,6 @@ void check_position(const Position& position) {
                                      std::to_string(position.index) + "; both count from 0");
 }
 
-
 // Calls spec. What it declares, in the order of the slots.
 InputDeclaration declared_by(PluginInstance& input, const SchemaOptions& options) {
   InputDeclaration declaration;

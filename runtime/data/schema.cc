@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 #include <unordered_map>
 
 #include "runtime/platform/text.h"
@@ -80,6 +79,12 @@ const InputComponent* find(const std::vector<const InputComponent*>& components,
 
 // The option that a kept value belongs to: "standardize" of "standardize.mean".
 std::string option_of(const std::string& kept) { return kept.substr(0, kept.find('.')); }
+
+// JSON does not tell an empty list of numbers from one of words.
+bool same_kept(const KeptValue& a, const KeptValue& b) {
+  const auto is_empty = [](const auto& list) { return list.empty(); };
+  return a == b || (std::visit(is_empty, a) && std::visit(is_empty, b));
+}
 
 std::string kept_text(const KeptValue& value) {
   if (const auto* words = std::get_if<std::vector<std::string>>(&value)) return words_text(*words);
@@ -166,7 +171,7 @@ class Matcher {
                      ? ")"
                      : "); it is the input " + double_quoted(own.plugin) + ", the training's is " +
                            double_quoted(trained.plugin)));
-      else if (here->second != value)
+      else if (!same_kept(here->second, value))
         problem("has another " + double_quoted(name) + " (" + kept_text(here->second) + ") than the training (" +
                 kept_text(value) + ")");
     }
@@ -324,42 +329,6 @@ std::vector<std::pair<std::string, std::string>> schema_rows(const Schema& schem
   }
   for (const auto& [name, value] : schema.kept) rows.emplace_back("fitted " + escaped(name), kept_text(value));
   return rows;
-}
-
-std::vector<std::string> schema_differences(const Schema& before, const Schema& now) {
-  std::vector<std::string> differences;
-  for (const InputComponent& c : now.components) {
-    const auto was = std::find_if(before.components.begin(), before.components.end(),
-                                  [&](const InputComponent& b) { return b.name == c.name && b.label == c.label; });
-    if (was == before.components.end()) {
-      differences.push_back(named(c) + " is new");
-      continue;
-    }
-    if (was->dtype != c.dtype || !same_rows(was->dims, c.dims))
-      differences.push_back(named(c) + " was " + form_of(*was) + ", is " + form_of(c));
-    for (const auto& [what, old, own] : {std::tuple{"the column ", &was->columns, &c.columns},
-                                         std::tuple{"the class ", &was->class_names, &c.class_names}}) {
-      if (old->empty() || own->empty()) continue;
-      for (const std::string& name : missing_in(*old, *own))
-        differences.push_back(named(c) + " has " + what + double_quoted(name) + " no longer");
-      for (const std::string& name : missing_in(*own, *old))
-        differences.push_back(named(c) + " has " + what + double_quoted(name) + ", which is new");
-    }
-  }
-  for (const InputComponent& c : before.components)
-    if (std::none_of(now.components.begin(), now.components.end(),
-                     [&](const InputComponent& n) { return n.name == c.name && n.label == c.label; }))
-      differences.push_back(named(c) + " is gone");
-  for (const auto& [name, value] : now.kept) {
-    const auto was = before.kept.find(name);
-    if (was == before.kept.end() || was->second != value)
-      differences.push_back(double_quoted(name) + " was " +
-                            (was == before.kept.end() ? "not fitted" : kept_text(was->second)) + ", is " +
-                            kept_text(value));
-  }
-  for (const auto& [name, value] : before.kept)
-    if (!now.kept.contains(name)) differences.push_back(double_quoted(name) + " is no longer fitted");
-  return differences;
 }
 
 }  // namespace belay::runtime

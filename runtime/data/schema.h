@@ -109,7 +109,4 @@ SchemaMatch unmatched(const Schema& own);
 // are left out.
 std::vector<std::pair<std::string, std::string>> schema_rows(const Schema& schema);
 
-// In which way a resumed training's input declares something else than before, each a sentence. Order does not count.
-std::vector<std::string> schema_differences(const Schema& before, const Schema& now);
-
 }  // namespace belay::runtime

@@ -36,8 +36,8 @@ const char* why_it_steers_not(Code code, std::string_view callback) {
   }
 }
 
-// What a plugin said, as one line. A code that steers the run from other callbacks alone is an error: else the run would
-// end as if it was done.
+// What a plugin said, as one line. A code that steers the run from other callbacks alone is an error: else the run
+// would end as if it was done.
 Error said_in(std::string_view callback, std::int32_t code, std::string_view message) {
   Error said = error_of(code, message);
   const char* why = why_it_steers_not(said.code(), callback);

@@ -26,9 +26,7 @@ std::string memory_limit_text() {
 
 }  // namespace
 
-std::string memory_limit_of_process() {
-  return limit_of(RLIMIT_AS, 1024).empty() ? "" : memory_limit_text();
-}
+std::string memory_limit_of_process() { return limit_of(RLIMIT_AS, 1024).empty() ? "" : memory_limit_text(); }
 
 std::string thread_limit_text() {
   const std::string count = limit_of(RLIMIT_NPROC, 1);

@@ -39,8 +39,9 @@ TEST_P(SaveBeside, T_148_TheVariablesAndTheOtherHooksStatesAreSavedBesideAHookTh
   y.in["before_run"] = [&] { save_beside(); };
   train();
   EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-1", "model.ckpt-2"));
-  EXPECT_TRUE(logged("hook \\\"y\\\" does not come back from before_run: the variables are saved beside it, and of "
-                     "this hook the state that it had at the last checkpoint\""))
+  EXPECT_TRUE(
+      logged("hook \\\"y\\\" does not come back from before_run: the variables are saved beside it, and of "
+             "this hook the state that it had at the last checkpoint\""))
       << log_text;
   EXPECT_EQ(saver().saved_step(), 2);
   y.in.clear();

@@ -17,8 +17,8 @@
 //
 // Errors. ABORTED and UNAVAILABLE, which a thread or a run may raise where something outside has failed for the moment,
 // make the session anew from the last checkpoint and repeat the run; the program sees nothing of it. OUT_OF_RANGE of
-// the graph (the end of an input) and STOP end the loop as a hook's request does. Any other error calls on_error of each
-// hook instead of end, and leaves scope(); so does OUT_OF_RANGE that a hook throws.
+// the graph (the end of an input) and STOP end the loop as a hook's request does. Any other error calls on_error of
+// each hook instead of end, and leaves scope(); so does OUT_OF_RANGE that a hook throws.
 //
 // Threads: one drives the session (scope, run, save, close). should_stop, request_stop, stop_now, session, end_reason
 // and what only asks may be called by any, a signal's thread say. Runs of several threads come one after the other.
