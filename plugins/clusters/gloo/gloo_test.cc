@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,12 +19,14 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "folder_board.h"
+#include "interface_address.h"
 #include "lifelines.h"
 
 extern "C" const belay_module belay_module_gloo;
@@ -231,6 +234,124 @@ TEST(Gloo, ARankThatEndsBeforeItsConnectionsAreMadeIsNamed) {
   }
   opens.join();
   EXPECT_EQ(error, "ABORTED: rank 1 has ended or left");
+}
+
+// ---- who may connect while ranks meet
+
+// Rank 0 of two, which meets on a thread of its own.
+class RankZero {
+ public:
+  explicit RankZero(const std::string& folder, std::chrono::nanoseconds wait = std::chrono::seconds(kHangSecs))
+      : board_(folder, false), thread_([this, wait] {
+          try {
+            const std::chrono::seconds timeout(kHangSecs);
+            lines_.emplace(belay_gloo::Lifelines::Options{0, 2, "lo", &board_, wait, timeout, nullptr}, [] {});
+          } catch (const belay::Error& e) {
+            error_ = std::string(code_name(e.code())) + ": " + e.what();
+          }
+        }) {}
+  ~RankZero() {
+    if (thread_.joinable()) thread_.join();
+  }
+  RankZero(const RankZero&) = delete;
+  RankZero& operator=(const RankZero&) = delete;
+
+  // What open failed with; empty: it met rank 1.
+  std::string met() {
+    thread_.join();
+    return error_;
+  }
+
+ private:
+  belay_gloo::FolderBoard board_;
+  std::optional<belay_gloo::Lifelines> lines_;
+  std::string error_;
+  std::thread thread_;
+};
+
+// A stranger's connection to the port of rank 0.
+belay_gloo::Descriptor stranger_at(belay_gloo::Board& board) {
+  std::string text;
+  while ((text = board.get("rank-0")).empty()) std::this_thread::yield();
+  const belay_gloo::Address address = belay_gloo::from_text(text);
+  belay_gloo::Descriptor line(::socket(address.raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(::connect(line.get(), reinterpret_cast<const sockaddr*>(&address.raw), address.size), 0);
+  return line;
+}
+
+belay_gloo::Lifelines::Options rank_one(belay_gloo::Board& board) {
+  const std::chrono::seconds long_enough(kHangSecs);
+  return {1, 2, "lo", &board, long_enough, long_enough, nullptr};
+}
+
+// It has another token than the one that rank 0 left.
+class OtherToken final : public belay_gloo::Board {
+ public:
+  explicit OtherToken(belay_gloo::Board& board) : board_(board) {}
+  void put(const std::string& name, const std::string& value) override { board_.put(name, value); }
+  std::string get(const std::string& name) override {
+    std::string text = board_.get(name);
+    if (!text.empty()) text.back() = text.back() == '0' ? '1' : '0';
+    return text;
+  }
+
+ private:
+  belay_gloo::Board& board_;
+};
+
+// One after the other they would be waited for longer than rank 0 waits for rank 1.
+TEST(Gloo, T_163_SilentConnectionsKeepNoRankWaiting) {
+  const TemporaryFolder folder;
+  RankZero zero(folder.path());
+  belay_gloo::FolderBoard board(folder.path(), false);
+  std::vector<belay_gloo::Descriptor> strangers;
+  for (int i = 0; i < 100; ++i) strangers.push_back(stranger_at(board));
+  const belay_gloo::Lifelines one(rank_one(board), [] {});
+  EXPECT_EQ(zero.met(), "");
+  EXPECT_EQ(one.failure(), "");
+}
+
+TEST(Gloo, T_163_AFalseHelloTakesNoRanksSeat) {
+  const TemporaryFolder folder;
+  RankZero zero(folder.path());
+  belay_gloo::FolderBoard board(folder.path(), false);
+  const belay_gloo::Descriptor eight_bytes = stranger_at(board), without_token = stranger_at(board);
+  std::int32_t hello[10] = {1, 1};  // "I am there", and the rank
+  ASSERT_EQ(::send(eight_bytes.get(), hello, 8, 0), 8);
+  ASSERT_EQ(::send(without_token.get(), hello, sizeof(hello), 0), static_cast<ssize_t>(sizeof(hello)));
+  const belay_gloo::Lifelines one(rank_one(board), [] {});
+  EXPECT_EQ(zero.met(), "");
+  EXPECT_EQ(one.failure(), "");
+  char sign_of_life = 0;
+  EXPECT_LE(::recv(eight_bytes.get(), &sign_of_life, 1, 0), 0) << "it is a peer";
+}
+
+TEST(Gloo, T_163_ARankWithAnotherTokenIsRefusedByName) {
+  const TemporaryFolder folder;
+  RankZero zero(folder.path());
+  belay_gloo::FolderBoard board(folder.path(), false);
+  OtherToken other(board);
+  std::string refused;
+  try {
+    const belay_gloo::Lifelines one(rank_one(other), [] {});
+  } catch (const belay::Error& e) {
+    refused = std::string(code_name(e.code())) + ": " + e.what();
+  }
+  EXPECT_THAT(refused, testing::StartsWith("ABORTED: rank 0 refused rank 1, which does not have the token that rank 0 "
+                                           "left where the ranks meet"));
+  const belay_gloo::Lifelines one(rank_one(board), [] {});
+  EXPECT_EQ(zero.met(), "") << "the right one is still waited for";
+}
+
+TEST(Gloo, T_163_ARankThatDidNotComeAndTheOneThatWasRefusedAreSaidTogether) {
+  const TemporaryFolder folder;
+  RankZero zero(folder.path(), std::chrono::seconds(3));
+  belay_gloo::FolderBoard board(folder.path(), false);
+  OtherToken other(board);
+  EXPECT_THROW(belay_gloo::Lifelines(rank_one(other), [] {}), belay::Error);
+  EXPECT_EQ(zero.met(),
+            "UNAVAILABLE: rank 1 of 2 did not come; a process that said it was rank 1 was refused, since it did not "
+            "have the token that rank 0 left where the ranks meet");
 }
 
 // ---- real processes, which end with the test

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
+#include <sstream>
 #include <utility>
 
 #include "interface_address.h"
@@ -22,9 +24,10 @@ namespace {
 
 using belay::Code;
 
-constexpr std::int32_t kAlive = 1, kLeft = 2, kEnded = 3, kSilent = 4;
+constexpr std::int32_t kAlive = 1, kLeft = 2, kEnded = 3, kSilent = 4, kRefused = 5;
 constexpr std::chrono::milliseconds kBetweenLooks{20};  // while ranks are waited for
 constexpr std::chrono::milliseconds kEndOfCalls{200};   // that a rank which leaves still takes part in
+constexpr std::size_t kMostCallers = 64;                // that have not said who they are
 
 [[noreturn]] void fail_system(const std::string& what) {
   belay::fail(Code::kUnavailable, what + ": " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
@@ -39,16 +42,12 @@ bool wait_for(int fd, short events) {
   return ::poll(&p, 1, static_cast<int>(kBetweenLooks.count())) > 0;
 }
 
-// A few bytes at the start of a connection.
-bool receive_all(int fd, void* into, std::size_t bytes) {
-  auto* at = static_cast<char*>(into);
-  for (int looks = 0; bytes != 0 && looks < 100; ++looks) {
-    if (!wait_for(fd, POLLIN)) continue;
-    const ssize_t n = ::recv(fd, at, bytes, 0);
-    if (n <= 0) return false;
-    at += n, bytes -= static_cast<std::size_t>(n);
-  }
-  return bytes == 0;
+// Of a board's text "127.0.0.1 4711 TOKEN".
+std::string token_in(const std::string& text) {
+  std::istringstream parts(text);
+  std::string host, port, token;
+  parts >> host >> port >> token;
+  return token;
 }
 
 void prepare(int fd) {
@@ -65,6 +64,8 @@ Descriptor::~Descriptor() {
 
 Lifelines::Lifelines(const Options& options, std::function<void()> on_failure)
     : options_(options), on_failure_(std::move(on_failure)), wake_(::eventfd(0, EFD_CLOEXEC)) {
+  std::random_device random;
+  for (char& c : token_) c = "0123456789abcdef"[random() % 16];
   meet();
   for (Peer& p : peers_) p.seen = Clock::now();
   thread_ = std::thread([this] { watch(); });
@@ -84,10 +85,10 @@ void Lifelines::meet() {
   Address own = address_of(options_.interface);
   const Descriptor listening(::socket(own.raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   auto* raw = reinterpret_cast<sockaddr*>(&own.raw);
-  if (listening.get() < 0 || ::bind(listening.get(), raw, own.size) != 0 ||
-      ::listen(listening.get(), options_.size) != 0 || ::getsockname(listening.get(), raw, &own.size) != 0)
+  if (listening.get() < 0 || ::bind(listening.get(), raw, own.size) != 0 || ::listen(listening.get(), SOMAXCONN) != 0 ||
+      ::getsockname(listening.get(), raw, &own.size) != 0)
     fail_system("interface '" + options_.interface + "' cannot be listened at");
-  options_.board->put(place_of(options_.rank), to_text(own));
+  options_.board->put(place_of(options_.rank), to_text(own) + " " + std::string(token_.data(), token_.size()));
   const Clock::time_point end = Clock::now() + options_.wait;
   for (int r = 0; r < options_.rank; ++r) connect_to(r, end);
   accept_all(listening.get(), end);
@@ -102,8 +103,13 @@ void Lifelines::check_stopping() const {
 void Lifelines::fail_missing(const std::vector<int>& ranks) const {
   std::string names;
   for (const int r : ranks) names += (names.empty() ? "" : ", ") + std::to_string(r);
-  belay::fail(Code::kUnavailable, std::string(ranks.size() == 1 ? "rank " : "ranks ") + names + " of " +
-                                      std::to_string(options_.size) + " did not come");
+  std::string text = std::string(ranks.size() == 1 ? "rank " : "ranks ") + names + " of " +
+                     std::to_string(options_.size) + " did not come";
+  if (refused_ >= 0)
+    text += "; a process that said it was " + name_of(refused_) +
+            " was refused, since it did not have the token that " + name_of(options_.rank) +
+            " left where the ranks meet";
+  belay::fail(Code::kUnavailable, text);
 }
 
 void Lifelines::connect_to(int rank, Clock::time_point end) {
@@ -123,35 +129,92 @@ void Lifelines::connect_to(int rank, Clock::time_point end) {
       if (::getsockopt(line.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) continue;
     }
     prepare(line.get());
-    const Message hello{kAlive, options_.rank};
+    Hello hello{{kAlive, options_.rank}, {}};
+    const std::string token = token_in(text);
+    std::copy_n(token.begin(), std::min(token.size(), hello.token.size()), hello.token.begin());
     if (::send(line.get(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello)) continue;
-    Peer peer;
-    peer.rank = rank;
-    peer.line = std::move(line);
-    peers_.push_back(std::move(peer));
-    return;
+    if (is_welcome(line.get(), rank, end)) return add_peer(rank, std::move(line));
   }
 }
 
+// False: the rank has dropped the line, or time is over.
+bool Lifelines::is_welcome(int line, int rank, Clock::time_point end) const {
+  Message answer{};
+  for (std::size_t have = 0; have < sizeof(answer);) {
+    check_stopping();
+    if (Clock::now() > end) return false;
+    if (!wait_for(line, POLLIN)) continue;
+    const ssize_t n = ::recv(line, reinterpret_cast<char*>(&answer) + have, sizeof(answer) - have, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (n <= 0) return false;
+    have += static_cast<std::size_t>(n);
+  }
+  if (answer.kind == kRefused)
+    belay::fail(Code::kAborted, name_of(rank) + " refused " + name_of(options_.rank) +
+                                    ", which does not have the token that " + name_of(rank) +
+                                    " left where the ranks meet; start all ranks of one run with the same run "
+                                    "directory, or the same rendezvous");
+  return answer.kind == kAlive && answer.rank == rank;
+}
+
+// All callers at a time, so that a silent one keeps nobody waiting.
 void Lifelines::accept_all(int listening, Clock::time_point end) {
   std::vector<int> missing;
   for (int r = options_.rank + 1; r < options_.size; ++r) missing.push_back(r);
+  std::vector<Caller> callers;
+  std::vector<pollfd> fds;
   while (!missing.empty()) {
     check_stopping();
     if (Clock::now() > end) fail_missing(missing);
-    if (!wait_for(listening, POLLIN)) continue;
-    Descriptor line(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    Message hello{};
-    if (line.get() < 0 || !receive_all(line.get(), &hello, sizeof(hello))) continue;
-    const auto found = std::find(missing.begin(), missing.end(), hello.rank);
-    if (hello.kind != kAlive || found == missing.end()) continue;  // not one of ours
-    prepare(line.get());
-    Peer peer;
-    peer.rank = hello.rank;
-    peer.line = std::move(line);
-    peers_.push_back(std::move(peer));
-    missing.erase(found);
+    fds.assign(1, {listening, POLLIN, 0});
+    for (const Caller& c : callers) fds.push_back({c.line.get(), POLLIN, 0});
+    if (::poll(fds.data(), fds.size(), static_cast<int>(kBetweenLooks.count())) <= 0) continue;
+    std::vector<Caller> left;
+    for (std::size_t i = 0; i < callers.size(); ++i)
+      if (fds[i + 1].revents == 0 || !is_over(callers[i], missing)) left.push_back(std::move(callers[i]));
+    callers = std::move(left);
+    if (fds[0].revents == 0) continue;
+    Caller caller;
+    caller.line = Descriptor(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (caller.line.get() < 0) continue;
+    if (callers.size() == kMostCallers) callers.erase(callers.begin());  // a rank calls again
+    callers.push_back(std::move(caller));
   }
+}
+
+// Takes what the caller has sent. True: it has a seat, or is none of ours.
+bool Lifelines::is_over(Caller& caller, std::vector<int>& missing) {
+  const ssize_t n = ::recv(caller.line.get(), caller.part + caller.have, sizeof(Hello) - caller.have, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n <= 0) return true;
+  caller.have += static_cast<std::size_t>(n);
+  if (caller.have < sizeof(Hello)) return false;
+  greet(caller, missing);
+  return true;
+}
+
+void Lifelines::greet(Caller& caller, std::vector<int>& missing) {
+  Hello hello{};
+  std::memcpy(&hello, caller.part, sizeof(hello));
+  const auto found = std::find(missing.begin(), missing.end(), hello.message.rank);
+  if (hello.message.kind != kAlive || found == missing.end()) return;  // not one of ours
+  const bool ours = hello.token == token_;
+  const Message answer{ours ? kAlive : kRefused, options_.rank};
+  if (::send(caller.line.get(), &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) return;
+  if (!ours) {
+    refused_ = hello.message.rank;
+    return;
+  }
+  missing.erase(found);
+  prepare(caller.line.get());
+  add_peer(hello.message.rank, std::move(caller.line));
+}
+
+void Lifelines::add_peer(int rank, Descriptor line) {
+  Peer peer;
+  peer.rank = rank;
+  peer.line = std::move(line);
+  peers_.push_back(std::move(peer));
 }
 
 // ---- afterwards ----

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who of the other ranks is there: a connection to each of them, which carries nothing but signs of life.
 //
+// While ranks meet, each listens at a port, and a stranger may connect to it. The hello of a rank has a token, which
+// the listening rank has left on the board beside its address. A caller without it takes no rank's seat, and a silent
+// one keeps nobody waiting.
+//
 // Gloo knows that a connection broke, and not whose fault that was, and it cannot tell a rank that computes from one
 // whose machine hangs. Here a thread sends a sign of life to each rank four times in the timeout, whatever the process
 // is doing. A connection that breaks, or a rank that is silent for the timeout, is the failure; the first one that is
 // noticed is passed on to the others, so that all name the same rank.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -47,8 +52,8 @@ class Lifelines {
     std::chrono::nanoseconds timeout{};
     std::function<bool()> stopping;  // ends the waiting
   };
-  // Meets all other ranks. UNAVAILABLE with those that are missing, CANCELLED where `stopping` says so. `on_failure` is
-  // called once, from a thread of its own.
+  // Meets all other ranks. UNAVAILABLE with those that are missing, CANCELLED where `stopping` says so, ABORTED where a
+  // rank refuses this one. `on_failure` is called once, from a thread of its own.
   Lifelines(const Options& options, std::function<void()> on_failure);
   ~Lifelines();
   Lifelines(const Lifelines&) = delete;
@@ -65,6 +70,17 @@ class Lifelines {
   struct Message {
     std::int32_t kind, rank;
   };
+  using Token = std::array<char, 32>;
+  struct Hello {
+    Message message;
+    Token token;  // of the rank that listens
+  };
+  // Who has connected to this rank, and has not said yet who it is.
+  struct Caller {
+    Descriptor line;
+    char part[sizeof(Hello)] = {};
+    std::size_t have = 0;
+  };
   struct Peer {
     int rank = -1;
     Descriptor line;
@@ -77,7 +93,11 @@ class Lifelines {
 
   void meet();
   void connect_to(int rank, Clock::time_point end);
+  bool is_welcome(int line, int rank, Clock::time_point end) const;
   void accept_all(int listening, Clock::time_point end);
+  bool is_over(Caller& caller, std::vector<int>& missing);
+  void greet(Caller& caller, std::vector<int>& missing);
+  void add_peer(int rank, Descriptor line);
   [[noreturn]] void fail_missing(const std::vector<int>& ranks) const;
   void check_stopping() const;
   void watch();
@@ -90,6 +110,8 @@ class Lifelines {
 
   const Options options_;
   const std::function<void()> on_failure_;
+  Token token_;       // of this rank's port
+  int refused_ = -1;  // the rank that a caller without the token said it was; -1: there was none
   std::vector<Peer> peers_;
   Descriptor wake_;
   mutable std::mutex mutex_;  // of what follows
