@@ -343,6 +343,31 @@ TEST(Gloo, T_163_ARankWithAnotherTokenIsRefusedByName) {
   EXPECT_EQ(zero.met(), "") << "the right one is still waited for";
 }
 
+TEST(Gloo, T_164_AnotherNumberOfRanksIsNamedByBoth) {
+  for (const int told : {2, 4}) {
+    const TemporaryFolder folder;
+    const belay_cluster_api* const api = find_table<belay_cluster_api>(module(), "gloo");
+    std::vector<std::string> errors(2);
+    const auto open = [&](int rank, int size) {
+      ClusterRank process(api, {}, rank, size, folder.path());
+      try {
+        process.open();
+      } catch (const belay::Error& e) {
+        errors[static_cast<std::size_t>(rank)] = std::string(code_name(e.code())) + ": " + e.what();
+      }
+    };
+    std::thread zero([&] { open(0, 3); });
+    while (std::filesystem::is_empty(folder.path())) std::this_thread::yield();
+    open(1, told);
+    zero.join();
+    const std::string other = "as one of " + std::to_string(told), end = "; start all ranks with the same number";
+    EXPECT_THAT(errors[0], testing::StartsWith("INVALID_ARGUMENT: rank 1 was started " + other +
+                                               " ranks, and rank 0 as one of 3" + end));
+    EXPECT_THAT(errors[1], testing::StartsWith("INVALID_ARGUMENT: rank 0 was started as one of 3 ranks, and rank 1 " +
+                                               other + end));
+  }
+}
+
 TEST(Gloo, T_163_ARankThatDidNotComeAndTheOneThatWasRefusedAreSaidTogether) {
   const TemporaryFolder folder;
   RankZero zero(folder.path(), std::chrono::seconds(3));

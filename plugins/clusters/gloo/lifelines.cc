@@ -24,7 +24,7 @@ namespace {
 
 using belay::Code;
 
-constexpr std::int32_t kAlive = 1, kLeft = 2, kEnded = 3, kSilent = 4, kRefused = 5;
+constexpr std::int32_t kAlive = 1, kLeft = 2, kEnded = 3, kSilent = 4, kRefused = 5, kOtherSize = 6;
 constexpr std::chrono::milliseconds kBetweenLooks{20};  // while ranks are waited for
 constexpr std::chrono::milliseconds kEndOfCalls{200};   // that a rank which leaves still takes part in
 constexpr std::size_t kMostCallers = 64;                // that have not said who they are
@@ -129,7 +129,7 @@ void Lifelines::connect_to(int rank, Clock::time_point end) {
       if (::getsockopt(line.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) continue;
     }
     prepare(line.get());
-    Hello hello{{kAlive, options_.rank}, {}};
+    Hello hello{{kAlive, options_.rank}, options_.size, {}};
     const std::string token = token_in(text);
     std::copy_n(token.begin(), std::min(token.size(), hello.token.size()), hello.token.begin());
     if (::send(line.get(), &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello)) continue;
@@ -154,7 +154,15 @@ bool Lifelines::is_welcome(int line, int rank, Clock::time_point end) const {
                                     ", which does not have the token that " + name_of(rank) +
                                     " left where the ranks meet; start all ranks of one run with the same run "
                                     "directory, or the same rendezvous");
+  if (answer.kind == kOtherSize) fail_other_size(rank, answer.rank);
   return answer.kind == kAlive && answer.rank == rank;
+}
+
+void Lifelines::fail_other_size(int rank, int size) const {
+  belay::fail(Code::kInvalidArgument, name_of(rank) + " was started as one of " + std::to_string(size) +
+                                          " ranks, and " + name_of(options_.rank) + " as one of " +
+                                          std::to_string(options_.size) +
+                                          "; start all ranks with the same number, WORLD_SIZE for instance");
 }
 
 // All callers at a time, so that a silent one keeps nobody waiting.
@@ -196,15 +204,20 @@ bool Lifelines::is_over(Caller& caller, std::vector<int>& missing) {
 void Lifelines::greet(Caller& caller, std::vector<int>& missing) {
   Hello hello{};
   std::memcpy(&hello, caller.part, sizeof(hello));
+  if (hello.message.kind != kAlive) return;  // not one of ours
   const auto found = std::find(missing.begin(), missing.end(), hello.message.rank);
-  if (hello.message.kind != kAlive || found == missing.end()) return;  // not one of ours
-  const bool ours = hello.token == token_;
-  const Message answer{ours ? kAlive : kRefused, options_.rank};
-  if (::send(caller.line.get(), &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer)) return;
-  if (!ours) {
+  Message answer{kAlive, options_.rank};
+  if (hello.token != token_) {
+    answer.kind = kRefused;
     refused_ = hello.message.rank;
+  } else if (hello.size != options_.size) {
+    answer = {kOtherSize, options_.size};
+  } else if (found == missing.end()) {
     return;
   }
+  const bool sent = ::send(caller.line.get(), &answer, sizeof(answer), MSG_NOSIGNAL) == sizeof(answer);
+  if (answer.kind == kOtherSize) fail_other_size(hello.message.rank, hello.size);
+  if (!sent || answer.kind != kAlive) return;
   missing.erase(found);
   prepare(caller.line.get());
   add_peer(hello.message.rank, std::move(caller.line));

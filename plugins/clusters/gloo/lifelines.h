@@ -53,7 +53,8 @@ class Lifelines {
     std::function<bool()> stopping;  // ends the waiting
   };
   // Meets all other ranks. UNAVAILABLE with those that are missing, CANCELLED where `stopping` says so, ABORTED where a
-  // rank refuses this one. `on_failure` is called once, from a thread of its own.
+  // rank refuses this one, INVALID_ARGUMENT where one was told another number of ranks. `on_failure` is called once,
+  // from a thread of its own.
   Lifelines(const Options& options, std::function<void()> on_failure);
   ~Lifelines();
   Lifelines(const Lifelines&) = delete;
@@ -73,7 +74,8 @@ class Lifelines {
   using Token = std::array<char, 32>;
   struct Hello {
     Message message;
-    Token token;  // of the rank that listens
+    std::int32_t size;  // how many ranks the caller was told that there are
+    Token token;        // of the rank that listens
   };
   // Who has connected to this rank, and has not said yet who it is.
   struct Caller {
@@ -98,6 +100,7 @@ class Lifelines {
   bool is_over(Caller& caller, std::vector<int>& missing);
   void greet(Caller& caller, std::vector<int>& missing);
   void add_peer(int rank, Descriptor line);
+  [[noreturn]] void fail_other_size(int rank, int size) const;
   [[noreturn]] void fail_missing(const std::vector<int>& ranks) const;
   void check_stopping() const;
   void watch();
