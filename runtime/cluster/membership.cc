@@ -42,6 +42,7 @@ struct HereMark {
   std::uint64_t token = 0;
   std::int64_t waits = 0;  // for this generation, or a later one
   bool trained = false;    // it was in a group before
+  int seats = 0;           // how many ranks it was told that there are
   std::vector<int> unmet;  // seats of the group before, which it did not meet
 };
 
@@ -65,13 +66,14 @@ bool is_seated(const OpenDirectory& rendezvous, int seat) {
 std::optional<HereMark> mark_of(const OpenDirectory& rendezvous, int seat) {
   std::istringstream text(read_mark(rendezvous, mark_name(seat)));
   HereMark mark;
-  if (!(text >> mark.token >> mark.waits >> mark.trained)) return std::nullopt;
+  if (!(text >> mark.token >> mark.waits >> mark.trained >> mark.seats)) return std::nullopt;
   for (int other = 0; text >> other;) mark.unmet.push_back(other);
   return mark;
 }
 
 std::string text_of(const HereMark& mark) {
-  std::string text = std::to_string(mark.token) + " " + std::to_string(mark.waits) + " " + (mark.trained ? "1" : "0");
+  std::string text = std::to_string(mark.token) + " " + std::to_string(mark.waits) + " " + (mark.trained ? "1" : "0") +
+                     " " + std::to_string(mark.seats);
   for (const int seat : mark.unmet) text += " " + std::to_string(seat);
   return text + "\n";
 }
@@ -138,6 +140,21 @@ void Membership::check_stopping() const {
   if (stopping_()) fail(Code::kCancelled, "the run was stopped while other ranks were waited for");
 }
 
+void Membership::note_here(OpenDirectory& rendezvous) const {
+  rendezvous.replace(mark_name(options_.seat), text_of(HereMark{.token = token_,
+                                                                .waits = next_,
+                                                                .trained = !last_.members.empty(),
+                                                                .seats = options_.seats,
+                                                                .unmet = unmet_}));
+}
+
+void Membership::fail_other_size(int seat, int seats) const {
+  fail(Code::kInvalidArgument, "rank " + std::to_string(seat) + " was started as one of " + std::to_string(seats) +
+                                   " ranks, and rank " + std::to_string(options_.seat) + " as one of " +
+                                   std::to_string(options_.seats) +
+                                   "; start all ranks with the same number, WORLD_SIZE for instance");
+}
+
 bool Membership::holds(const RankMembers& group, const OpenDirectory& rendezvous) {
   const std::optional<RankMembers> newest = group_of(rendezvous);
   if (!newest || newest->meeting != group.meeting) return false;
@@ -190,9 +207,11 @@ Membership::Look Membership::look_at(const OpenDirectory& rendezvous) const {
       look.cut_off.push_back(seat);
       continue;
     }
+    const bool other_size = mark && mark->seats != options_.seats;
+    if (other_size && last_.members.empty() && !mark->trained) fail_other_size(seat, mark->seats);
     const bool seated = is_seated(rendezvous, seat);
     const bool still_in_last = mark && last_.rank_of({seat, mark->token}) && mark->waits <= last_.generation;
-    if (mark && seated && !still_in_last) {
+    if (mark && seated && !still_in_last && !other_size) {
       look.here.push_back({seat, mark->token});
       look.trained = look.trained || mark->trained;
       continue;
@@ -233,6 +252,7 @@ void Membership::fail_missing(const Look& look) const {
 RankMembers Membership::form(OpenDirectory& run, const std::string& name) {
   const auto begun = SteadyClock::now();
   const std::int64_t generation = next_++;
+  note_here(*run.open_directory(kRendezvousName));
   for (;;) {
     check_stopping();
     const std::unique_ptr<OpenDirectory> rendezvous = run.open_directory(kRendezvousName);
@@ -256,6 +276,7 @@ RankMembers Membership::join(WorkerSeat& seat, FileSystem& files) {
   SteadyClock::time_point seen = begun;
   std::string marked;
   bool left_out = false;
+  std::optional<HereMark> chief;
   for (;;) {
     check_stopping();
     const std::string name = seat.look();
@@ -269,11 +290,10 @@ RankMembers Membership::join(WorkerSeat& seat, FileSystem& files) {
         }
         const std::unique_ptr<OpenDirectory> rendezvous = files.open_directory(seat.directory());
         if (name != marked) {
-          rendezvous->replace(
-              mark_name(options_.seat),
-              text_of(HereMark{.token = token_, .waits = next_, .trained = !last_.members.empty(), .unmet = unmet_}));
+          note_here(*rendezvous);
           marked = name;
         }
+        chief = mark_of(*rendezvous, 0);
         const std::optional<RankMembers> group = group_of(*rendezvous);
         if (group && group->generation >= next_ && group->rank_of({options_.seat, token_})) {
           next_ = group->generation + 1;
@@ -285,6 +305,7 @@ RankMembers Membership::join(WorkerSeat& seat, FileSystem& files) {
     } catch (const Error&) {  // the folder is being made anew
       marked.clear();
     }
+    if (chief && chief->seats != options_.seats) fail_other_size(0, chief->seats);
     if (!rendezvous_.empty() && name.empty() && secs_since(seen) > kGoneSecs)
       fail(Code::kNotFound, "rank 0 has ended the run");
     if (left_out && secs_since(begun) > options_.max_wait_secs)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes are the next group of a run whose ranks may be lost: its chief says so, in the rendezvous folder.
 //
-//   rendezvous/here-2    of the process that the launcher started as rank 2: it waits for a group
+//   rendezvous/here-2    of the process that the launcher started as rank 2: it waits for a group, and was told how
+//   many
+//                        ranks there are
 //   rendezvous/group     the newest group: its generation, its meeting, and who is in it
 //
 // A process that a launcher starts anew has its rank, its seat, and another token, so that nobody takes it for the one
@@ -59,11 +61,12 @@ class Membership {
   Membership(const Options& options, std::function<bool()> stopping);
 
   // `name`: of the rendezvous, as begin_meeting() returned it. CANCELLED where the run is to stop; DEADLINE_EXCEEDED
-  // with who is missing. At the start all have to come. Later those that are left are enough (kContinue), as soon as
-  // each of the others is known to have ended, or to be cut off, or has not come for timeout_secs.
+  // with who is missing; INVALID_ARGUMENT if one was told another number of ranks before there was a group. At the
+  // start all have to come. Later those that are left are enough (kContinue), as soon as each of the others is known to
+  // have ended, or to be cut off, or has not come for timeout_secs.
   RankMembers form(OpenDirectory& run, const std::string& name);
   // CANCELLED; DEADLINE_EXCEEDED where no group came in max_wait_secs; NOT_FOUND where the chief has ended the run;
-  // RunInUse.
+  // INVALID_ARGUMENT where the chief was told another number of ranks; RunInUse.
   RankMembers join(WorkerSeat& seat, FileSystem& files);
   // Ranks of the group that form() or join() returned last, which this process did not meet.
   void note_not_met(const std::vector<int>& ranks);
@@ -77,6 +80,8 @@ class Membership {
  private:
   struct Look;
   Look look_at(const OpenDirectory& rendezvous) const;
+  void note_here(OpenDirectory& rendezvous) const;
+  [[noreturn]] void fail_other_size(int seat, int seats) const;
   std::vector<int> cut_off(const OpenDirectory& rendezvous) const;
   bool is_enough(const Look& look, double waited_secs) const;
   [[noreturn]] void fail_missing(const Look& look) const;

@@ -253,6 +253,43 @@ TEST_F(MembershipTest, WhoDoesNotComeIsNamedAtTheStart) {
               HasSubstr("rank 0 of 3 began no group with this rank within cluster.max_wait_secs = 0.2"));
 }
 
+TEST_F(MembershipTest, T_164_AnotherNumberOfRanksIsNamedByBothAtTheStart) {
+  const auto run = take();
+  Membership first = chief(LostRank::kWait);
+  const std::string name = begin_meeting(*run, 1);
+  Membership::Options of_four = options(1, LostRank::kWait);
+  of_four.seats = 4;
+  Worker one(temp_.path(), of_four);
+  auto a = one.join();
+  EXPECT_THAT(error_of([&] { first.form(*run, name); }),
+              HasSubstr("rank 1 was started as one of 4 ranks, and rank 0 as one of 3; start all ranks with the same"));
+  EXPECT_THAT(error_of([&] { a.get(); }),
+              HasSubstr("rank 0 was started as one of 3 ranks, and rank 1 as one of 4; start all ranks with the same"));
+}
+
+TEST_F(MembershipTest, T_164_AReplacementWithAnotherNumberOfRanksEndsAndTheOthersWait) {
+  const auto run = take();
+  Membership first = chief(LostRank::kWait);
+  const std::string name = begin_meeting(*run, 1);
+  auto one = worker(1, LostRank::kWait);
+  const auto two = worker(2, LostRank::kWait);
+  auto a = one->join(), b = two->join();
+  first.form(*run, name);
+  a.get();
+  b.get();
+  one.reset();
+  Membership::Options of_two = options(1, LostRank::kWait);
+  of_two.seats = 2;
+  EXPECT_THAT(error_of([&] { Worker(temp_.path(), of_two).join().get(); }),
+              HasSubstr("rank 0 was started as one of 3 ranks, and rank 1 as one of 2"));
+  one = worker(1, LostRank::kWait);
+  a = one->join();
+  b = two->join();
+  EXPECT_EQ(seats(first.form(*run, name)), (std::vector{0, 1, 2}));
+  a.get();
+  b.get();
+}
+
 TEST_F(MembershipTest, AWorkerWhoseChiefHasEndedTheRunDoesNotWait) {
   const auto run = take();
   Membership first = chief(LostRank::kWait);
