@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "belay/error.h"
@@ -42,10 +43,10 @@ std::string new_meeting(std::int64_t attempt) {
   return name;
 }
 
-std::string begin_meeting(LockedDirectory& run, std::int64_t attempt) {
+std::string begin_meeting(LockedDirectory& run, std::int64_t attempt, std::string_view on_lost) {
   std::string name = new_meeting(attempt);
   remove_rendezvous(run, std::string(kRendezvousName) + "-before-" + name);
-  run.make_directory(kRendezvousName)->replace(kMeetingName, name + "\n");
+  run.make_directory(kRendezvousName)->replace(kMeetingName, name + " " + std::string(on_lost) + "\n");
   return name;
 }
 
@@ -57,19 +58,25 @@ void end_meeting(LockedDirectory& run) noexcept {
 }
 
 // A folder that is being made or removed is one that is not there.
-std::string WorkerSeat::read() const {
+WorkerSeat::Begun WorkerSeat::read() const {
   try {
-    if (!files_.exists(directory())) return "";
-    const std::string text = files_.open_directory(directory())->read(kMeetingName, kMostBytesOfName);
-    return !text.empty() && text.back() == '\n' ? text.substr(0, text.size() - 1) : "";
+    if (!files_.exists(directory())) return {};
+    std::istringstream text(files_.open_directory(directory())->read(kMeetingName, kMostBytesOfName));
+    Begun begun;
+    text >> begun.name >> begun.on_lost;
+    return begun;
   } catch (const Error&) {
-    return "";
+    return {};
   }
 }
 
 std::string WorkerSeat::look() {
-  std::string name = read();
+  const auto [name, on_lost] = read();
   if (name.empty() || name == name_) return name;
+  if (on_lost != on_lost_)
+    fail(Code::kInvalidArgument, "rank " + std::to_string(rank_) +
+                                     " has another manifest than rank 0: cluster.on_lost_rank is \"" + on_lost_ +
+                                     "\" there, and \"" + on_lost + "\" on rank 0; start all with the same");
   lock_.reset();
   name_.clear();
   std::string holder;
@@ -95,6 +102,6 @@ std::string WorkerSeat::look() {
   return name;
 }
 
-bool WorkerSeat::is_current(const std::string& name) const { return read() == name; }
+bool WorkerSeat::is_current(const std::string& name) const { return read().name == name; }
 
 }  // namespace belay::runtime

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the processes of a run meet: the folder "rendezvous" of its directory.
 //
-//   rendezvous/attempt    the name of this attempt's meeting; the chief writes it while it holds the run's lock
+//   rendezvous/attempt    the name of this attempt's meeting, and what the chief does where a rank is lost; the chief
+//                         writes it while it holds the run's lock
 //   rendezvous/seat-1     locked by the process that is rank 1
 //   rendezvous/NAME/      the cluster plugin's own
 //   rendezvous/here-1, rendezvous/group    membership.h, where ranks may be lost
@@ -18,6 +19,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "runtime/checkpoint/locked_directory.h"
 #include "runtime/platform/file_system.h"
@@ -30,8 +33,9 @@ std::string seat_name(int rank);
 
 // That was never used: "attempt-3-8f0c...".
 std::string new_meeting(std::int64_t attempt);
-// The same; removes what an earlier attempt left, and writes it where the workers look.
-std::string begin_meeting(LockedDirectory& run, std::int64_t attempt);
+// The same; removes what an earlier attempt left, and writes it where the workers look. `on_lost`: the manifest's word,
+// by which ranks meet in one way or another.
+std::string begin_meeting(LockedDirectory& run, std::int64_t attempt, std::string_view on_lost = "stop");
 // Where it was.
 void end_meeting(LockedDirectory& run) noexcept;
 
@@ -39,20 +43,26 @@ void end_meeting(LockedDirectory& run) noexcept;
 class WorkerSeat {
  public:
   // `run`: the run's directory, which the chief may still have to make.
-  WorkerSeat(FileSystem& files, std::string run, int rank) : files_(files), run_(std::move(run)), rank_(rank) {}
+  WorkerSeat(FileSystem& files, std::string run, int rank, std::string on_lost = "stop")
+      : files_(files), run_(std::move(run)), rank_(rank), on_lost_(std::move(on_lost)) {}
 
-  // The name of the meeting that is under way; empty: none so far. Takes the seat. RunInUse where a process has it.
+  // The name of the meeting that is under way; empty: none so far. Takes the seat. RunInUse where a process has it;
+  // INVALID_ARGUMENT where the chief does something else if a rank is lost.
   std::string look();
   // Whether the name is still the one that look() returned. Any thread.
   bool is_current(const std::string& name) const;
   std::string directory() const { return run_ + "/" + std::string(kRendezvousName); }
 
  private:
-  std::string read() const;
+  struct Begun {
+    std::string name, on_lost;
+  };
+  Begun read() const;
 
   FileSystem& files_;
   const std::string run_;
   const int rank_;
+  const std::string on_lost_;
   std::string name_;
   std::unique_ptr<OpenFile> lock_;
 };

@@ -249,6 +249,12 @@ RankGroup& RunRanks::group() {
   return *group_;
 }
 
+// As in the manifest.
+std::string RunRanks::on_lost_word() const {
+  constexpr const char* kWords[] = {"stop", "continue", "wait"};
+  return kWords[static_cast<std::size_t>(options_.on_lost)];
+}
+
 std::string RunRanks::max_wait_text() const {
   return "cluster.max_wait_secs = " + rounded_text(options_.max_wait_secs);
 }
@@ -277,14 +283,14 @@ void RunRanks::meet(const std::string& directory, const std::string& name, std::
 void RunRanks::open_chief(LockedDirectory& run, std::int64_t attempt) {
   if (options_.plugin_meets) return meet(options_.directory, new_meeting(attempt));
   run_ = &run;
-  const std::string name = begin_meeting(run, attempt);
+  const std::string name = begin_meeting(run, attempt, on_lost_word());
   if (regroups()) return meet_first(name);
   meet(run.path() + "/" + std::string(kRendezvousName), name);
 }
 
 void RunRanks::open_worker(FileSystem& files) {
   if (options_.plugin_meets) return meet(options_.directory, "");
-  seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank);
+  seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank, on_lost_word());
   files_ = &files;
   if (regroups()) return meet_first("");
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.max_wait_secs);

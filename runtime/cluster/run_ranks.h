@@ -164,6 +164,7 @@ class RunRanks final : public StepRanks {
   RankGroup& group();
   void meet(const std::string& directory, const std::string& name, std::int64_t generation = 0);
   std::string max_wait_text() const;
+  std::string on_lost_word() const;
   std::string listed_variables() const;
   void share(DirectSession& session, bool trained);
   std::string known_positions(DirectSession& session);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is the same on all processes of a run, and what is said where it is not.
+#include <signal.h>
+
 #include <filesystem>
 
 #include "tests/e2e/ranks_fixture.h"
@@ -88,6 +90,18 @@ TEST_F(RanksAgree, T_164_AKeyThatOneRankAloneHasIsNamed) {
     EXPECT_NE(r.status, 0);
     EXPECT_THAT(r.err, HasSubstr("than rank 0: optimizer.use_nesterov is not set there, and true on rank 0"));
   }
+}
+
+// They would meet in different ways, and wait for each other.
+TEST_F(RanksAgree, T_164_AWorkerThatIsToWaitForALostRankIsToldThatTheChiefIsNot) {
+  const std::string path = manifest({.dir = "run"});
+  const Process chief = start(path, 0, 2);
+  const ProcessResult worker = start(path, 1, 2, {"--set", "cluster.on_lost_rank=wait"})->wait();
+  chief->kill(SIGTERM);
+  chief->wait();
+  EXPECT_EQ(worker.status, 1) << worker.err;
+  EXPECT_THAT(worker.err, HasSubstr("rank 1 has another manifest than rank 0: cluster.on_lost_rank is \"wait\" there, "
+                                    "and \"stop\" on rank 0; start all with the same"));
 }
 
 // Two machines that have the same manifest, and each its own disk.
