@@ -73,6 +73,18 @@ void GradientBuckets::sum_next(std::size_t bucket) {
   if (clock != nullptr) times_[bucket].second = clock->monotonic_ns();
 }
 
+std::optional<LossMarks> add_loss_marks(const NodeGraph& graph, int ranks, std::vector<GradientBuckets::Size>& sizes) {
+  constexpr std::int64_t kLine = 16;  // elements of a cache line, which each value of a bucket begins
+  const auto loss = graph.roles().find("loss");
+  if (loss == graph.roles().end()) return std::nullopt;
+  const Node& means = graph.node(loss->second.node);
+  if (means.op->name != "MeanOverRanks") return std::nullopt;
+  const auto bucket = static_cast<std::size_t>(means.attrs.integers("buckets")[loss->second.index]);
+  const LossMarks marks{bucket, means.attrs.integers("offsets")[loss->second.index], sizes[bucket].elements};
+  sizes[bucket].elements += (ranks + kLine - 1) / kLine * kLine;
+  return marks;
+}
+
 std::vector<GradientBuckets::Size> buckets_of(const NodeGraph& graph) {
   std::vector<GradientBuckets::Size> sizes;
   for (std::uint32_t id = 0; id < graph.size(); ++id) {

@@ -77,6 +77,16 @@ class GradientBuckets {
   std::thread thread_;
 };
 
+// Where the ranks tell each other in a step whose own loss is not finite: each has an element behind the values of the
+// bucket that holds the loss, which is 1 on that rank and 0 on the others before the sum.
+struct LossMarks {
+  std::size_t bucket = 0;
+  std::int64_t loss = 0;   // where it begins in the bucket
+  std::int64_t first = 0;  // the element of rank 0
+};
+// Makes room for `ranks` of them; none: no bucket holds the graph's loss.
+std::optional<LossMarks> add_loss_marks(const NodeGraph& graph, int ranks, std::vector<GradientBuckets::Size>& sizes);
+
 // Those of the graph's nodes BeginBucket, by their numbers; none: it is no training of several processes.
 std::vector<GradientBuckets::Size> buckets_of(const NodeGraph& graph);
 

@@ -145,6 +145,8 @@ class RunRanks final : public StepRanks {
     group_over_ = std::move(over);
     group_met_ = std::move(met);
   }
+  // Called where the loss of some ranks, and not of all, is not finite: once a session, with their names.
+  void on_bad_loss(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
   // Ends the run on all ranks. Nothing where they have agreed on that already.
   void leave();
   // Behind the last save: no rank ends before the chief is here, too, since launchers end all as soon as one has ended.
@@ -152,7 +154,7 @@ class RunRanks final : public StepRanks {
 
   double share() const override { return share_; }
   float* bucket(std::size_t number) override { return buckets_->memory(number); }
-  void begin(std::size_t number) override { buckets_->begin(number); }
+  void begin(std::size_t number) override;
   void wait() override;
   const std::vector<std::pair<const std::string*, Position>>& others_took() const override { return others_took_; }
 
@@ -173,6 +175,8 @@ class RunRanks final : public StepRanks {
   void make_buckets(const NodeGraph& graph);
   void end_buckets() noexcept;
   void trace_buckets() noexcept;
+  void mark_own_loss() noexcept;
+  void look_at_losses();
   // ---- run_ranks_alike.cc
   void compare_versions();
   void compare_manifests();
@@ -237,6 +241,9 @@ class RunRanks final : public StepRanks {
   std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's
   bool ended_ = false;                                                // all ranks have agreed on it
   std::unique_ptr<GradientBuckets> buckets_;  // of the session; its thread ends before the group
+  std::optional<LossMarks> loss_;             // in these buckets; none: the loss is in none of them
+  bool warned_of_loss_ = false;               // in this session
+  std::function<void(const std::string&)> warn_;
   // ---- where the others go on without a rank
   std::unique_ptr<Membership> membership_;  // null: they do not
   std::function<void(int, int)> placed_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks sum in a step.
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,8 +36,11 @@ void compare_buckets(RankGroup& group, const std::vector<GradientBuckets::Size>&
 
 void RunRanks::make_buckets(const NodeGraph& graph) {
   end_buckets();
+  loss_.reset();
   std::vector<GradientBuckets::Size> sizes = buckets_of(graph);
   if (sizes.empty()) return;
+  loss_ = add_loss_marks(graph, size(), sizes);
+  warned_of_loss_ = false;
   compare_buckets(group(), sizes);
   const auto sum = [this](const TensorView& values, bool gradients) {
     group_->all_reduce(values, gradients ? options_.wire : DType::kInvalid, kBucketTag);
@@ -52,11 +56,40 @@ void RunRanks::end_buckets() noexcept {
   cluster_->uninterrupted();
 }
 
+void RunRanks::begin(std::size_t number) {
+  if (loss_ && loss_->bucket == number) mark_own_loss();
+  buckets_->begin(number);
+}
+
+void RunRanks::mark_own_loss() noexcept {
+  float* const memory = buckets_->memory(loss_->bucket);
+  for (int r = 0; r < size_; ++r) memory[loss_->first + r] = 0;
+  memory[loss_->first + rank_] = std::isfinite(memory[loss_->loss]) ? 0.0F : 1.0F;
+}
+
+// Where it is not finite on any rank, the variables are to blame and not a rank.
+void RunRanks::look_at_losses() {
+  if (!loss_ || warned_of_loss_) return;
+  const float* const marks = buckets_->memory(loss_->bucket) + loss_->first;
+  int bad = 0;
+  for (int r = 0; r < size_; ++r) bad += marks[r] == 0 ? 0 : 1;
+  if (bad == 0 || bad == size_) return;
+  warned_of_loss_ = true;
+  std::string names;
+  for (int r = 0; r < size_; ++r)
+    if (marks[r] != 0) names += (names.empty() ? "" : ", ") + name_of(r);
+  if (warn_)
+    warn_("the loss of " + names + " is not finite at step " +
+          std::to_string(monitor_->step.load(std::memory_order_relaxed) + 1) +
+          ", and that of the other ranks is: look at the rows of " + names);
+}
+
 void RunRanks::wait() {
   const RankWait waiting(control_.waits);
   const Doing doing(Activity::kOtherRanks);
   buckets_->wait();
   in_step_ = false;
+  look_at_losses();
   trace_buckets();
 }
 

@@ -101,6 +101,7 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
   if (ranks_ == nullptr) return;
   host_.use_queues(ranks_->over(make_queue));
   ranks_->report_to(host_.add_monitor());
+  ranks_->on_bad_loss([this](const std::string& whose) { host_.log().warning("", whose); });
   ranks_->on_place([this](int rank, int size) { take_place(rank, size); });
   ranks_->on_group([this] { hook_ranks_->left(); },
                    [this] {

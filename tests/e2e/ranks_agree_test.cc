@@ -136,6 +136,22 @@ TEST_F(RanksAgree, T_162_FilesThatAVariableNamesMayDifferWithAWarning) {
   EXPECT_THAT(results[0].err, HasSubstr("; of its own file each rank reads its part, 1 of 2"));
 }
 
+// The squares of rank 1's errors are no float32.
+TEST_F(RanksAgree, T_164_ALossThatIsNotFiniteOnOneRankNamesTheRank) {
+  write_file(temp / "part-0.csv", with_rows(16));
+  std::string large = "x,y\n";
+  for (int i = 0; i < 16; ++i) large += std::to_string(i % 10) + ",1e30\n";
+  write_file(temp / "part-1.csv", large);
+  const std::string path = data_in("a", temp / "part-${RANK}.csv", with_rows(1));
+  write_file(path, replaced(contents(path), "label = \"y\"\n", "label = \"y\"\nlabel_type = \"float\"\n"));
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
+  EXPECT_EQ(results[0].status, 4) << results[0].err;
+  for (const ProcessResult& r : results)
+    EXPECT_EQ(lines_with(r.err, "the loss of rank 1 is not finite at step 1, and that of the other ranks is").size(),
+              1U)
+        << r.err;
+}
+
 TEST_F(RanksAgree, AModelThatTrainsOtherVariablesOnARankIsRefused) {
   const std::string path = endless("run", 60);
   write_file(path, replaced(contents(path), "plugin = \"linear\"", "plugin = \"one_sided\""));
