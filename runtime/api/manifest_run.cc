@@ -215,6 +215,8 @@ RunReport ManifestRun::Insides::run_once() {
     } else {
       use_model(report);
     }
+  } else if (report.status != RunStatus::kInUse) {
+    run->refuse_ranks(report.error);
   }
   run.reset();  // the directory is free again
   log->flush();

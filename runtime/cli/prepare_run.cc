@@ -78,6 +78,8 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     plugins_usable = run->find_plugins(problems);
   }
   const auto show_problems = [&] {
+    const Diagnostic first = problems.sorted().front();
+    prepared.refusal = at_text(first.at) + first.message;
     platform.log.flush();
     print(problems, arguments);
   };
@@ -94,8 +96,12 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
                                             [&control] { control.save_beside_hook(); },
                                             [&control] { return control.saves_beside_hook(); }},
                             platform.log, platform.clock);
+  const auto show_error = [&](const std::string& what) {
+    prepared.refusal = what;
+    log_error(platform.log, what);
+  };
   const auto show_load_error = [&](const LoadError& e) {
-    if (e.place().line == 0) return log_error(platform.log, e.what());
+    if (e.place().line == 0) return show_error(e.what());
     problems.add(e.place(), e.headline(), e.help());
     show_problems();
   };
@@ -112,7 +118,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     show_load_error(e);
     return kExitPlugin;
   } catch (const Error& e) {
-    log_error(platform.log, e.what());
+    show_error(e.what());
     return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
   }
   if (refused()) return kExitUsage;
@@ -125,7 +131,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     show_load_error(e);
     return kExitPlugin;
   } catch (const Error& e) {
-    if (!add_data_problems(run->plugins().found().inputs, e, problems)) log_error(platform.log, e.what());
+    if (!add_data_problems(run->plugins().found().inputs, e, problems)) show_error(e.what());
     if (!problems.empty()) show_problems();
     // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
     // train.
@@ -136,7 +142,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     try {
       run->begin_hooks(problems);
     } catch (const Error& e) {
-      log_error(platform.log, std::string("training ended with an error: ") + e.what());
+      show_error(std::string("training ended with an error: ") + e.what());
       return status_of(e);
     }
   }

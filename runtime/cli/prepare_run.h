@@ -41,6 +41,7 @@ struct PreparedRun {
 
   std::optional<EndReport> end_report;
   std::unique_ptr<ManifestRun> run;
+  std::string refusal;  // the first of what was found wrong; empty: nothing
   std::optional<Watchdog> watchdog;
 };
 

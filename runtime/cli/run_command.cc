@@ -233,6 +233,7 @@ int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunContro
   ManifestRunOptions options{arguments.from_scratch, arguments.resume};
   options.most_eval_batches = arguments.most_eval_batches;
   int status = prepare_run(prepared, arguments, options, make_platform(log), control, take_directory);
+  if (status != kExitDone && run != nullptr && !arguments.dry_run) run->refuse_ranks(prepared.refusal);
   if (status != kExitDone) return status;
   signals.set_grace(run->manifest().session.signal_grace_secs);
   if (arguments.dry_run) {

@@ -8,12 +8,17 @@
 #include <thread>
 
 #include "belay/error.h"
+#include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/run_lock.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
 
 constexpr std::string_view kMeetingName = "attempt";
+constexpr std::string_view kRefusedName = "rendezvous-refused";
+constexpr std::uint64_t kMostBytesOfReason = 1 << 16;
+constexpr std::int64_t kStartsApartNs = 10'000'000'000;  // of the processes of a job, and of their clocks
 constexpr std::uint64_t kMostBytesOfName = 256;
 constexpr int kTries = 10;
 constexpr std::chrono::milliseconds kBetweenTries{10};
@@ -45,9 +50,14 @@ std::string new_meeting(std::int64_t attempt) {
 
 std::string begin_meeting(LockedDirectory& run, std::int64_t attempt, std::string_view on_lost) {
   std::string name = new_meeting(attempt);
+  if (run.exists(kRefusedName)) run.remove(kRefusedName);
   remove_rendezvous(run, std::string(kRendezvousName) + "-before-" + name);
   run.make_directory(kRendezvousName)->replace(kMeetingName, name + " " + std::string(on_lost) + "\n");
   return name;
+}
+
+void refuse_meeting(LockedDirectory& run, const std::string& reason) {
+  run.replace(kRefusedName, reason.substr(0, kMostBytesOfReason / 2) + "\n");
 }
 
 void end_meeting(LockedDirectory& run) noexcept {
@@ -70,7 +80,23 @@ WorkerSeat::Begun WorkerSeat::read() const {
   }
 }
 
+// Where a process has the run's lock, a chief is there, and what another one refused does not count.
+std::string WorkerSeat::refusal() const {
+  try {
+    if (!files_.exists(run_)) return "";
+    const std::unique_ptr<OpenDirectory> run = files_.open_directory(run_);
+    if (!run->exists(kRefusedName) || (run->exists(kLockName) && run->locked(kLockName))) return "";
+    if (run->status(kRefusedName).modified_ns < begun_ns_ - kStartsApartNs) return "";
+    const std::string reason = run->read(kRefusedName, kMostBytesOfReason);
+    return reason.substr(0, reason.find('\n'));
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 std::string WorkerSeat::look() {
+  if (const std::string why = refusal(); !why.empty())
+    fail(Code::kFailedPrecondition, "rank 0 does not train: " + escaped(why));
   const auto [name, on_lost] = read();
   if (name.empty() || name == name_) return name;
   if (on_lost != on_lost_)
@@ -102,6 +128,6 @@ std::string WorkerSeat::look() {
   return name;
 }
 
-bool WorkerSeat::is_current(const std::string& name) const { return read().name == name; }
+bool WorkerSeat::is_current(const std::string& name) const { return read().name == name && refusal().empty(); }
 
 }  // namespace belay::runtime

@@ -6,6 +6,7 @@
 //   rendezvous/seat-1     locked by the process that is rank 1
 //   rendezvous/NAME/      the cluster plugin's own
 //   rendezvous/here-1, rendezvous/group    membership.h, where ranks may be lost
+//   rendezvous-refused                     beside it: why the chief did not begin, for the workers that wait
 //
 // Where the plugin has an option "rendezvous" and the manifest sets it, they meet there and none of this is made: the
 // plugin passes the name on, and workers open with an empty one.
@@ -36,6 +37,8 @@ std::string new_meeting(std::int64_t attempt);
 // The same; removes what an earlier attempt left, and writes it where the workers look. `on_lost`: the manifest's word,
 // by which ranks meet in one way or another.
 std::string begin_meeting(LockedDirectory& run, std::int64_t attempt, std::string_view on_lost = "stop");
+// A chief's that does not begin, since something is wrong that does not pass: workers that wait end with the reason.
+void refuse_meeting(LockedDirectory& run, const std::string& reason);
 // Where it was.
 void end_meeting(LockedDirectory& run) noexcept;
 
@@ -43,13 +46,15 @@ void end_meeting(LockedDirectory& run) noexcept;
 class WorkerSeat {
  public:
   // `run`: the run's directory, which the chief may still have to make.
-  WorkerSeat(FileSystem& files, std::string run, int rank, std::string on_lost = "stop")
-      : files_(files), run_(std::move(run)), rank_(rank), on_lost_(std::move(on_lost)) {}
+  // `begun_ns`: when the process began, by the wall clock: what a chief refused long before is not meant for it.
+  WorkerSeat(FileSystem& files, std::string run, int rank, std::string on_lost = "stop", std::int64_t begun_ns = 0)
+      : files_(files), run_(std::move(run)), rank_(rank), on_lost_(std::move(on_lost)), begun_ns_(begun_ns) {}
 
   // The name of the meeting that is under way; empty: none so far. Takes the seat. RunInUse where a process has it;
-  // INVALID_ARGUMENT where the chief does something else if a rank is lost.
+  // INVALID_ARGUMENT where the chief does something else if a rank is lost; FAILED_PRECONDITION with the reason of a
+  // chief that has refused.
   std::string look();
-  // Whether the name is still the one that look() returned. Any thread.
+  // Whether the name is still the one that look() returned, and no chief has refused. Any thread.
   bool is_current(const std::string& name) const;
   std::string directory() const { return run_ + "/" + std::string(kRendezvousName); }
 
@@ -58,11 +63,13 @@ class WorkerSeat {
     std::string name, on_lost;
   };
   Begun read() const;
+  std::string refusal() const;
 
   FileSystem& files_;
   const std::string run_;
   const int rank_;
   const std::string on_lost_;
+  const std::int64_t begun_ns_;
   std::string name_;
   std::unique_ptr<OpenFile> lock_;
 };

@@ -232,7 +232,11 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
 };
 
 RunRanks::RunRanks(Options options, Control control)
-    : options_(std::move(options)), control_(std::move(control)), rank_(options_.rank), size_(options_.size) {
+    : options_(std::move(options)),
+      control_(std::move(control)),
+      begun_ns_(system_clock().wall_ns()),
+      rank_(options_.rank),
+      size_(options_.size) {
   for (int r = 0; r < options_.size; ++r) position_names_.push_back(name_on_others(r));
   if (options_.on_lost != LostRank::kStop) membership_ = make_membership();
 }
@@ -284,13 +288,27 @@ void RunRanks::open_chief(LockedDirectory& run, std::int64_t attempt) {
   if (options_.plugin_meets) return meet(options_.directory, new_meeting(attempt));
   run_ = &run;
   const std::string name = begin_meeting(run, attempt, on_lost_word());
-  if (regroups()) return meet_first(name);
-  meet(run.path() + "/" + std::string(kRendezvousName), name);
+  try {
+    if (regroups()) return meet_first(name);
+    meet(run.path() + "/" + std::string(kRendezvousName), name);
+  } catch (const Error& e) {
+    // A rank differs. Others that have not met this one would wait for another chief.
+    if (e.code() == Code::kInvalidArgument) refuse(run, std::string(e.message()));
+    throw;
+  }
+}
+
+void RunRanks::refuse(LockedDirectory& run, const std::string& reason) noexcept {
+  if (!chief() || options_.plugin_meets) return;
+  try {
+    refuse_meeting(run, reason);
+  } catch (const Error&) {  // they wait as long as for a chief that does not come
+  }
 }
 
 void RunRanks::open_worker(FileSystem& files) {
   if (options_.plugin_meets) return meet(options_.directory, "");
-  seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank, on_lost_word());
+  seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank, on_lost_word(), begun_ns_);
   files_ = &files;
   if (regroups()) return meet_first("");
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.max_wait_secs);

@@ -119,9 +119,12 @@ class RunRanks final : public StepRanks {
   // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
   void compare_behind(const RunSaver* saver) noexcept { saver_ = saver; }
   // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED where the run is to stop;
-  // RunInUse; INVALID_ARGUMENT where a rank has another manifest, build or data file.
+  // RunInUse; INVALID_ARGUMENT where a rank has another manifest, build or data file; FAILED_PRECONDITION where
+  // the chief has refused.
   void open_chief(LockedDirectory& run, std::int64_t attempt);
   void open_worker(FileSystem& files);
+  // The chief's, instead of open_chief(): workers that wait in the directory end with the reason.
+  void refuse(LockedDirectory& run, const std::string& reason) noexcept;
   void close() noexcept;
 
   // Makes queues as `make` does; that of the input takes its elements together with the other ranks.
@@ -208,6 +211,7 @@ class RunRanks final : public StepRanks {
 
   const Options options_;
   const Control control_;
+  const std::int64_t begun_ns_;  // by the wall clock
   PluginInstance* cluster_ = nullptr;
   CallMonitor own_monitor_;
   CallMonitor* monitor_ = &own_monitor_;

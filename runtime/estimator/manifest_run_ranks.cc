@@ -174,6 +174,17 @@ void ManifestRun::use_cluster(PluginInstance& cluster) {
   training_.use_ranks(*hook_ranks_);
 }
 
+// Where another run has the directory its ranks must not hear of this one.
+void ManifestRun::refuse_ranks(const std::string& reason) {
+  if (ranks_ == nullptr || !ranks_->chief() || manifest_.run.dir.empty() || reason.empty()) return;
+  if (!why_lone(environment_).empty()) return;  // no other rank was started
+  try {
+    if (!host_.has_directory()) host_.take_directory();
+    ranks_->refuse(host_.directory(), reason);
+  } catch (const Error&) {
+  }
+}
+
 // The chief holds the run's lock.
 void ManifestRun::meet_ranks() {
   host_.log().info("", "rank " + std::to_string(ranks_->rank()) + " of " + std::to_string(ranks_->size()) +

@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RankWaits : public Ranks {
  protected:
@@ -57,6 +58,26 @@ TEST_F(RankWaits, USER_17_ARankThatDoesNotComeIsNamedWithHowLongItWasWaitedFor) 
   EXPECT_EQ(worker.status, 1);
   EXPECT_THAT(worker.err, AllOf(HasSubstr("rank 0 of 2 did not begin a run in "),
                                 HasSubstr(" within cluster.max_wait_secs = 0.5")));
+}
+
+// Hooks are the chief's, so only the chief finds that an option is wrong.
+TEST_F(RankWaits, T_164_AWorkerEndsWithTheReasonOfAChiefThatRefuses) {
+  const std::string path = endless("run", 20), right = contents(path);
+  write_file(path, right + "[[hooks]]\nplugin = \"csv_logger\"\nnosuch = 1\n");
+  const Process worker = start(path, 1, 2);
+  ASSERT_TRUE(worker->wait_for("waits for rank 0"));
+  const ProcessResult chief = start(path, 0, 2)->wait();
+  EXPECT_EQ(chief.status, 2) << chief.err;
+  const ProcessResult told = worker->wait();
+  EXPECT_EQ(told.status, 1) << told.err;
+  EXPECT_THAT(told.err, AllOf(HasSubstr("rank 0 does not train: "), HasSubstr("nosuch")));
+  // The next start is not refused by what the last one left.
+  write_file(path, right);
+  const Process begins = start(path, 0, 2);
+  ASSERT_TRUE(begins->wait_for("waits for the other ranks"));
+  EXPECT_EQ(start(path, 1, 2)->wait().status, 0);
+  EXPECT_EQ(begins->wait().status, 0);
+  EXPECT_THAT(listing(run_dir()), Not(::testing::Contains("rendezvous-refused")));
 }
 
 TEST_F(RankWaits, ATimeOfNothingIsRefusedAtItsPlace) {
