@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "belay/runtime/default_graph.h"
 #include "runtime/api/estimator.h"
 #include "runtime/api/training_session.h"
 #include "runtime/estimator/tensor_input.h"
@@ -109,6 +110,7 @@ namespace belay::runtime {
 InputFn input_fn(const belay::InputFn& input) {
   if (!input) return {};
   return [input](const InputArgs& args) -> InputResult {
+    const DefaultGraph scope(args.graph);
     belay::InputResult made = input({args.graph, args.mode, args.params, args.config, &args});
     return {std::move(made.features),
             std::move(made.labels),
@@ -120,6 +122,7 @@ InputFn input_fn(const belay::InputFn& input) {
 ModelFn model_fn(const belay::ModelFn& model) {
   if (!model) return {};
   return [model](const ModelArgs& args) -> EstimatorSpec {
+    const DefaultGraph scope(args.graph);
     return model({args.graph, args.features, args.labels, args.mode, args.params, args.config, &args}).insides().spec;
   };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/ops/losses.h>
 #include <belay/ops/matmul.h>
+#include <belay/runtime/default_graph.h>
 #include <belay/runtime/estimator.h>
 
 #include <optional>
@@ -54,6 +55,25 @@ TEST_F(EstimatorFace, TrainsEvaluatesAndPredicts) {
     ++rows;
   }
   EXPECT_EQ(rows, 3);
+}
+
+TEST_F(EstimatorFace, T_139_InputAndModelFunctionsHaveTheirGraphAsTheDefaultOne) {
+  int inputs = 0, models = 0;
+  const InputFn input = [&](const InputArgs& args) -> InputResult {
+    ++inputs;
+    EXPECT_EQ(default_graph().serial(), args.graph.serial());
+    return {.features = {{"x", ops::ones({2, 1})}}, .labels = {{"y", ops::zeros({2, 1})}}};
+  };
+  const ModelFn model = [&](const ModelArgs& args) {
+    ++models;
+    EXPECT_EQ(default_graph().serial(), args.graph.serial());
+    return line_model(args);
+  };
+  Estimator estimator(model, options());
+  estimator.train(input, {.steps = 2});
+  EXPECT_EQ(inputs, 1);
+  EXPECT_EQ(models, 1);
+  EXPECT_THAT(error_of([] { default_graph(); }), HasSubstr("no default graph"));
 }
 
 TEST_F(EstimatorFace, PredictionsOutliveTheEstimator) {
