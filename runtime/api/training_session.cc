@@ -52,6 +52,7 @@ TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::Tra
   options.target = o.target;
   options.targets = process_targets();
   options.checkpoint_dir = absolute_path(o.checkpoint_dir);
+  options.checkpoint_filename_with_path = absolute_path(o.checkpoint_filename_with_path);
   options.summary_dir = absolute_path(o.summary_dir);
   options.scaffold = scaffold_options(o.scaffold);
   options.hooks = o.hooks;
@@ -95,6 +96,7 @@ namespace {
 TrainingSessionOptions without_default_hooks(const SingularSessionOptions& o) {
   TrainingSessionOptions options;
   options.checkpoint_dir = o.checkpoint_dir;
+  options.checkpoint_filename_with_path = o.checkpoint_filename_with_path;
   options.hooks = o.hooks;
   options.scaffold = o.scaffold;
   options.checkpoint.save_secs = 0;

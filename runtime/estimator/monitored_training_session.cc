@@ -102,10 +102,12 @@ MonitoredTrainingSession::MonitoredTrainingSession(RunHost& run, RunPlugins& plu
 }
 
 void MonitoredTrainingSession::start(NodeGraph& graph, const TrainingSessionOptions& options) {
+  check_one_source({.checkpoint_dir = options.checkpoint_dir,
+                    .checkpoint_filename_with_path = options.checkpoint_filename_with_path});
   check_system(run_);
   if (!run_.has_directory()) run_.take_directory();
   host_.open_events();
-  make_saver(options.saver);
+  make_saver(options);
   make_hooks(options);
   run_.keep_directory();
   session_ = host_.open(creator(graph, options));
@@ -130,10 +132,12 @@ MonitoredTrainingSession::~MonitoredTrainingSession() {
   }
 }
 
-void MonitoredTrainingSession::make_saver(const std::string& name) {
-  if (!run_.has_directory() && !plugins_.has(PluginKind::kSaver, name)) return;
+void MonitoredTrainingSession::make_saver(const TrainingSessionOptions& options) {
+  restored_from_ = options.checkpoint_filename_with_path;
+  const bool needed = run_.has_directory() || !restored_from_.empty();
+  if (!needed && !plugins_.has(PluginKind::kSaver, options.saver)) return;
   PluginUse use;
-  use.plugin = name;
+  use.plugin = options.saver;
   run_.use_codec(saver_use(plugins_.create(plugins_.linked(PluginKind::kSaver, use), run_.saver_monitor())));
   if (run_.has_directory()) run_.open_saver(fingerprint_of(run_.environment(), plugins_.registry()), host_.events());
 }
@@ -183,8 +187,11 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
                                       .recovery_wait_secs = options.recovery_wait_secs});
   return std::make_shared<ChiefSessionCreator>(
       graph, run_.environment(),
-      ChiefSessionCreator::Options{
-          .scaffold = scaffold, .target = options.target, .checkpoint_dir = run_.options().dir});
+      ChiefSessionCreator::Options{.scaffold = scaffold,
+                                   .target = options.target,
+                                   .checkpoint_dir = run_.options().dir,
+                                   .checkpoint_filename_with_path = restored_from_,
+                                   .codec = run_.codec()});
 }
 
 }  // namespace belay::runtime

@@ -49,6 +49,8 @@ struct TrainingSessionOptions {
   std::shared_ptr<StoreTargets> targets;  // shared by the sessions of one program; none: its own
   std::string checkpoint_dir;             // absolute; empty: nothing is saved
   std::string summary_dir;                // absolute; empty: checkpoint_dir
+  // Absolute; exactly this checkpoint is restored in place of a checkpoint_dir's newest, and nothing is saved.
+  std::string checkpoint_filename_with_path;
   ScaffoldOptions scaffold;               // its saver is made here
   std::vector<OwnHook> hooks;             // called after the default ones
   std::vector<OwnHook> chief_only_hooks;  // called before them, on the chief
@@ -84,14 +86,17 @@ class MonitoredTrainingSession {
   MonitoredSession* operator->() noexcept { return session_.get(); }
   MonitoredSession& operator*() noexcept { return *session_; }
   // Path of the last checkpoint that was written or restored; empty: none.
-  std::string checkpoint() const { return run_.saver() == nullptr ? std::string() : run_.saver()->saved_path(); }
+  std::string checkpoint() const {
+    if (run_.saver() != nullptr) return run_.saver()->saved_path();
+    return session_->restored() ? restored_from_ : std::string();
+  }
 
  private:
   struct OwnRun;
   MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph, const TrainingSessionOptions& options);
 
   void start(NodeGraph& graph, const TrainingSessionOptions& options);
-  void make_saver(const std::string& name);
+  void make_saver(const TrainingSessionOptions& options);
   void make_hooks(const TrainingSessionOptions& options);
   void add_own(const std::vector<OwnHook>& hooks);
   std::shared_ptr<SessionCreator> creator(NodeGraph& graph, const TrainingSessionOptions& options);
@@ -100,6 +105,7 @@ class MonitoredTrainingSession {
   RunHost& run_;
   RunPlugins& plugins_;
   SessionHost host_;
+  std::string restored_from_;  // the exact checkpoint that the options name
   std::unique_ptr<MonitoredSession> session_;
 };
 

@@ -232,6 +232,10 @@ void restore_variables(DirectSession& session, const StoredTensors& stored, cons
 // The same for a session that does not train: the checkpoint may hold more than the session has, and averages in the
 // place of variables (averages.h).
 void load_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver);
+// All of a session that saves nothing, from exactly this place: a checkpoint's directory, or a file that the saver
+// reads and that holds exactly the session's variables. RestoreError where it does not fit; NOT_FOUND.
+RestoredRun restore_exactly(const RunEnvironment& environment, DirectSession& session, const SaverUse& saver,
+                            const std::string& path);
 // Names, dtypes and shapes of a session's saved variables.
 std::vector<TensorInfo> variable_infos(const DirectSession& session);
 

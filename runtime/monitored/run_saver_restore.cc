@@ -58,6 +58,27 @@ void load_variables(DirectSession& session, const StoredTensors& stored, const S
   read_variables(session, stored, saver, targets);
 }
 
+RestoredRun restore_exactly(const RunEnvironment& environment, DirectSession& session, const SaverUse& saver,
+                            const std::string& path) {
+  FileSystem& files = environment.files;
+  const bool in_directory = files.exists(path) && files.status(path).kind == FileKind::kDirectory;
+  const std::unique_ptr<StoredTensors> stored =
+      in_directory ? CheckpointReader::open(files.open_directory(path), CheckFiles::kWhenRead)
+                   : open_stored_tensors(files, path, saver, environment.log);
+  restore_variables(session, *stored, saver);
+  RestoredRun restored{stored->path(), {}};
+  if (const auto* checkpoint = dynamic_cast<const CheckpointReader*>(stored.get())) {
+    restored.state = checkpoint->state();
+  } else {
+    restored.state.global_step = std::max<std::int64_t>(session.global_step(), 0);
+  }
+  session.store().replace_positions(restored.state.input_positions);
+  session.store().mark_clean();
+  environment.log.info(
+      "", "restored step " + std::to_string(restored.state.global_step) + " from " + escaped(restored.path));
+  return restored;
+}
+
 void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
   const std::vector<std::string> differences = differences_between(stored, options_.fingerprint);
   if (!differences.empty())

@@ -37,6 +37,7 @@ CreatedSession ChiefSessionCreator::create_session() {
   args.saver = scaffold.saver();
   args.checkpoint_dir = options_.checkpoint_dir;
   args.checkpoint_filename_with_path = options_.checkpoint_filename_with_path;
+  args.codec = options_.codec;
   return manager_->prepare_session(args);
 }
 

@@ -33,6 +33,7 @@ class ChiefSessionCreator final : public SessionCreator {
     std::string target = {};
     std::string checkpoint_dir = {};
     std::string checkpoint_filename_with_path = {};
+    SaverUse codec = {};  // reads exactly that one where the scaffold has no saver
   };
   ChiefSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options);
   CreatedSession create_session() override;

@@ -78,11 +78,17 @@ void SessionManager::run(DirectSession& session, const Output& op, const Feeds& 
   session.run_once({graph_.resolve(op.raw())}, raw);
 }
 
-std::optional<RestoredRun> SessionManager::restore(DirectSession& session, const PrepareArgs& args) {
+void check_one_source(const PrepareArgs& args) {
   if (!args.checkpoint_dir.empty() && !args.checkpoint_filename_with_path.empty())
     fail(Code::kInvalidArgument, "Can not provide both checkpoint_dir ('" + escaped(args.checkpoint_dir) +
                                      "') and checkpoint_filename_with_path ('" +
                                      escaped(args.checkpoint_filename_with_path) + "')");
+}
+
+std::optional<RestoredRun> SessionManager::restore(DirectSession& session, const PrepareArgs& args) {
+  check_one_source(args);
+  if (args.saver == nullptr && args.codec.table != nullptr && !args.checkpoint_filename_with_path.empty())
+    return restore_exactly(environment_, session, args.codec, args.checkpoint_filename_with_path);
   if (args.saver == nullptr) return std::nullopt;
   if (!args.checkpoint_filename_with_path.empty())
     return args.saver->restore_exactly(session, args.checkpoint_filename_with_path);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "runtime/checkpoint/content.h"
+#include "runtime/checkpoint/saver_tensors.h"
 #include "runtime/monitored/run_environment.h"
 #include "runtime/monitored/scaffold.h"
 
@@ -48,9 +49,13 @@ struct PrepareArgs {
   std::shared_ptr<RunSaver> saver = {};
   std::string checkpoint_dir = {};                 // restore its newest whole checkpoint ...
   std::string checkpoint_filename_with_path = {};  // ... or exactly this one; both are INVALID_ARGUMENT
+  SaverUse codec = {};                             // reads exactly that one where there is no saver
   bool wait_for_checkpoint = false;
   double max_wait_secs = 7200;
 };
+
+// INVALID_ARGUMENT, with both, where a directory and an exact checkpoint are given.
+void check_one_source(const PrepareArgs& args);
 
 class SessionManager {
  public:

@@ -2,6 +2,7 @@
 #include <belay/ops/training.h>
 #include <belay/plugin.h>
 
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,7 @@ extern "C" __attribute__((visibility("default"))) const char* __lsan_default_opt
 namespace belay {
 namespace {
 
+using ::testing::AllOf;
 using testing::error_of;
 using ::testing::HasSubstr;
 
@@ -44,6 +46,77 @@ TEST_F(TrainingSession, GoesOnFromTheCheckpointOfTheProgramBefore) {
   EXPECT_TRUE(session.restored());
   EXPECT_THAT(session.checkpoint(), HasSubstr("model.ckpt-8"));
   session.close();
+}
+
+TEST_F(TrainingSession, T_139_ASessionBeginsWithExactlyTheCheckpointThatItIsGiven) {
+  train_to("run", 3);
+  train_to("run", 5);
+  const Output train = line(graph);
+  const std::string exact = temp / "run/model.ckpt-3";
+  TrainingSessionOptions o = options();
+  o.checkpoint_filename_with_path = exact;
+  MonitoredTrainingSession session(graph, o);
+  EXPECT_TRUE(session.restored());
+  EXPECT_EQ(session.global_step(), 3) << "not the newest";
+  EXPECT_EQ(session.checkpoint(), exact);
+  session.run({train});
+  EXPECT_EQ(session.global_step(), 4);
+  EXPECT_THAT(error_of([&] { session.save(); }), HasSubstr("FAILED_PRECONDITION"));
+  session.close();
+  EXPECT_FALSE(std::filesystem::exists(temp / "run/model.ckpt-4")) << "nothing is saved";
+}
+
+TEST_F(TrainingSession, T_139_SoDoesASingularSessionAlsoFromOneFile) {
+  train_to("run", 3);
+  line(graph);
+  for (const char* exact : {"run/model.ckpt-3", "run/model.ckpt-3/model.safetensors"}) {
+    SingularSessionOptions o{.checkpoint_filename_with_path = temp / exact, .threads = 1};
+    o.log = log_options();
+    SingularMonitoredSession session(graph, o);
+    EXPECT_TRUE(session.restored()) << exact;
+    EXPECT_EQ(session.global_step(), 3) << exact;
+    session.close();
+  }
+}
+
+TEST_F(TrainingSession, T_139_ARecoveryBeginsWithTheExactCheckpointAgain) {
+  train_to("run", 3);
+  const Output train = line(graph);
+  TrainingSessionOptions o = options();
+  o.checkpoint_filename_with_path = temp / "run/model.ckpt-3";
+  o.session.recovery_backoff_secs = 0;
+  MonitoredTrainingSession session(graph, o);
+  session.run({train});
+  int calls = 0;
+  session.run_step_fn([&](StepContext& context) {
+    if (++calls == 1) fail(Code::kAborted, "a worker went away");
+    EXPECT_EQ(context.session().global_step(), 3);
+  });
+  EXPECT_EQ(calls, 2);
+  session.close();
+}
+
+TEST_F(TrainingSession, T_139_ADirectoryAndAnExactCheckpointTogetherAreAnErrorBeforeAnythingIsMade) {
+  line(graph);
+  TrainingSessionOptions o = options("new");
+  o.checkpoint_filename_with_path = temp / "run/model.ckpt-3";
+  EXPECT_EQ(error_of([&] { MonitoredTrainingSession(graph, o); }),
+            "INVALID_ARGUMENT: Can not provide both checkpoint_dir ('" + (temp / "new") +
+                "') and checkpoint_filename_with_path ('" + (temp / "run/model.ckpt-3") + "')");
+  EXPECT_FALSE(std::filesystem::exists(temp / "new"));
+}
+
+TEST_F(TrainingSession, T_139_AnExactCheckpointThatIsNotThereOrDoesNotFitIsNamed) {
+  train_to("run", 3);
+  line(graph);
+  ops::variable(graph, "other", Tensor(0.0f));
+  TrainingSessionOptions o = options();
+  o.checkpoint_filename_with_path = temp / "run/model.ckpt-4";
+  EXPECT_THAT(error_of([&] { MonitoredTrainingSession(graph, o); }),
+              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("run/model.ckpt-4")));
+  o.checkpoint_filename_with_path = temp / "run/model.ckpt-3";
+  EXPECT_THAT(error_of([&] { MonitoredTrainingSession(graph, o); }),
+              AllOf(HasSubstr("run/model.ckpt-3"), HasSubstr("missing"), HasSubstr("other")));
 }
 
 TEST_F(TrainingSession, ResultsAreReadByPlaceAndByFetch) {

@@ -74,6 +74,10 @@ struct TrainingSessionOptions {
   // session that is made goes on from the newest checkpoint there. Empty: nothing is saved. One process trains there at
   // a time: a second one is an error that names the first.
   std::string checkpoint_dir = {};
+  // Instead of a checkpoint_dir: the session begins with exactly this checkpoint, and so does each recovery. It is a
+  // checkpoint's directory, or a file that the saver reads and that holds exactly the graph's variables. Nothing is
+  // saved. Both are INVALID_ARGUMENT, a path that is not there NOT_FOUND. A worker takes the chief's variables.
+  std::string checkpoint_filename_with_path = {};
   // Where event files for TensorBoard go. Empty: checkpoint_dir.
   std::string summary_dir = {};
 
@@ -220,6 +224,7 @@ class MonitoredTrainingSession : public MonitoredSession {
 struct SingularSessionOptions {
   // Restored from, as above; a checkpoint is written where a hook asks for one, by save(), and at no other time.
   std::string checkpoint_dir = {};
+  std::string checkpoint_filename_with_path = {};
   std::vector<OwnHook> hooks = {};
   Scaffold scaffold = {};
   std::string saver = "safetensors";
