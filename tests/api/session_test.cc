@@ -4,12 +4,16 @@
 #include <belay/runtime/session.h>
 
 #include <atomic>
+#include <map>
+#include <string>
+#include <type_traits>
 
 #include "tests/api/program.h"
 
 namespace belay {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -26,6 +30,27 @@ TEST_F(OwnedSessionTest, VariablesHaveTheirInitialValuesBehindTheInitializer) {
   session.run({init});
   EXPECT_EQ(session.run({more})[0].scalar<float>(), 5.0f);
   EXPECT_EQ(session.variables().size(), 1u);
+}
+
+TEST_F(OwnedSessionTest, T_139_AMapOfFetchesGivesAMapOfValues) {
+  OwnedGraph graph;
+  const Output one = ops::constant(graph, Tensor(1.0f));
+  const Output x = ops::placeholder(graph, DType::kFloat32, {}, "x");
+  const Output sum = one + x;
+  OwnedSession session(graph);
+  const NamedResult values = session.run({{"sum", sum}, {"one", one}, {"ran", one.operation()}}, {{x, Tensor(2.0f)}});
+  EXPECT_EQ(values.size(), 3u);
+  EXPECT_THAT(values.names(), ElementsAre("one", "ran", "sum"));
+  EXPECT_EQ(values["sum"].scalar<float>(), 3.0f);
+  EXPECT_EQ(values["one"].scalar<float>(), 1.0f);
+  EXPECT_FALSE(values["ran"].has_value());
+  EXPECT_THAT(error_of([&] { values["sun"]; }),
+              AllOf(HasSubstr("INVALID_ARGUMENT: the run fetched nothing as 'sun'"), HasSubstr("\"sum\"")));
+
+  const std::map<std::string, Output> fetches{{"one", one}};
+  EXPECT_EQ(session.run(fetches)["one"].scalar<float>(), 1.0f);
+  EXPECT_EQ(session.run({one, sum}, {{x, Tensor(2.0f)}})[1].scalar<float>(), 3.0f) << "a list is one as before";
+  static_assert(std::is_same_v<decltype(session.run({})), RunResult>);
 }
 
 TEST_F(OwnedSessionTest, RefusesRunsBehindItsClose) {

@@ -132,6 +132,28 @@ TEST_F(TrainingSession, ResultsAreReadByPlaceAndByFetch) {
   session.close();
 }
 
+TEST_F(TrainingSession, T_139_FetchesOfAllRunsMayHaveNames) {
+  int runs = 0;
+  const Output train = line(graph);
+  const auto loss = graph.fetch<float>("loss");
+  const Output weight = graph.find("weight"), doubled = weight * 2.0;
+  TrainingSessionOptions o = options();
+  o.hooks.push_back(own_hook("counter", std::make_unique<Counter>(runs)));
+  MonitoredTrainingSession session(graph, o);
+  const NamedResult step = session.run({{"train", train}, {"loss", loss}, {"before", weight}});
+  EXPECT_GT(step["loss"].scalar<float>(), 0.0f);
+  EXPECT_EQ(step["before"].scalar<float>(), 0.0f);
+  EXPECT_FALSE(step["train"].has_value());
+  const NamedResult quiet = session.run_without_hooks({{"doubled", doubled}}, {{weight, Tensor(4.0f)}});
+  EXPECT_EQ(quiet["doubled"].scalar<float>(), 8.0f);
+  EXPECT_EQ(runs, 1);
+  session.run_step_fn([&](StepContext& context) {
+    EXPECT_GT(context.run_with_hooks({{"loss", loss}})["loss"].scalar<float>(), 0.0f);
+  });
+  EXPECT_EQ(runs, 2);
+  session.close();
+}
+
 TEST_F(TrainingSession, RunsWithAndWithoutHooksAndWithFeeds) {
   int runs = 0;
   const Output train = line(graph);

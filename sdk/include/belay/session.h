@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "belay/graph.h"
+#include "belay/nearest.h"
 
 namespace belay {
 inline namespace v0 {
@@ -233,6 +235,56 @@ class RunResult {
   std::vector<belay_output> fetches_;
 };
 
+// Fetches by names that the caller chooses: TensorFlow's dictionary of fetches. Any map or list of pairs will do.
+using NamedFetches = std::map<std::string, FetchRef>;
+
+// Results of such a run, by these names. Owns them.
+//
+//   const NamedResult values = session.run({{"loss", loss}, {"step", step}});
+//   const float now = values["loss"].scalar<float>();
+class NamedResult {
+ public:
+  NamedResult(std::vector<std::string> names, RunResult values)
+      : names_(std::move(names)), values_(std::move(values)) {}
+
+  // Valid as long as this object; without a value for an operation. INVALID_ARGUMENT, with the nearest name, for one
+  // that was not fetched.
+  TensorView operator[](std::string_view name) const {
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      if (names_[i] == name) return values_[i];
+    fail(Code::kInvalidArgument, "the run fetched nothing as '" + std::string(name) + "'" + did_you_mean(name, names_));
+  }
+  // In the order of the fetches.
+  const std::vector<std::string>& names() const noexcept { return names_; }
+  std::size_t size() const noexcept { return names_.size(); }
+
+ private:
+  std::vector<std::string> names_;
+  RunResult values_;
+};
+
+namespace detail {
+
+template <class T>
+concept NamesFetches = requires(const T& fetches) {
+  std::string(fetches.begin()->first);
+  FetchRef(fetches.begin()->second);
+};
+
+// `run` takes the fetches as a list.
+template <class Names, class Run>
+NamedResult run_by_name(const Names& fetches, const Run& run) {
+  std::vector<std::string> names;
+  std::vector<FetchRef> list;
+  for (const auto& [name, fetch] : fetches) {
+    names.emplace_back(name);
+    list.emplace_back(fetch);
+  }
+  return NamedResult(std::move(names), run(list));
+}
+
+}  // namespace detail
+
 class Coordinator {
  public:
   Coordinator(const belay_coordinator_api* api, belay_coordinator* self) noexcept : api_(api), self_(self) {}
@@ -305,6 +357,12 @@ class Session {
     detail::Status status;
     status.check(s_->session.run(self_, &args, &result, status));
     return RunResult(&s_->session, result, std::move(outputs));
+  }
+  // The same by name: a map of names to fetches gives the values by these names.
+  template <detail::NamesFetches Names = NamedFetches>
+  NamedResult run(const Names& fetches, const std::vector<std::pair<Output, Tensor>>& feeds = {},
+                  const RunOptions& options = {}) const {
+    return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run(list, feeds, options); });
   }
   // Fetches one scalar by a raw run.
   template <class T>

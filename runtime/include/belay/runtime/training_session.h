@@ -126,6 +126,11 @@ class StepContext {
   RunResult run_with_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}) const {
     return run_(fetches, feeds);
   }
+  // The same by name.
+  template <detail::NamesFetches Names = NamedFetches>
+  NamedResult run_with_hooks(const Names& fetches, const Feeds& feeds = {}) const {
+    return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run_(list, feeds); });
+  }
   // Leaves run_step_fn with STOP, which ends the loop.
   [[noreturn]] void request_stop(const std::string& reason = "step function asked to stop") const {
     fail(Code::kStop, reason);
@@ -154,6 +159,17 @@ class MonitoredSession {
   RunResult run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const RunOptions& options = {});
   // The same without hooks and without a checkpoint; recovery stays.
   RunResult run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
+  // Both by name: a map of names to fetches gives the values by these names (NamedResult of belay/session.h).
+  //   const belay::NamedResult values = session.run({{"train", train}, {"loss", loss}});
+  template <detail::NamesFetches Names = NamedFetches>
+  NamedResult run(const Names& fetches, const Feeds& feeds = {}, const RunOptions& options = {}) {
+    return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run(list, feeds, options); });
+  }
+  template <detail::NamesFetches Names = NamedFetches>
+  NamedResult run_without_hooks(const Names& fetches, const Feeds& feeds = {}) {
+    return detail::run_by_name(fetches,
+                               [&](const std::vector<FetchRef>& list) { return run_without_hooks(list, feeds); });
+  }
   // Calls step(StepContext&) and returns what it returns. ABORTED or UNAVAILABLE out of it make the session anew and
   // call it again from its start.
   template <class F>
