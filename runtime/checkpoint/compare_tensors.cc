@@ -16,8 +16,11 @@ struct Line {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
-// What `missing` was probably saved as; none of `unused` is suggested twice.
-std::string former_name(const TensorInfo& missing, std::vector<const TensorInfo*>& unused) {
+// What `missing` was probably saved as; none of `unused` is suggested twice. `comparisons` of names are left to make:
+// among 100,000 there is no end of them.
+std::string former_name(const TensorInfo& missing, std::vector<const TensorInfo*>& unused, std::size_t& comparisons) {
+  if (unused.size() > comparisons) return "";
+  comparisons -= unused.size();
   std::vector<std::string> same_form;
   for (const TensorInfo* t : unused)
     if (t->dtype == missing.dtype && t->dims == missing.dims) same_form.push_back(t->name);
@@ -35,14 +38,18 @@ std::string former_name(const TensorInfo& missing, std::vector<const TensorInfo*
 }
 
 std::string table(const std::vector<Line>& lines) {
+  constexpr std::size_t kMostShown = 1000;
+  const std::size_t shown = std::min(lines.size(), kMostShown);
   std::size_t width = 0;
-  for (const Line& line : lines) width = std::max(width, display_width(escaped(line.name)));
+  for (std::size_t i = 0; i < shown; ++i) width = std::max(width, display_width(escaped(lines[i].name)));
   std::string text;
-  for (const Line& line : lines) {
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Line& line = lines[i];
     const std::string name = escaped(line.name);
     text += "  " + line.kind + std::string(10 - line.kind.size(), ' ') + name +
             std::string(width + 2 - display_width(name), ' ') + line.text + "\n";
   }
+  if (shown < lines.size()) text += "  ... and " + std::to_string(lines.size() - shown) + " more\n";
   if (!text.empty()) text.pop_back();
   return text;
 }
@@ -52,6 +59,7 @@ std::vector<Line> differences(const std::vector<TensorInfo>& graph, const std::v
   std::map<std::string_view, const TensorInfo*> stored, wanted;
   for (const TensorInfo& t : checkpoint) stored[t.name] = &t;
   for (const TensorInfo& t : graph) wanted[t.name] = &t;
+  std::size_t comparisons = 1'000'000;
   std::vector<const TensorInfo*> unused;
   std::vector<Line> lines;
   for (const auto& [name, t] : stored) {
@@ -62,7 +70,7 @@ std::vector<Line> differences(const std::vector<TensorInfo>& graph, const std::v
   for (const auto& [name, t] : wanted) {
     const auto at = stored.find(name);
     if (at == stored.end()) {
-      const std::string former = former_name(*t, unused);
+      const std::string former = former_name(*t, unused, comparisons);
       lines.push_back(
           {"missing", t->name, form_text(*t) + (former.empty() ? "" : "; saved as '" + escaped(former) + "'?")});
       continue;

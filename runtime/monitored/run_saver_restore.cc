@@ -43,7 +43,12 @@ void restore_variables(DirectSession& session, const StoredTensors& stored, cons
 
 void load_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
   const std::vector<TensorInfo> all = stored.tensors();
-  const auto has = [&](const TensorInfo& wanted) { return std::find(all.begin(), all.end(), wanted) != all.end(); };
+  std::map<std::string_view, const TensorInfo*> by_name;
+  for (const TensorInfo& t : all) by_name[t.name] = &t;
+  const auto has = [&](const TensorInfo& wanted) {
+    const auto at = by_name.find(wanted.name);
+    return at != by_name.end() && *at->second == wanted;
+  };
   std::vector<TensorInfo> wanted = variable_infos(session);
   const std::string& step = session.global_step_name();  // other programs' files may have none
   if (std::none_of(all.begin(), all.end(), [&](const TensorInfo& t) { return t.name == step; }))

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/checkpoint/checkpoint_writer.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
@@ -64,6 +66,18 @@ TEST(CompareTensors, AFormerNameIsOneOfTheSameTypeAndShapeAndGivenOnce) {
             "  missing   x/1  float32 [784, 256]; saved as 'y'?\n"
             "  missing   x/2  float32 [784, 256]\n"
             "  extra     y    float32 [784, 256]");
+}
+
+// Issue 33, point 6: each missing name was compared with each that is left over.
+TEST(CompareTensors, OfVeryManyThatDoNotFitTheFirstAreShownWithTheNumberOfTheOthers) {
+  std::vector<TensorInfo> graph, checkpoint;
+  for (int i = 0; i < 100'000; ++i) {
+    graph.push_back(named(kKernel, "a/" + std::to_string(i)));
+    checkpoint.push_back(named(kKernel, "b/" + std::to_string(i)));
+  }
+  const std::string text = tensor_differences(graph, checkpoint);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1000);
+  EXPECT_TRUE(text.ends_with("\n  ... and 199000 more"));
 }
 
 // F26
