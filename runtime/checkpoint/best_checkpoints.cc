@@ -92,7 +92,7 @@ BestList parse_best_list(std::string_view text, const std::string& where) {
 std::optional<BestList> read_best_list(const OpenDirectory& run) {
   if (!run.exists(kBestName)) return std::nullopt;
   try {
-    return parse_best_list(run.read(kBestName, kMaxIndexBytes));
+    return parse_best_list(run.read(kBestName, kMaxListBytes));
   } catch (const Error& e) {
     fail(e.code(), single_quoted(run.path() + "/" + std::string(kBestName)) +
                        ", the list of the best checkpoints, cannot be used: " + std::string(e.message()) +

@@ -23,10 +23,33 @@ constexpr DType kStored[] = {DType::kFloat32, DType::kFloat64, DType::kInt32,   
                              DType::kInt64,   DType::kBool,    DType::kBFloat16, DType::kFloat16};
 
 // One entry per line.
-std::string lines_of(const std::vector<ordered_json>& entries) {
+template <class Entry>
+std::string lines_of(const std::vector<Entry>& entries, ordered_json (*encoded)(const Entry&)) {
   std::string text = "[";
-  for (std::size_t i = 0; i < entries.size(); ++i) text += (i == 0 ? "\n  " : ",\n  ") + entries[i].dump();
+  for (const Entry& entry : entries) text += (text.size() == 1 ? "\n  " : ",\n  ") + encoded(entry).dump();
   return text + "\n ]";
+}
+
+ordered_json encoded(const FileEntry& f) {
+  return {{"name", f.name}, {"length", f.length}, {"crc32c", crc_text(f.crc32c)}};
+}
+
+ordered_json encoded(const TensorEntry& t) {
+  return {{"name", t.name}, {"dtype", dtype_name(t.dtype)}, {"shape", t.dims}, {"crc32c", crc_text(t.crc32c)}};
+}
+
+// As parse_json counts them: an entry, and a key and a value for each of its fields.
+std::size_t values_in(const CheckpointIndex& index) {
+  constexpr std::size_t kOfRest = 20, kOfFile = 7, kOfTensor = 9;
+  std::size_t values = kOfRest + kOfFile * index.files.size();
+  for (const TensorEntry& t : index.tensors) values += kOfTensor + t.dims.size();
+  return values;
+}
+
+[[noreturn]] void fail_too_large(const CheckpointIndex& index, std::size_t size, const char* unit, std::uint64_t most) {
+  fail(Code::kResourceExhausted, "the index of " + std::to_string(index.tensors.size()) + " tensors would have " +
+                                     std::to_string(size) + " " + unit + ", at most " + std::to_string(most) +
+                                     " are read");
 }
 
 [[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, text); }
@@ -130,32 +153,40 @@ std::uint32_t parse_crc(const JsonFields& fields) {
 }
 
 std::string format_index(const CheckpointIndex& index) {
-  std::vector<ordered_json> files, tensors;
-  for (const FileEntry& f : index.files)
-    files.push_back({{"name", f.name}, {"length", f.length}, {"crc32c", crc_text(f.crc32c)}});
-  for (const TensorEntry& t : index.tensors)
-    tensors.push_back(
-        {{"name", t.name}, {"dtype", dtype_name(t.dtype)}, {"shape", t.dims}, {"crc32c", crc_text(t.crc32c)}});
+  const std::size_t values = values_in(index);
+  if (values > kMaxIndexValues) fail_too_large(index, values, "values", kMaxIndexValues);
   try {
     const ordered_json saver = {{"name", index.saver}, {"version", index.saver_version}};
     std::string text = "{\n \"format\": " + std::to_string(kIndexFormat) +
                        ",\n \"writer\": \"belay " BELAY_VERSION "\",\n \"saver\": " + saver.dump() +
                        ",\n \"graph_hash\": " + ordered_json(index.graph_hash).dump() +
                        ",\n \"global_step\": " + std::to_string(index.global_step) +
-                       ",\n \"files\": " + lines_of(files) + ",\n \"tensors\": " + lines_of(tensors);
+                       ",\n \"files\": " + lines_of(index.files, encoded) +
+                       ",\n \"tensors\": " + lines_of(index.tensors, encoded);
     text += std::string(kTailBegin) + crc_text(crc32c(text)) + std::string(kTailEnd);
-    if (text.size() > kMaxIndexBytes)
-      fail(Code::kResourceExhausted, "the index of " + std::to_string(tensors.size()) + " tensors would have " +
-                                         std::to_string(text.size()) + " bytes, at most " +
-                                         std::to_string(kMaxIndexBytes) + " are read");
+    if (text.size() > kMaxIndexBytes) fail_too_large(index, text.size(), "bytes", kMaxIndexBytes);
     return text;
   } catch (const json::type_error&) {
     fail(Code::kInvalidArgument, "a name in the index is not UTF-8");
   }
 }
 
+void check_index_holds(const std::vector<TensorInfo>& variables) {
+  CheckpointIndex index;
+  for (const TensorInfo& v : variables) index.tensors.push_back({v, 0});
+  try {
+    format_index(index);
+  } catch (const Error& e) {
+    if (e.code() != Code::kResourceExhausted) return;  // a save names what is wrong
+    fail(e.code(), "the model has " + std::to_string(variables.size()) +
+                       " variables, more than a checkpoint holds: " + std::string(e.message()) +
+                       "; make fewer and larger ones (layers that are alike as one array), give them shorter names, or "
+                       "train without checkpoints (save_secs = 0 in [checkpoint])");
+  }
+}
+
 CheckpointIndex parse_index(std::string_view text) {
-  const json value = parse_json(std::string(checked_body(text)) + "}");
+  const json value = parse_json(std::string(checked_body(text)) + "}", kMaxIndexValues);
   if (!value.is_object()) damaged("it is no object");
   check_format(value);
   const JsonFields fields(value, "", {"format", "writer", "saver", "graph_hash", "global_step", "files", "tensors"});

@@ -34,8 +34,10 @@ namespace belay::runtime {
 class JsonFields;
 
 inline constexpr std::int64_t kIndexFormat = 1;
-// Beyond it an index is neither read nor written.
-inline constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{16} << 20;
+// Beyond them an index is neither read nor written: bytes, and values and keys of its JSON. 300,000 tensors with four
+// dimensions and names of 120 bytes have room.
+inline constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{64} << 20;
+inline constexpr std::size_t kMaxIndexValues = 4'000'000;
 
 struct FileEntry {
   std::string name;
@@ -62,6 +64,9 @@ struct CheckpointIndex {
 // What the format has no place for (a name that is no UTF-8, too many entries) is INVALID_ARGUMENT or
 // RESOURCE_EXHAUSTED.
 std::string format_index(const CheckpointIndex& index);
+
+// Before a run trains: RESOURCE_EXHAUSTED, with their number, if no index has room for these variables.
+void check_index_holds(const std::vector<TensorInfo>& variables);
 
 // Damage of any kind is DATA_LOSS; the index of a later format is FAILED_PRECONDITION and names the belay that wrote
 // it.

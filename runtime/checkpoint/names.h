@@ -33,6 +33,9 @@ inline constexpr std::string_view kCrashedName = "crashed";         // inside on
 
 inline constexpr std::string_view kDefaultBasename = "model.ckpt";
 
+// Of `checkpoint` and `best`: a longer one is not read.
+inline constexpr std::uint64_t kMaxListBytes = std::uint64_t{16} << 20;
+
 // `step` is not negative.
 std::string checkpoint_name(std::int64_t step, std::string_view basename = kDefaultBasename);
 // None where it is no checkpoint's name, as checkpoint_name spells it.

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/proto/checkpoint_state.pb.h"
 #include "runtime/platform/text.h"
@@ -85,7 +84,7 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
 
 std::optional<CheckpointState> read_checkpoint_state(const OpenDirectory& run) {
   if (!run.exists(kStateFileName)) return std::nullopt;
-  CheckpointState state = parse_checkpoint_state(run.read(kStateFileName, kMaxIndexBytes));
+  CheckpointState state = parse_checkpoint_state(run.read(kStateFileName, kMaxListBytes));
   state.current = entry_of(run.path(), state.current);
   for (CheckpointState::Kept& kept : state.kept) kept.path = entry_of(run.path(), kept.path);
   return state;

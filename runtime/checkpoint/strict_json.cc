@@ -14,12 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxValues = 400'000, kMaxDepth = 16;
+constexpr std::size_t kMaxDepth = 16;
 
 // Receives the parser's events and stops it where a bound is passed. Makes no tree: the library's own way to watch one
 // being made looks through all of an object's entries at the end of each.
 class Bounds final : public json::json_sax_t {
  public:
+  explicit Bounds(std::size_t most_values) : most_values_(most_values) {}
   bool null() override { return count(); }
   bool boolean(bool) override { return count(); }
   bool number_integer(std::int64_t) override { return count(); }
@@ -44,7 +45,7 @@ class Bounds final : public json::json_sax_t {
 
  private:
   bool count() {
-    if (++values_ > kMaxValues) fail(Code::kDataLoss, "it has more than " + std::to_string(kMaxValues) + " values");
+    if (++values_ > most_values_) fail(Code::kDataLoss, "it has more than " + std::to_string(most_values_) + " values");
     return true;
   }
   bool go_deeper() {
@@ -58,14 +59,15 @@ class Bounds final : public json::json_sax_t {
     return true;
   }
 
+  const std::size_t most_values_;
   std::size_t values_ = 0;
   std::vector<std::set<std::string>> keys_;  // of the open objects; those of lists stay empty
 };
 
 }  // namespace
 
-json parse_json(std::string_view text) {
-  Bounds bounds;
+json parse_json(std::string_view text, std::size_t most_values) {
+  Bounds bounds(most_values);
   json::sax_parse(text.begin(), text.end(), &bounds);
   return json::parse(text.begin(), text.end());
 }

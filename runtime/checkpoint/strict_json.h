@@ -3,6 +3,7 @@
 // checked. Errors are DATA_LOSS and say where. [any thread]
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -11,8 +12,11 @@
 
 namespace belay::runtime {
 
-// At most 400,000 values and keys, 16 levels; what it costs stays below 64 MiB.
-nlohmann::json parse_json(std::string_view text);
+inline constexpr std::size_t kMaxJsonValues = 400'000;
+
+// At most so many values and keys, and 16 levels. Each of them costs at most 160 bytes and takes two of the text or
+// more, so a short text is cheap.
+nlohmann::json parse_json(std::string_view text, std::size_t most_values = kMaxJsonValues);
 
 // An object whose keys are all known and all there. Messages contain `where`: "files[2]". The value must outlive
 // it.

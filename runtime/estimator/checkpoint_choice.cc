@@ -86,7 +86,7 @@ Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::s
   for (const std::string& name : names)
     if (step_of_checkpoint(name, basename) || name == also)
       quietly([&] { look.checkpoints.emplace_back(name, run.status(name).inode); });
-  quietly([&] { look.state = run.read(kStateFileName, kMaxIndexBytes); });
+  quietly([&] { look.state = run.read(kStateFileName, kMaxListBytes); });
   quietly([&] { look.best = names_of_best(run, best); });
   return look;
 }

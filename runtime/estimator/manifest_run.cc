@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "belay/philox.h"
+#include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/data/make_queue.h"
 #include "runtime/estimator/data_problem.h"
@@ -354,9 +355,27 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
   try {
     training_.begin_hooks(model_.graph);
     check_hooks(problems);
+    check_variables(problems);
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument) throw;
     add_hook_problem(e, problems);
+  }
+}
+
+// With those of the hooks. What no checkpoint could hold is refused before anything is trained.
+void ManifestRun::check_variables(Diagnostics& problems) const {
+  const bool saves = !manifest_.run.dir.empty() && options_.replay == nullptr && saves_by_itself(manifest_.checkpoint);
+  if (!saves || (ranks_ != nullptr && !ranks_->chief())) return;
+  const NodeGraph& graph = model_.graph;
+  std::vector<TensorInfo> variables;
+  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
+    const auto& [dtype, shape] = graph.spec(p);
+    variables.push_back({graph.node(p.node).name, dtype, shape.dims()});
+  }
+  try {
+    check_index_holds(variables);
+  } catch (const Error& e) {
+    problems.add(manifest_.model->plugin_at, e.what());
   }
 }
 

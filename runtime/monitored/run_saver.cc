@@ -8,6 +8,7 @@
 
 #include "belay/tensor_text.h"
 #include "runtime/checkpoint/basename.h"
+#include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/platform/activity.h"
@@ -84,6 +85,7 @@ void RunSaver::say_if_best(std::int64_t step, const BestList& before) const {
 void RunSaver::prepare(const DirectSession& session) {
   hold_spare_descriptors();
   if (!saves_by_itself(options_.checkpoint)) return;
+  check_index_holds(variable_infos(session));
   warn_if_disk_is_full(session);
   if (options_.checkpoint.save == SaveMode::kAsync && save_ == nullptr) make_room(session.variables(), snapshot_);
 }

@@ -6,6 +6,9 @@
 
 #include <filesystem>
 #include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "belay/state_digest.h"
 #include "runtime/checkpoint/names.h"
@@ -63,6 +66,27 @@ TEST_F(CheckpointWriter, B_08h_TheDigestOfTheVariablesIsInTheState) {
   std::swap(content.content().variables.front(), content.content().variables.back());
   write(content);
   EXPECT_EQ(digest(), before);
+}
+
+// Issue 33, point 6: three tensors for each variable that adam trains.
+TEST_F(CheckpointWriter, AHundredThousandVariablesOfAdamAreSavedAndRestored) {
+  std::vector<float> values(300'000);
+  std::iota(values.begin(), values.end(), 0.0f);
+  const auto named = [](std::vector<float>& memory) {
+    std::vector<NamedTensor> tensors;
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      tensors.push_back({"layers/" + std::to_string(i / 3) + "/kernel/" + std::to_string(i % 3),
+                         belay::detail::raw_tensor(DType::kFloat32, 0, nullptr, &memory[i], sizeof(float))});
+    return tensors;
+  };
+  CheckpointContent content;
+  content.global_step = 1;
+  content.variables = named(values);
+  write_checkpoint(*run_, content, saver_.use(), log_, {}, {.read_back = true});
+  std::vector<float> restored(values.size(), -1.0f);
+  CheckpointReader::open(run_->open_directory("model.ckpt-1"), CheckFiles::kWhenRead)
+      ->read(saver_.use(), named(restored));
+  EXPECT_TRUE(restored == values);
 }
 
 TEST_F(CheckpointWriter, TheSameContentGivesTheSameBytes) {

@@ -146,9 +146,9 @@ TEST(Index, HugeOnesAreRefused) {
   while (many.size() < kMaxIndexBytes - 100) many += ",0";
   const std::string deep = "{\"format\": 1, \"writer\": \"w\", \"files\": " + std::string(300, '[');
   const std::string too_long = sealed(std::string(kMaxIndexBytes, ' '));
-  EXPECT_EQ(index_outcome(sealed(many + "]")), "DATA_LOSS: it has more than 400000 values");
+  EXPECT_EQ(index_outcome(sealed(many + "]")), "DATA_LOSS: it has more than 4000000 values");
   EXPECT_EQ(index_outcome(sealed(deep)), "DATA_LOSS: it is nested deeper than 16 levels");
-  EXPECT_EQ(index_outcome(too_long), "DATA_LOSS: it has 16777242 bytes, at most 16777216 are read");
+  EXPECT_EQ(index_outcome(too_long), "DATA_LOSS: it has 67108890 bytes, at most 67108864 are read");
 }
 
 TEST(Index, WhatCouldNotBeReadIsNotWritten) {
@@ -156,12 +156,53 @@ TEST(Index, WhatCouldNotBeReadIsNotWritten) {
   bad_name.tensors[0].name = "a\xff";
   EXPECT_EQ(error_of([&] { format_index(bad_name); }), "INVALID_ARGUMENT: a name in the index is not UTF-8");
   CheckpointIndex large = example_index();
-  large.tensors[0].name = std::string(17 << 20, 'x');
+  large.tensors[0].name = std::string(65 << 20, 'x');
   EXPECT_EQ(
       error_of([&] { format_index(large); }),
       "RESOURCE_EXHAUSTED: the index of 2 tensors would have " +
-          std::to_string(format_index(example_index()).size() - std::string("hidden/kernel").size() + (17 << 20)) +
-          " bytes, at most 16777216 are read");
+          std::to_string(format_index(example_index()).size() - std::string("hidden/kernel").size() + (65 << 20)) +
+          " bytes, at most 67108864 are read");
+}
+
+// The variables of a model as 100,000 of adam's are: each with two slots.
+std::vector<TensorInfo> with_slots(std::size_t n) {
+  std::vector<TensorInfo> variables = {{"global_step", DType::kInt64, {}}};
+  for (std::size_t i = 0; i < n; ++i)
+    for (const char* slot : {"", "/adam/m", "/adam/v"})
+      variables.push_back({"layers/" + std::to_string(i) + "/kernel" + slot, DType::kFloat32, {1, 1}});
+  return variables;
+}
+
+// Issue 33, point 6.
+TEST(Index, HasRoomForAHundredThousandVariablesWithTheirSlots) {
+  CheckpointIndex index = example_index();
+  for (const TensorInfo& v : with_slots(100'000)) index.tensors.push_back({v, 7});
+  const std::string text = format_index(index);
+  EXPECT_GT(text.size(), std::size_t{23} << 20);
+  EXPECT_EQ(parse_index(text), index);
+  check_index_holds(with_slots(100'000));
+}
+
+// Issue 33, point 6.
+TEST(Index, MoreVariablesThanItHoldsAreRefusedBeforeTheFirstStepWithTheirNumber) {
+  constexpr const char* kAdvice =
+      "; make fewer and larger ones (layers that are alike as one array), give them shorter names, or train without "
+      "checkpoints (save_secs = 0 in [checkpoint])";
+  const std::vector<TensorInfo> many = with_slots(125'000);
+  EXPECT_EQ(error_of([&] { check_index_holds(many); }),
+            "RESOURCE_EXHAUSTED: the model has 375001 variables, more than a checkpoint holds: the index of 375001 "
+            "tensors would have 4125029 values, at most 4000000 are read" +
+                std::string(kAdvice));
+  const std::vector<TensorInfo> long_names = {{std::string(33 << 20, 'a'), DType::kFloat32, {}},
+                                              {std::string(33 << 20, 'b'), DType::kFloat32, {}}};
+  const std::string refused = error_of([&] { check_index_holds(long_names); });
+  EXPECT_TRUE(
+      refused.starts_with("RESOURCE_EXHAUSTED: the model has 2 variables, more than a checkpoint holds: the "
+                          "index of 2 tensors would have "))
+      << refused.substr(0, 200);
+  EXPECT_TRUE(refused.ends_with(" bytes, at most 67108864 are read" + std::string(kAdvice)));
+  // What a save refuses for another reason is the save's to name.
+  EXPECT_EQ(error_of([&] { check_index_holds({{"a\xff", DType::kFloat32, {}}}); }), "");
 }
 
 }  // namespace

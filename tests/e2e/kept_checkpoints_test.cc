@@ -108,6 +108,44 @@ TEST_F(KeptCheckpoints, CheckpointsOfAnotherBasenameAreRefusedAtItsLine) {
   EXPECT_THAT(told(back), HasSubstr("basename = \"mnist\""));
 }
 
+// Issue 33, point 6: an index had room for 44,000.
+TEST_F(KeptCheckpoints, FortyFiveThousandVariablesAreSavedRestoredAndRead) {
+  const auto run = [&](int steps) {
+    return belay({"run", regression("", "", steps), "--set", "model.plugin=crowd", "--set", "model.variables=45000"});
+  };
+  const ProcessResult begun = run(2);
+  ASSERT_EQ(begun.status, 0) << begun.err;
+  EXPECT_THAT(begun.err, Not(HasSubstr("was not written")));
+  EXPECT_THAT(checkpoints(), ElementsAre("0", "2"));
+  const ProcessResult resumed = run(4);
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("restored step 2"));
+  EXPECT_THAT(checkpoints(), ElementsAre("0", "2", "4"));
+  const std::string first = run_dir() + "/model.ckpt-0", last = run_dir() + "/model.ckpt-4";
+  EXPECT_EQ(belay({"checkpoint", "verify", run_dir()}).status, 0);
+  EXPECT_THAT(belay({"checkpoint", "show", last}).out, HasSubstr("crowd/v44999"));
+  EXPECT_THAT(belay({"checkpoint", "diff", first, last}).out, HasSubstr("weight"));
+  const std::string converted = temp / "converted.safetensors";
+  EXPECT_EQ(belay({"checkpoint", "convert", last, converted}).status, 0);
+  EXPECT_THAT(belay({"checkpoint", "show", converted}).out, HasSubstr("crowd/v44999"));
+}
+
+// Issue 33, point 6: it trained on with an error at each save.
+TEST_F(KeptCheckpoints, MoreVariablesThanACheckpointHoldsAreRefusedBeforeTheFirstStep) {
+  const std::vector<std::string> sets = {regression("", "", 5),   "--set", "model.plugin=crowd", "--set",
+                                         "model.variables=55000", "--set", "model.rank=64"};
+  for (const char* command : {"check", "run"}) {
+    std::vector<std::string> arguments = sets;
+    arguments.insert(arguments.begin(), command);
+    const ProcessResult r = belay(arguments);
+    EXPECT_EQ(r.status, 2) << command << "\n" << r.err;
+    EXPECT_THAT(r.err, HasSubstr("error: the model has 5500")) << command;
+    EXPECT_THAT(r.err, HasSubstr(" variables, more than a checkpoint holds: the index of 5500")) << command;
+    EXPECT_THAT(r.err, HasSubstr(" values, at most 4000000 are read; make fewer and larger ones")) << command;
+    EXPECT_THAT(checkpoints(), IsEmpty());
+  }
+}
+
 TEST_F(KeptCheckpoints, ARunThatPausesGoesOnOnceItCanSave) {
   for (const char* mode : {"sync", "async"}) {
     std::filesystem::remove_all(run_dir());

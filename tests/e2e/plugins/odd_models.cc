@@ -5,6 +5,7 @@
 #include <belay/ops/variables.h>
 #include <belay/plugin.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -73,6 +74,31 @@ class Scaled final : public belay::Model {
   float factor_ = 0;
 };
 
+// More variables than anybody makes by hand; one of them is trained.
+class Crowd final : public belay::Model {
+ public:
+  struct Options {
+    std::int64_t variables = 0, rank = 0;
+  };
+  static constexpr auto about =
+      belay::about("crowd", "One weight, and very many variables that nothing changes",
+                   belay::option("variables", &Options::variables, "how many").min(0),
+                   belay::option("rank", &Options::rank, "number of their dimensions, each of 1").min(0).max(64));
+  explicit Crowd(const Options& o) : options_(o) {}
+
+  void build(belay::ModelContext& model) override {
+    const belay::Graph& g = model.graph();
+    const belay::Tensor value(belay::Dims(static_cast<std::size_t>(options_.rank), 1), {1.0f});
+    for (std::int64_t i = 0; i < options_.variables; ++i)
+      ops::variable(g, "crowd/v" + std::to_string(i), value, ops::VariableKind::kGlobal);
+    const belay::Output weight = ops::variable(g, "weight", belay::Tensor(1.0f));
+    model.loss(ops::square(weight * ops::reduce_mean(model.feature())));
+  }
+
+ private:
+  const Options options_;
+};
+
 }  // namespace
 
-BELAY_MODULE("1.0.0", Blind, ZeroLength, OneSided, Scaled)
+BELAY_MODULE("1.0.0", Blind, ZeroLength, OneSided, Scaled, Crowd)
