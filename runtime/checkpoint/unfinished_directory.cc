@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "belay/error.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 
@@ -30,6 +31,9 @@ void UnfinishedDirectory::place(const std::string& aside) {
   directory_->sync();
   directory_.reset();
   if (parent_.exists(name_)) {
+    if (aside.empty())
+      fail(Code::kAlreadyExists,
+           single_quoted(parent_.path() + "/" + name_) + " was made by another process meanwhile");
     parent_.rename(name_, aside);
     aside_ = aside;
   }

@@ -27,7 +27,8 @@ class UnfinishedDirectory {
 
   // Until place().
   OpenDirectory& directory() { return *directory_; }
-  // Syncs and renames it. What had that name before is first renamed to `aside`, and removed at the end.
+  // Syncs and renames it. What had that name before is first renamed to `aside`, and removed at the end; ALREADY_EXISTS
+  // if `aside` is empty.
   void place(const std::string& aside);
 
  private:

@@ -9,7 +9,9 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "belay/testing/error_of.h"
 #include "runtime/estimator/export_folder.h"
@@ -309,6 +311,27 @@ TEST_F(ExportFolderTest, AVersionIsNewerThanThoseThereEvenIfTheClockWentBack) {
   fs::create_directory(temp_ / "2000000000");
   const std::string path = open().add([](OpenDirectory&) { return ExportRecord{"e", "m", 1}; });
   EXPECT_EQ(path, temp_ / "2000000001");
+}
+
+// Its seconds were no version's name: the second export said that '' is no name for an entry.
+TEST_F(ExportFolderTest, T_171_AClockBefore1970OrAfter2262IsNamedAndExportsAreNumberedFrom1) {
+  std::vector<std::string> lines;
+  LogOutput output;
+  output.write = [&](std::string_view text) {
+    lines.emplace_back(text);
+    return true;
+  };
+  FakeClock wrong(-5 * FakeClock::kSecond);  // also what nanoseconds beyond 2262 wrap to
+  const std::unique_ptr<Logger> log = make_logger(output, LogFormat::kText, LogLevel::kInfo, wrong);
+  ExportFolder folder(posix_file_system().open_directory(temp_.path()), wrong, *log);
+  const auto nothing = [](OpenDirectory&) { return ExportRecord(); };
+  EXPECT_EQ(folder.add(nothing), temp_ / "0000000001");
+  EXPECT_EQ(folder.add(nothing), temp_ / "0000000002");
+  log->flush();
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_THAT(lines[0],
+              HasSubstr("the machine's clock is wrong: it says a time before 1970 or after 2262. Exports in '" +
+                        temp_.path() + "' are numbered from 1 and not by their seconds; set the clock"));
 }
 
 TEST_F(ExportFolderTest, ARecordThatIsNoneIsNamed) {
