@@ -84,9 +84,9 @@ void Bisect::look() {
 }
 
 StoredPlace Bisect::checkpoint_of(const std::string& run, std::int64_t step) {
-  const RunPast past = read_past(*files_.open_directory(run));
-  const auto name = past.checkpoints.find(step);
-  if (name == past.checkpoints.end()) return {};
+  const std::map<std::int64_t, std::string> checkpoints = checkpoints_of(*files_.open_directory(run));
+  const auto name = checkpoints.find(step);
+  if (name == checkpoints.end()) return {};
   return find_stored(files_, run + "/" + name->second, log_);
 }
 

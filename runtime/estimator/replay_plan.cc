@@ -2,9 +2,11 @@
 #include "runtime/estimator/replay_plan.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <string_view>
+#include <system_error>
 
 #include "belay/state_digest.h"
 #include "runtime/checkpoint/basename.h"
@@ -20,6 +22,63 @@ using nlohmann::json;
 
 constexpr const char* kHistoryFile = "metrics.jsonl";
 
+// What a line of metrics.jsonl says of these.
+struct LineFields {
+  std::optional<std::int64_t> step, attempt;
+  std::string event, digest;
+};
+
+// The fields of an object of plain numbers and texts without blanks and escapes, which is what hooks write. Much
+// cheaper than JSON for a million lines. False: the line is something else.
+class FlatLine {
+ public:
+  explicit FlatLine(std::string_view line) : left_(line) {}
+
+  bool read(LineFields& fields) {
+    if (!take("{")) return false;
+    for (;;) {
+      std::string_view name, value;
+      if (!text(name) || !take(":")) return false;
+      const bool quoted = left_.starts_with('"');
+      if (!(quoted ? text(value) : word(value))) return false;
+      if (name == "step") fields.step = quoted ? std::nullopt : integer(value);
+      if (name == "attempt") fields.attempt = quoted ? std::nullopt : integer(value);
+      if (name == "event") fields.event = quoted ? value : "";
+      if (name == "state_digest") fields.digest = quoted ? value : "";
+      if (take("}")) return left_.empty();
+      if (!take(",")) return false;
+    }
+  }
+
+ private:
+  bool take(std::string_view expected) {
+    const bool there = left_.starts_with(expected);
+    if (there) left_.remove_prefix(expected.size());
+    return there;
+  }
+  bool text(std::string_view& found) {
+    if (!take("\"")) return false;
+    const std::size_t end = left_.find('"');
+    if (end == left_.npos) return false;
+    found = left_.substr(0, end);
+    left_.remove_prefix(end + 1);
+    return found.find('\\') == found.npos;
+  }
+  // A number, true, false or null.
+  bool word(std::string_view& found) {
+    found = left_.substr(0, std::min(left_.find_first_of(",}"), left_.size()));
+    left_.remove_prefix(found.size());
+    return !found.empty() && found.find_first_of("{[ \t\"") == found.npos;
+  }
+  static std::optional<std::int64_t> integer(std::string_view word) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    return error == std::errc() && end == word.data() + word.size() ? std::optional(number) : std::nullopt;
+  }
+
+  std::string_view left_;
+};
+
 std::optional<std::int64_t> number_of(const json& line, const char* key) {
   const auto found = line.find(key);
   if (found == line.end() || !found->is_number_integer()) return std::nullopt;
@@ -31,7 +90,18 @@ std::string string_of(const json& line, const char* key) {
   return found == line.end() || !found->is_string() ? std::string() : found->get<std::string>();
 }
 
-// The names of the run's checkpoints by step.
+// None: the line is no object.
+std::optional<LineFields> fields_of(std::string_view text) {
+  LineFields fields;
+  if (FlatLine(text).read(fields)) return fields;
+  const json line = json::parse(text, nullptr, false);
+  if (!line.is_object()) return std::nullopt;
+  return LineFields{number_of(line, "step"), number_of(line, "attempt"), string_of(line, "event"),
+                    string_of(line, "state_digest")};
+}
+
+}  // namespace
+
 std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run) {
   std::map<std::int64_t, std::string> names;
   const std::string basename = basename_in(run);
@@ -39,6 +109,8 @@ std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run) {
     if (const auto step = step_of_checkpoint(entry, basename)) names[*step] = entry;
   return names;
 }
+
+namespace {
 
 std::string manifest_name(std::int64_t attempt) {
   const std::string number = std::to_string(attempt);
@@ -103,25 +175,23 @@ void take_manifest(const OpenDirectory& run, const RunHistory& history, ReplayPl
 
 }  // namespace
 
-RunHistory read_history(const std::string& metrics) {
+RunHistory read_history(std::string_view metrics) {
   RunHistory history;
   std::map<std::int64_t, std::string> digests;
-  std::istringstream lines(metrics);
-  for (std::string text; std::getline(lines, text);) {
-    const json line = json::parse(text, nullptr, false);
-    if (!line.is_object()) continue;
-    const auto step = number_of(line, "step"), attempt = number_of(line, "attempt");
+  while (!metrics.empty()) {
+    const std::string_view text = metrics.substr(0, metrics.find('\n'));
+    metrics.remove_prefix(std::min(text.size() + 1, metrics.size()));
+    const std::optional<LineFields> line = fields_of(text);
+    if (!line) continue;
+    const std::optional<std::int64_t> step = line->step;
     if (!step || *step < 0) continue;
-    const std::string event = string_of(line, "event");
-    if (event == "start") {
-      history.sessions.push_back({attempt.value_or(0), *step, *step});
+    if (line->event == "start") {
+      history.sessions.push_back({line->attempt.value_or(0), *step, *step});
       digests.erase(digests.upper_bound(*step), digests.end());
     } else if (!history.sessions.empty()) {
       history.sessions.back().to = std::max(history.sessions.back().to, *step);
     }
-    if (const std::string digest = string_of(line, "state_digest");
-        event == "state_digest" && StateDigest::is_text(digest))
-      digests[*step] = digest;
+    if (line->event == "state_digest" && StateDigest::is_text(line->digest)) digests[*step] = line->digest;
   }
   for (const auto& [step, digest] : digests) history.digests.push_back({step, digest});
   for (const MadeSteps& made : history.sessions) history.last_step = std::max(history.last_step, made.to);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/checkpoint/checkpoint_reader.h"
@@ -40,9 +41,11 @@ struct RunHistory {
   std::vector<StepDigest> digests;  // by step; of those steps that no later session made again
   std::int64_t last_step = 0;
 };
-RunHistory read_history(const std::string& metrics);
-// What a run's directory holds of its past: the names of its checkpoints by step, whole or not, and the lines of
-// metrics.jsonl. NOT_FOUND where it has neither.
+RunHistory read_history(std::string_view metrics);
+// The names of a run's checkpoints by step, whole or not.
+std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run);
+// What a run's directory holds of its past: the names of its checkpoints by step, and the lines of metrics.jsonl, which
+// is read from its beginning to its end. NOT_FOUND where it has neither.
 struct RunPast {
   std::map<std::int64_t, std::string> checkpoints;
   RunHistory history;
