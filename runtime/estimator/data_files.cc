@@ -116,8 +116,9 @@ std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& mani
   for (std::size_t i = 0; i < plugins.optimizer_groups.size(); ++i)
     if (plugins.optimizer_groups[i])
       add("optimizer.groups." + std::to_string(i), optimizer_use(manifest, i), *plugins.optimizer_groups[i]);
+  const PluginsByPlace hooks(plugins.hooks);
   for (const auto& [section, use] : elements_of(manifest.hooks, "hooks"))
-    if (const ResolvedPlugin* hook = resolved_at(plugins.hooks, *use)) add(section, *use, *hook);
+    if (const ResolvedPlugin* hook = hooks.find(*use)) add(section, *use, *hook);
   return found;
 }
 

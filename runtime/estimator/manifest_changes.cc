@@ -22,8 +22,8 @@ struct UsedPlugin {
   const PluginInfo* info = nullptr;  // null: it is not known
 };
 
-const PluginInfo* info_at(const std::vector<ResolvedPlugin>& plugins, const PluginUse& use) {
-  const ResolvedPlugin* plugin = resolved_at(plugins, use);
+const PluginInfo* info_at(const PluginsByPlace& plugins, const PluginUse& use) {
+  const ResolvedPlugin* plugin = plugins.find(use);
   return plugin == nullptr ? nullptr : &plugin->info;
 }
 
@@ -35,10 +35,10 @@ std::map<std::string, UsedPlugin> used_plugins(const Manifest& manifest, const R
     used["input." + toml_key(name)] = {&input, found == plugins.inputs.end() ? nullptr : &found->second.info};
   }
   if (manifest.model) used["model"] = {&*manifest.model, plugins.model ? &plugins.model->info : nullptr};
-  for (const auto& [section, use] : elements_of(manifest.hooks, "hooks"))
-    used[section] = {use, info_at(plugins.hooks, *use)};
+  const PluginsByPlace hooks(plugins.hooks), init_fns(plugins.init_fns);
+  for (const auto& [section, use] : elements_of(manifest.hooks, "hooks")) used[section] = {use, info_at(hooks, *use)};
   for (const auto& [section, use] : elements_of(manifest.scaffold.init_fn, "scaffold.init_fn"))
-    used[section] = {use, info_at(plugins.init_fns, *use)};
+    used[section] = {use, info_at(init_fns, *use)};
   return used;
 }
 

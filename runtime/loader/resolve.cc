@@ -2,7 +2,9 @@
 #include "runtime/loader/resolve.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "runtime/platform/text.h"
@@ -56,10 +58,19 @@ ResolvedPlugins PluginResolver::resolve(const Manifest& manifest, const TrainedO
   return all;
 }
 
-const ResolvedPlugin* resolved_at(const std::vector<ResolvedPlugin>& plugins, const PluginUse& use) {
-  for (const ResolvedPlugin& p : plugins)
-    if (p.at.file == use.at.file && p.at.line == use.at.line && p.at.column == use.at.column) return &p;
-  return nullptr;
+namespace {
+
+PluginsByPlace::Place place_of(const Location& at) { return {at.line, at.column, at.file}; }
+
+}  // namespace
+
+PluginsByPlace::PluginsByPlace(const std::vector<ResolvedPlugin>& plugins) {
+  for (const ResolvedPlugin& p : plugins) plugins_.emplace(place_of(p.at), &p);
+}
+
+const ResolvedPlugin* PluginsByPlace::find(const PluginUse& use) const {
+  const auto at = plugins_.find(place_of(use.at));
+  return at == plugins_.end() ? nullptr : at->second;
 }
 
 void PluginResolver::resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all) {
@@ -297,11 +308,12 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
           p->at,
           std::string("two plugins of the kind ") + kind_name(p->info.kind) + " are named \"" + p->instance_name + "\"",
           "give one of them another name");
+  std::map<std::string_view, int> next;  // number for the plugin of this name
   for (ResolvedPlugin* p : plugins) {
     if (!p->instance_name.empty()) continue;
     p->instance_name = p->info.name;
-    for (int i = 1; !taken.insert(p->instance_name).second; ++i)
-      p->instance_name = p->info.name + "_" + std::to_string(i);
+    int& number = next.try_emplace(p->info.name, 1).first->second;
+    while (!taken.insert(p->instance_name).second) p->instance_name = p->info.name + "_" + std::to_string(number++);
   }
 }
 

@@ -14,6 +14,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "runtime/loader/check_options.h"
@@ -54,8 +56,18 @@ struct ResolvedPlugins {
   std::vector<ResolvedPlugin> ops;
 };
 
-// Of `plugins` the one that the manifest names in `use`'s table; null: there is none.
-const ResolvedPlugin* resolved_at(const std::vector<ResolvedPlugin>& plugins, const PluginUse& use);
+// Plugins, borrowed, by the tables in which the manifest names them.
+class PluginsByPlace {
+ public:
+  using Place = std::tuple<int, int, std::string_view>;
+
+  explicit PluginsByPlace(const std::vector<ResolvedPlugin>& plugins);
+  // The one of this table; null: there is none.
+  const ResolvedPlugin* find(const PluginUse& use) const;
+
+ private:
+  std::map<Place, const ResolvedPlugin*> plugins_;
+};
 
 // The options of the input plugin of this name that a training set, of those that other inputs inherit.
 struct TrainedOptions {

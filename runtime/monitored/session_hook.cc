@@ -2,6 +2,8 @@
 #include "runtime/monitored/session_hook.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "belay/nearest.h"
 #include "runtime/graph/callback_scopes.h"
@@ -36,7 +38,7 @@ void SessionHook::fail_or_disable(const Error& error) {
 }
 
 void HookSet::add(const SessionHook& hook) {
-  if (std::any_of(hooks_.begin(), hooks_.end(), [&](const SessionHook& h) { return h.is(hook); }))
+  if (!instances_.insert(&hook.instance()).second)
     fail(Code::kInvalidArgument,
          hook.label() + " is given twice: make a second instance of it, with a name of its own");
   hooks_.push_back(hook);
@@ -114,9 +116,7 @@ std::string HookSet::after_save(DirectSession& session, std::int64_t step, const
   return who;
 }
 
-bool HookSet::has(const PluginInstance& instance) const noexcept {
-  return std::any_of(hooks_.begin(), hooks_.end(), [&](const SessionHook& h) { return h.is(instance); });
-}
+bool HookSet::has(const PluginInstance& instance) const noexcept { return instances_.contains(&instance); }
 
 const std::map<std::string, HookState>& HookSet::save_states(const PluginInstance* busy) {
   std::map<std::string, HookState> before = std::move(states_);
@@ -141,15 +141,15 @@ const std::map<std::string, HookState>& HookSet::save_states(const PluginInstanc
 
 void HookSet::load_states(const std::map<std::string, HookState>& states, Logger& log) {
   static const HookState kNone;
+  std::set<std::string_view> known;
   for (SessionHook& h : hooks_) {
+    known.insert(h.name());
     const auto it = states.find(h.name());
     HookStateAccess access(it == states.end() ? kNone : it->second);
     h.call("load_state", &belay_hook_api::load_state, access.handle());
   }
   for (const auto& [name, state] : states) {
-    bool known = false;
-    for (const SessionHook& h : hooks_) known = known || h.name() == name;
-    if (!known)
+    if (!known.contains(name))
       log.warning("", "the checkpoint holds state of hook '" + name +
                           "', which this run has not got; it is not in the checkpoints that follow");
   }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +48,7 @@ class SessionHook {
   const std::string& label() const { return instance_->label(); }
   const std::string& version() const { return instance_->plugin().version; }  // empty: it is the program's own
   bool disabled() const noexcept { return disabled_; }
-  bool is(const SessionHook& other) const noexcept { return instance_ == other.instance_; }
+  const PluginInstance& instance() const noexcept { return *instance_; }
   bool is(const PluginInstance& instance) const noexcept { return instance_ == &instance; }
 
   // Calls a slot unless the hook is disabled. False: it is, or became so by this call.
@@ -136,7 +137,8 @@ class HookSet {
 
  private:
   std::vector<SessionHook> hooks_;
-  std::map<std::string, HookState> states_;  // of the last save
+  std::set<const PluginInstance*> instances_;  // of the hooks
+  std::map<std::string, HookState> states_;    // of the last save
   std::function<void(std::map<std::string, HookState>&)> add_;
 };
 

@@ -226,5 +226,24 @@ TEST_F(ResolveTest, TwoInstancesOfOneNameAreAnError) {
   EXPECT_NE(text.find("error: two plugins of the kind hook are named \"sample_hook_1\""), std::string::npos) << text;
 }
 
+// Each was compared with all before it, and each name tried from 1 on: 18 s for these.
+TEST_F(ResolveTest, T_171_TwentyThousandHooksOfOnePluginAreNamedAndFound) {
+  constexpr std::size_t kHooks = 20'000;
+  std::string text = kGood;
+  for (std::size_t i = 3; i < kHooks; ++i) text += "[[hooks]]\nplugin = \"sample_hook\"\ntensors = []\n";
+  ASSERT_EQ(resolve(text), "");
+  ASSERT_EQ(plugins_.hooks.size(), kHooks);
+  EXPECT_EQ(plugins_.hooks[2].instance_name, "sample_hook_2");
+  EXPECT_EQ(plugins_.hooks.back().instance_name, "sample_hook_19999");
+  const PluginsByPlace by_place(plugins_.hooks);
+  PluginUse use;
+  for (const ResolvedPlugin& hook : plugins_.hooks) {
+    use.at = hook.at;
+    ASSERT_EQ(by_place.find(use), &hook) << hook.instance_name;
+  }
+  ++use.at.column;
+  EXPECT_EQ(by_place.find(use), nullptr);
+}
+
 }  // namespace
 }  // namespace belay::runtime
