@@ -24,7 +24,7 @@ class ContinuousEval {
  private:
   EvaluateRepeatedlyOptions waiting();
   bool evaluate(const std::string& path);
-  bool exported(VariableStore& store, const CheckpointResult& result);
+  bool goes_through(const std::function<void()>& call);
   void write_events(Evaluation& evaluation, std::int64_t step);
   bool reached() const { return options_.max_steps && last_ && last_->checkpoint.global_step >= *options_.max_steps; }
   std::string why_it_ended() const;
@@ -34,7 +34,7 @@ class ContinuousEval {
   const std::vector<std::unique_ptr<Evaluation>>& evaluations_;
   const ContinuousEvalOptions& options_;
   std::optional<CheckpointResult> last_;
-  std::exception_ptr export_failed_;
+  std::exception_ptr failed_;  // what the caller does behind and before evaluations
 };
 
 EvaluateRepeatedlyOptions ContinuousEval::waiting() {
@@ -54,7 +54,7 @@ CheckpointResult ContinuousEval::run() {
   host_.log().info("", "waiting for the checkpoints of " + escaped(place_.run_directory));
   evaluate_repeatedly({host_.clock(), host_.log(), host_.files()}, place_.run_directory, waiting(),
                       [this](const std::string& path) { return evaluate(path); });
-  if (export_failed_) std::rethrow_exception(export_failed_);
+  if (failed_) std::rethrow_exception(failed_);
   if (!options_.keep_going()) fail(Code::kCancelled, "the evaluation of checkpoints was interrupted");
   if (!last_) fail(Code::kNotFound, "no checkpoint was evaluated: " + why_it_ended());
   host_.log().info("", "the evaluation of checkpoints ends: " + why_it_ended());
@@ -63,6 +63,7 @@ CheckpointResult ContinuousEval::run() {
 
 bool ContinuousEval::evaluate(const std::string& path) {
   const CheckpointChoice choice{.kind = CheckpointChoice::Kind::kPath, .path = path};
+  if (options_.on_checkpoint && !goes_through([&] { options_.on_checkpoint(path); })) return false;
   VariableStore store;
   try {
     CheckpointResult result =
@@ -77,16 +78,16 @@ bool ContinuousEval::evaluate(const std::string& path) {
                         "the evaluation of " + escaped(path) + " failed (eval.on_error = \"continue\"): " + e.what());
     return !reached();
   }
-  return exported(store, *last_) && !reached();
+  return (!options_.exports || goes_through([&] { options_.exports(store, *last_); })) && !reached();
 }
 
 // A failure is kept, since one behind a checkpoint that is gone meanwhile would pass for a failed reading of it.
-bool ContinuousEval::exported(VariableStore& store, const CheckpointResult& result) {
+bool ContinuousEval::goes_through(const std::function<void()>& call) {
   try {
-    if (options_.exports) options_.exports(store, result);
+    call();
     return true;
   } catch (const Error&) {
-    export_failed_ = std::current_exception();
+    failed_ = std::current_exception();
     return false;
   }
 }

@@ -21,6 +21,9 @@ struct ContinuousEvalOptions {
   std::optional<std::int64_t> max_steps = {};  // a checkpoint of this step, or a later one, is the last
   std::function<bool()> keep_going;            // false: CANCELLED, soon
   std::function<void()> on_look = {};          // at each look for a checkpoint: its progress
+  // Before each checkpoint is evaluated; it may build the evaluations anew. What it throws ends the evaluation of
+  // checkpoints, whatever settings.on_error says.
+  std::function<void(const std::string& checkpoint)> on_checkpoint = {};
   std::function<void(const CheckpointResult&)> on_result = {};
   // Behind on_result, with the checkpoint's variables, which are still there where the checkpoint is gone. What it
   // throws ends the evaluation of checkpoints, whatever settings.on_error says.

@@ -134,12 +134,7 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
     schema_.read_earlier(checkpoint_place());
   const std::optional<TrainedOptions> trained = training ? std::nullopt : schema_.trained_options();
   const bool usable = plugins_.find(uses(), problems, trained ? &*trained : nullptr);
-  for (const auto& [name, input] : plugins_.found().inputs)
-    if (name != "train")
-      for (const std::string& option : input.other_than_training)
-        host_.log().warning("", "[input." + name + "] sets " + option +
-                                    " otherwise than the training did: the model gets other values than it was "
-                                    "trained on");
+  warn_of_other_options();
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());
   if (!reason.empty())
     problems.add(manifest_.at("session.precision"), reason, "leave session.precision out, or write \"float32\"");
@@ -148,6 +143,15 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
     problems.add(manifest_.at("run.threads"), no_team, "unset OMP_THREAD_LIMIT, or leave run.threads out");
   check_cluster(problems);
   return usable;
+}
+
+void ManifestRun::warn_of_other_options() {
+  for (const auto& [name, input] : plugins_.found().inputs)
+    if (name != "train")
+      for (const std::string& option : input.other_than_training)
+        host_.log().warning("", "[input." + name + "] sets " + option +
+                                    " otherwise than the training did: the model gets other values than it was "
+                                    "trained on");
 }
 
 void ManifestRun::load_plugins(Diagnostics& problems) {
@@ -225,6 +229,8 @@ void ManifestRun::build_scaffold(Diagnostics& problems) {
   switch (manifest_.run.mode) {
     case RunMode::kEvaluate: build_evaluations(problems); return;
     case RunMode::kContinuousEval:
+      // What the training learned decides how the inputs are read: take_schema_of() builds all at its first checkpoint.
+      if (schema_.learned() == nullptr && !has_checkpoint(checkpoint_place(), checkpoint_choice())) return;
       build_evaluations(problems);
       if (exporters_ != nullptr) check_best_metric(problems);
       build_exports(problems);

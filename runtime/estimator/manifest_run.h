@@ -169,6 +169,10 @@ class ManifestRun {
   std::string about_evaluations(const std::string& message) const;
   std::string evaluating() const;
   bool keep_going() const { return !host_.control().stopping(); }
+  void warn_of_other_options();
+  // Of a checkpoint that appeared: builds the evaluations and exports at the first one, and anew where it is of a
+  // training that learned something else. INVALID_ARGUMENT: an input does not fit it.
+  void take_schema_of(const std::string& checkpoint);
   CheckpointPlace checkpoint_place() const;
   CheckpointChoice checkpoint_choice() const;
   PredictionSource prediction_source();

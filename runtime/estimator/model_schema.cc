@@ -28,6 +28,14 @@ void ModelSchema::read(const CheckpointPlace& place, const CheckpointChoice& cho
                               "are compared by type and shape, and not by name");
 }
 
+bool ModelSchema::read_other(const CheckpointPlace& place, const std::string& checkpoint) {
+  const StoredSchema stored = read_schema(place, {.kind = CheckpointChoice::Kind::kPath, .path = checkpoint});
+  const std::shared_ptr<const Schema> found = parsed(stored.text, stored.path);
+  if (found == nullptr || format_schema(*found) == text()) return false;
+  learned_ = found;
+  return true;
+}
+
 void ModelSchema::read_earlier(const CheckpointPlace& place) {
   const StoredSchema stored = read_schema(place, {});
   if (stored.path != place.run_directory) read(place, {});

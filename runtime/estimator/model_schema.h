@@ -28,6 +28,9 @@ class ModelSchema {
   // That of the chosen checkpoint, else that of the run directory (checkpoint_choice.h). A warning names a checkpoint
   // that has none. DATA_LOSS.
   void read(const CheckpointPlace& place, const CheckpointChoice& choice);
+  // For an evaluation that waits for checkpoints: whether this one says something else than what was read before. Then
+  // it counts. Of one that is gone, or says nothing, nothing changes.
+  bool read_other(const CheckpointPlace& place, const std::string& checkpoint);
   // For a training that goes on with the run directory: of its newest checkpoint, and of no run that has none.
   void read_earlier(const CheckpointPlace& place);
   void learn(Schema training) { learned_ = std::make_shared<const Schema>(std::move(training)); }

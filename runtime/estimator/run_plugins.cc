@@ -32,6 +32,14 @@ bool RunPlugins::find(const Manifest& manifest, Diagnostics& problems, const Tra
   return !resolver.plugin_failed();
 }
 
+void RunPlugins::find_inputs(const Manifest& manifest, Diagnostics& problems, const TrainedOptions& trained) {
+  Manifest inputs;
+  inputs.directories = manifest.directories;
+  inputs.inputs = manifest.inputs;
+  PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);
+  found_.inputs = resolver.resolve(inputs, &trained).inputs;
+}
+
 void RunPlugins::warn_of_loading() {
   const std::vector<std::string>& warnings = loader_->warnings();
   for (; warned_ < warnings.size(); ++warned_) run_.log().warning("plugins", warnings[warned_]);

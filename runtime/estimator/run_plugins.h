@@ -51,6 +51,8 @@ class RunPlugins {
   // ---- of a manifest
   // False where a plugin is the trouble; `problems` has all. `trained`: as PluginResolver::resolve.
   bool find(const Manifest& manifest, Diagnostics& problems, const TrainedOptions* trained = nullptr);
+  // The inputs alone once more, behind load(), with the options that they inherit from another training.
+  void find_inputs(const Manifest& manifest, Diagnostics& problems, const TrainedOptions& trained);
   const ResolvedPlugins& found() const noexcept { return found_; }
   // The libraries of all that was found: a refused one shows before any plugin's code has done anything but initialize
   // its globals. LoadError.

@@ -90,6 +90,27 @@ TEST_F(SchemaOfModel, T_101_PredictionsAndExportsGoByName) {
   EXPECT_THAT(belay({"describe", exported}).out, HasSubstr("0 \"alpha\", 1 \"beta\", 2 \"gamma\""));
 }
 
+TEST_F(SchemaOfModel, T_101_AnEvaluatorThatBeganBeforeTheFirstCheckpointGoesByName) {
+  const std::string train = manifest(input("eval", "turned.csv") + "[eval]\ntimeout_secs = 300\n");
+  BelayProcess evaluator({"run", train, "--set", "run.mode=continuous_eval"});
+  ASSERT_TRUE(evaluator.wait_for("waiting for the checkpoints of "));
+  ASSERT_EQ(belay({"run", train}).status, 0);
+  const ProcessResult evaluated = evaluator.wait();
+  ASSERT_EQ(evaluated.status, 0) << evaluated.err;
+  EXPECT_THAT(evaluated.out, HasSubstr("eval at step 200 on 60 examples: ")) << evaluated.err;
+  EXPECT_THAT(evaluated.out, HasSubstr("accuracy = 1\n"));
+}
+
+TEST_F(SchemaOfModel, T_107_AnEvaluatorThatBeganBeforeTheFirstCheckpointNamesWhatIsMissing) {
+  const std::string train = manifest("[eval]\ntimeout_secs = 300\non_error = \"continue\"\n");
+  BelayProcess evaluator({"run", train, "--set", "run.mode=continuous_eval", "--set", set("eval", "lacks.csv")});
+  ASSERT_TRUE(evaluator.wait_for("waiting for the checkpoints of "));
+  ASSERT_EQ(belay({"run", train}).status, 0);
+  const ProcessResult evaluated = evaluator.wait();
+  EXPECT_EQ(evaluated.status, 2) << evaluated.err;
+  EXPECT_THAT(evaluated.err, HasSubstr("lacks the training's column width"));
+}
+
 TEST_F(SchemaOfModel, T_106_WhichClassIsZeroIsSaidWhereverAPersonReads) {
   const std::string train = manifest();
   const std::string classes = "0 \"alpha\", 1 \"beta\", 2 \"gamma\"";
