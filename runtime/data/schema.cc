@@ -111,6 +111,33 @@ std::vector<std::string> class_names_of(const std::vector<InputComponent>& compo
   return labels == 1 ? names : std::vector<std::string>();
 }
 
+namespace {
+
+// Of a name that an input keeps something by, or an option's key: whether a part of it is a label's name, or says that
+// it is about labels ("label_type", "class_names", "features.species.dtype").
+bool is_of_labels(std::string_view name, const std::vector<InputComponent>& components) {
+  if (name.starts_with("label") || name.starts_with("class")) return true;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (std::any_of(components.begin(), components.end(), [&](const auto& c) { return c.label && c.name == part; }))
+      return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+Schema features_of(Schema schema) {
+  const std::vector<InputComponent> all = schema.components;
+  std::erase_if(schema.components, [](const InputComponent& c) { return c.label; });
+  std::erase_if(schema.kept, [&](const auto& kept) { return is_of_labels(kept.first, all); });
+  std::erase_if(schema.options, [&](const PluginOption& option) { return is_of_labels(option.key, all); });
+  schema.features_alone = true;
+  return schema;
+}
+
 // ---- matching
 
 namespace {
@@ -175,6 +202,7 @@ class Matcher {
         problem("has another " + double_quoted(name) + " (" + kept_text(here->second) + ") than the training (" +
                 kept_text(value) + ")");
     }
+    if (trained.features_alone) return;
     for (const auto& [name, value] : own.kept)
       if (!trained.kept.contains(name) && !written.contains(option_of(name)))
         problem("fits " + double_quoted(name) + " (" + kept_text(value) + "), which the training did not");
@@ -218,7 +246,7 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
   for (const bool label : {false, true}) {
     const std::vector<const InputComponent*> wanted = used(trained.components, label);
     const std::vector<const InputComponent*> there = used(own.components, label);
-    const bool needed = !label || input.use != InputUse::kPrediction;
+    const bool needed = !label || (input.use != InputUse::kPrediction && !trained.features_alone);
     const bool only_one = label && wanted.size() == 1 && there.size() == 1;
     for (const InputComponent* w : wanted) {
       const InputComponent* here = only_one ? there[0] : find(there, w->name);
@@ -233,9 +261,9 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
   }
   // What is only an id, or compared with nothing. A label of a prediction is left out.
   for (const InputComponent& c : own.components) {
-    const bool is_id = is_only_an_id(own.components, c);
-    if (taken.contains(&c) || (!is_id && (!input.common_alone || (c.label && input.use == InputUse::kPrediction))))
-      continue;
+    const bool is_id = is_only_an_id(own.components, c), is_compared = !input.common_alone && !trained.features_alone;
+    const bool left_out = c.label ? is_compared || input.use == InputUse::kPrediction : !input.common_alone;
+    if (taken.contains(&c) || (!is_id && left_out)) continue;
     match.sources_.push_back({slot_of(&c), {}, {}});
     match.components.push_back(c);
   }

@@ -50,7 +50,11 @@ struct Schema {
   std::vector<InputComponent> components;
   std::map<std::string, KeptValue, std::less<>> kept;  // what the input fitted, by its names
   std::vector<PluginOption> options;                   // those that other inputs inherit, without places
+  bool features_alone = false;                         // it says nothing of labels (features_of); in no file
 };
+
+// What holds for a model that begins with a part of this one, such as all layers but the last: nothing of the labels.
+Schema features_of(Schema schema);
 
 inline constexpr std::uint64_t kMaxSchemaBytes = std::uint64_t{64} << 20;
 

@@ -106,7 +106,9 @@ InputFeed::Tensors EstimatorModel::open_input(const PluginUse& use, std::int64_t
   input.prefetch = prefetch;
   ModelSchema& schema = run_.schema();
   const bool training = mode_ == Mode::kTrain;
-  const std::optional<TrainedOptions> trained = training ? std::nullopt : schema.trained_options();
+  const std::optional<PluginUse>& start = run_.settings().options.warm_start_from;
+  const bool starts = start && takes_schema(*start);
+  const std::optional<TrainedOptions> trained = training && !starts ? std::nullopt : schema.trained_options(training);
   const FoundUse found = run_.plugins().linked(PluginKind::kInput, use, trained ? &*trained : nullptr);
   for (const std::string& option : found.use.other_than_training)
     run_.host().log().warning("", found.label() + " sets " + option +

@@ -75,6 +75,7 @@ EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const s
       plugins_(host_, settings.options.plugins) {
   plugins_.add_ops(*ops_);
   if (mode == Mode::kTrain) schema_.read_earlier(settings.checkpoints());
+  if (mode == Mode::kTrain) read_start();
 }
 
 EstimatorRun::~EstimatorRun() = default;
@@ -93,13 +94,21 @@ OptimizerUse EstimatorRun::optimizer(const OptimizerSettings& settings) {
   return use;
 }
 
+void EstimatorRun::read_start() {
+  const std::optional<PluginUse>& start = settings_.options.warm_start_from;
+  if (schema_.learned() != nullptr || !start) return;
+  for (const PluginOption& option : start->options)
+    if (const auto* from = std::get_if<std::string>(&option.value); from != nullptr && option.key == "from")
+      schema_.read_start(settings_.checkpoints(), *start, *from);
+}
+
 void EstimatorRun::choose_checkpoint(const std::string& path) {
   PluginUse use;
   use.plugin = settings_.options.saver;
   host_.use_codec(saver_use(create(PluginKind::kSaver, use)));
   CheckpointChoice choice;
   if (!path.empty()) choice = {.kind = CheckpointChoice::Kind::kPath, .path = std::filesystem::absolute(path).string()};
-  if (!has_checkpoint(settings_.checkpoints(), choice)) return;
+  if (!has_checkpoint(settings_.checkpoints(), choice)) return read_start();
   schema_.read(settings_.checkpoints(), choice);
   choice_ = std::move(choice);
 }

@@ -79,6 +79,8 @@ class EstimatorRun {
   const std::string& checkpoint() const noexcept { return checkpoint_; }
 
  private:
+  void read_start();
+
   const EstimatorSettings& settings_;
   const Mode mode_;
   RunControl control_;

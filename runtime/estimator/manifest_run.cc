@@ -14,6 +14,7 @@
 #include "runtime/estimator/rank_of_run.h"
 #include "runtime/estimator/run_hparams.h"
 #include "runtime/estimator/scaffold_pieces.h"
+#include "runtime/manifest/paths.h"
 #include "runtime/manifest/unreached_steps.h"
 #include "runtime/monitored/default_hooks.h"
 #include "runtime/monitored/fingerprint.h"
@@ -80,6 +81,7 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const s
 ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Platform& platform,
                          Environment environment, RunControl& control)
     : place_(rank_of(manifest, options.replay != nullptr, options.place, environment)),
+      directory_of_all_(manifest.run.dir),
       manifest_(manifest_of_rank(manifest, place_)),
       options_(options),
       environment_(std::move(environment)),
@@ -126,13 +128,30 @@ const RunInput* ManifestRun::input(const std::string& name) const {
 
 // ---- plugins ----
 
+// All ranks read the chief's checkpoints: each has to deliver what the others do.
+void ManifestRun::read_schema() {
+  if (!trains(manifest_.run.mode)) return schema_.read(checkpoint_place(), checkpoint_choice());
+  const CheckpointPlace place{host_.files(), host_.log(), directory_of_all_};
+  if (!options_.from_scratch && options_.replay == nullptr && !directory_of_all_.empty()) schema_.read_earlier(place);
+  for (const PluginUse& use : manifest_.scaffold.init_fn) {
+    if (schema_.learned() != nullptr || !takes_schema(use)) continue;
+    for (const PluginOption& option : use.options) {
+      const auto* from = std::get_if<std::string>(&option.value);
+      if (option.key != "from" || from == nullptr) continue;
+      Diagnostics said_by_the_plugin;
+      const auto path = expand_path(*from, manifest_.directories, environment_, option.value_at, said_by_the_plugin);
+      if (path) schema_.read_start(place, use, *path);
+      if (schema_.learned() != nullptr) start_ = &use;
+    }
+  }
+}
+
 bool ManifestRun::find_plugins(Diagnostics& problems) {
-  const bool training = trains(manifest_.run.mode);
-  if (!training)
-    schema_.read(checkpoint_place(), checkpoint_choice());
-  else if (!options_.from_scratch && options_.replay == nullptr && !manifest_.run.dir.empty())
-    schema_.read_earlier(checkpoint_place());
-  const std::optional<TrainedOptions> trained = training ? std::nullopt : schema_.trained_options();
+  read_schema();
+  const auto& init_fns = manifest_.scaffold.init_fn;
+  const bool training = trains(manifest_.run.mode),
+             starts = std::any_of(init_fns.begin(), init_fns.end(), takes_schema);
+  const std::optional<TrainedOptions> trained = training && !starts ? std::nullopt : schema_.trained_options(training);
   const bool usable = plugins_.find(uses(), problems, trained ? &*trained : nullptr);
   warn_of_other_options();
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());
@@ -147,7 +166,7 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
 
 void ManifestRun::warn_of_other_options() {
   for (const auto& [name, input] : plugins_.found().inputs)
-    if (name != "train")
+    if (name != "train" || trains(manifest_.run.mode))
       for (const std::string& option : input.other_than_training)
         host_.log().warning("", "[input." + name + "] sets " + option +
                                     " otherwise than the training did: the model gets other values than it was "
@@ -251,20 +270,27 @@ InputUse use_of(const std::string& input, RunMode mode) {
 }  // namespace
 
 bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
+  const auto refused = [&] {
+    if (start_ != nullptr && input.name == "train")
+      problems.add(
+          start_->plugin_at, "this training takes columns and classes from where its values come from",
+          "for a new last layer set schema = \"features\" here, and for data of another kind schema = \"none\"");
+    return false;
+  };
   try {
     input.schema = schema_.options(use_of(input.name, manifest_.run.mode), plugins_.found().inputs.at(input.name));
     input.open(manifest_.run.seed);
     return true;
   } catch (const SchemaMismatch& e) {
     add_schema_problems(manifest_.inputs.at(input.name), e, problems);
-    return false;
+    return refused();
   } catch (const Error& e) {
     // Rows that do not fit a trained model are the manifest's mistake; a training's own file is damaged.
     if (!is_of_manifest(e) && input.schema.learned == nullptr) throw;
-    if (add_data_problems(plugins_.found().inputs, e, problems)) return false;
+    if (add_data_problems(plugins_.found().inputs, e, problems)) return refused();
     if (!is_of_manifest(e)) throw;
     add_plugin_problem(manifest_.inputs.at(input.name), e, problems);
-    return false;
+    return refused();
   }
 }
 

@@ -169,6 +169,7 @@ class ManifestRun {
   std::string about_evaluations(const std::string& message) const;
   std::string evaluating() const;
   bool keep_going() const { return !host_.control().stopping(); }
+  void read_schema();
   void warn_of_other_options();
   // Of a checkpoint that appeared: builds the evaluations and exports at the first one, and anew where it is of a
   // training that learned something else. INVALID_ARGUMENT: an input does not fit it.
@@ -192,6 +193,7 @@ class ManifestRun {
   ReplayedSteps replayed_steps();
 
   const std::optional<LaunchedPlace> place_;  // of several processes; none: this one trains alone
+  const std::string directory_of_all_;        // run.dir, which only the chief's manifest_ has
   const Manifest manifest_;
   const ManifestRunOptions options_;
   const Environment environment_;
@@ -201,6 +203,7 @@ class ManifestRun {
   ModelGraph model_;
   RunPlugins plugins_;
   ModelSchema schema_;
+  const PluginUse* start_ = nullptr;                       // the init function whose checkpoint schema_ is of
   std::map<std::string, RunInput> inputs_;                 // by section
   std::vector<std::unique_ptr<Evaluation>> evaluations_;   // of each evaluation input; empty where `evals_` has them
   std::optional<EvalWhileTraining> evals_;                 // between two steps, or for the list of the best

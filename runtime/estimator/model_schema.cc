@@ -20,6 +20,41 @@ std::shared_ptr<const Schema> parsed(const std::string& text, const std::string&
 
 }  // namespace
 
+namespace {
+
+enum class Takes { kNothing, kFeatures, kAll };
+
+Takes taken_by(const PluginUse& use) {
+  if (use.plugin != "warm_start") return Takes::kNothing;
+  bool has_part = false, has_other_names = false;
+  for (const PluginOption& option : use.options) {
+    const std::string key = option.key.substr(0, option.key.find('.'));
+    const auto* text = std::get_if<std::string>(&option.value);
+    if (key == "schema" && text != nullptr && *text != "auto")
+      return *text == "all" ? Takes::kAll : *text == "features" ? Takes::kFeatures : Takes::kNothing;
+    has_part = has_part || key == "vars" || key == "except";
+    has_other_names =
+        has_other_names || key == "names" || key == "scopes" || key == "transpose" || key == "vocabularies";
+  }
+  return has_other_names ? Takes::kNothing : has_part ? Takes::kFeatures : Takes::kAll;
+}
+
+}  // namespace
+
+bool takes_schema(const PluginUse& init_fn) { return taken_by(init_fn) != Takes::kNothing; }
+
+void ModelSchema::read_start(const CheckpointPlace& place, const PluginUse& use, const std::string& from) {
+  const Takes takes = taken_by(use);
+  if (takes == Takes::kNothing) return;
+  const StoredSchema stored = read_schema(place, {.kind = CheckpointChoice::Kind::kPath, .path = from});
+  const std::shared_ptr<const Schema> found = parsed(stored.text, stored.path);
+  if (found == nullptr) return;
+  const bool all = takes == Takes::kAll;
+  learned_ = all ? found : std::make_shared<const Schema>(features_of(*found));
+  place.log.info("", "columns and scales" + std::string(all ? ", classes too," : "") + " are those of " +
+                         escaped(stored.path) + ", from which the model's values come");
+}
+
 void ModelSchema::read(const CheckpointPlace& place, const CheckpointChoice& choice) {
   const StoredSchema stored = read_schema(place, choice);
   learned_ = parsed(stored.text, stored.path);
@@ -45,9 +80,9 @@ SchemaOptions ModelSchema::options(InputUse use, const ResolvedPlugin& input) co
   return {use, learned_, input.other_than_training, input.learned_options};
 }
 
-std::optional<TrainedOptions> ModelSchema::trained_options() const {
+std::optional<TrainedOptions> ModelSchema::trained_options(bool of_start) const {
   if (learned_ == nullptr) return std::nullopt;
-  return TrainedOptions{learned_->plugin, learned_->options};
+  return TrainedOptions{learned_->plugin, learned_->options, of_start};
 }
 
 std::string ModelSchema::text() const { return learned_ == nullptr ? "" : format_schema(*learned_); }

@@ -23,6 +23,9 @@
 
 namespace belay::runtime {
 
+// Whether an init function's use takes something of the schema where the model's values come from.
+bool takes_schema(const PluginUse& init_fn);
+
 class ModelSchema {
  public:
   // That of the chosen checkpoint, else that of the run directory (checkpoint_choice.h). A warning names a checkpoint
@@ -33,12 +36,17 @@ class ModelSchema {
   bool read_other(const CheckpointPlace& place, const std::string& checkpoint);
   // For a training that goes on with the run directory: of its newest checkpoint, and of no run that has none.
   void read_earlier(const CheckpointPlace& place);
+  // For a training that begins with values of another model's checkpoint, which `use` of the init function warm_start
+  // names: as its option `schema` says, all of what that one's training learned, or what it says of features, or
+  // nothing. `from`: the checkpoint's path. DATA_LOSS.
+  void read_start(const CheckpointPlace& place, const PluginUse& use, const std::string& from);
   void learn(Schema training) { learned_ = std::make_shared<const Schema>(std::move(training)); }
 
   // Null: nothing is known.
   const std::shared_ptr<const Schema>& learned() const noexcept { return learned_; }
   SchemaOptions options(InputUse use, const ResolvedPlugin& input) const;
-  std::optional<TrainedOptions> trained_options() const;
+  // `of_start`: the training of this run inherits them, too.
+  std::optional<TrainedOptions> trained_options(bool of_start = false) const;
   // As JSON; empty: nothing is known.
   std::string text() const;
   // What a model is told of labels in a prediction.

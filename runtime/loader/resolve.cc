@@ -186,11 +186,18 @@ std::optional<ResolvedPlugin> PluginResolver::resolve_input(const std::string& s
   if (!input) return std::nullopt;
   PluginUse full = use;
   const auto training = manifest.inputs.find("train");
-  if (trained != nullptr && trained->plugin == input->info.name)
-    full = with_learned(use, trained->options, section != "train", *input);
-  else if (trained == nullptr && section != "train" && training != manifest.inputs.end() &&
-           training->second.plugin == use.plugin && training->second.file == use.file)
-    full = with_learned(use, learned_of(input->info, training->second.options), true, *input);
+  const bool is_training = section == "train", same_plugin = trained != nullptr && trained->plugin == input->info.name;
+  const bool starts = trained != nullptr && trained->of_start;
+  if (same_plugin && (!starts || is_training)) {
+    full = with_learned(use, trained->options, starts || !is_training, *input);
+  } else if ((trained == nullptr || starts) && !is_training && training != manifest.inputs.end() &&
+             training->second.plugin == use.plugin && training->second.file == use.file) {
+    ResolvedPlugin of_training;
+    of_training.info = input->info;
+    const PluginUse whole = starts && same_plugin ? with_learned(training->second, trained->options, true, of_training)
+                                                  : PluginUse(training->second);
+    full = with_learned(use, learned_of(input->info, whole.options), true, *input);
+  }
   input->options = check_options(input->info, full, paths_, problems_);
   input->learned_options = learned_of(input->info, full.options);
   input->instance_name = use.name;

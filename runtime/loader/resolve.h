@@ -73,6 +73,8 @@ class PluginsByPlace {
 struct TrainedOptions {
   std::string plugin;
   std::vector<PluginOption> options;
+  bool of_start =
+      false;  // of the model that this training begins with: [input.train] inherits them, the others its own
 };
 
 class PluginResolver {

@@ -91,6 +91,7 @@ TomlTable written_manifest(const FailingCase& failing, const CapturedBatches& ca
     TomlTable use;
     set(use, "plugin", std::string("warm_start"));
     set(use, "from", std::string("start"));
+    set(use, "schema", std::string("none"));  // the batches are as the model got them
     TomlTable& scaffold = section(manifest, "scaffold");
     set(scaffold, "init_fn", TomlList{{{}, std::move(use)}});
   }

@@ -8,6 +8,7 @@ namespace belay::runtime {
 namespace {
 
 using belay::testing::error_of;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -123,6 +124,30 @@ TEST(SchemaMatch, AnEmptyListThatWasKeptIsTheSameAfterItWasReadBack) {
   Schema own = schema({"a"}, {"x"});
   own.kept["none"] = std::vector<double>{};
   EXPECT_THAT(match_schema(parse_schema(format_schema(own)), own, {"eval"}).problems, ElementsAre());
+}
+
+TEST(SchemaMatch, T_101_OfAPartOfAModelTheFeaturesHoldAndTheLabelsAreTheDatasOwn) {
+  Schema trained = schema({"a", "b"}, {"x", "y"});
+  trained.kept["label"] = std::vector<std::string>{"kind"};
+  trained.kept["standardize.mean"] = std::vector<double>{1, 2};
+  trained.options = {{"label_type", std::string("class")}, {"standardize", true}};
+  const Schema part = features_of(trained);
+  ASSERT_EQ(part.components.size(), 1u);
+  ASSERT_EQ(part.kept.size(), 1u);
+  EXPECT_EQ(part.kept.begin()->first, "standardize.mean");
+  ASSERT_EQ(part.options.size(), 1u);
+  EXPECT_EQ(part.options[0].key, "standardize");
+
+  Schema own = schema({"b", "a"}, {"other", "y", "z"});
+  own.kept["label"] = std::vector<std::string>{"sort"};
+  own.kept["standardize.mean"] = std::vector<double>{1, 2};
+  const SchemaMatch match = match_schema(part, own, {"train", InputUse::kTraining});
+  EXPECT_THAT(match.problems, ElementsAre());
+  EXPECT_THAT(match.components[0].columns, ElementsAre("a", "b"));
+  ASSERT_EQ(match.components.size(), 2u);
+  EXPECT_THAT(match.components[1].class_names, ElementsAre("other", "y", "z"));
+  EXPECT_THAT(match_schema(part, schema({"a"}, {"x"}), {"train", InputUse::kTraining}).problems,
+              Contains(HasSubstr("lacks \"b\"")));
 }
 
 TEST(SchemaMatch, OneLabelMayHaveAnotherName) {

@@ -185,6 +185,88 @@ TEST_F(SchemaOfModel, T_104_AnOptionThatIsSetOtherwiseIsAWarningByName) {
   EXPECT_THAT(r.out, Not(HasSubstr("accuracy = 1\n")));
 }
 
+// Of models that begin with the values of "run".
+class WarmStartOfModel : public SchemaOfModel {
+ protected:
+  // One step that changes no weight.
+  ProcessResult start(const std::string& dir, const std::string& file, const std::string& schema,
+                      const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"run",
+                                      temp / "train.toml",
+                                      "--set",
+                                      "run.dir=" + dir,
+                                      "--set",
+                                      "run.max_steps=1",
+                                      "--set",
+                                      "optimizer.learning_rate=1e-20",
+                                      "--set",
+                                      "input.train.path=" + (temp / file),
+                                      "--set",
+                                      "scaffold.init_fn={plugin=\"warm_start\",from=\"" + run_dir() + "\"" +
+                                          (schema.empty() ? "" : ",schema=\"" + schema + "\"") + "}"};
+    for (const std::string& setting : more) words.insert(words.end(), {"--set", setting});
+    return belay(words);
+  }
+  // Without the step.
+  static std::string numbers(const ProcessResult& r) {
+    return r.out.substr(std::min(r.out.find(" on "), r.out.size()));
+  }
+  ProcessResult evaluate_in(const std::string& dir, const std::string& file) const {
+    return belay({"evaluate", temp / "train.toml", "--set", "run.dir=" + dir, "--set", set("eval", file)});
+  }
+  nlohmann::json schema_in(const std::string& dir) const {
+    return nlohmann::json::parse(contents(temp / (dir + "/schema.json")));
+  }
+};
+
+TEST_F(WarmStartOfModel, T_101_AWarmStartHasTheColumnsScalesAndClassesOfWhereItsValuesComeFrom) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const std::string right = numbers(evaluate("train.csv"));
+  for (const char* file : {"train.csv", "turned.csv", "one.csv"}) {
+    const std::string dir = std::string("from_") + file;
+    const ProcessResult started = start(dir, file, "");
+    ASSERT_EQ(started.status, 0) << file << started.err;
+    EXPECT_THAT(started.err, HasSubstr("from which the model's values come")) << file;
+    EXPECT_EQ(numbers(evaluate_in(dir, "turned.csv")), right) << file;
+    EXPECT_EQ(schema_in(dir)["kept"]["standardize.mean"], schema_in("run")["kept"]["standardize.mean"]) << file;
+  }
+}
+
+TEST_F(WarmStartOfModel, T_102_WordsOfOtherClassesAreRefusedWithTheWayOut) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const ProcessResult words = start("words", "word.csv", "all");
+  EXPECT_EQ(words.status, 2);
+  EXPECT_THAT(words.err, HasSubstr("label \"delta\" is not one of the 3 classes that the training had"));
+  EXPECT_THAT(words.err, HasSubstr("for a new last layer set schema = \"features\" here"));
+}
+
+TEST_F(WarmStartOfModel, T_102_WhatIsLeftOutIsTheDatasOwn) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const std::vector<std::string> label = {"input.train.label=kind"};
+  ASSERT_EQ(start("features", "turned.csv", "features", label).status, 0);
+  EXPECT_EQ(schema_in("features")["features"][0]["columns"], (nlohmann::json{"length", "width"}));
+  EXPECT_EQ(schema_in("features")["labels"][0]["class_names"], (nlohmann::json{"gamma", "beta", "alpha"}));
+  ASSERT_EQ(start("none", "turned.csv", "none", label).status, 0);
+  EXPECT_EQ(schema_in("none")["features"][0]["columns"], (nlohmann::json{"width", "length"}));
+  EXPECT_EQ(schema_in("none")["labels"][0]["class_names"], (nlohmann::json{"gamma", "beta", "alpha"}));
+}
+
+TEST_F(WarmStartOfModel, T_104_AWarmStartInheritsTheOptionsOfWhereItsValuesComeFrom) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const std::string plain = manifest();
+  write_file(plain, replaced(contents(plain), "standardize = true\n", ""));
+  const std::string right = numbers(evaluate("train.csv"));
+  const ProcessResult started = start("inherits", "turned.csv", "");
+  ASSERT_EQ(started.status, 0) << started.err;
+  EXPECT_EQ(numbers(evaluate_in("inherits", "turned.csv")), right);
+  // Also when it goes on.
+  const ProcessResult again = start("inherits", "turned.csv", "", {"run.max_steps=2"});
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(numbers(evaluate_in("inherits", "turned.csv")), right);
+  const ProcessResult other = start("other", "turned.csv", "", {"input.train.standardize=false"});
+  EXPECT_THAT(other.err, HasSubstr("[input.train] sets standardize otherwise than the training did")) << other.out;
+}
+
 TEST_F(SchemaOfModel, AResumeGoesByNameAndRefusesOtherColumns) {
   const std::string train = manifest();
   ASSERT_EQ(belay({"run", train, "--set", "run.max_steps=20"}).status, 0);

@@ -111,7 +111,8 @@ TEST(CaseFolder, FillsInInputStepsDirectoryAndStart) {
   EXPECT_EQ(toml_document(written_manifest(failing, captured)),
             "[run]\nmax_steps = 2\ndir = \"run\"\n\n[optimizer]\naccumulate = 2\n\n"
             "[input.train]\nplugin = \"npy\"\nfeatures = \"data.npz:features\"\nlabels = \"data.npz:label\"\n"
-            "classes = 10\nbatch_size = 2\n\n[[scaffold.init_fn]]\nplugin = \"warm_start\"\nfrom = \"start\"\n");
+            "classes = 10\nbatch_size = 2\n\n[[scaffold.init_fn]]\nplugin = \"warm_start\"\nfrom = \"start\"\n"
+            "schema = \"none\"\n");
 }
 
 TEST(CaseFolder, ColumnsThatAreNoTwoArraysStayWhereTheyAre) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initial values from a checkpoint: which variables, from which tensors, and what is done where the two differ.
+// Initial values from a checkpoint: which variables, from which tensors, and what is done where the two differ. The
+// host reads the option `schema` itself, since it opens the inputs before.
 #include <belay/nearest.h>
 #include <belay/plugin.h>
 
@@ -59,6 +60,7 @@ class WarmStart final : public belay::InitFn {
     belay::Table vocabularies;
     bool convert = false;
     bool strict = false;
+    belay::Str schema = "auto";
   };
   static constexpr auto about = belay::about(
       "warm_start", "Takes the initial values of chosen variables from a checkpoint",
@@ -96,7 +98,11 @@ class WarmStart final : public belay::InitFn {
                     "round tensors of another floating-point type to the variable's, float32 or float64"),
       belay::option("strict", &Options::strict,
                     "a chosen variable that the checkpoint lacks is an error, and so is a tensor that no variable of "
-                    "the graph is named as"));
+                    "the graph is named as"),
+      belay::option("schema", &Options::schema,
+                    "which columns, scales and classes of the checkpoint's training hold for this one: all, those of "
+                    "features alone, none; auto: all, with vars or except those of features, with other names none")
+          .choices("auto", "all", "features", "none"));
 
   explicit WarmStart(const Options& o)
       : from_(o.from),
