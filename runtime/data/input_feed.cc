@@ -50,6 +50,12 @@ std::vector<InputComponent> InputFeed::declaration_of(PluginInstance& input, con
   return matched(declared_by(input, options.schema), options).components;
 }
 
+Schema InputFeed::learned_by(PluginInstance& input, const std::vector<PluginOption>& options) {
+  SchemaOptions schema;
+  schema.options = options;
+  return declared_by(input, schema).own;
+}
+
 std::shared_ptr<InputFeed> InputFeed::open(PluginInstance& input, Options options) {
   std::shared_ptr<InputFeed> feed(new InputFeed(input, std::move(options)));
   feed->declaration_ = declared_by(input, feed->options_.schema);

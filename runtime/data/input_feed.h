@@ -61,6 +61,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   // What the input declares, matched with the training's schema: calls spec, once for an instance. INVALID_ARGUMENT: it
   // declares nothing; SchemaMismatch.
   static std::vector<InputComponent> declaration_of(PluginInstance& input, const Options& options);
+  // What a training on this input would learn of its data by itself. Calls spec, once for an instance.
+  static Schema learned_by(PluginInstance& input, const std::vector<PluginOption>& options);
   // Calls spec and open; errors as above. The instance must outlive the feed and needs a CallMonitor of its own: the
   // feeding thread calls it too.
   static std::shared_ptr<InputFeed> open(PluginInstance& input, Options options);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <unordered_map>
 
@@ -275,6 +276,109 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
     if (s.slot != i || !s.columns.empty() || !s.classes.empty()) match.identical_ = false;
   }
   return match;
+}
+
+// ---- comparing
+
+namespace {
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Values that were fitted for each column, put from the order of `now` into that of `trained`.
+std::vector<double> in_order_of(const Schema& trained, const Schema& now, const std::vector<double>& values) {
+  for (const InputComponent& c : trained.components)
+    for (const InputComponent& here : now.components) {
+      if (here.name != c.name || here.columns.size() != values.size() || sorted(c.columns) != sorted(here.columns))
+        continue;
+      std::vector<double> ordered;
+      for (const std::size_t place : places_of<std::size_t>(c.columns, here.columns)) ordered.push_back(values[place]);
+      return ordered;
+    }
+  return values;
+}
+
+// But for what another order of the rows rounds otherwise.
+bool same_numbers(const std::vector<double>& a, const std::vector<double>& b) {
+  constexpr double kRounding = 1e-6;
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+    return std::abs(x - y) <= kRounding * std::max(std::abs(x), std::abs(y));
+  });
+}
+
+bool same_fit(const Schema& trained, const Schema& now, const KeptValue& was, const KeptValue& is) {
+  const auto *a = std::get_if<std::vector<double>>(&was), *b = std::get_if<std::vector<double>>(&is);
+  if (a != nullptr && b != nullptr) return same_numbers(*a, in_order_of(trained, now, *b));
+  return same_kept(was, is);
+}
+
+class Differences {
+ public:
+  void columns(const InputComponent& was, const InputComponent& is) {
+    one_sided("column", missing_in(is.columns, was.columns), named(was), "new");
+    one_sided("column", missing_in(was.columns, is.columns), named(was), "gone");
+  }
+
+  void component(const InputComponent& was, const InputComponent& is) {
+    const bool has_columns = !was.columns.empty() && !is.columns.empty();
+    if (has_columns) columns(was, is);
+    if (was.dtype != is.dtype || (!has_columns && !same_rows(was.dims, is.dims)))
+      found.push_back(named(was) + " was " + form_of(was) + ", is " + form_of(is));
+    if (!was.class_names.empty() && !is.class_names.empty()) {
+      if (sorted(was.class_names) != sorted(is.class_names))
+        found.push_back("classes of " + named(was) + " differ: the training had " + words_text(was.class_names) +
+                        "; now " + words_text(is.class_names));
+    } else if (was.classes != is.classes && was.classes > 0 && is.classes > 0) {
+      found.push_back(named(was) + " had " + std::to_string(was.classes) + " classes, has " +
+                      std::to_string(is.classes));
+    }
+  }
+
+  void kept(const Schema& trained, const Schema& now) {
+    for (const auto& [name, value] : trained.kept) {
+      const auto here = now.kept.find(name);
+      if (here == now.kept.end())
+        found.push_back("fitted " + double_quoted(name) + " is gone: the training had " + kept_text(value));
+      else if (!same_fit(trained, now, value, here->second))
+        found.push_back("fitted " + double_quoted(name) + " differs: the training had " + kept_text(value) + "; now " +
+                        kept_text(here->second));
+    }
+    for (const auto& [name, value] : now.kept)
+      if (!trained.kept.contains(name))
+        found.push_back("fitted " + double_quoted(name) + " is new: " + kept_text(value));
+  }
+
+  std::vector<std::string> found;
+
+ private:
+  void one_sided(const std::string& what, const std::vector<std::string>& names, const std::string& of,
+                 const std::string& how) {
+    if (names.empty()) return;
+    const bool many = names.size() > 1;
+    found.push_back(what + (many ? "s " : " ") + words_text(names) + " of " + of + (many ? " are " : " is ") + how);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> differences_between(const Schema& trained, const Schema& now) {
+  Differences differences;
+  const auto same_in = [](const Schema& schema, const InputComponent& c) {
+    const auto found = std::find_if(schema.components.begin(), schema.components.end(),
+                                    [&](const auto& other) { return other.name == c.name && other.label == c.label; });
+    return found == schema.components.end() ? nullptr : &*found;
+  };
+  for (const InputComponent& was : trained.components)
+    if (const InputComponent* is = same_in(now, was))
+      differences.component(was, *is);
+    else
+      differences.found.push_back(named(was) + " is gone");
+  for (const InputComponent& is : now.components)
+    if (same_in(trained, is) == nullptr) differences.found.push_back(named(is) + " is new");
+  differences.kept(trained, now);
+  return std::move(differences.found);
 }
 
 SchemaMatch unmatched(const Schema& own) {

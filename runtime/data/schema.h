@@ -102,6 +102,10 @@ class SchemaMatch {
 // it is the only one. Predictions need no label.
 SchemaMatch match_schema(const Schema& trained, const Schema& own, const MatchedInput& input);
 
+// What a training on other data would learn otherwise, each a clause such as `column "c" of feature "x" is new`.
+// Another order of columns or classes is no difference, since they go by name.
+std::vector<std::string> differences_between(const Schema& trained, const Schema& now);
+
 // The class names of the only label; empty: there are several, or they are not known.
 std::vector<std::string> class_names_of(const std::vector<InputComponent>& components);
 

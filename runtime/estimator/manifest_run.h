@@ -170,6 +170,8 @@ class ManifestRun {
   std::string evaluating() const;
   bool keep_going() const { return !host_.control().stopping(); }
   void read_schema();
+  void compare_fit(Diagnostics& problems);
+  std::string training_plugin() const;
   void warn_of_other_options();
   // Of a checkpoint that appeared: builds the evaluations and exports at the first one, and anew where it is of a
   // training that learned something else. INVALID_ARGUMENT: an input does not fit it.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run directory of a ManifestRun: what an earlier attempt left in it, and what this one begins with.
+#include <algorithm>
+
 #include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/sibling_run.h"
@@ -27,6 +29,29 @@ void ManifestRun::compare_with_earlier(Diagnostics& problems) {
   if (options_.from_scratch) return;
   const auto hooks = [&](const std::string& name) { return plugins_.info(PluginKind::kHook, name); };
   resume_.compare(plugins_.found(), hooks, environment_, problems);
+  // A warm start's fit is that of other data.
+  const auto& init_fns = manifest_.scaffold.init_fn;
+  if (resume_.doubts_fit() && schema_.learned() != nullptr && schema_.learned()->plugin == training_plugin() &&
+      std::none_of(init_fns.begin(), init_fns.end(), takes_schema))
+    compare_fit(problems);
+}
+
+std::string ManifestRun::training_plugin() const {
+  const auto found = plugins_.found().inputs.find("train");
+  return found == plugins_.found().inputs.end() ? "" : found->second.info.name;
+}
+
+// The run's own input has the earlier training's fit: another instance fits anew, and is gone behind this.
+void ManifestRun::compare_fit(Diagnostics& problems) {
+  const ResolvedPlugin& found = plugins_.found().inputs.at("train");
+  PluginInstances instances;
+  try {
+    const FoundUse use = plugins_.loaded(found);
+    PluginInstance& input = instances.create(use.plugin, use.use, host_.services(), inputs_.at("train").monitor);
+    resume_.compare_fit(differences_between(*schema_.learned(), InputFeed::learned_by(input, found.learned_options)),
+                        manifest_.inputs.at("train").plugin_at, problems);
+  } catch (const Error&) {  // said where it is opened
+  }
 }
 
 void ManifestRun::compare_fingerprint(Diagnostics& problems) const {

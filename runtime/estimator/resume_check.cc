@@ -70,7 +70,7 @@ void ResumeCheck::look_at_files(const ResolvedPlugins& plugins) {
 }
 
 void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
-                          Diagnostics& problems) const {
+                          Diagnostics& problems) {
   const std::string& dir = manifest_.run.dir;
   try {
     if (!dir.empty() && files_.exists(dir)) files_.open_directory(dir);
@@ -128,7 +128,24 @@ void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugin
   if (!others.empty()) log_.info("", "changed since " + earlier.name + " was saved: " + joined(others, "; "));
 }
 
-void ResumeCheck::compare_files(const Earlier& earlier, Diagnostics& problems) const {
+bool ResumeCheck::doubts_fit() const {
+  const bool has_files = std::any_of(data_.begin(), data_.end(),
+                                     [](const TrainingFile& f) { return f.file.option.starts_with("input.train."); });
+  return other_data_ || (options_.exact && !has_files);
+}
+
+void ResumeCheck::compare_fit(const std::vector<std::string>& differences, const Location& at,
+                              Diagnostics& problems) const {
+  for (const std::string& difference : differences) {
+    const std::string text = "[input.train] " + difference;
+    if (options_.exact)
+      problems.add(at, "--exact: " + text, "make it as it was, or leave --exact out");
+    else
+      refuse(at, text, problems);
+  }
+}
+
+void ResumeCheck::compare_files(const Earlier& earlier, Diagnostics& problems) {
   for (const DataFile& before : parse_data_files(earlier.manifest)) {
     const auto now =
         std::find_if(data_.begin(), data_.end(), [&](const TrainingFile& f) { return f.file.option == before.option; });
@@ -137,6 +154,7 @@ void ResumeCheck::compare_files(const Earlier& earlier, Diagnostics& problems) c
     const std::string difference = difference_of(before, now->file, other_content);
     if (difference.empty()) continue;
     const std::string text = before.option + ": " + escaped(now->file.path) + " " + difference;
+    other_data_ = other_data_ || (other_content && before.option.starts_with("input.train."));
     if (other_content)
       refuse(now->at, text + ", since " + earlier.name + " was saved", problems);
     else

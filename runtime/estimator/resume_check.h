@@ -44,7 +44,13 @@ class ResumeCheck {
   // With what the newest checkpoint of run.dir was trained with; nothing is compared if there is none. `plugins`: those
   // of the manifest; `hooks`: for those that it no longer names.
   void compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
-               Diagnostics& problems) const;
+               Diagnostics& problems);
+  // Whether the training may learn something else of its data than the earlier one: compare() found other files of
+  // [input.train], or with options.exact it has none to compare.
+  bool doubts_fit() const;
+  // Behind compare(): what differs between what the earlier training learned of its data and what this one would, each
+  // a clause. `at`: of [input.train].
+  void compare_fit(const std::vector<std::string>& differences, const Location& at, Diagnostics& problems) const;
   // Whether the same bits can come out: with options.exact each difference is a problem. `processes`: of this run.
   void compare(const Fingerprint& own, int processes, Diagnostics& problems) const;
 
@@ -65,7 +71,7 @@ class ResumeCheck {
   bool fits_basename(Diagnostics& problems) const;
   void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
                          const Environment& environment, Diagnostics& problems) const;
-  void compare_files(const Earlier& earlier, Diagnostics& problems) const;
+  void compare_files(const Earlier& earlier, Diagnostics& problems);
   void refuse(Location at, const std::string& what, Diagnostics& problems) const;
 
   FileSystem& files_;
@@ -73,6 +79,7 @@ class ResumeCheck {
   const Manifest& manifest_;
   const ResumeOptions options_;
   std::vector<TrainingFile> data_;
+  bool other_data_ = false;  // a file of [input.train] has other bytes, or is another one
 };
 
 }  // namespace belay::runtime

@@ -157,6 +157,30 @@ TEST(SchemaMatch, OneLabelMayHaveAnotherName) {
   EXPECT_THAT(match.problems, ElementsAre());
 }
 
+TEST(SchemaDifferences, T_101_AnotherOrderIsNone) {
+  Schema trained = schema({"a", "b"}, {"x", "y"}), now = schema({"b", "a"}, {"y", "x"});
+  trained.kept["mean"] = std::vector<double>{1, 200};
+  now.kept["mean"] = std::vector<double>{200.00000001, 1};
+  EXPECT_THAT(differences_between(trained, now), ElementsAre());
+}
+
+TEST(SchemaDifferences, T_101_OtherColumnsWordsAndFitsAreNamed) {
+  Schema trained = schema({"a", "b"}, {"x", "y"}), now = schema({"b", "c"}, {"x", "z"});
+  trained.kept["mean"] = std::vector<double>{1, 200};
+  now.kept["mean"] = std::vector<double>{200, 3};
+  now.kept["words"] = std::vector<std::string>{"w"};
+  now.components.push_back({false, "more", DType::kInt64, {-1}, 0, {}, {}});
+  EXPECT_THAT(differences_between(trained, now),
+              ElementsAre("column \"c\" of feature \"features\" is new", "column \"a\" of feature \"features\" is gone",
+                          "classes of label \"label\" differ: the training had \"x\", \"y\"; now \"x\", \"z\"",
+                          "feature \"more\" is new", "fitted \"mean\" differs: the training had 1, 200; now 200, 3",
+                          "fitted \"words\" is new: \"w\""));
+  Schema other = schema({"a", "b"}, {"x", "y"});
+  other.components[0].dtype = DType::kUInt8;
+  EXPECT_THAT(differences_between(schema({"a", "b"}, {"x", "y"}), other),
+              ElementsAre("feature \"features\" was float32 [?, 2], is uint8 [?, 2]"));
+}
+
 TEST(SchemaJson, EverythingIsReadBack) {
   Schema s = schema({"a", "b\"\n"}, {"x", std::string("\xff\x00", 2)});
   s.components.push_back({true, "id", DType::kString, {-1}, 0, {}, {}});

@@ -281,6 +281,32 @@ TEST_F(SchemaOfModel, AResumeGoesByNameAndRefusesOtherColumns) {
   EXPECT_THAT(lacks.err, HasSubstr("lacks the training's column width"));
 }
 
+TEST_F(SchemaOfModel, T_101_AResumeNamesWhatTheDataHasOtherwise) {
+  const std::string train = manifest("label = \"kind\"\n");
+  ASSERT_EQ(belay({"run", train, "--set", "run.max_steps=20"}).status, 0);
+  write_file(temp / "train.csv", "length,width,colour,kind\n0.1,300,7,alpha\n8.1,301,7,delta\n");
+  const ProcessResult other = belay({"run", train});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("error: input.train.path: "));
+  EXPECT_THAT(other.err, HasSubstr("[input.train] column \"colour\" of feature \"features\" is new"));
+  EXPECT_THAT(other.err,
+              HasSubstr("[input.train] classes of label \"label\" differ: the training had \"alpha\", \"beta\", "
+                        "\"gamma\"; now \"alpha\", \"delta\""));
+  EXPECT_THAT(other.err, HasSubstr("[input.train] fitted \"standardize.mean\" differs: the training had "));
+  const ProcessResult exact = belay({"run", train, "--exact", "--resume=changed"});
+  EXPECT_EQ(exact.status, 2);
+  EXPECT_THAT(exact.err, HasSubstr("--exact: [input.train] column \"colour\" of feature \"features\" is new"));
+
+  std::string rows = "width,length,kind\n";
+  for (int i = 0; i < 60; ++i) rows += std::to_string(3000 + i) + ",0.5," + kKinds[2 - i % 3] + "\n";
+  write_file(temp / "train.csv", rows);
+  const ProcessResult scaled = belay({"run", train, "--resume=changed"});
+  EXPECT_EQ(scaled.status, 0) << scaled.err;
+  EXPECT_THAT(scaled.err, HasSubstr("warning --resume=changed: [input.train] fitted \"standardize.mean\" differs"));
+  EXPECT_THAT(scaled.err, Not(HasSubstr("[input.train] column")));
+  EXPECT_THAT(scaled.err, Not(HasSubstr("[input.train] classes")));
+}
+
 TEST_F(SchemaOfModel, ASchemaIsKeptByAConversionBetweenSavers) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   ASSERT_EQ(

@@ -71,6 +71,13 @@ TEST(ManifestChanges, AreNoneOfTheSameManifestWrittenOtherwise) {
               IsEmpty());
 }
 
+TEST(ManifestChanges, T_103_AnotherOrderOfKeysInATableIsNone) {
+  const std::string input = "[input.train]\nplugin = \"i\"\n[input.train.features]\n";
+  const std::string a = "a = { dtype = \"float32\", shape = [2] }\n", b = "b = { dtype = \"int64\" }\n";
+  EXPECT_THAT(changes(kModel + input + a + b, kModel + input + b + "a = { shape = [2], dtype = \"float32\" }\n"),
+              IsEmpty());
+}
+
 TEST(ManifestChanges, ADefaultThatIsWrittenOutIsNone) {
   EXPECT_THAT(changes(kModel, std::string(kModel) + "rate = 0.5\n"), IsEmpty());
   EXPECT_THAT(changes(kModel, std::string(kModel) + "rate = 0.25\n"), ElementsAre("model.rate was 0.5, is 0.25 !"));
