@@ -8,7 +8,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <locale>
 #include <map>
+#include <sstream>
 
 namespace csv_input {
 namespace {
@@ -27,7 +29,18 @@ template <class T>
 std::errc parse(std::string_view text, T& value) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end != text.data() + text.size() ? std::errc::invalid_argument : error;
+  return end != text.data() + text.size() ? std::errc::invalid_argument : error;
+}
+
+// The same of a floating-point number. One that is nearer to 0 than any double, such as 1e-400, is 0, as others read
+// it.
+std::errc parse_real(const std::string& text, double& value) {
+  const std::errc error = parse(text, value);
+  if (error != std::errc::result_out_of_range) return error;
+  std::istringstream digits(text);
+  digits.imbue(std::locale::classic());
+  digits >> value;
+  return std::fabs(value) < 1 ? std::errc() : error;
 }
 
 // Collects the errors in cells of a file, for one message. Cells that are wrong alike, such as those of one column, are
@@ -147,7 +160,7 @@ class RowParser {
   // What is wrong with the field; empty: nothing.
   std::string parse_number(const std::vector<std::string>& fields, std::size_t column, double& value) const {
     const std::string& text = fields[column];
-    const std::errc error = parse(text, value);
+    const std::errc error = parse_real(text, value);
     if (error == std::errc::invalid_argument) return wrong_field(column, text, "not a number");
     if (error != std::errc() || std::fabs(value) > static_cast<double>(std::numeric_limits<float>::max()))
       return wrong_field(column, text, "outside the range of float32");

@@ -37,6 +37,20 @@ TEST_F(CsvTable, ReadsNumbersInEveryNotation) {
   EXPECT_THAT(t.targets, ElementsAre(0));
 }
 
+TEST_F(CsvTable, T_122_ANumberNearerToZeroThanAnyDoubleIsZero) {
+  const Table t = parse("1e-46,1e-310,1e-400,-1e-400,+1E-99999,0.0e-400,1e-400\n", LabelType::kFloat);
+  EXPECT_THAT(t.features, ElementsAre(1e-46, 1e-310, 0, 0, 0, 0));
+  EXPECT_THAT(t.targets, ElementsAre(0));
+  for (const char* other : {"1e400", "-1e400"})
+    EXPECT_EQ(error_of([&] { parse(std::string(other) + ",0\n"); }),
+              "DATA_LOSS: " + path_ + ":1:1: column \"column_0\" is \"" + other +
+                  "\", outside the range of float32; repair the row, or leave the column out of 'features'");
+  EXPECT_EQ(error_of([&] { parse("1e-400x,0\n"); }),
+            "DATA_LOSS: " + path_ +
+                ":1:1: column \"column_0\" is \"1e-400x\", not a number; repair the row, or leave the column out of "
+                "'features'");
+}
+
 TEST_F(CsvTable, TheLocaleDoesNotMatter) {
   const std::string before = std::setlocale(LC_ALL, nullptr);
   for (const char* name : {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"}) std::setlocale(LC_ALL, name);
