@@ -149,10 +149,12 @@ std::string CsvFile::place_of_count(std::int64_t row, std::size_t expected) cons
 std::string CsvFile::place_of_byte(std::int64_t row, std::size_t byte) const {
   const Record& record = rows_[static_cast<std::size_t>(row)];
   std::int64_t line = record.line, column = 1;
-  for (const char c : text_of(record).substr(0, byte)) {
-    const bool starts_character = (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-    column = c == '\n' ? 1 : column + (starts_character ? 1 : 0);
-    line += c == '\n' ? 1 : 0;
+  const std::string_view text = text_of(record);
+  for (std::size_t i = 0; i < std::min(byte, text.size()); ++i) {
+    const bool starts_character = (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80;
+    const bool ends = ends_line(text, i);
+    column = ends ? 1 : column + (starts_character ? 1 : 0);
+    line += ends ? 1 : 0;
   }
   return format_.path + ":" + std::to_string(line) + ":" + std::to_string(column);
 }

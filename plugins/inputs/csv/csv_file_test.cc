@@ -32,6 +32,18 @@ TEST_F(CsvFileTest, TheFirstRowNamesTheColumns) {
   EXPECT_EQ(file.place(1), path_ + ":3:1");
 }
 
+TEST_F(CsvFileTest, T_122_AFileWithCarriageReturnsAsLineEndsHasItsHeaderAndRows) {
+  const CsvFile file(format("width, \"height\" ,kind\r1.5,2,a\r\"3\",4,\"b\rb\" \r"));
+  EXPECT_THAT(file.columns(), ElementsAre("width", "height", "kind"));
+  ASSERT_EQ(file.rows(), 2);
+  EXPECT_THAT(file.fields(0), ElementsAre("1.5", "2", "a"));
+  EXPECT_THAT(file.fields(1), ElementsAre("3", "4", "b\rb"));
+  EXPECT_EQ(file.place(1, 1), path_ + ":3:5");
+  EXPECT_EQ(
+      error_at_open(format("a,b\r")),
+      "FAILED_PRECONDITION: path: '" + path_ + "' holds a header and no rows; if it has no header, set header = false");
+}
+
 TEST_F(CsvFileTest, WithoutAHeaderColumnsAreNumberedOrNamed) {
   CsvFormat f = format("1,2\n3,4\n");
   f.header = false;

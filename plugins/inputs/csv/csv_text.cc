@@ -64,6 +64,12 @@ std::string take_field(std::string_view& rest, char delimiter, bool& more) {
 
 }  // namespace
 
+bool ends_line(std::string_view text, std::size_t i) {
+  if (text[i] != '\r') return text[i] == '\n';
+  const std::string_view next = text.substr(i + 1, 2);
+  return !next.starts_with('\n') && next != "\r\n";  // programs that convert line ends twice write "\r\r\n"
+}
+
 std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter) {
   std::vector<Record> records;
   std::int64_t line = 1;
@@ -78,7 +84,7 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '\n') {
+    if (ends_line(text, i)) {
       ++line;
       if (!quoted) finish(i);
     } else if (quoted) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of comma-separated values, as RFC 4180 describes it: records end with a line feed (a carriage return before it
-// is dropped), a field may be in double quotes and then hold delimiters, line feeds and doubled quotes. Spaces and
-// tabs around a field are dropped. Blank lines are no records.
+// is dropped) or with a carriage return alone, as on old Macs. A field may be in double quotes and then hold
+// delimiters, line ends and doubled quotes. Spaces and tabs around a field are dropped. Blank lines are no records.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,9 @@ struct Record {
   std::size_t begin = 0, end = 0;  // in the text, without the line's end
   std::int64_t line = 1;           // on which it begins, from 1
 };
+
+// Whether a line ends with the character at `i`.
+bool ends_line(std::string_view text, std::size_t i);
 
 // The records behind the first `skip_lines` lines. Looks at quotes and line ends only.
 std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter);

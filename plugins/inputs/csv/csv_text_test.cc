@@ -27,6 +27,13 @@ TEST(CsvText, BlankLinesAreNoRecordsButCount) {
   EXPECT_THAT(records_of("\n  \na\r\n\r\n\t\nb\n\n"), ElementsAre("3:a\r", "6:b"));
 }
 
+TEST(CsvText, T_122_ACarriageReturnAloneEndsALine) {
+  EXPECT_THAT(records_of("a,b\rc,d\r\r\"e\rf\",g\rh"), ElementsAre("1:a,b", "2:c,d", "4:\"e\rf\",g", "6:h"));
+  EXPECT_THAT(records_of("a\r\nb\rc\nd\r\n"), ElementsAre("1:a\r", "2:b", "3:c", "4:d\r"));
+  EXPECT_THAT(records_of("a\r\r\nb\r\r\n"), ElementsAre("1:a\r\r", "2:b\r\r"));
+  EXPECT_THAT(records_of("skipped, \"so\ra\rb", 1), ElementsAre("2:a", "3:b"));
+}
+
 TEST(CsvText, QuotedFieldsMayHoldLineFeeds) {
   EXPECT_THAT(records_of("\"a\nb\",1\n\"c\"\"\n\",2\nd"), ElementsAre("1:\"a\nb\",1", "3:\"c\"\"\n\",2", "5:d"));
 }
