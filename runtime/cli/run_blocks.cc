@@ -264,6 +264,18 @@ std::string what_stops_again(const ManifestRun& run, const TrainingResult& resul
   return "";
 }
 
+// Where the last save failed: the steps that the next start makes again.
+void add_unsaved(ManifestRun& run, const TrainingResult& result, Block& block) {
+  if (result.save_error.empty() || run.host().saver() == nullptr) return;
+  const std::int64_t saved = run.host().saver()->saved_step();
+  const std::int64_t unsaved = result.global_step - std::max<std::int64_t>(saved, 0);
+  if (unsaved <= 0) return;
+  block.row("not saved",
+            "the last " + plural(unsaved, "step") + ": " +
+                (saved < 0 ? "there is no checkpoint" : "the newest checkpoint is of step " + std::to_string(saved)));
+  block.fields().add("unsaved_steps", unsaved);
+}
+
 std::string next_start(const ManifestRun& run, const TrainingResult& result) {
   const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
   if (result.checkpoint.empty()) return "begins at step 0: nothing was saved";
@@ -324,6 +336,7 @@ void say_end(ManifestRun& run, const TrainingResult& result, const ManifestArgum
   if (!result.checkpoint.empty() && given != nullptr) block.fields().add("checkpoint", result.checkpoint);
   add_best(run, block);
   add_times(result, block);
+  if (!is_worker(run) && given != nullptr) add_unsaved(run, result, block);
   if (!is_worker(run)) add_next(run, result, given, block);
   block.say(log);
 }

@@ -19,6 +19,12 @@
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
+namespace {
+
+// How often the log says that saves fail while training continues.
+constexpr std::int64_t kSayUnsavedNs = 600'000'000'000;
+
+}  // namespace
 
 std::vector<TensorInfo> variable_infos(const DirectSession& session) {
   std::vector<TensorInfo> infos;
@@ -111,7 +117,8 @@ void RunSaver::warn_if_disk_is_full(const DirectSession& session) {
 }
 
 std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
-  if (!due()) return "";
+  if (must_say_unsaved()) say_unsaved(session);
+  if (!has_to_save()) return "";
   const Doing doing(Activity::kSaving);
   if (run_.lock_lost()) run_.check_lock();
   const bool asked = requested_.exchange(false);
@@ -379,6 +386,7 @@ void RunSaver::note_written(const Save& save) {
   written_versions_ = save.versions;
   save_error_.clear();
   failed_saves_ = 0;
+  unsaved_.reset();
   if (options_.events == nullptr || save.was_there || save.again) return;
   options_.events->add_session_log(EventWriter::kCheckpoint, save.step,
                                    run_.path() + "/" + options_.checkpoint.basename);
@@ -390,10 +398,23 @@ void RunSaver::fail_or_go_on(const Save& save) {
   save_error_ = save.error->what();
   if (save.error->code() == Code::kDiverged) throw Error(*save.error);
   ++failed_saves_;
+  if (!unsaved_) unsaved_ = {save.begun_ns, save.begun_ns + kSayUnsavedNs};
   const CheckpointSettings& c = options_.checkpoint;
   if (c.on_save_error == OnSaveError::kStop && failed_saves_ >= c.save_failures) throw Error(*save.error);
   environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(save.step) + " was not written (" +
                                  reaction() + "): " + save_error_);
+}
+
+// A line of the first failure is far up in the log of a night.
+void RunSaver::say_unsaved(const DirectSession& session) {
+  const std::int64_t now = environment_.clock.monotonic_ns();
+  const std::int64_t minutes = (now - unsaved_->since_ns) / 60'000'000'000;
+  unsaved_->say_at_ns = now + kSayUnsavedNs;
+  environment_.log.warning(
+      "", "no checkpoint was written for " + std::to_string(minutes) +
+              " min: " + (saved_step_ < 0 ? "there is none" : "the newest is of step " + std::to_string(saved_step_)) +
+              ", the training is at step " + std::to_string(std::max<std::int64_t>(session.global_step(), 0)) +
+              ", and what lies between is lost if the process ends; the last save failed with: " + save_error_);
 }
 
 // "failure 2 in a row, on_save_error = "stop" behind 3"

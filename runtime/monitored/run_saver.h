@@ -83,8 +83,9 @@ class RunSaver {
   void note_while_ending(const std::string& hook, const std::string& key, std::int64_t value);
   bool requested() const noexcept { return requested_.load(); }
   // Whether at_boundary has something to do: a checkpoint was asked for, one is durable and the hooks are to hear of
-  // it, or the run's lock was found lost, and the boundary ends the run. Asked at every step.
-  bool due() const noexcept { return requested_.load() || written_.load() || run_.lock_lost(); }
+  // it, the run's lock was found lost, and the boundary ends the run, or it is to be said again that saves fail. Asked
+  // at every step. [session]
+  bool due() const noexcept { return has_to_save() || must_say_unsaved(); }
 
   // Before the first step: takes the memory that saves copy to, if the settings save in the background and of
   // themselves: as much as the saved variables have. Where the disk has no room for one checkpoint that is a warning,
@@ -95,8 +96,8 @@ class RunSaver {
   // for; where another one is still being written it waits for that first. Returns the name of a hook whose after_save
   // asks to stop. A failure is logged and counted, and behind save_failures of them it is thrown or waited out, as
   // on_save_error says, at the boundary behind it; a state that is not finite is always thrown (DIVERGED), and so is
-  // what a hook's before_save or after_save throws. A hook's skip_checkpoint is a line in the log. RunInUse where the
-  // run's lock is not in place.
+  // what a hook's before_save or after_save throws. While saves fail and training continues, a warning says so every 10
+  // minutes. A hook's skip_checkpoint is a line in the log. RunInUse where the run's lock is not in place.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
   // Waits for the checkpoint that is being written, if one is, and does what the next boundary would do for it; nothing
   // is under way behind it.
@@ -172,6 +173,15 @@ class RunSaver {
     std::string path = {};       // once it is durable
     std::optional<Error> error = {};  // why it will not be
   };
+  // From the first of the saves that fail now, one after the other.
+  struct Unsaved {
+    std::int64_t since_ns, say_at_ns;
+  };
+  bool has_to_save() const noexcept { return requested_.load() || written_.load() || run_.lock_lost(); }
+  bool must_say_unsaved() const noexcept {
+    return unsaved_ && environment_.clock.monotonic_ns() >= unsaved_->say_at_ns;
+  }
+  void say_unsaved(const DirectSession& session);
   std::optional<double> value_of(DirectSession& session, std::int64_t step) const;
   void say_if_best(std::int64_t step, const BestList& before) const;
   void say_if_it_waits(const DirectSession& session);
@@ -219,6 +229,7 @@ class RunSaver {
   std::optional<RestoredCheckpoint> restored_;  // of this directory, and its newest; none: something else
   std::string save_error_;
   std::int64_t failed_saves_ = 0;  // in a row
+  std::optional<Unsaved> unsaved_;
   Pause pause_;
   std::optional<Error> diverged_;  // why the state of an end was not saved
   bool warned_of_grace_ = false;

@@ -195,6 +195,15 @@ TEST_F(LogTest, TheNextStartGoesOnFromTheLastCheckpointThatWasWritten) {
   EXPECT_THAT(lines_with(r.err, "next start  goes on from model.ckpt-20"), SizeIs(1)) << r.err;
 }
 
+TEST_F(LogTest, T_131_TheEndSaysWhichStepsAreNotSaved) {
+  const std::string unsaved = "  not saved   the last ";
+  ASSERT_THAT(lines_with(belay({"run", regression("", "", 20)}).err, unsaved), SizeIs(0));
+  write_file(run_dir() + "/model.ckpt-50", "in the way");
+  const ProcessResult r = belay({"run", regression()});
+  EXPECT_EQ(r.status, 7) << r.err;
+  EXPECT_THAT(lines_with(r.err, unsaved + "30 steps: the newest checkpoint is of step 20"), SizeIs(1)) << r.err;
+}
+
 TEST_F(LogTest, WhereTheInputEndedTheNextStartTrainsNoFurther) {
   const ProcessResult r = belay({"run", regression("examples = 64\nepochs = 1\n")});
   ASSERT_EQ(r.status, 0) << r.err;

@@ -2,8 +2,10 @@
 // What saves that fail one behind the other do to a run: on_save_error and save_failures.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "tests/monitored/run_saver_fixture.h"
@@ -15,6 +17,7 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 class SaveFailures : public Savers, public ::testing::WithParamInterface<SaveMode> {
  protected:
@@ -51,6 +54,7 @@ class SaveFailures : public Savers, public ::testing::WithParamInterface<SaveMod
   int tries = 0, broken = 0;
   std::function<void()> in_before_save;
   std::optional<RunSaver> saver;
+  std::string last_words;  // what the log said of saves that fail
 };
 
 INSTANTIATE_TEST_SUITE_P(Save, SaveFailures, ::testing::Values(SaveMode::kAsync, SaveMode::kSync),
@@ -67,6 +71,54 @@ TEST_P(SaveFailures, StopEndsTheRunBehindSoManyInARow) {
   broken = 100;
   save_at(3);
   EXPECT_THAT(error_of([&] { save_at(4); }), HasSubstr("model.ckpt-4': saver 'safetensors': disk on fire"));
+}
+
+TEST_P(SaveFailures, T_131_EveryTenMinutesTheLogSaysThatNothingIsSaved) {
+  constexpr std::int64_t kMinute = 60'000'000'000;
+  const auto said = [&] {
+    saver->at_boundary(*session, hooks);
+    const bool now = logged("no checkpoint was written for ");
+    last_words = log_text.substr(std::min(log_text.find("no checkpoint was written for "), log_text.size()));
+    log_text.clear();
+    return now;
+  };
+  open_saver(OnSaveError::kContinue, 3);
+  save_at(2);
+  broken = 100;
+  save_at(5);
+  clock.advance(9 * kMinute);
+  EXPECT_FALSE(saver->due());
+  EXPECT_FALSE(said());
+  save_at(80);  // another failure does not put it off
+  set(1.0f, 90);
+  clock.advance(kMinute);
+  EXPECT_TRUE(saver->due());
+  EXPECT_TRUE(said());
+  EXPECT_THAT(last_words,
+              StartsWith("no checkpoint was written for 10 min: the newest is of step 2, the training is at "
+                         "step 90, and what lies between is lost if the process ends; the last save failed "
+                         "with: "));
+  EXPECT_THAT(last_words, HasSubstr("disk on fire"));
+  EXPECT_FALSE(said()) << "once";
+  clock.advance(10 * kMinute);
+  EXPECT_TRUE(said());
+  EXPECT_THAT(last_words, StartsWith("no checkpoint was written for 20 min: "));
+  broken = 0;
+  save_at(100);
+  EXPECT_EQ(saver->saved_step(), 100);
+  clock.advance(20 * kMinute);
+  EXPECT_FALSE(saver->due());
+  EXPECT_FALSE(said());
+}
+
+TEST_P(SaveFailures, T_131_ARunThatNeverSavedSaysThatThereIsNoCheckpoint) {
+  open_saver(OnSaveError::kContinue, 3);
+  broken = 100;
+  save_at(5);
+  clock.advance(600'000'000'000);
+  saver->at_boundary(*session, hooks);
+  EXPECT_TRUE(logged("no checkpoint was written for 10 min: there is none, the training is at step 5, and "))
+      << log_text;
 }
 
 TEST_P(SaveFailures, PauseTrainsOnOnlyOnceACheckpointIsWritten) {
