@@ -82,13 +82,28 @@ void EvalRoles::add(NodeGraph& graph, const std::string& input, const std::vecto
     added.metrics.push_back({metric, add_role<double>(graph, input, metric, kNotEvaluated), kNotEvaluated});
 }
 
-void EvalRoles::set(DirectSession& session, const std::string& input, const EvalResult& result) {
+std::size_t EvalRoles::place_of(const std::string& input, const EvalResult& result) const {
   const auto it = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) { return i.name == input; });
   if (it == inputs_.end() || it->metrics.size() != result.metrics.size())
     fail(Code::kInternal, "the roles of [input." + input + "] are not those of its evaluation");
-  it->step = result.global_step;
-  for (std::size_t i = 0; i < it->metrics.size(); ++i) it->metrics[i].value = result.metrics[i].second;
-  write(session, *it);
+  return static_cast<std::size_t>(it - inputs_.begin());
+}
+
+void EvalRoles::fill(Input& input, const EvalResult& result) {
+  input.step = result.global_step;
+  for (std::size_t i = 0; i < input.metrics.size(); ++i) input.metrics[i].value = result.metrics[i].second;
+}
+
+void EvalRoles::set(DirectSession& session, const std::string& input, const EvalResult& result) {
+  Input& kept = inputs_[place_of(input, result)];
+  fill(kept, result);
+  write(session, kept);
+}
+
+void EvalRoles::show(DirectSession& session, const std::string& input, const EvalResult& result) const {
+  Input shown = inputs_[place_of(input, result)];
+  fill(shown, result);
+  write(session, shown);
 }
 
 std::int64_t EvalRoles::last_step() const noexcept {

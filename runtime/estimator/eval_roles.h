@@ -35,6 +35,8 @@ class EvalRoles {
   void add(NodeGraph& graph, const std::string& input, const std::vector<std::string>& metrics);
   // All values of the input at once. Allocates nothing and builds no plan.
   void set(DirectSession& session, const std::string& input, const EvalResult& result);
+  // The same for what hooks see in their end: the state keeps the evaluation before.
+  void show(DirectSession& session, const std::string& input, const EvalResult& result) const;
   // Of the last evaluation of any input; -1: there was none.
   std::int64_t last_step() const noexcept;
   // Beside them in the state: that the last step was evaluated in the end of a session, which no role has.
@@ -56,6 +58,8 @@ class EvalRoles {
     std::uint32_t step_node = 0;
     std::int64_t step = -1;
   };
+  std::size_t place_of(const std::string& input, const EvalResult& result) const;
+  static void fill(Input& input, const EvalResult& result);
   void forget(Input& input);
   void write(DirectSession& session, const Input& input) const;
 

@@ -91,12 +91,13 @@ void EvalWhileTraining::at_last_step(DirectSession& training) {
 // A run that made no step leaves the list of the best as it is, unless the attempt before was killed before this.
 void EvalWhileTraining::before_end(DirectSession& training) {
   const std::int64_t step = training.global_step();
-  if (!options_.note_best || !first_step_) return;
+  if ((!options_.note_best && !options_.shown_in_end) || !first_step_) return;
   const bool missed = options_.left_open() && roles_.ended_at() != step;
   if (step <= *first_step_ && !missed) return;
   if (step == schedule_.last_evaluated() || !options_.keep_going()) return;
+  if (!options_.note_best) options_.save_before_end();
   try {
-    evaluate(training.store(), step, nullptr);
+    evaluate(training.store(), step, {.session = &training, .in_end = true});
   } catch (const Error& e) {
     failed_ = e;  // the training ended well, and is saved
     return;
@@ -110,7 +111,7 @@ void EvalWhileTraining::before_end(DirectSession& training) {
 void EvalWhileTraining::at_end(VariableStore& trained, std::int64_t step) {
   if (failed_) throw Error(*failed_);
   const bool known = step == schedule_.last_evaluated() && evaluated_ == sum_of_versions(trained);
-  if (!known && options_.keep_going()) evaluate(trained, step, nullptr);
+  if (!known && options_.keep_going()) evaluate(trained, step, {});
 }
 
 bool EvalWhileTraining::has_seen(VariableStore& trained) const {
@@ -118,7 +119,7 @@ bool EvalWhileTraining::has_seen(VariableStore& trained) const {
 }
 
 void EvalWhileTraining::evaluate_and_note(DirectSession& training, std::int64_t step) {
-  evaluate(training.store(), step, &training);
+  evaluate(training.store(), step, {.session = &training});
   note_best(step);
 }
 
@@ -136,10 +137,10 @@ std::optional<double> EvalWhileTraining::best_value(std::int64_t step) const {
   return std::nullopt;
 }
 
-void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, DirectSession* training) {
+void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, const Shown& shown) {
   const Doing doing(Activity::kEvaluating);
   for (Input& input : inputs_)
-    attempt(input, step, [&] { keep(input, input.evaluation->run(trained, step, options_.keep_going), training); });
+    attempt(input, step, [&] { keep(input, input.evaluation->run(trained, step, options_.keep_going), shown); });
   schedule_.evaluated(step);
   evaluated_ = sum_of_versions(trained);
   const bool whole = std::all_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
@@ -148,11 +149,12 @@ void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, Dire
   if (options_.evaluated && whole) options_.evaluated(trained, step, best_value(step));
 }
 
-void EvalWhileTraining::keep(Input& input, const EvalResult& result, DirectSession* training) {
+void EvalWhileTraining::keep(Input& input, const EvalResult& result, const Shown& shown) {
   input.result = result;
   input.has_result = true;
   ++counts_.made;
-  if (training != nullptr) roles_.set(*training, input.evaluation->name(), result);
+  if (shown.session != nullptr && shown.in_end) roles_.show(*shown.session, input.evaluation->name(), result);
+  if (shown.session != nullptr && !shown.in_end) roles_.set(*shown.session, input.evaluation->name(), result);
   const std::string examples = result.examples == 0 ? "" : std::to_string(result.examples) + " examples in ";
   std::string rows;
   for (const std::string& line : matrix_lines(result)) rows += detail::kLogRow + escaped(line);

@@ -12,9 +12,10 @@
 // the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue" a
 // warning. A stop ends it at the next batch; its partial metrics are discarded.
 //
-// Where the run keeps its best checkpoints, the last step is evaluated while its session can still save: in the end of
-// the hook, before any other hook's. No role has that evaluation: a run that goes on from there sees what it would have
-// seen had it never ended. [session thread]
+// Where the run keeps its best checkpoints, or a hook shows evaluations in its end, the last step is evaluated while
+// its session can still save: in the end of the hook of the roles, before any other hook's. The roles have that
+// evaluation in the ends of the other hooks alone: a run that continues from there sees what it would have seen had it
+// never ended. [session thread]
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,10 @@ struct EvalWhileTrainingOptions {
   std::function<void(std::int64_t step, double value)> note_best = {};
   // Gets the step of the evaluation in the end of a session, before note_best does: what is saved from then on has it.
   std::function<void(std::int64_t step)> note_end = [](std::int64_t) {};
+  // A hook shows in its end what the evaluation of the last step has found.
+  bool shown_in_end = false;
+  // Called before that evaluation if note_best is empty: a run that is killed in it loses no step.
+  std::function<void()> save_before_end = [] {};
   // Whether the attempt before has not come to the end of the training: one that begins at the last step then makes the
   // evaluation that is missing.
   std::function<bool()> left_open = [] { return false; };
@@ -106,11 +111,16 @@ class EvalWhileTraining {
   void evaluate_and_note(DirectSession& training, std::int64_t step);
   void note_best(std::int64_t step) const;
   std::optional<double> best_value(std::int64_t step) const;
-  void evaluate(VariableStore& trained, std::int64_t step, DirectSession* training);
+  // Whose roles get what was found: for the hooks' ends, or for all steps from now on.
+  struct Shown {
+    DirectSession* session = nullptr;  // null: it has ended
+    bool in_end = false;
+  };
+  void evaluate(VariableStore& trained, std::int64_t step, const Shown& shown);
   // What an error of `run` means to the training.
   template <class F>
   void attempt(const Input& input, std::int64_t step, F&& run);
-  void keep(Input& input, const EvalResult& result, DirectSession* training);
+  void keep(Input& input, const EvalResult& result, const Shown& shown);
   void write_events(Input& input);
 
   const RunEnvironment& environment_;

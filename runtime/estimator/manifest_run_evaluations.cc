@@ -21,6 +21,8 @@ namespace {
 constexpr const char* kEvalNeeds =
     "an evaluation input needs the features and labels of [input.train], with the same widths";
 
+bool shows_evaluations_in_its_end(const ResolvedPlugin& hook) { return hook.info.name == "prometheus"; }
+
 }  // namespace
 
 // Before the other hooks: they see what it restores.
@@ -47,8 +49,14 @@ void ManifestRun::make_evals() {
       exporters_->evaluated(trained, step, value);
     };
   }
+  const bool shown = std::ranges::any_of(plugins_.found().hooks, shows_evaluations_in_its_end);
+  options.shown_in_end = shown;
+  if (shown && !manifest_.run.dir.empty() && saves_by_itself(manifest_.checkpoint))
+    options.save_before_end = [this] {
+      if (host_.saver() != nullptr) host_.saver()->save_requested_by_hook();
+    };
   evals_.emplace(host_.environment(), std::move(options));
-  if (keeps_best || exports || evals_->scheduled()) {
+  if (keeps_best || exports || shown || evals_->scheduled()) {
     training_.add_hook(EvalRoles::kHookName, evals_->hook());
   } else {
     evals_.reset();
@@ -155,7 +163,7 @@ void ManifestRun::check_hooks(Diagnostics& problems) const {
                    manifest_.run.dir.empty()
                        ? "give the run a directory (run.dir), and set keep_best = 1 in [checkpoint]"
                        : "set keep_best = 1 in [checkpoint]");
-    if (!evals_ || evals_->scheduled()) continue;
+    if (!evals_ || evals_->scheduled() || hook.plugin == "prometheus") continue;
     for (const PluginOption& option : hook.options)
       if (const auto* text = std::get_if<std::string>(&option.value);
           text != nullptr && std::find(eval_metrics_.begin(), eval_metrics_.end(), *text) != eval_metrics_.end())

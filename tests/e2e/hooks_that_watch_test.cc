@@ -13,7 +13,26 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-class HooksThatWatch : public HooksOfRun {};
+class HooksThatWatch : public HooksOfRun {
+ protected:
+  // Of metrics.prom; empty: it is not there.
+  std::string shown_number(const std::string& metric) const {
+    const std::string file = contents(run_dir() + "/metrics.prom"), label = "{run=\"" + run_dir() + "\"} ";
+    const std::size_t at = file.find("\n" + metric + label);
+    if (at == file.npos) return "";
+    const std::size_t begin = file.find("} ", at) + 2;
+    return file.substr(begin, file.find('\n', begin) - begin);
+  }
+  // "eval/loss" of that step in metrics.jsonl; none: NaN.
+  double evaluated_loss(int step) const {
+    double loss = std::nan("");
+    std::istringstream lines(contents(run_dir() + "/metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with("{\"step\":" + std::to_string(step) + ",") && line.find("\"eval/loss\":") != line.npos)
+        loss = nlohmann::json::parse(line).at("eval/loss").get<double>();
+    return loss;
+  }
+};
 
 TEST_F(HooksThatWatch, LrMonitorWritesWhatTheScheduleCameTo) {
   const std::string decaying =
@@ -119,22 +138,29 @@ TEST_F(HooksThatWatch, T_111_PrometheusEndsWithTheLastStepAndTheLastEvaluation) 
                 30)
                 .status,
             0);
-  const std::string file = contents(run_dir() + "/metrics.prom"), label = "{run=\"" + run_dir() + "\"} ";
-  const auto number = [&](const std::string& metric) {
-    const std::size_t at = file.find("\n" + metric + label);
-    return at == file.npos ? std::string()
-                           : file.substr(file.find("} ", at) + 2, file.find('\n', at + 1) - file.find("} ", at) - 2);
-  };
-  EXPECT_EQ(number("belay_global_step"), "30") << file;
-  EXPECT_EQ(number("belay_eval_global_step"), "30") << file;
-  EXPECT_EQ(number("belay_last_checkpoint_step"), "30") << file;
-  EXPECT_EQ(number("belay_finished"), "1") << file;
-  std::string last;
-  std::istringstream lines(contents(run_dir() + "/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("{\"step\":30,") && line.find("\"eval/loss\":") != line.npos) last = line;
-  ASSERT_NE(last, "");
-  EXPECT_NEAR(std::stod(number("belay_eval_loss")), nlohmann::json::parse(last).at("eval/loss").get<double>(), 1e-6);
+  EXPECT_EQ(shown_number("belay_global_step"), "30");
+  EXPECT_EQ(shown_number("belay_eval_global_step"), "30");
+  EXPECT_EQ(shown_number("belay_last_checkpoint_step"), "30");
+  EXPECT_EQ(shown_number("belay_finished"), "1");
+  ASSERT_NE(shown_number("belay_eval_loss"), "");
+  EXPECT_NEAR(std::stod(shown_number("belay_eval_loss")), evaluated_loss(30), 1e-6);
+}
+
+// Also where the schedule has no evaluation at the last step, or there is no schedule.
+TEST_F(HooksThatWatch, T_111_PrometheusHasTheEvaluationThatComesAfterTheLastStep) {
+  for (const char* settings : {"[eval]\nevery_steps = 7\n", "", "[checkpoint]\nkeep_best = 1\n"}) {
+    std::filesystem::remove_all(run_dir());
+    const ProcessResult r = run(hook("prometheus", "every_secs = 1000.0") +
+                                    "[input.eval]\nplugin = \"numbers\"\nexamples = 64\nepochs = 1\n" + settings,
+                                30);
+    ASSERT_EQ(r.status, 0) << r.err;
+    EXPECT_EQ(shown_number("belay_global_step"), "30") << settings;
+    EXPECT_EQ(shown_number("belay_eval_global_step"), "30") << settings;
+    EXPECT_EQ(shown_number("belay_last_checkpoint_step"), "30") << settings;
+    EXPECT_EQ(shown_number("belay_finished"), "1") << settings;
+    ASSERT_NE(shown_number("belay_eval_loss"), "") << settings;
+    EXPECT_NEAR(std::stod(shown_number("belay_eval_loss")), evaluated_loss(30), 1e-6) << settings;
+  }
 }
 
 TEST_F(HooksThatWatch, ModelSummaryListsTheModel) {

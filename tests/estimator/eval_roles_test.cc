@@ -65,6 +65,18 @@ TEST_F(EvalRolesTest, AHookFetchesTheValuesOfTheLastEvaluation) {
   EXPECT_EQ(roles.last_step(), 3);
 }
 
+TEST_F(EvalRolesTest, T_111_WhatIsShownForTheEndsOfHooksIsInNoState) {
+  SingularMonitoredSession session(graph, environment, hooks);
+  session.scope([&] {
+    session.run({train});
+    roles.set(*session.raw_session(), "eval", result_of(1, 0.5, 0.75));
+    roles.show(*session.raw_session(), "eval", result_of(2, 0.25, 0.875));
+    EXPECT_EQ(value(*session.raw_session(), "eval/loss"), 0.25);
+    EXPECT_EQ(value(*session.raw_session(), "eval/accuracy"), 0.875);
+  });
+  EXPECT_EQ(roles.last_step(), 1);
+}
+
 TEST_F(EvalRolesTest, SettingThemBuildsNoPlan) {
   SingularMonitoredSession session(graph, environment, hooks);
   session.scope([&] {

@@ -311,6 +311,44 @@ TEST_F(NotesTheBest, TheEvaluationThatAnAttemptBeforeMissed) {
   EXPECT_EQ(noted_steps(), Steps{10});
 }
 
+TEST_F(NotesTheBest, T_111_AHookThatShowsEvaluationsInItsEndFindsThatOfTheLastStep) {
+  for (const std::int64_t every : {0, 3}) {
+    hooks = HookSet();
+    EvalWhileTrainingOptions options;
+    options.settings.every_steps = every;
+    options.shown_in_end = true;
+    int saves = 0;
+    options.save_before_end = [&] { ++saves; };
+    const auto training = make(std::move(options));
+    Probe& probe = add_probe("shows");
+    double loss = -1;
+    std::int64_t step = -1;
+    std::shared_ptr<DirectSession> session;
+    probe.in["end"] = [&] {
+      const auto found = [&](const char* role) {
+        return session->handle().run({training->graph.handle().find(role)})[0];
+      };
+      loss = found("eval/loss").scalar<double>();
+      step = found("eval/global_step").scalar<std::int64_t>();
+    };
+    SingularMonitoredSession trains(training->graph, run_host->environment(), hooks);
+    session = trains.raw_session();
+    trains.scope([&] {
+      training->evals.at_start(*trains.raw_session());
+      for (std::int64_t i = 1; i <= 5; ++i) {
+        trains.run({training->model.train_op});
+        training->evals.at_boundary(*trains.raw_session(), i, false);
+      }
+    });
+    ASSERT_NE(training->evals.last("eval"), nullptr);
+    EXPECT_EQ(training->evals.last("eval")->global_step, 5);
+    EXPECT_EQ(step, 5) << every;
+    EXPECT_EQ(loss, training->evals.last("eval")->metrics.at(0).second) << every;
+    EXPECT_EQ(saves, 1);
+    EXPECT_EQ(training->evals.roles().last_step(), every == 0 ? -1 : 3) << "a run that continues has not seen it";
+  }
+}
+
 TEST_F(NotesTheBest, WhatTheLastEvaluationFailsWithIsThrownBehindTheEnd) {
   const auto training = make(noting({}), {"eval"}, {{"fails_at", std::int64_t{2}}});
   bool ended = false;
