@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tests/e2e/hooks_fixture.h"
+#include "tests/e2e/left_by_hooks.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -159,6 +160,54 @@ TEST_F(HooksResumed, T_155_FilesOfHooksAreThoseOfARunWithoutARecovery) {
   EXPECT_TRUE(std::filesystem::exists(marker)) << "there was no recovery";
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(contents(run_dir() + "/" + files[i]), expected[i]);
   EXPECT_EQ(points("running_average/loss"), averages);
+}
+
+// In place, in the next process, and in the next one after a kill.
+TEST_F(HooksResumed, T_155_WhatHooksKeepIsThatOfAnUndisturbedRunHoweverItWasDisturbed) {
+  const std::string tables = hooks_that_keep() + "[checkpoint]\nsave_steps = 5\nsave_secs = 0\n";
+  trained(tables, kEnd);
+  const std::map<std::string, std::string> expected = left_by_hooks(run_dir(), kEnd);
+  for (const char* what : {"metrics.csv", "samples.jsonl", "history.json", "spikes.json", "digests.jsonl",
+                           "metrics.prom", "the variables", "state of early_stopping", "state of csv_logger",
+                           "state of reduce_lr_on_plateau", "state of step_counter", "state of summary_saver"})
+    EXPECT_NE(expected.find(what), expected.end()) << what;
+  const auto expect_same = [&](const char* disturbed) {
+    const std::map<std::string, std::string> left = left_by_hooks(run_dir(), kEnd);
+    EXPECT_EQ(left.size(), expected.size()) << disturbed;
+    for (const auto& [what, text] : expected)
+      EXPECT_TRUE(left.contains(what) && left.at(what) == text)
+          << disturbed << ": " << what
+          << (what == "the variables" ? "" : "\n" + (left.contains(what) ? left.at(what) : "") + "instead of\n" + text);
+  };
+  const std::string marker = temp / "failed";
+  trained(tables, kEnd, "fail_at_batch = 12\nonce = \"" + marker + "\"\n");
+  EXPECT_TRUE(std::filesystem::exists(marker)) << "there was no recovery";
+  expect_same("a recovery");
+  std::filesystem::remove_all(run_dir());
+  ASSERT_EQ(resumed(tables).status, 0);
+  expect_same("a second start");
+  std::filesystem::remove_all(run_dir());
+  BelayProcess killed({"run", regression("hang_at_batch = 22\n", tables, kEnd)});
+  ASSERT_TRUE(killed.wait_until([&] { return lines_with(contents(run_dir() + "/metrics.csv"), ",").size() == 23; }));
+  killed.kill(SIGKILL);
+  ASSERT_EQ(killed.wait().signal, SIGKILL);
+  ASSERT_EQ(run(tables, kEnd).status, 0);
+  expect_same("a kill");
+}
+
+// One that comes later is to be put into one of the two lists.
+TEST_F(HooksResumed, T_155_EachFirstPartyHookIsAmongThoseThatAreTried) {
+  const std::string tried = hooks_that_keep();
+  const std::set<std::string> others = other_hooks();
+  const auto found = nlohmann::json::parse(belay({"plugins", "--json"}).out);
+  int hooks = 0;
+  for (const auto& plugin : found.at("plugins")) {
+    const std::string file = plugin.at("file"), name = plugin.at("name");
+    if (plugin.at("kind") != "hook" || file.find("/tests/") != file.npos) continue;
+    ++hooks;
+    EXPECT_NE(tried.find("plugin = \"" + name + "\"") != tried.npos, others.contains(name)) << name;
+  }
+  EXPECT_GT(hooks, 30);
 }
 
 // A recovery goes back to the last checkpoint, the count does not.

@@ -11,6 +11,7 @@
 #include <regex>
 #include <thread>
 
+#include "tests/e2e/left_by_hooks.h"
 #include "tests/e2e/ranks_fixture.h"
 
 namespace belay::runtime::testing {
@@ -128,6 +129,27 @@ TEST_F(LostRanks, T_155_FilesThatGrowKeepTheirLinesOverARegroupingAndAnotherChie
     EXPECT_EQ(std::adjacent_find(steps.begin(), steps.end()), steps.end()) << file;
     EXPECT_GE(steps.size(), static_cast<std::size_t>(kSteps - 2)) << file << ": of a step at most no hook hears";
   }
+}
+
+// The same session's variables in a new session, and no hook's load_state.
+TEST_F(LostRanks, T_155_WhatHooksKeepOverARegroupingIsThatOfAnUndisturbedRun) {
+  constexpr int kEnd = 120;
+  const std::string tables = hooks_that_keep();
+  const auto manifest = [&](const char* dir, const std::string& more) {
+    const std::string path = lost(dir, "on_lost_rank = \"wait\"\n", kEnd);
+    write_file(path, contents(path) + tables + more);
+    return path;
+  };
+  train(manifest("whole", ""), 2);
+  const std::map<std::string, std::string> expected = left_by_hooks(temp / "whole", kEnd);
+  EXPECT_NE(expected.find("state of early_stopping"), expected.end());
+  const std::string path = manifest("run", "[[hooks]]\nplugin = \"preempted\"\nat_run = 70\n");
+  const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
+  for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(results[0].err, HasSubstr("2 ranks go on behind step 69 (regrouping 1)"));
+  const std::map<std::string, std::string> left = left_by_hooks(temp / "run", kEnd);
+  EXPECT_EQ(left.size(), expected.size());
+  for (const auto& [what, text] : expected) EXPECT_TRUE(left.contains(what) && left.at(what) == text) << what;
 }
 
 // A hook's UNAVAILABLE makes the session anew on one rank, and so on all; none is lost.
