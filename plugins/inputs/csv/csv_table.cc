@@ -18,6 +18,9 @@ namespace {
 using belay::Code;
 using belay::fail;
 
+// Files that were joined have such marks inside.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // A field for a message.
 std::string shown(const std::string& text) {
   constexpr std::size_t kShown = 40;
@@ -161,7 +164,11 @@ class RowParser {
   std::string parse_number(const std::vector<std::string>& fields, std::size_t column, double& value) const {
     const std::string& text = fields[column];
     const std::errc error = parse_real(text, value);
-    if (error == std::errc::invalid_argument) return wrong_field(column, text, "not a number");
+    if (error == std::errc::invalid_argument)
+      return wrong_field(column, text,
+                         text.starts_with(kByteOrderMark)
+                             ? "not a number, since it begins with a byte order mark, as in files that were joined"
+                             : "not a number");
     if (error != std::errc() || std::fabs(value) > static_cast<double>(std::numeric_limits<float>::max()))
       return wrong_field(column, text, "outside the range of float32");
     return std::isnan(value) ? wrong_field(column, text, "not a number") : "";
@@ -256,11 +263,11 @@ std::vector<std::string> names_of_numbers(const std::vector<std::int64_t>& numbe
   return names;
 }
 
-// Files that were joined have such marks inside, and a label with one would be a class of its own.
+// A label with one would be a class of its own.
 void refuse_byte_order_marks(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
   BadCells bad;
   for (std::size_t row = 0; row < labels.size(); ++row)
-    if (labels[row].find("\xEF\xBB\xBF") != std::string::npos)
+    if (labels[row].find(kByteOrderMark) != std::string::npos)
       bad.add("marks", [&] {
         return file.place(static_cast<std::int64_t>(row), column) +
                ": the label has a byte order mark in it, as files have that were joined; remove the mark";

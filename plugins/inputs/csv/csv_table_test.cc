@@ -167,6 +167,17 @@ TEST_F(CsvTable, T_127_OfManyBadCellsOfAColumnTheFirstIsNamedWithTheirNumber) {
                 "rows are so");
 }
 
+TEST_F(CsvTable, T_110_AByteOrderMarkInsideOfAFileIsNamedWithItsLine) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(error_of([&] { parse("1,cat\n2,dog\n3," + mark + "cat\n"); }),
+            "DATA_LOSS: " + path_ +
+                ":3:3: the label has a byte order mark in it, as files have that were joined; remove the mark");
+  EXPECT_THAT(error_of([&] { parse("1,cat\n" + mark + "2,dog\n"); }),
+              ::testing::StartsWith("DATA_LOSS: " + path_ + ":2:1: column \"column_0\" is \"" + mark +
+                                    "2\", not a number, since it begins with a byte order mark, as in files that "
+                                    "were joined; "));
+}
+
 TEST_F(CsvTable, OfManyKindsOfBadCellsTheFirstTwentyAreNamed) {
   std::string labels = "0,0\n";
   for (int row = 0; row < 50; ++row) labels += "0,-" + std::to_string(row + 1) + "\n";
