@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <thread>
 
 #include "belay/plugin.h"
 #include "runtime/data/input_passes.h"
@@ -125,6 +126,7 @@ class Streaming final : public belay::Input {
     seen_ = position.bytes.empty() ? std::string(static_cast<std::size_t>(o_.bytes), '\0') : position.bytes;
   }
   void interrupt() noexcept override {
+    while (holds_interrupt) std::this_thread::yield();
     {
       const std::lock_guard lock(mutex_);
       ++interrupts;
@@ -137,6 +139,7 @@ class Streaming final : public belay::Input {
     return name == "acme.answer.1" ? kTable : nullptr;
   }
   static inline std::atomic<int> interrupts{0};
+  static inline std::atomic<bool> holds_interrupt{false};  // it waits, which it must not
 
  private:
   const Options o_;
@@ -361,6 +364,23 @@ TEST_F(InputFeedTest, B_03a_AnInputSeeksBetweenAnInterruptAndTheNextSession) {
   EXPECT_EQ(next(), 1001);
   next();
   stop();
+}
+
+TEST_F(InputFeedTest, T_147_AnInterruptThatWaitsIsNamed) {
+  create({{"waits", true}}, "streaming");
+  feed();
+  open_session();
+  const auto coordinator = std::make_shared<Coordinator>(system_clock());
+  const auto waiting = input->create_threads(session->handle(), coordinator.get());
+  Streaming::holds_interrupt = true;
+  coordinator->request_stop("at once");
+  while (!instance->interrupting()) std::this_thread::yield();
+  EXPECT_THAT(
+      waiting.at(1)->label(),
+      ::testing::EndsWith("-close_on_stop (input \"train\" of \"streaming\" (linked in, 1.0.0) in interrupt, which "
+                          "must not wait)"));
+  Streaming::holds_interrupt = false;
+  for (const auto& t : waiting) EXPECT_TRUE(t->join_for(kTenSeconds));
 }
 
 TEST_F(InputFeedTest, B_03b_APluginsTablesAreFoundByTheirNames) {

@@ -119,6 +119,13 @@ TEST_F(ReportTest, WhatCannotBeDoneIsSaidWithItsCure) {
   }
 }
 
+TEST_F(ReportTest, T_118_TheLastLossOfARunThatDivergedIsNoNumberSinceItsStep) {
+  ASSERT_EQ(belay({"run", regression("nan_at_batch = 5\n")}).status, 4);
+  const ProcessResult r = belay({"report", run_dir()}, {"LC_ALL=C"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, ContainsRegex("\n  loss +[0-9.e-]+ +[0-9]+ +NaN +since 6\n"));
+}
+
 TEST_F(ReportTest, APageThatCannotBeWrittenIsStatus7AndTheSummaryIsThere) {
   train();
   const ProcessResult r = belay({"report", run_dir(), "--output", temp / "none/page.html"});

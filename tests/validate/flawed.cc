@@ -38,9 +38,17 @@ class FlawedHook final : public belay::Hook {
     if (flaw_ == "grows the graph") belay::ops::constant(graph, static_cast<float>(++begun_));
     loss_ = graph.fetch<float>("loss");
   }
-  belay::RunArgs before_run(belay::RunContext&) override { return {loss_}; }
-  void after_run(belay::RunContext&, const belay::RunValues& values) override {
+  belay::RunArgs before_run(belay::RunContext&) override {
+    belay::RunArgs args{loss_};
+    belay::RunOptions options;
+    options.trace_level = static_cast<belay::RunOptions::Trace>(99);
+    if (flaw_ == "traces at no level") args.options(options);
+    return args;
+  }
+  void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     ++steps_;
+    if (flaw_ == "stops with no code")
+      run.session().coordinator().request_stop(belay::Error(static_cast<belay::Code>(777), "enough"));
     if (flaw_ == "prints") std::puts("step");
     if (flaw_ == "crashes") raise(SIGSEGV);
     if (flaw_ == "aborts") std::abort();

@@ -151,6 +151,22 @@ TEST(Validate, T_152_WhatAPluginWritesWhereItMayNotIsFound) {
   }
 }
 
+TEST(Validate, T_152_AHookThatAsksForWhatThereIsNotIsFound) {
+  const struct {
+    const char *flaw, *expected;
+  } cases[] = {
+      {"traces at no level",
+       "drive.life: failed: a step failed: INVALID_ARGUMENT: before_run returned trace_level = 99"},
+      {"stops with no code",
+       "drive.life: failed: a step failed: FAILED_PRECONDITION: after_run: request_stop was called with the unknown "
+       "code 777"},
+  };
+  for (const auto& c : cases) {
+    const std::vector<std::string> all = troubles("hook \"flawed_hook\"", c.flaw);
+    EXPECT_THAT(all, ::testing::Contains(::testing::StartsWith(c.expected))) << c.flaw;
+  }
+}
+
 TEST(Validate, T_152_ABatchWithoutRowsOrWithOtherClassesIsFound) {
   const struct {
     const char *flaw, *expected;
