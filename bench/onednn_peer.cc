@@ -22,6 +22,7 @@
 
 #include "bench/rounds.h"
 #include "runtime/ops/kernels/hot.h"
+#include "runtime/ops/kernels/onednn_primitives.h"
 
 namespace {
 
@@ -78,22 +79,21 @@ class Work {
   // 5 x 5, the image's size kept, with its gradients.
   void add_convolution(std::int64_t batch, std::int64_t size, std::int64_t in, std::int64_t out, bool with_dx) {
     using namespace dnnl;
-    constexpr auto kind = prop_kind::forward_training;
-    constexpr auto method = algorithm::convolution_direct;
+    namespace onednn = belay::runtime::onednn;
     const auto any = [](const memory::dims& dims) { return Desc(dims, Type::f32, memory::format_tag::any); };
     const Desc x = any({batch, in, size, size}), w = any({out, in, 5, 5}), y = any({batch, out, size, size});
-    const memory::dims stride{1, 1}, pad{2, 2};
-    const convolution_forward::primitive_desc forward({kind, method, x, w, y, stride, pad, pad}, engine_);
+    const onednn::Windows windows{{1, 1}, {0, 0}, {2, 2}, {2, 2}};
+    const auto forward = onednn::convolution(engine_, x, w, Desc(), y, windows);
     add(convolution_forward(forward), {{DNNL_ARG_SRC, forward.src_desc()},
                                        {DNNL_ARG_WEIGHTS, forward.weights_desc()},
                                        {DNNL_ARG_DST, forward.dst_desc()}});
-    const convolution_backward_weights::primitive_desc weights({method, x, w, y, stride, pad, pad}, engine_, forward);
+    const auto weights = onednn::convolution_filter_gradient(engine_, x, w, y, windows, forward);
     add(convolution_backward_weights(weights), {{DNNL_ARG_SRC, weights.src_desc()},
                                                 {DNNL_ARG_DIFF_WEIGHTS, weights.diff_weights_desc()},
                                                 {DNNL_ARG_DIFF_DST, weights.diff_dst_desc()}});
     add_parameters((25 * in + 1) * out);
     if (!with_dx) return;
-    const convolution_backward_data::primitive_desc data({method, x, w, y, stride, pad, pad}, engine_, forward);
+    const auto data = onednn::convolution_input_gradient(engine_, x, w, y, windows, forward);
     add(convolution_backward_data(data), {{DNNL_ARG_DIFF_SRC, data.diff_src_desc()},
                                           {DNNL_ARG_WEIGHTS, data.weights_desc()},
                                           {DNNL_ARG_DIFF_DST, data.diff_dst_desc()}});
@@ -133,7 +133,7 @@ class Work {
     for (std::size_t i = c.size() - 1; i-- > 0;) c_strides[i] = c_strides[i + 1] * c[i + 1];
     const Desc da(a, Type::f32, a_strides), db(b, Type::f32, b_strides), dc(c, Type::f32, c_strides);
     Call& call = calls_.emplace_back();
-    call.primitive = dnnl::matmul(dnnl::matmul::primitive_desc({da, db, dc}, engine_));
+    call.primitive = dnnl::matmul(belay::runtime::onednn::matmul(engine_, da, db, Desc(), dc));
     call.arguments = {{DNNL_ARG_SRC, memory(da, engine_, data[0])},
                       {DNNL_ARG_WEIGHTS, memory(db, engine_, data[1])},
                       {DNNL_ARG_DST, memory(dc, engine_, data[2])}};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dnnl.hpp>
-
 #include <array>
 #include <optional>
 #include <string>
@@ -9,6 +7,7 @@
 
 #include "belay/error.h"
 #include "runtime/ops/kernels/onednn_call.h"
+#include "runtime/ops/kernels/onednn_primitives.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/kernels/product.h"
 
@@ -24,8 +23,7 @@ using Type = dnnl::memory::data_type;
 class OnednnProduct final : public Product<float> {
  public:
   OnednnProduct(const ProductSizes& s, bool bias, Precision precision, const Version* b_version)
-      : call_("matrix product"),
-        alone_(runs_alone(s, precision, dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx)) {
+      : call_("matrix product"), alone_(runs_alone(s, precision, onednn::has_tiles())) {
     const std::optional<Team> team = own_team();
     const Desc a({s.m, s.k}, Type::f32, row_major(s.m, s.k, s.transpose_a));
     const Desc b({s.k, s.n}, Type::f32, row_major(s.k, s.n, s.transpose_b));
@@ -69,8 +67,7 @@ class OnednnProduct final : public Product<float> {
   Primitive describe(const Desc& a, const Desc& b, const Desc& bias, const Desc& c) const {
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::matmul::desc desc = bias.is_zero() ? dnnl::matmul::desc(a, b, c) : dnnl::matmul::desc(a, b, bias, c);
-    return {desc, attr, call_.engine()};
+    return onednn::matmul(call_.engine(), a, b, bias, c, attr);
   }
 
   OnednnPlainCall call_;

@@ -2,13 +2,13 @@
 #include "runtime/ops/kernels/onednn_version.h"
 
 #include <dnnl.h>
+#include <dnnl_version.h>
 
 namespace belay::runtime {
 namespace {
 
 std::string isa_name(dnnl_cpu_isa_t isa) {
   switch (isa) {
-    case dnnl_cpu_isa_all: return "all";
     case dnnl_cpu_isa_sse41: return "sse41";
     case dnnl_cpu_isa_avx: return "avx";
     case dnnl_cpu_isa_avx2: return "avx2";
@@ -17,6 +17,14 @@ std::string isa_name(dnnl_cpu_isa_t isa) {
     case dnnl_cpu_isa_avx512_core_vnni: return "avx512_core_vnni";
     case dnnl_cpu_isa_avx512_core_bf16: return "avx512_core_bf16";
     case dnnl_cpu_isa_avx512_core_amx: return "avx512_core_amx";
+#if DNNL_VERSION_MAJOR >= 3
+    case dnnl_cpu_isa_default: return "all";
+    case dnnl_cpu_isa_avx2_vnni_2: return "avx2_vnni_2";
+    case dnnl_cpu_isa_avx512_core_fp16: return "avx512_core_fp16";
+    case dnnl_cpu_isa_avx512_core_amx_fp16: return "avx512_core_amx_fp16";
+#else
+    case dnnl_cpu_isa_all: return "all";
+#endif
     default: return "isa " + std::to_string(static_cast<int>(isa));
   }
 }

@@ -4,6 +4,7 @@
 
 #include "belay/error.h"
 #include "runtime/ops/kernels/onednn_call.h"
+#include "runtime/ops/kernels/onednn_primitives.h"
 #include "runtime/ops/nn/batch_norm.h"
 
 namespace belay::runtime {
@@ -53,7 +54,7 @@ class OnednnBatchNorm final : public BatchNorm {
   void prepare_forward(bool given, bool relu) {
     const auto kind = given ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
     const Flags all = relu ? flags(given) | Flags::fuse_norm_relu : flags(given);
-    const Forward::primitive_desc p({kind, x_, epsilon_, all}, attr_, call_.engine());
+    const Forward::primitive_desc p = onednn::batch_norm(call_.engine(), kind, x_, epsilon_, all, attr_);
     call_.set(Forward(p), p.scratchpad_desc());
     input(DNNL_ARG_SRC, x_);
     input(DNNL_ARG_SCALE, channels_);
@@ -73,9 +74,9 @@ class OnednnBatchNorm final : public BatchNorm {
   }
   void prepare_gradient(bool given) {
     const auto kind = dnnl::prop_kind::forward_training;
-    const Forward::primitive_desc hint({kind, x_, epsilon_, flags(given)}, attr_, call_.engine());
-    const Backward::primitive_desc p({dnnl::prop_kind::backward, x_, x_, epsilon_, flags(given)}, attr_, call_.engine(),
-                                     hint);
+    const Forward::primitive_desc hint = onednn::batch_norm(call_.engine(), kind, x_, epsilon_, flags(given), attr_);
+    const Backward::primitive_desc p =
+        onednn::batch_norm_gradient(call_.engine(), x_, epsilon_, flags(given), hint, attr_);
     call_.set(Backward(p), p.scratchpad_desc());
     input(DNNL_ARG_SRC, x_);
     input(DNNL_ARG_SCALE, channels_);

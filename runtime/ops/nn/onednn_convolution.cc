@@ -4,6 +4,7 @@
 
 #include "belay/error.h"
 #include "runtime/ops/kernels/onednn_call.h"
+#include "runtime/ops/kernels/onednn_primitives.h"
 #include "runtime/ops/nn/convolution.h"
 
 namespace belay::runtime {
@@ -15,14 +16,12 @@ using Type = dnnl::memory::data_type;
 using Dims = dnnl::memory::dims;
 
 // oneDNN counts dilation from 0 and writes dimensions as NCHW and OIHW, whatever their order in memory.
-struct Geometry {
-  dnnl::memory::dims strides, dilations, before, after;
-  explicit Geometry(const Windows& w)
-      : strides{w.height.stride, w.width.stride},
-        dilations{w.height.dilation - 1, w.width.dilation - 1},
-        before{w.height.before, w.width.before},
-        after{w.height.after, w.width.after} {}
-};
+onednn::Windows geometry(const Windows& w) {
+  return {{w.height.stride, w.width.stride},
+          {w.height.dilation - 1, w.width.dilation - 1},
+          {w.height.before, w.width.before},
+          {w.height.after, w.width.after}};
+}
 
 class OnednnConvolution final : public Convolution {
  public:
@@ -35,7 +34,7 @@ class OnednnConvolution final : public Convolution {
         y_{s.y.n, s.y.c, s.y.h, s.y.w},
         filter_{s.y.c, s.x.c, s.windows.height.size, s.windows.width.size},
         plain_(s.windows.layout.channels_last ? Tag::nhwc : Tag::nchw),
-        geometry_(s.windows) {
+        geometry_(geometry(s.windows)) {
     if (bias) bias_ = Desc({s.y.c}, Type::f32, Tag::x);
     attr_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     switch (part) {
@@ -50,17 +49,11 @@ class OnednnConvolution final : public Convolution {
   using Forward = dnnl::convolution_forward;
   using BackwardData = dnnl::convolution_backward_data;
   using BackwardWeights = dnnl::convolution_backward_weights;
-  static constexpr dnnl::algorithm kDirect = dnnl::algorithm::convolution_direct;
 
   // result: the type of y.
   Forward::primitive_desc forward(Type result) const {
-    const auto kind = dnnl::prop_kind::forward_training;
-    const Geometry& g = geometry_;
-    const Desc x = image(x_, factor_), filter = any_filter(factor_), y = image(y_, result);
-    return {bias_.is_zero()
-                ? Forward::desc(kind, kDirect, x, filter, y, g.strides, g.dilations, g.before, g.after)
-                : Forward::desc(kind, kDirect, x, filter, bias_, y, g.strides, g.dilations, g.before, g.after),
-            attr_, call_.engine()};
+    return onednn::convolution(call_.engine(), image(x_, factor_), any_filter(factor_), bias_, image(y_, result),
+                               geometry_, attr_);
   }
   void prepare_forward() {
     const Forward::primitive_desc p = forward(Type::f32);
@@ -71,26 +64,21 @@ class OnednnConvolution final : public Convolution {
     call_.add_output(DNNL_ARG_DST, plain(y_), p.dst_desc());
   }
   void prepare_input_gradient() {
-    const Geometry& g = geometry_;
-    const BackwardData::primitive_desc p({kDirect, image(x_, Type::f32), any_filter(factor_), image(y_, factor_),
-                                          g.strides, g.dilations, g.before, g.after},
-                                         attr_, call_.engine(), forward(factor_));
+    const BackwardData::primitive_desc p =
+        onednn::convolution_input_gradient(call_.engine(), image(x_, Type::f32), any_filter(factor_),
+                                           image(y_, factor_), geometry_, forward(factor_), attr_);
     call_.set(BackwardData(p), p.scratchpad_desc());
     call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
     call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
   }
   BackwardWeights::primitive_desc filter_gradient(const Forward::primitive_desc& hint) const {
-    const Geometry& g = geometry_;
-    return {{kDirect, image(x_, factor_), any_filter(Type::f32), image(y_, factor_), g.strides, g.dilations, g.before,
-             g.after},
-            attr_,
-            call_.engine(),
-            hint};
+    return onednn::convolution_filter_gradient(call_.engine(), image(x_, factor_), any_filter(Type::f32),
+                                               image(y_, factor_), geometry_, hint, attr_);
   }
   void prepare_filter_gradient() {
     // A tile has a row for each of 16 channels of x, and is no faster than float32 where nearly all are empty.
-    const bool tiles = factor_ == Type::bf16 && dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
+    const bool tiles = factor_ == Type::bf16 && onednn::has_tiles();
     if (tiles && x_[1] < 4) factor_ = Type::f32;
     const Forward::primitive_desc hint = forward(factor_);  // next_impl looks at it again
     BackwardWeights::primitive_desc p = filter_gradient(hint);
@@ -123,7 +111,7 @@ class OnednnConvolution final : public Convolution {
   Dims x_, y_, filter_;
   Tag plain_;
   Desc bias_;  // zero where there is none
-  Geometry geometry_;
+  onednn::Windows geometry_;
   dnnl::primitive_attr attr_;
 };
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What oneDNN 2 and oneDNN 3 write differently: how a primitive is described, and which processors have tiles. Version
+// 2 takes an operation's description first; version 3 takes the engine and the tensors at once. The calculation is the
+// same. Sources of kernels only: this header includes oneDNN's.
+//
+// Each function throws dnnl::error if oneDNN has no such primitive. Attributes come last.
+#pragma once
+
+#include <dnnl_version.h>
+
+#include <dnnl.hpp>
+
+namespace belay::runtime::onednn {
+
+using Attributes = dnnl::primitive_attr;
+using Desc = dnnl::memory::desc;
+
+// The windows of a convolution, height before width. A dilation of 0 leaves out nothing.
+struct Windows {
+  dnnl::memory::dims strides, dilations, before, after;
+};
+
+// Whether the processor multiplies bfloat16 in tiles (AMX), and oneDNN may use them.
+inline bool has_tiles() {
+  constexpr int kTiles = static_cast<int>(dnnl::cpu_isa::avx512_core_amx);
+  return (static_cast<int>(dnnl::get_effective_cpu_isa()) & kTiles) == kTiles;
+}
+
+// c = a b, and + bias if that is not empty.
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& bias,
+                                           const Desc& c, const Attributes& attributes = {}) {
+#if DNNL_VERSION_MAJOR >= 3
+  if (bias.is_zero()) return {engine, a, b, c, attributes};
+  return {engine, a, b, bias, c, attributes};
+#else
+  using Operation = dnnl::matmul::desc;
+  return {bias.is_zero() ? Operation(a, b, c) : Operation(a, b, bias, c), attributes, engine};
+#endif
+}
+
+// y of x and the filter, in training, and + bias if that is not empty.
+inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const Desc& x,
+                                                             const Desc& filter, const Desc& bias, const Desc& y,
+                                                             const Windows& w, const Attributes& attributes = {}) {
+  constexpr auto kind = dnnl::prop_kind::forward_training;
+  constexpr auto method = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  if (bias.is_zero())
+    return {engine, kind, method, x, filter, y, w.strides, w.dilations, w.before, w.after, attributes};
+  return {engine, kind, method, x, filter, bias, y, w.strides, w.dilations, w.before, w.after, attributes};
+#else
+  using Operation = dnnl::convolution_forward::desc;
+  return {bias.is_zero() ? Operation(kind, method, x, filter, y, w.strides, w.dilations, w.before, w.after)
+                         : Operation(kind, method, x, filter, bias, y, w.strides, w.dilations, w.before, w.after),
+          attributes, engine};
+#endif
+}
+
+// The gradient of x. `forward` is the primitive that it belongs to.
+inline dnnl::convolution_backward_data::primitive_desc convolution_input_gradient(
+    const dnnl::engine& engine, const Desc& x, const Desc& filter, const Desc& y, const Windows& w,
+    const dnnl::convolution_forward::primitive_desc& forward, const Attributes& attributes = {}) {
+  constexpr auto method = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, method, x, filter, y, w.strides, w.dilations, w.before, w.after, forward, attributes};
+#else
+  return {{method, x, filter, y, w.strides, w.dilations, w.before, w.after}, attributes, engine, forward};
+#endif
+}
+
+// The gradient of the filter. next_impl() of what it returns looks at `forward` again.
+inline dnnl::convolution_backward_weights::primitive_desc convolution_filter_gradient(
+    const dnnl::engine& engine, const Desc& x, const Desc& filter, const Desc& y, const Windows& w,
+    const dnnl::convolution_forward::primitive_desc& forward, const Attributes& attributes = {}) {
+  constexpr auto method = dnnl::algorithm::convolution_direct;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, method, x, filter, y, w.strides, w.dilations, w.before, w.after, forward, attributes};
+#else
+  return {{method, x, filter, y, w.strides, w.dilations, w.before, w.after}, attributes, engine, forward};
+#endif
+}
+
+// y has the sizes and the layout of x.
+inline dnnl::batch_normalization_forward::primitive_desc batch_norm(const dnnl::engine& engine, dnnl::prop_kind kind,
+                                                                    const Desc& x, float epsilon,
+                                                                    dnnl::normalization_flags flags,
+                                                                    const Attributes& attributes = {}) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kind, x, x, epsilon, flags, attributes};
+#else
+  return {{kind, x, epsilon, flags}, attributes, engine};
+#endif
+}
+
+// The gradients of x, the scale and the shift.
+inline dnnl::batch_normalization_backward::primitive_desc batch_norm_gradient(
+    const dnnl::engine& engine, const Desc& x, float epsilon, dnnl::normalization_flags flags,
+    const dnnl::batch_normalization_forward::primitive_desc& forward, const Attributes& attributes = {}) {
+  constexpr auto kind = dnnl::prop_kind::backward;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kind, x, x, x, epsilon, flags, forward, attributes};
+#else
+  return {{kind, x, x, epsilon, flags}, attributes, engine, forward};
+#endif
+}
+
+}  // namespace belay::runtime::onednn
