@@ -89,22 +89,22 @@ std::string lines_of(const Map& map, F&& entry) {
 [[noreturn]] void wrong(const std::string& where, const char* type) { data_loss(where + " is no " + type); }
 
 template <class T>
-T from_json(const json& v, const std::string& where);
+T decoded(const json& v, const std::string& where);
 
 template <>
-bool from_json(const json& v, const std::string& where) {
+bool decoded(const json& v, const std::string& where) {
   if (!v.is_boolean()) wrong(where, "bool");
   return v.get<bool>();
 }
 template <>
-std::int64_t from_json(const json& v, const std::string& where) {
+std::int64_t decoded(const json& v, const std::string& where) {
   if (!v.is_number_integer() ||
       (v.is_number_unsigned() && v.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)))
     wrong(where, "int");
   return v.get<std::int64_t>();
 }
 template <>
-double from_json(const json& v, const std::string& where) {
+double decoded(const json& v, const std::string& where) {
   if (v.is_number_float()) return v.get<double>();
   if (!v.is_string()) wrong(where, "float");
   const std::string& text = v.get_ref<const std::string&>();
@@ -118,7 +118,7 @@ double from_json(const json& v, const std::string& where) {
   return std::bit_cast<double>(bits);
 }
 template <>
-std::string from_json(const json& v, const std::string& where) {
+std::string decoded(const json& v, const std::string& where) {
   if (v.is_string()) return v.get<std::string>();
   const JsonFields fields(v, where, {"hex"});
   const std::string& hex = fields.text("hex");
@@ -137,7 +137,7 @@ std::vector<T> list_from_json(const json& v, const std::string& where) {
   if (!v.is_array()) wrong(where, "list");
   std::vector<T> list;
   list.reserve(v.size());
-  for (const json& item : v) list.push_back(from_json<T>(item, where + "[" + std::to_string(list.size()) + "]"));
+  for (const json& item : v) list.push_back(decoded<T>(item, where + "[" + std::to_string(list.size()) + "]"));
   return list;
 }
 
@@ -158,10 +158,10 @@ StateTensor tensor_from_json(const json& v, const std::string& where, std::uint6
 StateValue value_from_json(const json& v, const std::string& where, std::uint64_t& offset) {
   if (!v.is_array() || v.size() != 2 || !v[0].is_string()) data_loss(where + " is no pair of type and value");
   const std::string& type = v[0].get_ref<const std::string&>();
-  if (type == "bool") return from_json<bool>(v[1], where);
-  if (type == "int") return from_json<std::int64_t>(v[1], where);
-  if (type == "float") return from_json<double>(v[1], where);
-  if (type == "text") return from_json<std::string>(v[1], where);
+  if (type == "bool") return decoded<bool>(v[1], where);
+  if (type == "int") return decoded<std::int64_t>(v[1], where);
+  if (type == "float") return decoded<double>(v[1], where);
+  if (type == "text") return decoded<std::string>(v[1], where);
   if (type == "int_list") return list_from_json<std::int64_t>(v[1], where);
   if (type == "float_list") return list_from_json<double>(v[1], where);
   if (type == "text_list") return list_from_json<std::string>(v[1], where);
@@ -176,7 +176,7 @@ std::map<std::string, Position> positions_from_json(const json& object) {
     const JsonFields fields(value, where, {"epoch", "index"}, {"bytes"});
     Position& p = positions[name];
     p = {fields.integer("epoch"), fields.integer("index")};
-    if (fields.has("bytes")) p.bytes = from_json<std::string>(value.at("bytes"), where + ".bytes");
+    if (fields.has("bytes")) p.bytes = decoded<std::string>(value.at("bytes"), where + ".bytes");
   }
   return positions;
 }
@@ -198,7 +198,7 @@ void versions_from_json(const json& object, std::map<std::string, HookState>& st
   for (const auto& [name, version] : object.items()) {
     const auto state = states.find(name);
     if (state == states.end()) data_loss("written_by." + escaped(name) + " is of no hook in hook_states");
-    state->second.written_by = from_json<std::string>(version, "written_by." + escaped(name));
+    state->second.written_by = decoded<std::string>(version, "written_by." + escaped(name));
   }
 }
 
@@ -238,7 +238,7 @@ Fingerprint fingerprint_from(const JsonFields& fields) {
   if (fields.has("floating_point")) f.floating_point = fields.text("floating_point");
   if (fields.has("plugins"))
     for (const auto& [name, id] : fields.object("plugins").items())
-      f.plugins[name] = from_json<std::string>(id, "fingerprint.plugins." + escaped(name));
+      f.plugins[name] = decoded<std::string>(id, "fingerprint.plugins." + escaped(name));
   return f;
 }
 
