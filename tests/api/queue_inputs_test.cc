@@ -226,6 +226,21 @@ TEST_F(QueueInputs, INP_06_OfSeveralThreadsEveryElementComesOnce) {
   EXPECT_EQ(all, numbers(40));
 }
 
+// A source that comes to a full queue is not passed over for another one. Where one was, half of all elements came from
+// the other first.
+TEST_F(QueueInputs, T_135_AJoinTakesFromEachSourceInTurn) {
+  constexpr std::int32_t kEach = 4000;
+  const Output joined =
+      ops::batch_join({{counted(kEach, "a")}, {counted(kEach, "b") + static_cast<double>(kEach)}}, 1)[0];
+  start();
+  const Numbers all = drain(joined);
+  ASSERT_EQ(all.size(), 2U * kEach);
+  const auto of_first =
+      std::count_if(all.begin(), all.begin() + kEach, [](std::int32_t number) { return number < kEach; });
+  EXPECT_GT(of_first, kEach / 40);
+  EXPECT_LT(of_first, kEach - kEach / 40);
+}
+
 TEST_F(QueueInputs, INP_06_AJoinHasAThreadForEachList) {
   const std::vector<Output> joined = ops::batch_join({{counted(10, "a")}, {counted(10, "b") + 10.0}}, 5);
   const std::vector<Output> shuffled =

@@ -28,6 +28,7 @@ class Answers final : public belay::Cluster {
   }
   void all_reduce(const Collective&, const TensorView&) override {}
   void all_gather(const Collective&, const TensorView&, const TensorView& all) override {
+    if (code) belay::fail(*code, "the others are away");
     for (std::size_t i = 0; number && i < all.bytes() / sizeof(*number); ++i)
       static_cast<std::int64_t*>(all.mutable_data())[i] = *number;
   }
@@ -37,6 +38,7 @@ class Answers final : public belay::Cluster {
 
   static inline belay::ClusterPlace place;
   static inline std::optional<std::int64_t> number;
+  static inline std::optional<belay::Code> code;  // that all_gather fails with
   static inline int closed = 0;
 };
 
@@ -61,6 +63,7 @@ class RankGroupTest : public ::testing::Test {
     cluster = &instances.create(*plugin, use, services, monitor);
     Answers::place = {0, 1, 0, 4};
     Answers::number.reset();
+    Answers::code.reset();
     Answers::closed = 0;
   }
   static RankGroup::Meeting meeting() {
@@ -114,6 +117,19 @@ TEST_F(RankGroupTest, T_145_WhatAClusterMovesForTheHostIsCheckedBeforeItIsUsed) 
               "DATA_LOSS: " + kLabel + "broadcast: it returned " + std::to_string(wrong) +
                   " as the length of a text, which cannot be");
   }
+}
+
+TEST_F(RankGroupTest, T_141_ACallOfAClusterEndsNoRunAndMayLoseTheSession) {
+  RankGroup group(*cluster);
+  group.open(meeting());
+  const auto error_with = [&](belay::Code code) {
+    Answers::code = code;
+    return error_of([&] { group.all_gather({7}); });
+  };
+  for (const belay::Code code : {belay::Code::kOutOfRange, belay::Code::kStop})
+    EXPECT_THAT(error_with(code),
+                ::testing::StartsWith("FAILED_PRECONDITION: " + kLabel + "all_gather: the others are away ("));
+  EXPECT_EQ(error_with(belay::Code::kUnavailable), "UNAVAILABLE: " + kLabel + "all_gather: the others are away");
 }
 
 }  // namespace

@@ -213,6 +213,17 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"throw int in run",
                   "UNKNOWN: @ in run: it let an exception escape, and is not called any more: int"}));
 
+TEST_F(PluginOpTest, T_141_AKernelEndsNoRun) {
+  add_misbehaving();
+  const Output x = input({-1});
+  const Output y = g.node("MisbehavingOp", "n").in(x).attr("fault", "out of range in run").output();
+  open();
+  EXPECT_THAT(error_of([&] {
+                floats(y, {{x, Tensor({2}, {1.f, 2.f})}});
+              }),
+              ::testing::HasSubstr("in run: element 7 (OUT_OF_RANGE ends no run from here"));
+}
+
 TEST_F(PluginOpTest, AnExceptionOutOfDestroyKernelIsLogged) {
   add_misbehaving();
   const Output x = input({2});
