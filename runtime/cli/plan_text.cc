@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/manifest/toml_text.h"
 #include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/text.h"
 
@@ -17,7 +18,10 @@ std::string input_text(const std::string& name, const ResolvedPlugin& plugin, co
       text += std::string(c.label ? ", label " : ", feature ") + c.name + " " + dtype_name(c.dtype) + " " +
               dims_text(c.dims);
   }
-  return text + "\n";
+  text += "\n";
+  for (const PluginOption& o : plugin.inherited)
+    text += "  " + o.key + " = " + toml_value(o.value) + ", as in the training; another value here gives a warning\n";
+  return text;
 }
 
 // What the model's training learned, or will.

@@ -171,10 +171,11 @@ PluginUse with_learned(const PluginUse& use, const std::vector<PluginOption>& tr
   for (const std::string& key : keys) {
     const std::vector<PluginOption> here = below(key, use.options), there = below(key, trained);
     if (here.empty() && inherits)
-      full.options.insert(full.options.end(), there.begin(), there.end());
+      input.inherited.insert(input.inherited.end(), there.begin(), there.end());
     else if (!same_options(input.info, key, here, there))
       input.other_than_training.insert(key);
   }
+  full.options.insert(full.options.end(), input.inherited.begin(), input.inherited.end());
   return full;
 }
 

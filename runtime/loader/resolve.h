@@ -38,6 +38,7 @@ struct ResolvedPlugin {
   // them.
   std::vector<PluginOption> learned_options = {};  // those that are set here, or inherited
   std::set<std::string> other_than_training = {};  // those that are set otherwise here
+  std::vector<PluginOption> inherited = {};        // those that are not set here, and that training set
 };
 
 struct ResolvedPlugins {

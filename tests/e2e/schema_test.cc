@@ -178,6 +178,10 @@ TEST_F(SchemaOfModel, T_109_AnEvaluationOnRowsOfTheTrainingIsRefused) {
 
 TEST_F(SchemaOfModel, T_104_AnOptionThatIsSetOtherwiseIsAWarningByName) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const ProcessResult inherited =
+      belay({"check", temp / "train.toml", "--set", "input.eval={plugin=\"csv\",path=\"train.csv\",epochs=1}"});
+  EXPECT_THAT(inherited.out,
+              HasSubstr("\n  standardize = true, as in the training; another value here gives a warning\n"));
   const ProcessResult r = belay({"evaluate", temp / "train.toml", "--set",
                                  "input.eval={plugin=\"csv\",path=\"train.csv\",epochs=1,standardize=false}"});
   EXPECT_EQ(r.status, 0) << r.err;
