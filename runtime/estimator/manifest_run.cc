@@ -387,7 +387,7 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
   try {
     training_.begin_hooks(model_.graph);
     check_hooks(problems);
-    check_variables(problems);
+    check_savable(problems);
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument) throw;
     add_hook_problem(e, problems);
@@ -395,7 +395,7 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
 }
 
 // With those of the hooks. What no checkpoint could hold is refused before anything is trained.
-void ManifestRun::check_variables(Diagnostics& problems) const {
+void ManifestRun::check_savable(Diagnostics& problems) const {
   const bool saves = !manifest_.run.dir.empty() && options_.replay == nullptr && saves_by_itself(manifest_.checkpoint);
   if (!saves || (ranks_ != nullptr && !ranks_->chief())) return;
   const NodeGraph& graph = model_.graph;

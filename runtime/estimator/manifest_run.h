@@ -164,7 +164,7 @@ class ManifestRun {
   void add_hook_problem(const Error& e, Diagnostics& problems) const;
   // Hooks that would have nothing to look at, or to restore.
   void check_hooks(Diagnostics& problems) const;
-  void check_variables(Diagnostics& problems) const;
+  void check_savable(Diagnostics& problems) const;
   // What is to be added to a message that looks for a metric of an evaluation in vain.
   std::string about_evaluations(const std::string& message) const;
   std::string evaluating() const;

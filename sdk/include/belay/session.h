@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -265,11 +266,10 @@ class NamedResult {
 
 namespace detail {
 
+// Names with fetches: a map, or a list of pairs.
 template <class T>
-concept NamesFetches = requires(const T& fetches) {
-  std::string(fetches.begin()->first);
-  FetchRef(fetches.begin()->second);
-};
+using IfNamesFetches = std::void_t<decltype(std::string(std::declval<const T&>().begin()->first)),
+                                   decltype(FetchRef(std::declval<const T&>().begin()->second))>;
 
 // `run` takes the fetches as a list.
 template <class Names, class Run>
@@ -359,7 +359,7 @@ class Session {
     return RunResult(&s_->session, result, std::move(outputs));
   }
   // The same by name: a map of names to fetches gives the values by these names.
-  template <detail::NamesFetches Names = NamedFetches>
+  template <class Names = NamedFetches, class = detail::IfNamesFetches<Names>>
   NamedResult run(const Names& fetches, const std::vector<std::pair<Output, Tensor>>& feeds = {},
                   const RunOptions& options = {}) const {
     return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run(list, feeds, options); });

@@ -127,7 +127,7 @@ class StepContext {
     return run_(fetches, feeds);
   }
   // The same by name.
-  template <detail::NamesFetches Names = NamedFetches>
+  template <class Names = NamedFetches, class = detail::IfNamesFetches<Names>>
   NamedResult run_with_hooks(const Names& fetches, const Feeds& feeds = {}) const {
     return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run_(list, feeds); });
   }
@@ -161,11 +161,11 @@ class MonitoredSession {
   RunResult run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
   // Both by name: a map of names to fetches gives the values by these names (NamedResult of belay/session.h).
   //   const belay::NamedResult values = session.run({{"train", train}, {"loss", loss}});
-  template <detail::NamesFetches Names = NamedFetches>
+  template <class Names = NamedFetches, class = detail::IfNamesFetches<Names>>
   NamedResult run(const Names& fetches, const Feeds& feeds = {}, const RunOptions& options = {}) {
     return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run(list, feeds, options); });
   }
-  template <detail::NamesFetches Names = NamedFetches>
+  template <class Names = NamedFetches, class = detail::IfNamesFetches<Names>>
   NamedResult run_without_hooks(const Names& fetches, const Feeds& feeds = {}) {
     return detail::run_by_name(fetches,
                                [&](const std::vector<FetchRef>& list) { return run_without_hooks(list, feeds); });
