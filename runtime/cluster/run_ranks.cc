@@ -318,10 +318,10 @@ void RunRanks::open_worker(FileSystem& files) {
       try {
         const OpenWatch watch([this, name] { return seat_->is_current(name); }, *cluster_);
         return meet(seat_->directory(), name);
-      } catch (const Error&) {
+      } catch (const Error& e) {
         if (group_ != nullptr) group_->close();
-        // Of an attempt that is over: the chief of this one may still come.
-        if (control_.stopping() || seat_->is_current(name)) throw;
+        // Of an attempt that is over: the chief of this one may still come. Ranks that differ would differ again.
+        if (e.code() == Code::kInvalidArgument || control_.stopping() || seat_->is_current(name)) throw;
       }
     }
     if (control_.stopping()) fail(Code::kCancelled, "the run was stopped while rank 0 was waited for");

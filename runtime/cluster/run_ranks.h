@@ -112,6 +112,7 @@ class RunRanks final : public StepRanks {
     std::uint32_t program = 0;                                  // its build
     std::map<std::string, std::string> builds;                  // of the plugins, by kind and name
     std::vector<DataFile> files;
+    std::string schema;  // what the training's input learned of its data, as JSON; all take the chief's
   };
   void set_versions(Versions versions) { versions_ = std::move(versions); }
   // Files that differ, as the manifest names another one on each rank; empty: none.
@@ -148,6 +149,8 @@ class RunRanks final : public StepRanks {
     group_over_ = std::move(over);
     group_met_ = std::move(met);
   }
+  // Called on a worker whose schema is another one, with the chief's, before there is a session.
+  void on_schema(std::function<void(const std::string& schema)> take) { take_schema_ = std::move(take); }
   // Called where the loss of some ranks, and not of all, is not finite: once a session, with their names.
   void on_bad_loss(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
   // Ends the run on all ranks. Nothing where they have agreed on that already.
@@ -185,6 +188,7 @@ class RunRanks final : public StepRanks {
   void compare_manifests();
   void compare_plugins();
   void compare_files();
+  void share_schema();
   void compare_variables();
   std::pair<std::int64_t, std::int64_t> writes() const;
   void note_alike();
@@ -231,6 +235,7 @@ class RunRanks final : public StepRanks {
   std::uint64_t written_ = 0, assigned_ = 0;                     // their sums
   std::int64_t compared_ = -1;                                   // the step of the last checkpoint that was compared
   Versions versions_;
+  std::function<void(const std::string&)> take_schema_;
   std::string files_differ_;
   HookSet* hooks_ = nullptr;         // null: none has a state that is by rank
   std::string own_states_;           // packed; not the chief's

@@ -102,6 +102,7 @@ void RunRanks::compare_versions() {
   }
   compare_plugins();
   compare_files();
+  share_schema();
 }
 
 // One of them differs: which key does.
@@ -146,6 +147,14 @@ void RunRanks::compare_files() {
   files_differ_ = warnings.empty()
                       ? ""
                       : first(warnings) + "; of its own file each rank reads its part, 1 of " + std::to_string(size());
+}
+
+// Each rank's input has fitted its own file. Class numbers and scales are the model's, so there is one of them.
+void RunRanks::share_schema() {
+  const std::string chiefs = group().broadcast(chief() ? versions_.schema : "", 0);
+  if (chiefs == versions_.schema) return;
+  if (take_schema_) take_schema_(chiefs);
+  versions_.schema = chiefs;
 }
 
 // All ranks have the same bits, or end. Nothing writes between two steps.

@@ -71,9 +71,10 @@ Schema InputFeed::schema() const {
 }
 
 // The new instance has to deliver what the graph was built for.
-void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards) {
+void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards,
+                       std::shared_ptr<const Schema> learned) {
   if (busy()) fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");
-  options_.schema.learned = std::make_shared<const Schema>(schema());
+  options_.schema.learned = learned != nullptr ? std::move(learned) : std::make_shared<const Schema>(schema());
   declaration_ = declared_by(input, options_.schema);
   match_ = matched(declaration_, options_);
   options_.shard = shard, options_.shards = shards;

@@ -76,9 +76,10 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   // Whether it has begun a second pass over its examples, as the positions of its batches say. Any thread; it may be
   // ahead of what is read by the batches in the queue.
   bool begun_again() const noexcept { return begun_again_.load(std::memory_order_relaxed); }
-  // Goes on with another instance of the same plugin, and another shard, from the next session on. While no thread
-  // feeds it: FAILED_PRECONDITION.
-  void reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards);
+  // Goes on with another instance of the same plugin, and another shard, from the next session on. `learned`: what it
+  // is matched with from here on; null: what this one has declared. While no thread feeds it: FAILED_PRECONDITION.
+  void reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards,
+              std::shared_ptr<const Schema> learned = nullptr);
   // Fetches the first batch ahead. FAILED_PRECONDITION where there is none; what next() fails with otherwise.
   void prime();
   // What prime() fetched, in the order of components(); null where there is none, or it is in the queue already.

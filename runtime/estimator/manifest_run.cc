@@ -81,7 +81,6 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const s
 ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Platform& platform,
                          Environment environment, RunControl& control)
     : place_(rank_of(manifest, options.replay != nullptr, options.place, environment)),
-      directory_of_all_(manifest.run.dir),
       manifest_(manifest_of_rank(manifest, place_)),
       options_(options),
       environment_(std::move(environment)),
@@ -104,6 +103,7 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
   if (ranks_ == nullptr) return;
   host_.use_queues(ranks_->over(make_queue));
   ranks_->report_to(host_.add_monitor());
+  ranks_->on_schema([this](const std::string& text) { take_schema(text); });
   ranks_->on_bad_loss([this](const std::string& whose) { host_.log().warning("", whose); });
   ranks_->on_place([this](int rank, int size) { take_place(rank, size); });
   ranks_->on_group([this] { hook_ranks_->left(); },
@@ -131,8 +131,9 @@ const RunInput* ManifestRun::input(const std::string& name) const {
 // All ranks read the chief's checkpoints: each has to deliver what the others do.
 void ManifestRun::read_schema() {
   if (!trains(manifest_.run.mode)) return schema_.read(checkpoint_place(), checkpoint_choice());
-  const CheckpointPlace place{host_.files(), host_.log(), directory_of_all_};
-  if (!options_.from_scratch && options_.replay == nullptr && !directory_of_all_.empty()) schema_.read_earlier(place);
+  const std::string& directory = ranks_ != nullptr ? ranks_->directory() : manifest_.run.dir;
+  const CheckpointPlace place{host_.files(), host_.log(), directory};
+  if (!options_.from_scratch && options_.replay == nullptr && !directory.empty()) schema_.read_earlier(place);
   for (const PluginUse& use : manifest_.scaffold.init_fn) {
     if (schema_.learned() != nullptr || !takes_schema(use)) continue;
     for (const PluginOption& option : use.options) {

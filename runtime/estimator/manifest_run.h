@@ -143,6 +143,8 @@ class ManifestRun {
   void use_cluster(PluginInstance& cluster);
   void meet_ranks();
   void take_place(int rank, int size);
+  void take_schema(const std::string& text);
+  void reopen_training(std::int64_t shard, std::int64_t shards, std::shared_ptr<const Schema> learned);
   void check_groups(Diagnostics& problems);
   void make_evals();
   void build_training(Diagnostics& problems);
@@ -195,7 +197,6 @@ class ManifestRun {
   ReplayedSteps replayed_steps();
 
   const std::optional<LaunchedPlace> place_;  // of several processes; none: this one trains alone
-  const std::string directory_of_all_;        // run.dir, which only the chief's manifest_ has
   const Manifest manifest_;
   const ManifestRunOptions options_;
   const Environment environment_;
@@ -224,8 +225,9 @@ class ManifestRun {
   std::int64_t trained_step_ = -1;
   bool made_steps_ = false;  // this attempt
   bool begins_anew_ = true;
-  std::unique_ptr<PluginInstances> input_again_;  // of the training, where this process got another shard; null: none
-  std::unique_ptr<RunRanks> ranks_;               // null: one process
+  // Of the training, where this process got another shard, or the schema of rank 0; null: none.
+  std::unique_ptr<PluginInstances> input_again_;
+  std::unique_ptr<RunRanks> ranks_;  // null: one process
 };
 
 }  // namespace belay::runtime

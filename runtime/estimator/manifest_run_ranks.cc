@@ -203,6 +203,7 @@ void ManifestRun::meet_ranks() {
   for (const auto& [file, at, by_variable] :
        training_files(host_.files(), alike, plugins_.found(), options_.resume.exact))
     versions.files.push_back({file.option, file.path, file.bytes, file.ends, file.whole, by_variable});
+  versions.schema = schema_.text();
   ranks_->set_versions(std::move(versions));
   if (ranks_->chief()) {
     ranks_->open_chief(host_.directory(), host_.attempt());
@@ -212,18 +213,62 @@ void ManifestRun::meet_ranks() {
   if (ranks_->chief() && !ranks_->files_differ().empty()) host_.log().warning("", ranks_->files_differ());
 }
 
-// What reads the training's input is another instance, since an input is opened once.
 void ManifestRun::take_place(int rank, int size) {
+  const RunInput& input = inputs_.at("train");
+  if (input.shard != rank || input.shards != size) reopen_training(rank, size, nullptr);
+}
+
+// What reads the training's input is another instance, since an input is opened once.
+void ManifestRun::reopen_training(std::int64_t shard, std::int64_t shards, std::shared_ptr<const Schema> learned) {
   RunInput& input = inputs_.at("train");
-  if (input.shard == rank && input.shards == size) return;
   auto instances = std::make_unique<PluginInstances>();
   const FoundUse use = plugins_.loaded(plugins_.found().inputs.at("train"));
   PluginInstance& instance =
       instances->create(use.plugin, use.use, host_.services(), input.monitor, host_.number_of(use.label()));
-  input.feed->reopen(instance, rank, size);
+  input.feed->reopen(instance, shard, shards, std::move(learned));
   input.instance = &instance;
-  input.shard = rank, input.shards = size;
+  input.shard = shard, input.shards = shards;
   input_again_ = std::move(instances);
+}
+
+namespace {
+
+// The graph was built for `built`. The schema may have the same names with another number of classes.
+void check_same_form(const std::vector<InputComponent>& built, const std::vector<InputComponent>& now, int rank) {
+  if (built.size() != now.size())
+    fail(Code::kInvalidArgument, "[input.train] of rank " + std::to_string(rank) + " has " +
+                                     std::to_string(built.size()) + " features and labels, and that of rank 0 has " +
+                                     std::to_string(now.size()));
+  for (std::size_t i = 0; i < built.size(); ++i) {
+    const InputComponent& c = built[i];
+    if (c.name == now[i].name && c.classes == now[i].classes && c.dtype == now[i].dtype && c.dims == now[i].dims)
+      continue;
+    const auto form = [](const InputComponent& of) {
+      return std::string(dtype_name(of.dtype)) + " " + dims_text(of.dims) +
+             (of.classes > 0 ? " of " + std::to_string(of.classes) + " classes" : "");
+    };
+    fail(Code::kInvalidArgument,
+         "[input.train] of rank " + std::to_string(rank) + " has " + double_quoted(c.name) + " as " + form(c) +
+             ", and rank 0 has " + double_quoted(now[i].name) + " as " + form(now[i]) +
+             "; say in the input's options what all ranks have, classes = " + "[...] for instance");
+  }
+}
+
+}  // namespace
+
+void ManifestRun::take_schema(const std::string& text) {
+  const RunInput& input = inputs_.at("train");
+  const std::vector<InputComponent> built = input.feed->components();
+  schema_.learn(parse_schema(text));
+  try {
+    reopen_training(input.shard, input.shards, schema_.learned());
+  } catch (const Error& e) {
+    fail(Code::kInvalidArgument,
+         "the data of rank " + std::to_string(ranks_->rank()) +
+             " does not match that of rank 0, which counts as the training's: " + std::string(e.message()));
+  }
+  check_same_form(built, input.feed->components(), ranks_->rank());
+  host_.log().info("", "columns, classes and fitted values are those of rank 0");
 }
 
 }  // namespace belay::runtime
