@@ -108,10 +108,16 @@ void refuse_what_is_there(const OpenDirectory& parent, const std::string& name) 
          single_quoted(path_in(parent.path(), name)) + " exists, and nothing is replaced: remove it or name another");
 }
 
+bool replaces_file(const OpenDirectory& parent, const std::string& name, IfThere if_there) {
+  return if_there == IfThere::kReplaceFile && parent.exists(name) && parent.status(name).kind == FileKind::kFile;
+}
+
 // The files of the checkpoint at `made` get their names in `parent`, all of them or none. The last one is the one that
-// readers look for.
-void place_files(FileSystem& files, const std::string& made, OpenDirectory& parent, const Names& names, Logger& log) {
-  for (const auto& [from, to] : names) refuse_what_is_there(parent, to);
+// readers look for. Only a single file is replaced: between two renames there would be files of both.
+void place_files(FileSystem& files, const std::string& made, OpenDirectory& parent, const Names& names, Logger& log,
+                 IfThere if_there) {
+  for (const auto& [from, to] : names)
+    if (names.size() != 1 || !replaces_file(parent, to, if_there)) refuse_what_is_there(parent, to);
   std::size_t placed = 0;
   try {
     for (const auto& [from, to] : names) {
@@ -151,19 +157,25 @@ StoredCopy read_copy(const StoredTensors& stored, const SaverUse& saver, const C
 
 void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& target, const SaverUse& saver,
                 const Clock& clock, Logger& log) {
-  const PathParts parts = path_parts(target);
-  const std::unique_ptr<OpenDirectory> parent = files.open_directory(parts.parent);
-  refuse_what_is_there(*parent, parts.name);
-  std::optional<RunLock> lock;
-  if (parse_checkpoint_name(parts.name) && parent->exists(kLockName)) lock = RunLock::take(*parent, clock);
-
   CheckpointContent content;
   static_cast<RunState&>(content) = copy.state;
   content.graph_hash = copy.graph_hash;
-  if (saver_of_name(parts.name).empty()) content.schema = copy.schema;  // one file of tensors has no room for it
+  // One file of tensors has no room for it.
+  if (saver_of_name(path_parts(target).name).empty()) content.schema = copy.schema;
   content.variables = copy.tensors->tensors();
   CheckpointSettings settings;
-  settings.refuse_non_finite = false;  // a copy, whatever the values are
+  settings.refuse_non_finite = false;
+  write_stored(files, content, target, saver, clock, log, settings);
+}
+
+void write_stored(FileSystem& files, const CheckpointContent& content, const std::string& target, const SaverUse& saver,
+                  const Clock& clock, Logger& log, const CheckpointSettings& settings, IfThere if_there) {
+  const PathParts parts = path_parts(target);
+  const std::unique_ptr<OpenDirectory> parent = files.open_directory(parts.parent);
+  if (!replaces_file(*parent, parts.name, if_there)) refuse_what_is_there(*parent, parts.name);
+  std::optional<RunLock> lock;
+  if (parse_checkpoint_name(parts.name) && parent->exists(kLockName)) lock = RunLock::take(*parent, clock);
+
   HiddenDirectory hidden(*parent, parts.name, log);
   const std::string name = write_checkpoint(hidden.directory(), content, saver, log, settings);
   const std::string made = hidden.directory().path() + "/" + name;
@@ -171,7 +183,7 @@ void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& ta
     files.rename(made, path_in(parts.parent, parts.name));
   } else {
     const auto index = parse_index(hidden.directory().open_directory(name)->read(kIndexName, kMaxIndexBytes));
-    place_files(files, made, *parent, renamed(index, parts.name), log);
+    place_files(files, made, *parent, renamed(index, parts.name), log, if_there);
   }
   parent->sync();
 }

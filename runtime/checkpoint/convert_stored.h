@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
 #include "runtime/checkpoint/read_tensors.h"
 #include "runtime/checkpoint/saver_tensors.h"
@@ -35,10 +36,17 @@ struct StoredCopy {
 StoredCopy read_copy(const StoredTensors& stored, const SaverUse& saver, const CheckpointReader* checkpoint,
                      const std::function<bool(const std::string&)>& wanted);
 
+// Whether a single file of that name is replaced, as its rename does it, or refused as all else is that is there.
+enum class IfThere { kRefuse, kReplaceFile };
+
 // A checkpoint of belay's own, with index and state; or where the target's name has the ending of a saver's file
 // (.safetensors, .npz, .index), only the saver's files under that name, for other programs. ALREADY_EXISTS where the
 // target is there; RunInUse where it is a checkpoint's name in the directory of a run that goes on; INVALID_ARGUMENT
-// where the saver's files cannot have other names.
+// where the saver's files cannot have other names. Of the settings refuse_non_finite holds.
+void write_stored(FileSystem& files, const CheckpointContent& content, const std::string& target, const SaverUse& saver,
+                  const Clock& clock, Logger& log, const CheckpointSettings& settings,
+                  IfThere if_there = IfThere::kRefuse);
+// The same of a copy, whatever its values are.
 void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& target, const SaverUse& saver,
                 const Clock& clock, Logger& log);
 
