@@ -5,14 +5,17 @@
 #include <belay/events.h>
 #include <belay/global_step.h>
 #include <belay/ops/math.h>
+#include <belay/ops/reductions.h>
 #include <belay/ops/summaries.h>
 #include <belay/ops/training.h>
 #include <belay/ops/variables.h>
 #include <belay/plugin.h>
+#include <belay/runtime/default_graph.h>
 #include <belay/runtime/graph.h>
 #include <belay/runtime/session.h>
 #include <belay/runtime/supervisor.h>
 #include <belay/runtime/training_session.h>
+#include <belay/runtime/variable_saver.h>
 #include <belay/testing/error_of.h>
 #include <belay/testing/init_fn_driver.h>
 #include <gmock/gmock.h>
@@ -272,14 +275,63 @@ TEST_F(Recipes, EigenSaysWhichTensorIsNoMatrix) {
               HasSubstr("in after_run at step 1: 'weight' is float32 [], expected float32 [?, ?]"));
 }
 
+TEST(ProgramRecipes, T_139_ChosenVariablesGoIntoFilesAndBack) {
+  runtime::TempDir temp;
+  const std::string directory = temp / "saved";
+  // recipe: chosen_variables
+  belay::OwnedGraph graph(belay::default_plugins());
+  const belay::DefaultGraph scope(graph);  // with graph.as_default():
+  const Output w = ops::variable("w", Tensor({2}, {1.f, 2.f}));
+  const Output b = ops::variable("b", Tensor(3.0f));
+  const Output sum = ops::reduce_sum(w) + b;
+  ops::create_global_step();
+  const Output init = graph.global_variables_initializer();
+
+  belay::OwnedSession session(graph);
+  session.run({init});
+  const belay::NamedResult values = session.run({{"sum", sum}, {"b", b}});  // sess.run({"sum": sum, "b": b})
+  const float six = values["sum"].scalar<float>();
+
+  belay::VariableSaver part(graph, {w});  // tf.train.Saver([w])
+  const std::string file = part.save(session, directory + "/w.safetensors");
+  part.restore(session, file);
+  belay::VariableSaver all(graph);                                          // tf.train.Saver()
+  const std::string checkpoint = all.save(session, directory + "/all", 7);  // directory/all-7
+  // end
+  EXPECT_EQ(six, 6.0f);
+  EXPECT_EQ(file, directory + "/w.safetensors");
+  EXPECT_EQ(checkpoint, directory + "/all-7");
+}
+
+TEST_F(Recipes, T_139_ASessionBeginsWithExactlyOneCheckpoint) {
+  const std::string directory = temp / "run";
+  {
+    TrainingSessionOptions o{.checkpoint_dir = directory};
+    MonitoredTrainingSession session(graph, o);
+    session.scope([&] {
+      for (int i = 0; i < 3; ++i) {
+        session.run({train});
+        session.save();
+      }
+    });
+  }
+  // recipe: exact_checkpoint
+  belay::TrainingSessionOptions options{.checkpoint_filename_with_path = directory + "/model.ckpt-2"};
+  belay::MonitoredTrainingSession session(graph, options);
+  const std::int64_t step = session.global_step();  // 2, though there is a newer one
+  // end
+  EXPECT_EQ(step, 2);
+  session.close();
+}
+
 std::string recipe(const std::string& name) { return runtime::recipe("tests/docs/recipes_test.cc", name); }
 
 TEST(RecipesPage, ShowsThePrograms) {
   const std::string page = read_source("docs/guide/recipes.md");
-  EXPECT_THAT(
-      fenced_blocks(page, "cpp"),
-      ElementsAre(recipe("two_graphs"), recipe("example_hook"), recipe("stop_at_step"), recipe("pretrained_subset"),
-                  recipe("timer_service"), recipe("custom_summary"), recipe("dead_units")));
+  EXPECT_THAT(fenced_blocks(page, "cpp"),
+              ElementsAre(recipe("two_graphs"), recipe("chosen_variables"), recipe("exact_checkpoint"),
+                          recipe("example_hook"), recipe("stop_at_step"), recipe("pretrained_subset"),
+                          recipe("timer_service"), recipe("custom_summary"), recipe("dead_units")));
 }
 
 TEST(EstimatorPage, ShowsTheExamples) {
