@@ -2,8 +2,9 @@
 // Ends a run that makes no progress: a warning at half of the time, then the stacks of all threads and exit status 124.
 //
 // Progress is what the run reports with progress(): a finished step, a batch of the evaluation, a phase of the start;
-// and each call of the file system, of a save or restore above all, that has returned. While it waits inside such a
-// call nothing hangs but the disk: that is a warning, however long it takes, since a save that is cut off helps no one.
+// and each wait for a disk that has ended, whoever writes: a call of the file system, or one that a plugin has told of
+// (waits_for_disk of abi/core.h). While it waits nothing hangs but the disk: that is a warning, however long it takes,
+// since a save that is cut off helps no one.
 #pragma once
 
 #include <atomic>

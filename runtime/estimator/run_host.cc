@@ -143,6 +143,7 @@ void RunHost::open_saver(const Fingerprint& fingerprint, EventWriter* events, st
 void RunHost::set_contexts(HostServices& services, bool saves) {
   services.set_context(&environment_);
   services.set_stopping([this] { return control_.stopping(); });
+  services.set_disk(&control_.disk());
   if (codec_.table != nullptr) services.set_context(&codec_);
   if (other_savers_.find) services.set_context(&other_savers_);
   if (saves) services.set_context(saver_.get());

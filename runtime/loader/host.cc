@@ -199,6 +199,10 @@ std::int64_t attempt(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().attempt(); });
 }
 
+void waits_for_disk(belay_host* host, std::int32_t begins) {
+  with(host, [&](InstanceHost& h) { h.wait_for_disk(begins != 0); });
+}
+
 constexpr belay_core_api kCore{sizeof(belay_core_api),
                                0,
                                &log,
@@ -215,7 +219,8 @@ constexpr belay_core_api kCore{sizeof(belay_core_api),
                                &ranks,
                                &is_chief,
                                &stopping,
-                               &attempt};
+                               &attempt,
+                               &waits_for_disk};
 
 const void* service(belay_host* host, belay_str name) {
   if (name.size != 0 && name.data == nullptr) return nullptr;
@@ -269,7 +274,23 @@ InstanceHost::InstanceHost(const HostServices& services, std::string instance_na
   slot_.instance = this;
 }
 
-InstanceHost::~InstanceHost() { give_back(slot_); }
+InstanceHost::~InstanceHost() {
+  give_back(slot_);
+  while (disk_waits_ > 0) wait_for_disk(false);
+}
+
+void InstanceHost::wait_for_disk(bool begins) noexcept {
+  DiskCalls* const calls = services_.disk();
+  if (calls == nullptr) return;
+  if (begins) {
+    disk_waits_.fetch_add(1);
+    calls->begun.fetch_add(1);
+  } else if (disk_waits_.fetch_sub(1) > 0) {
+    calls->ended.fetch_add(1);
+  } else {
+    disk_waits_.fetch_add(1);
+  }
+}
 
 const belay_host_api* InstanceHost::api() noexcept { return &kHost; }
 

@@ -29,6 +29,7 @@
 #include "belay/error.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/logger.h"
+#include "runtime/platform/watched_files.h"
 
 namespace belay::runtime {
 
@@ -74,6 +75,10 @@ class HostServices {
   void set_attempt(const std::int64_t* attempt) noexcept { attempt_ = attempt; }
   std::int64_t attempt() const noexcept { return attempt_ == nullptr ? 1 : *attempt_; }
 
+  // Counts the instances' own waits for a disk; borrowed, and called from any thread. None: nobody asks for them.
+  void set_disk(DiskCalls* calls) noexcept { disk_ = calls; }
+  DiskCalls* disk() const noexcept { return disk_; }
+
   Logger& logger() const noexcept { return logger_; }
   Clock& clock() const noexcept { return clock_; }
   const std::string& run_directory() const noexcept { return run_directory_; }
@@ -100,6 +105,7 @@ class HostServices {
   ClusterPlace place_;
   std::function<bool()> stopping_;
   const std::int64_t* attempt_ = nullptr;
+  DiskCalls* disk_ = nullptr;
   std::vector<std::pair<std::string, const void*>> tables_;
   std::vector<Context> contexts_;
 };
@@ -125,6 +131,9 @@ class InstanceHost {
   void set_stopping(bool stopping) noexcept { stopping_ = stopping; }
   bool stopping() const { return stopping_ || services_.stopping(); }
 
+  // A wait of the instance's for a disk begins or ends; an end without a beginning counts for nothing. [any]
+  void wait_for_disk(bool begins) noexcept;
+
   struct Slot;  // what a belay_host is found by
 
  private:
@@ -133,6 +142,7 @@ class InstanceHost {
   Slot& slot_;
   belay_host* const raw_;
   std::atomic<bool> stopping_{false};
+  std::atomic<std::int64_t> disk_waits_{0};  // under way
 };
 
 }  // namespace belay::runtime

@@ -39,7 +39,7 @@ int main(void) {
     FIELD(belay_core_api, interactive) FIELD(belay_core_api, status_line) FIELD(belay_core_api, mode)
     FIELD(belay_core_api, rank) FIELD(belay_core_api, ranks) FIELD(belay_core_api, is_chief)
     FIELD(belay_core_api, stopping)
-    FIELD(belay_core_api, attempt)
+    FIELD(belay_core_api, attempt) FIELD(belay_core_api, waits_for_disk)
   STRUCT(belay_node_def)
     FIELD(belay_node_def, struct_size) FIELD(belay_node_def, flags) FIELD(belay_node_def, op)
     FIELD(belay_node_def, name) FIELD(belay_node_def, inputs) FIELD(belay_node_def, n_inputs)

@@ -176,6 +176,20 @@ TEST_F(RunFaults, T_63d_ASlowSaveIsProgress) {
   EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
 }
 
+// Of a hook that writes by itself, as of the saver: each sync of its file takes twice the limit.
+TEST_F(RunFaults, T_171_ASlowDiskUnderAHooksFileIsWaitedFor) {
+  if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
+  const std::string more =
+      "[session]\nno_progress_secs = 1\n[[hooks]]\nplugin = \"csv_logger\"\ntensors = [\"loss\"]\n"
+      "output_file = \"losses.csv\"\n";
+  const ProcessResult r = belay({"run", regression("", more, 5)}, {"LD_PRELOAD=" BELAY_SLOW_DISK});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(r.err, "no progress"), IsEmpty()) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("the disk has not answered for ")) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("s, in hook \"csv_logger\"")) << r.err;
+  EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
+}
+
 // The linear model's checkpoint has 5 float32, the scale of the learning rate and the int64 step: 32 bytes.
 TEST_F(RunFaults, ADiskWithoutRoomForACheckpointIsRefusedBeforeTheRunAndATightOneIsAWarning) {
   if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";

@@ -143,6 +143,34 @@ TEST_F(InstanceHostTest, B_11a_AnInstanceAsksWhetherItIsToStop) {
   EXPECT_TRUE(host.stopping());
 }
 
+TEST_F(InstanceHostTest, T_171_AWaitForADiskIsCountedUntilItEnds) {
+  { const Host::DiskCall nobody_asks(host); }
+  DiskCalls calls;
+  services.set_disk(&calls);
+  {
+    const Host::DiskCall outer(host);
+    const Host::DiskCall inner(host);
+    EXPECT_EQ(calls.begun, 2u);
+    EXPECT_EQ(calls.ended, 0u);
+  }
+  EXPECT_EQ(calls.ended, 2u);
+  host.services().core.waits_for_disk(host.raw(), 0);  // without a beginning
+  EXPECT_EQ(calls.begun, 2u);
+  EXPECT_EQ(calls.ended, 2u);
+}
+
+TEST_F(HostTest, T_171_AWaitForADiskEndsWithItsInstance) {
+  DiskCalls calls;
+  services.set_disk(&calls);
+  auto instance = std::make_unique<InstanceHost>(services, "losses");
+  const belay::Host host(InstanceHost::api(), instance->raw());
+  host.services().core.waits_for_disk(host.raw(), 1);
+  EXPECT_EQ(calls.ended, 0u);
+  instance.reset();
+  EXPECT_EQ(calls.begun, 1u);
+  EXPECT_EQ(calls.ended, 1u);
+}
+
 TEST_F(InstanceHostTest, B_12d_AnAttemptIsTheFirstUnlessTheRunSaysOtherwise) {
   EXPECT_EQ(host.attempt(), 1);
   std::int64_t attempt = 1;

@@ -102,6 +102,20 @@ class Host {
   // recovery is none.
   std::int64_t attempt() const { return s_.core.attempt(self_); }
 
+  // While it lives, this thread may wait for a disk: round the writing of a file that the plugin opens by itself. The
+  // run then waits for it, however long that takes, and does not end for want of progress (no_progress_secs). What goes
+  // through the host (Directory, Events, Checkpoint), LinesFile, GrowingFile and replace_or_warn have it already.
+  class DiskCall {
+   public:
+    explicit DiskCall(const Host& host) noexcept : host_(host) { host_.s_.core.waits_for_disk(host_.self_, 1); }
+    ~DiskCall() { host_.s_.core.waits_for_disk(host_.self_, 0); }
+    DiskCall(const DiskCall&) = delete;
+    DiskCall& operator=(const DiskCall&) = delete;
+
+   private:
+    const Host& host_;
+  };
+
   belay_host* raw() const noexcept { return self_; }
   const detail::Services& services() const noexcept { return s_; }
 

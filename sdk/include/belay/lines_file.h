@@ -48,6 +48,7 @@ class LinesFile {
 
   // Opens the file that is there, or makes one; `empty`: without what was in it. False: it failed.
   bool open(bool empty = false) {
+    const Host::DiskCall call(host_);
     if (empty) close();
     if (is_current()) return true;
     const int opened = open_regular(empty);
@@ -68,11 +69,16 @@ class LinesFile {
     (gathered_ += line) += '\n';
   }
   // False: not all of them are in the file.
-  bool flush() { return (gathered_.empty() && !begins_) || (open() && write_gathered()); }
+  bool flush() {
+    if (gathered_.empty() && !begins_) return true;
+    const Host::DiskCall call(host_);
+    return open() && write_gathered();
+  }
   // Onto the disk, too.
   bool sync() {
     if (!flush()) return false;
     if (!is_open()) return true;
+    const Host::DiskCall call(host_);
     while (::fdatasync(file_) != 0)
       if (errno != EINTR) return note(why());
     return true;
@@ -86,6 +92,7 @@ class LinesFile {
   }
   // As many bytes as there are, at most n.
   std::string read_at(std::int64_t offset, std::size_t n) const {
+    const Host::DiskCall call(host_);
     std::string text(n, '\0');
     std::size_t done = 0;
     while (done < n) {
@@ -98,6 +105,7 @@ class LinesFile {
     return text;
   }
   bool cut(std::int64_t size) {
+    const Host::DiskCall call(host_);
     while (::ftruncate(file_, size) != 0)
       if (errno != EINTR) return note(why());
     return true;

@@ -111,6 +111,7 @@ inline bool replace_output_file(const std::string& path, std::string_view conten
 // The same for a file without which the training continues, as it does for all that only watches: what fails is a
 // warning, once for each `warned`.
 inline void replace_or_warn(const Host& host, const std::string& path, std::string_view content, bool& warned) {
+  const Host::DiskCall call(host);
   if (replace_output_file(path, content) || std::exchange(warned, true)) return;
   host.warning("'" + path + "' cannot be written: " + std::strerror(errno) + "; the run continues without it");
 }

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <memory>
 
+#include "belay/output_file.h"
 #include "belay/testing/fake_host.h"
 #include "belay/testing/temporary_folder.h"
 
@@ -54,6 +55,26 @@ class SmallFiles {
   rlimit before_{};
   void (*signal_)(int);
 };
+
+TEST_F(LinesFileTest, T_171_TellsTheHostOfEachWaitForADisk) {
+  {
+    const auto file = lines("head");
+    EXPECT_TRUE(file->flush());
+    file->add("first");
+    EXPECT_EQ(fake_.disk_calls, 0) << "nothing was written yet";
+    EXPECT_TRUE(file->flush());
+    const int flushed = fake_.disk_calls;
+    EXPECT_GT(flushed, 0);
+    EXPECT_TRUE(file->sync());
+    EXPECT_GT(fake_.disk_calls, flushed);
+  }
+  const int written = fake_.disk_calls;
+  bool warned = false;
+  replace_or_warn(host_, folder_.file("other"), "content", warned);
+  EXPECT_EQ(text("other"), "content");
+  EXPECT_EQ(fake_.disk_calls, written + 1);
+  EXPECT_EQ(fake_.disk_calls_under_way, 0);
+}
 
 TEST_F(LinesFileTest, T_161_WhatCannotBeWrittenIsOneWarningAndIsWrittenLater) {
   const auto file = lines("head");

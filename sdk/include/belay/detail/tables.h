@@ -18,7 +18,7 @@ namespace detail {
 #define BELAY_SLOTS_core(X)                                                                                  \
   X(core, log) X(core, log_enabled) X(core, monotonic_ns) X(core, wall_ns) X(core, run_directory)            \
   X(core, instance_name) X(core, seed) X(core, interactive) X(core, status_line) X(core, mode) X(core, rank) \
-  X(core, ranks) X(core, is_chief) X(core, stopping) X(core, attempt)
+  X(core, ranks) X(core, is_chief) X(core, stopping) X(core, attempt) X(core, waits_for_disk)
 #define BELAY_SLOTS_graph(X)                                                                                       \
   X(graph, serial) X(graph, finalized) X(graph, add_node) X(graph, find) X(graph, node_info) X(graph, output_info) \
   X(graph, input) X(graph, attr) X(graph, will_fetch) X(graph, enter_scope) X(graph, leave_scope)                  \

@@ -63,6 +63,8 @@ class FakeHost {
   std::int32_t mode = BELAY_MODE_TRAIN;  // 0: none
   std::int32_t rank = 0, ranks = 1;
   std::atomic<bool> stopping{false};
+  // Of Host::DiskCall: how many there were, and how many of them have not ended.
+  std::atomic<int> disk_calls{0}, disk_calls_under_way{0};
   std::int64_t attempt = 1;
 
   // Each line as "info: message".
@@ -164,6 +166,11 @@ class FakeHost {
   static std::int32_t is_chief(belay_host* host) { return from(host).rank == 0 ? 1 : 0; }
   static std::int64_t get_attempt(belay_host* host) { return from(host).attempt; }
 
+  static void waits_for_disk(belay_host* host, std::int32_t begins) {
+    if (begins != 0) ++from(host).disk_calls;
+    from(host).disk_calls_under_way += begins != 0 ? 1 : -1;
+  }
+
   static std::int32_t is_stopping(belay_host* host) { return from(host).stopping ? 1 : 0; }
 
   static constexpr belay_host_api kHost{sizeof(belay_host_api), 0, &FakeHost::service};
@@ -183,7 +190,8 @@ class FakeHost {
                                         &FakeHost::get_ranks,
                                         &FakeHost::is_chief,
                                         &FakeHost::is_stopping,
-                                        &FakeHost::get_attempt};
+                                        &FakeHost::get_attempt,
+                                        &FakeHost::waits_for_disk};
 
   std::string instance_name_;
   const std::thread::id own_thread_ = std::this_thread::get_id();
