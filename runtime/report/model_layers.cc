@@ -5,6 +5,7 @@
 #include <charconv>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -140,7 +141,7 @@ class LayersOfModel {
         layer_of_(nodes.size(), 0),
         used_elsewhere_(nodes.size()) {
     for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (wanted_[i] && nodes[i].variable) scopes_.push_back(scope_of(nodes[i].name));
+      if (wanted_[i] && nodes[i].variable) scopes_.insert(scope_of(nodes[i].name));
   }
 
   std::vector<ModelLayer> build() {
@@ -155,12 +156,14 @@ class LayersOfModel {
   // Nodes of a scope around a layer ("layer_1/Gelu" behind "layer_1/feed_forward") are the layer's whose values they
   // use.
   std::string name_of_layer(const ModelNode& node) const {
-    std::string best;
-    for (const std::string& scope : scopes_)
-      if (scope.size() > best.size() && (node.name == scope || node.name.starts_with(scope + "/"))) best = scope;
-    if (!best.empty()) return best;
+    for (std::string_view around = node.name; !around.empty();) {
+      if (scopes_.contains(around)) return std::string(around);
+      const std::size_t slash = around.rfind('/');
+      around = around.substr(0, slash == around.npos ? 0 : slash);
+    }
     std::string scope = scope_of(node.name);
     if (scope == node.name) return scope;
+    std::string best;
     std::size_t latest = 0;
     for (const ModelNode::Input& in : node.inputs) {
       const std::size_t at = layer_of_[in.node];
@@ -200,7 +203,7 @@ class LayersOfModel {
   const std::vector<ModelNode>& nodes_;
   const std::vector<bool> wanted_;
   const Flops flops_;
-  std::vector<std::string> scopes_;
+  std::set<std::string, std::less<>> scopes_;  // of the variables
   std::vector<ModelLayer> layers_;
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::size_t> layer_of_;

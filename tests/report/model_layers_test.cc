@@ -49,6 +49,21 @@ TEST_F(ModelLayers, AreTheScopesOfVariablesAndWhatIsBehindThem) {
   EXPECT_EQ(parameters_of(layers), 32);
 }
 
+TEST(ModelLayersOfScopes, ANodeIsOfTheInnermostScopeAroundItThatHasVariables) {
+  const std::vector<ModelNode> nodes = {{"a/w", "Variable", {}, {Shape{1}}, true},
+                                        {"a/b/w", "Variable", {}, {Shape{1}}, true},
+                                        {"a/b/c/Add", "Add", {{0, 0}, {1, 0}}, {Shape{1}}, false},
+                                        {"a/Exp", "Exp", {{2, 0}}, {Shape{1}}, false},
+                                        {"ab/Exp", "Exp", {{3, 0}}, {Shape{1}}, false}};
+  const auto layers = model_layers(nodes, 4);
+  ASSERT_EQ(layers.size(), 3u);
+  EXPECT_EQ(layers[0].name, "a");
+  EXPECT_THAT(layers[0].ops, ElementsAre("Exp"));
+  EXPECT_EQ(layers[1].name, "a/b");
+  EXPECT_THAT(layers[1].ops, ElementsAre("Add"));
+  EXPECT_EQ(layers[2].name, "ab");
+}
+
 TEST_F(ModelLayers, FlopsAreOfAllPlacesOfAnExample) {
   const auto layers = model_layers(nodes_, find_loss(nodes_));
   // 16 rows: 2 * 8 * 4 of each in the product, 4 in the Relu.
