@@ -295,6 +295,19 @@ bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
   }
 }
 
+namespace {
+
+// "; classes of "label": 0 "no", 1 "yes"": words that a model has no place for.
+std::string classes_text(const Schema* schema) {
+  std::string text;
+  if (schema == nullptr) return text;
+  for (const auto& [what, words] : schema_rows(*schema))
+    if (what.starts_with("classes of ")) text += "; " + what + ": " + words;
+  return text;
+}
+
+}  // namespace
+
 bool ManifestRun::build_model(RunInput& input, Diagnostics& problems) {
   try {
     if (ranks_ != nullptr && input.name == "train") {
@@ -305,7 +318,10 @@ bool ManifestRun::build_model(RunInput& input, Diagnostics& problems) {
     return true;
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
-    add_plugin_problem(*manifest_.model, e, problems);
+    const std::string message(e.message());
+    const bool is_about_labels = message.find("label") != message.npos;
+    add_plugin_problem(*manifest_.model, Error(e.code(), message + (is_about_labels ? classes_text(schema()) : "")),
+                       problems);
     return false;
   }
 }

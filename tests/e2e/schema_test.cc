@@ -156,6 +156,19 @@ TEST_F(SchemaOfModel, T_110_AWordThatTrainingDidNotHaveIsNamedWithItsLine) {
                                     "training had"));
 }
 
+TEST_F(SchemaOfModel, T_110_AWordOfOneRowIsNamedWithItsLineBeforeAModelOfFewerClassesIsRefused) {
+  std::string rows = "length,width,kind\n";
+  for (int i = 0; i < 60; ++i)
+    rows += std::to_string(i % 2) + "," + std::to_string(i) + "," + (i % 2 == 0 ? "no" : "yes") + "\n";
+  write_file(temp / "train.csv", rows + "0.5,7,maybe\n");
+  const ProcessResult r =
+      belay({"run", manifest(), "--set", "model={plugin=\"sequential\",layers=[{type=\"dense\",units=2}]}"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(told(r), HasSubstr("DIR/train.csv:62:7: label \"maybe\" is in this row alone, and is class 2"));
+  EXPECT_THAT(r.err, HasSubstr("needs 3; end with { type = \"dense\", units = 3 }; classes of \"label\": 0 \"no\", 1 "
+                               "\"yes\", 2 \"maybe\""));
+}
+
 TEST_F(SchemaOfModel, T_108_AModelHasTheInputsClasses) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   EXPECT_THAT(belay({"checkpoint", "show", run_dir()}).out, HasSubstr("[2, 3]"));

@@ -83,6 +83,7 @@ class Csv final : public belay::Input {
     file_rows_ = file.rows();
     choose_columns(file, spec);
     table_ = parse_table(file, columns_, pool_);
+    warn_of_lone_words(file);
     const auto width = static_cast<std::int64_t>(columns_.features.size());
     features_slot_ = spec.feature("features", belay::DType::kFloat32, {-1, width});
     const std::vector<std::string> names = feature_names(file);
@@ -134,6 +135,26 @@ class Csv final : public belay::Input {
 
   std::vector<std::int64_t> rows_of(std::string_view split) const {
     return belay::split_examples(file_rows_, split, o_.eval_fraction, o_.split_seed);
+  }
+
+  // A word of one row among many is a misspelling more often than a class of its own.
+  void warn_of_lone_words(const CsvFile& file) const {
+    constexpr std::size_t kRowsOfAClass = 10, kShown = 3;
+    const std::size_t classes = table_.class_names.size();
+    if (!columns_.classes.empty() || classes < 2 || table_.classes.size() < kRowsOfAClass * classes) return;
+    std::vector<std::int64_t> count(classes), last(classes);
+    for (std::size_t row = 0; row < table_.classes.size(); ++row) {
+      const auto number = static_cast<std::size_t>(table_.classes[row]);
+      if (number >= classes) return;
+      ++count[number];
+      last[number] = static_cast<std::int64_t>(row);
+    }
+    std::size_t shown = 0;
+    for (std::size_t i = 0; i < classes && shown < kShown; ++i)
+      if (count[i] == 1 && ++shown != 0)
+        host().warning(file.place(last[i], *columns_.label) + ": label \"" + table_.class_names[i] +
+                       "\" is in this row alone, and is class " + std::to_string(i) +
+                       "; if that is a mistake, repair the row, or list the labels in 'classes'");
   }
 
   // Names that no two features share; a file may have such columns, and then none has a name for the model.
@@ -223,6 +244,9 @@ class Csv final : public belay::Input {
     std::vector<std::string> missing, extra;
     for (const std::string& name : trained) {
       const auto found = std::find(file.columns().begin(), file.columns().end(), name);
+      if (std::count(file.columns().begin(), file.columns().end(), name) > 1)
+        fail(Code::kInvalidArgument, "path: '" + o_.path.string() + "' has the training's column " + name +
+                                         " more than once; rename the ones that are not meant");
       if (found == file.columns().end())
         missing.push_back(name);
       else

@@ -168,6 +168,37 @@ TEST_F(Csv, ShardsAreDisjointAndComplete) {
       features_of, rows(31).with({"features", std::vector<std::string>{"a"}}).with({"shuffle", true}), 31);
 }
 
+// An input that fits on its shard alone would have other scales, or other classes, in each.
+TEST_F(Csv, T_104_WhatIsFittedIsThatOfAllRowsWhateverTheShard) {
+  std::string text = "a,b,kind\n";
+  for (int i = 0; i < 31; ++i)
+    text += std::to_string(i * i) + "," + std::to_string(7 - i) + ",word" + std::to_string(30 - i) + "\n";
+  for (const char* split : {"all", "train"}) {
+    const OptionValues options =
+        OptionValues{{"path", folder_.write("words.csv", text)}, {"standardize", true}}.with({"split", split});
+    InputDriver whole(module(), options);
+    whole.open();
+    EXPECT_EQ(whole.schema().tensors[1].class_names.size(), 31u);
+    for (int shards = 2; shards <= 3; ++shards)
+      for (int shard = 0; shard < shards; ++shard) {
+        InputDriver part(module(), options);
+        part.open(shard, shards);
+        EXPECT_EQ(part.schema().values, whole.schema().values) << split << shard << shards;
+        EXPECT_EQ(part.schema().tensors[1].class_names, whole.schema().tensors[1].class_names);
+        EXPECT_EQ(part.schema().tensors[0].columns, whole.schema().tensors[0].columns);
+      }
+  }
+}
+
+TEST_F(Csv, T_107_ATrainingsColumnThatIsThereTwiceIsNamed) {
+  InputDriver train(module(), rows(4));
+  InputDriver twice(module(), {{"path", folder_.write("twice.csv", "a,b,a,kind\n1,2,3,0\n")}});
+  twice.learn(train.schema(), belay::InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { twice.spec(); }), "INVALID_ARGUMENT: path: '" + folder_.file("twice.csv") +
+                                                 "' has the training's column a more than once; rename the ones that "
+                                                 "are not meant");
+}
+
 TEST_F(Csv, KeepsTheLawsOfAnInput) {
   std::mt19937 random(5);
   for (int round = 0; round < 12; ++round) {

@@ -55,6 +55,16 @@ TEST_F(Text, DeclaresIdsAndTheVocabularysSize) {
   }
 }
 
+TEST_F(Text, T_104_TheCharactersAreThoseOfTheWholeTextWhateverTheShard) {
+  const OptionValues options = text("aaaaaaaabbbbbbbbccccccccdddddddd").with({"sequence_length", 3});
+  for (int shards = 1; shards <= 3; ++shards)
+    for (int shard = 0; shard < shards; ++shard) {
+      InputDriver input(module(), options);
+      input.open(shard, shards);
+      EXPECT_THAT(input.spec()[0].class_names, ElementsAre("a", "b", "c", "d")) << shard << shards;
+    }
+}
+
 TEST_F(Text, NamesTheIdsByTheirCharactersInUtf8) {
   InputDriver input(module(), text("\xe2\x82\xac\n\xc3\xa9z").with({"sequence_length", 2}));
   EXPECT_THAT(input.spec()[0].class_names, ElementsAre("\n", "z", "\xc3\xa9", "\xe2\x82\xac"));
