@@ -160,8 +160,12 @@ void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& ta
   CheckpointContent content;
   static_cast<RunState&>(content) = copy.state;
   content.graph_hash = copy.graph_hash;
-  // One file of tensors has no room for it.
-  if (saver_of_name(path_parts(target).name).empty()) content.schema = copy.schema;
+  if (saver_of_name(path_parts(target).name).empty())
+    content.schema = copy.schema;
+  else if (!copy.schema.empty())
+    log.info("", escaped(target) +
+                     " does not say which columns and classes the training had: one file of tensors has "
+                     "no room for it");
   content.variables = copy.tensors->tensors();
   CheckpointSettings settings;
   settings.refuse_non_finite = false;

@@ -270,8 +270,19 @@ InputUse use_of(const std::string& input, RunMode mode) {
 
 }  // namespace
 
+// What an input lacks may be known when there is a checkpoint.
+void ManifestRun::add_missing_checkpoint(Diagnostics& problems) const {
+  const std::string what = "nothing is known of the training's columns and classes: ", help = "train first";
+  try {
+    with_checkpoint(checkpoint_place(), checkpoint_choice(), [](const CheckpointReader&) {});
+  } catch (const Error& e) {
+    problems.add({manifest_.file, 0, 0}, what + std::string(e.message()), help);
+  }
+}
+
 bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
   const auto refused = [&] {
+    if (!trains(manifest_.run.mode) && schema_.learned() == nullptr) add_missing_checkpoint(problems);
     if (start_ != nullptr && input.name == "train")
       problems.add(
           start_->plugin_at, "this training takes columns and classes from where its values come from",

@@ -135,6 +135,7 @@ class ManifestRun {
                         const std::function<void(const PluginUse&, const std::function<void()>&)>& create);
   // False, with a problem, where it does not fit what the manifest says.
   bool open(RunInput& input, Diagnostics& problems);
+  void add_missing_checkpoint(Diagnostics& problems) const;
   bool build_model(RunInput& input, Diagnostics& problems);
   // ---- of several processes (manifest_run_ranks.cc)
   void check_cluster(Diagnostics& problems) const;

@@ -324,11 +324,76 @@ TEST_F(SchemaOfModel, T_101_AResumeNamesWhatTheDataHasOtherwise) {
   EXPECT_THAT(scaled.err, Not(HasSubstr("[input.train] classes")));
 }
 
-TEST_F(SchemaOfModel, ASchemaIsKeptByAConversionBetweenSavers) {
+TEST_F(SchemaOfModel, T_101_ASchemaSurvivesConversionsPartsAndCopies) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  const std::string checkpoint = run_dir() + "/model.ckpt-200";
+  for (const char* saver : {"tf_bundle", "npz"})
+    ASSERT_EQ(belay({"checkpoint", "convert", checkpoint, temp / saver, "--saver", saver}).status, 0) << saver;
+  ASSERT_EQ(belay({"checkpoint", "convert", temp / "npz", temp / "back", "--saver", "safetensors"}).status, 0);
+  ASSERT_EQ(belay({"checkpoint", "convert", checkpoint, temp / "part", "--saver", "safetensors", "--only",
+                   "linear/(kernel|bias)$|global_step"})
+                .status,
+            0);
+  std::filesystem::copy(checkpoint, temp / "copied", std::filesystem::copy_options::recursive);
+  const std::string right = evaluate("train.csv").out;
+  for (const char* name : {"tf_bundle", "npz", "back", "part", "copied"}) {
+    EXPECT_EQ(contents(temp / name + "/schema.json"), contents(run_dir() + "/schema.json")) << name;
+    const ProcessResult r =
+        belay({"evaluate", temp / "train.toml", "--checkpoint", temp / name, "--set", set("eval", "turned.csv")});
+    EXPECT_EQ(r.out, right) << name << r.err;
+  }
+}
+
+TEST_F(SchemaOfModel, T_101_TheBestCheckpointAndItsExportHaveTheSchema) {
+  const std::string train =
+      manifest("[[exporters]]\nplugin = \"belay\"\nwhen = \"best\"\n" + input("eval", "turned.csv") +
+               "[eval]\nevery_steps = 50\n[checkpoint]\nkeep_best = 1\n");
+  ASSERT_EQ(belay({"run", train}).status, 0);
+  const ProcessResult right = belay({"evaluate", train, "--checkpoint", "best", "--set", set("eval", "train.csv")});
+  EXPECT_THAT(right.out, HasSubstr("accuracy = 1\n")) << right.err;
+  EXPECT_EQ(belay({"evaluate", train, "--checkpoint", "best", "--set", set("eval", "turned.csv")}).out, right.out);
+  ASSERT_EQ(belay({"export", train, "--checkpoint", "best"}).status, 0);
+  std::vector<std::string> versions = listing(run_dir() + "/export/belay");
+  std::erase(versions, "lock");
+  ASSERT_GE(versions.size(), 2u);
+  for (const std::string& version : versions)
+    EXPECT_EQ(contents(run_dir() + "/export/belay/" + version + "/schema.json"), contents(run_dir() + "/schema.json"));
+}
+
+// Checkpoints of versions before the schema are as a file of tensors that was made a checkpoint: they say nothing.
+TEST_F(SchemaOfModel, T_101_ACheckpointWithoutASchemaIsAWarningAndComparedByShape) {
+  ASSERT_EQ(belay({"run", manifest()}).status, 0);
+  std::filesystem::create_directory(temp / "old");
+  const std::string old = temp / "old/model.ckpt-200";
   ASSERT_EQ(
-      belay({"checkpoint", "convert", run_dir() + "/model.ckpt-200", temp / "copy", "--saver", "tf_bundle"}).status, 0);
-  EXPECT_EQ(contents(temp / "copy/schema.json"), contents(run_dir() + "/schema.json"));
+      belay({"checkpoint", "convert", run_dir() + "/model.ckpt-200/model.safetensors", old, "--saver", "safetensors"})
+          .status,
+      0);
+  ASSERT_FALSE(std::filesystem::exists(old + "/schema.json"));
+  const std::string warning = "warning " + old + " does not say which columns and classes its training had";
+  const std::string right = evaluate("train.csv").out;
+  const ProcessResult same =
+      belay({"evaluate", temp / "train.toml", "--checkpoint", old, "--set", set("eval", "train.csv")});
+  EXPECT_EQ(same.out, right) << same.err;
+  EXPECT_EQ(lines_with(same.err, warning).size(), 1u) << same.err;
+  const ProcessResult wide =
+      belay({"evaluate", temp / "train.toml", "--checkpoint", old, "--set", set("eval", "extra.csv")});
+  EXPECT_NE(wide.status, 0);
+  EXPECT_THAT(wide.err, HasSubstr("linear/kernel"));
+
+  const std::vector<std::string> again = {"run",   temp / "train.toml", "--set", "run.dir=old",
+                                          "--set", "run.max_steps=210"};
+  const ProcessResult resumed = belay(again);
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(lines_with(resumed.err, warning).size(), 1u) << resumed.err;
+  EXPECT_EQ(contents(temp / "old/model.ckpt-210/schema.json"), contents(run_dir() + "/schema.json"));
+  EXPECT_THAT(belay(again).err, Not(HasSubstr("does not say which columns")));
+}
+
+TEST_F(SchemaOfModel, T_101_WithoutACheckpointTheInputIsNotBlamedAlone) {
+  const ProcessResult r = belay({"evaluate", manifest(), "--set", set("eval", "turned.csv")});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, HasSubstr("nothing is known of the training's columns and classes: there is no run directory"));
 }
 
 }  // namespace
