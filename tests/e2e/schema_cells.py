@@ -3,10 +3,12 @@
 """Other data than the training's, in every way that an input meets a model: each cell must give the numbers of the right
 file, or status 2 with a name.
 
-    python3 tests/e2e/schema_cells.py BELAY PLUGINS
+    python3 tests/e2e/schema_cells.py BELAY PLUGINS [TEST_PLUGINS [PROGRAM]]
 
-BELAY is the program, PLUGINS the folder of its plugins. Needs numpy. Prints a line for each cell that is silent or wrong,
-and the count; status 1 if there is one. By hand: it starts some hundred processes.
+BELAY is the program, PLUGINS the folder of its plugins. TEST_PLUGINS is that of the tests' plugins: with it the input
+`foreign` has cells, once with names and once without. PROGRAM is schema_program: with it the Estimator and the Experiment
+have cells. Needs numpy. Prints a line for each cell that is silent or wrong, and the count; status 1 if there is one. The
+long suite runs it: it starts some hundred processes.
 """
 
 import gzip
@@ -17,8 +19,13 @@ import struct
 import subprocess
 import sys
 import tempfile
+import tomllib
 
-import numpy
+try:
+    import numpy
+except ImportError:
+    print("SKIPPED: python3 has no numpy; install python3-numpy")
+    sys.exit(77)
 
 KINDS = ["alpha", "beta", "gamma"]
 
@@ -190,6 +197,47 @@ def text_variants(folder):
     yield "extra", text(folder, "extra", "abcd" * 30 + "z" * 120), False
 
 
+def foreign(folder, name, features, labels, extra=""):
+    path = folder / f"{name}.rows"
+    path.write_text("".join(" ".join(f"{x:.4f}" for x in row) + f" {label}\n" for row, label in zip(features, labels)))
+    return f'plugin="foreign",path="{path}",batch_size=16' + extra
+
+
+def foreign_variants(folder):
+    x = numpy.array([[r[0], r[1] / 100] for r in rows()])
+    y = numpy.array([KINDS.index(r[2]) for r in rows()])
+    columns, words = ',columns=["length","width"]', ',words=["alpha","beta","gamma"]'
+    names = columns + words
+    yield "right", foreign(folder, "right", x, y, names), True
+    yield "reordered", foreign(folder, "turned", x[:, ::-1], y, ',columns=["width","length"]' + words), True
+    yield "class_order", foreign(folder, "order", x, 2 - y, columns + ',words=["gamma","beta","alpha"]'), True
+    yield "renamed", foreign(folder, "renamed", x, y, ',columns=["length","breadth"]' + words), False
+    yield "missing", foreign(folder, "missing", x[:, :1], y, ',columns=["length"]' + words), False
+    yield "extra", foreign(folder, "extra", numpy.hstack([x, x]), y, ',columns=["length","width","a","b"]' + words), False
+    yield "other_dtype", foreign(folder, "right", x, y, names + ",whole=true"), False
+    yield "other_scale", foreign(folder, "right", x, y, names + ",scale=3"), "warned"
+    yield "other_words", foreign(folder, "right", x, y, columns + ',words=["a","b","c"]'), None
+    yield "unseen_word", foreign(folder, "unseen", x, y + 1, columns + ',words=["alpha","beta","gamma","delta"]'), None
+    yield "one_class", foreign(folder, "one", x[y == 2], y[y == 2], names), "accurate"
+
+
+def quiet_variants(folder):
+    """Compared by dtype, shape and number alone."""
+    x = numpy.array([[r[0], r[1] / 100] for r in rows()])
+    y = numpy.array([KINDS.index(r[2]) for r in rows()])
+    quiet = ",quiet=true"
+    yield "right", foreign(folder, "right", x, y, quiet), True
+    yield "missing", foreign(folder, "missing", x[:, :1], y, quiet), False
+    yield "extra", foreign(folder, "extra", numpy.hstack([x, x]), y, quiet), False
+    yield "other_dtype", foreign(folder, "right", x, y, quiet + ",whole=true"), False
+    yield "other_scale", foreign(folder, "right", x, y, quiet + ",scale=3"), "warned"
+    yield "one_class", foreign(folder, "one", x[y == 2], y[y == 2], quiet), "accurate"
+
+
+FOREIGN = {
+    "foreign": (foreign_variants, 'plugin="mlp",hidden=[8]', ""),
+    "foreign_quiet": (quiet_variants, 'plugin="mlp",hidden=[8]', ""),
+}
 INPUTS = {
     "csv": (csv_variants, 'plugin="mlp",hidden=[8]', ",standardize=true"),
     "npy": (npy_variants, 'plugin="mlp",hidden=[8]', ""),
@@ -234,13 +282,45 @@ class Cells:
             print(f"{name}: status {status}\n  {out[:160]!r}\n  {err[-300:]!r}")
 
 
+def typed(value):
+    """As schema_program has an option's type and value."""
+    if isinstance(value, bool):
+        return "b", "true" if value else "false"
+    if isinstance(value, int):
+        return "i", str(value)
+    if isinstance(value, float):
+        return "f", repr(value)
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return "l", "|".join(value)
+    return "s", value
+
+
+def options_of(text):
+    """From an inline table to schema_program's words: the plugin, and its options."""
+
+    def flat(prefix, table):
+        for key, value in table.items():
+            if isinstance(value, dict):
+                yield from flat(f"{prefix}{key}.", value)
+            elif isinstance(value, list) and value and isinstance(value[0], int):
+                yield f"j:{prefix}{key}=" + "|".join(map(str, value))
+            else:
+                kind, shown = typed(value)
+                yield f"{kind}:{prefix}{key}={shown}"
+
+    table = tomllib.loads(f"x = {{{text}}}")["x"]
+    return [table.pop("plugin"), *flat("", table)]
+
+
 def metrics_of(out):
     return "\n".join(line[line.index(":"):] for line in out.splitlines() if line.startswith("eval at step"))
 
 
 def main():
-    cells = Cells(os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]))
-    for kind, (variants, model, of_training) in INPUTS.items():
+    folders = ":".join(os.path.abspath(folder) for folder in sys.argv[2:4])
+    program = os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else None
+    cells = Cells(os.path.abspath(sys.argv[1]), folders)
+    for kind, (variants, model, of_training) in {**INPUTS, **(FOREIGN if len(sys.argv) > 3 else {})}.items():
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             all_variants = list(variants(folder))
@@ -296,6 +376,27 @@ def main():
                     "predict": prediction, "export": of_export, "resume": resume}
             if kind == "text":
                 ways.pop("export"), ways.pop("predict")
+
+            def estimator(way, options, directory="estimator"):
+                done = subprocess.run([program, folders, way, str(folder / directory), *options_of(options)], cwd=folder,
+                                      capture_output=True, text=True)
+                return done.returncode, done.stdout, done.stderr
+
+            def estimator_resume(options):
+                copy = folder / "resumed_estimator"
+                subprocess.run(["cp", "-r", str(folder / "estimator"), str(copy)], check=True)
+                result = estimator("resume", options + of_training, copy.name)
+                subprocess.run(["rm", "-r", str(copy)], check=True)
+                return result[0], "", result[2]
+
+            if program is not None and "mlp" in model:
+                status, out, err = estimator("train", right + of_training)
+                if status != 0:
+                    print(f"{kind}: the Estimator's training fails: {err}")
+                    return 1
+                for way in ("evaluate", "experiment", "predict"):
+                    ways[f"estimator_{way}"] = lambda options, way=way: estimator(way, options + ",epochs=1")
+                ways["estimator_resume"] = estimator_resume
             for way, run in ways.items():
                 reference = run(right)
                 if reference[0] != 0:
@@ -304,9 +405,9 @@ def main():
                     print(f"{kind} right {way}: status {reference[0]} {reference[2][-300:]}")
                     continue
                 for name, options, expected in all_variants:
-                    if way in ("check", "resume") and expected in ("accurate", "runs"):
+                    if way in ("check", "resume", "estimator_resume") and expected in ("accurate", "runs"):
                         expected = True
-                    if way == "resume" and name == "scale_left_out":
+                    if way.endswith("resume") and name == "scale_left_out":
                         expected = False  # it is the training's own option that changes
                     cells.cell(f"{kind} {name} {way}", expected, reference[1], run(options))
     print(f"{cells.count} cells, {len(cells.wrong)} wrong")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training learned from its data belongs to the model: other inputs are matched with it by name, from the
-// manifest, by command and from an export. schema_cells.py goes through many more combinations by hand.
+// manifest, by command and from an export. schema_cells.py goes through many more combinations in
+// the long suite.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
