@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plugin gives a service: pointers that are null, lists that are too long, texts without data. Each is an error
 // of the call, in every slot of every table.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/checkpoint/saver_directory.h"
@@ -17,6 +23,7 @@
 #include "runtime/monitored/model_service.h"
 #include "runtime/monitored/state_service.h"
 #include "runtime/ops/plugin/plugin_op.h"
+#include "runtime/platform/process_copy.h"
 #include "runtime/session/session_service.h"
 #include "tests/session/session_fixture.h"
 
@@ -93,6 +100,59 @@ TEST(ServiceArguments, T_146_NoSlotOfAServiceFollowsANull) {
       EXPECT_THAT(a.text, HasSubstr(a.slot + ": argument "));
     }
   }
+}
+
+#define BELAY_CALL(table, slot) calls.emplace_back(#table "." #slot, [s = t.slot] { answer_to_nulls(s); });
+#define BELAY_CALLS(table, given)   \
+  {                                 \
+    const auto& t = *given;         \
+    BELAY_SLOTS_##table(BELAY_CALL) \
+  }
+
+// Those of events do nothing in a copy.
+TEST(ServiceArguments, T_150_ACopyOfTheProcessEndsInWhicheverSlotItCalls) {
+  std::vector<std::pair<std::string, std::function<void()>>> calls;
+  BELAY_CALLS(graph, graph_service())
+  BELAY_CALLS(session, session_service())
+  BELAY_CALLS(coordinator, coordinator_service())
+  BELAY_CALLS(model, model_service())
+  BELAY_CALLS(input, input_service())
+  BELAY_CALLS(files, files_service())
+  BELAY_CALLS(saver, saver_service())
+  BELAY_CALLS(checkpoint, checkpoint_service())
+  BELAY_CALLS(state, state_service())
+  BELAY_CALLS(op, op_service())
+  BELAY_CALLS(cluster, ranks_service())
+  EXPECT_GT(calls.size(), 60u);
+  int names[2];
+  ASSERT_EQ(::pipe2(names, O_CLOEXEC), 0);
+  const pid_t host = ::fork();
+  ASSERT_GE(host, 0);
+  if (host == 0) {
+    ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+    own_process();
+    for (const auto& [name, call] : calls) {
+      const pid_t copy = ::fork();
+      if (copy == 0) {
+        call();
+        ::_exit(0);
+      }
+      int status = 0;
+      ::waitpid(copy, &status, 0);
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != 3) ::dprintf(names[1], "%s ", name.c_str());
+    }
+    ::_exit(0);
+  }
+  ::close(names[1]);
+  std::string did_not_end;
+  char part[256];
+  for (ssize_t n; (n = ::read(names[0], part, sizeof(part))) > 0;)
+    did_not_end.append(part, static_cast<std::size_t>(n));
+  ::close(names[0]);
+  int status = 0;
+  EXPECT_EQ(::waitpid(host, &status, 0), host);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(did_not_end, "");
 }
 
 class GivenLists : public SessionTest {
