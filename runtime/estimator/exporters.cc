@@ -116,8 +116,12 @@ bool Exporters::is_better(const ExportFolder& folder, std::optional<double> valu
 
 ExportFolder Exporters::folder_of(const Use& use) const {
   const PathParts parts = path_parts(options_.directory);
-  return ExportFolder(make_directories_in(run_.files(), parts.parent, parts.name + "/" + use.exporter.name()),
-                      run_.clock(), run_.log());
+  const std::string below = parts.name + "/" + use.exporter.name();
+  // The run's own directory may have been moved.
+  const bool is_runs = run_.has_directory() && parts.parent == run_.options().dir;
+  return ExportFolder(
+      is_runs ? make_directories_in(run_.directory(), below) : make_directories_in(run_.files(), parts.parent, below),
+      run_.clock(), run_.log());
 }
 
 std::vector<WrittenExport> Exporters::write(VariableStore& store, std::int64_t step, std::optional<double> value,

@@ -35,11 +35,13 @@ void SessionHost::open_events() {
   if (run_.events_dir().empty()) return;
   const double flush_secs = run_.options().session.events_flush_secs;
   events_ = RunEvents();  // it writes into the directory that is replaced below
-  if (options_.events_folder.empty() && run_.has_directory() && run_.events_dir() == run_.options().dir) {
+  const bool in_run = run_.has_directory() && run_.events_dir() == run_.options().dir;
+  if (in_run && options_.events_folder.empty()) {
     events_ = RunEvents(run_.directory(), run_.clock(), run_.log(), flush_secs);
     return;
   }
-  events_directory_ = make_directories_in(run_.files(), run_.events_dir(), options_.events_folder);
+  events_directory_ = in_run ? make_directories_in(run_.directory(), options_.events_folder)
+                             : make_directories_in(run_.files(), run_.events_dir(), options_.events_folder);
   events_ = RunEvents(*events_directory_, run_.clock(), run_.log(), flush_secs);
 }
 

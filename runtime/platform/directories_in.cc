@@ -2,6 +2,7 @@
 #include "runtime/platform/directories_in.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "belay/error.h"
 #include "runtime/platform/text.h"
@@ -9,8 +10,13 @@
 namespace belay::runtime {
 
 std::unique_ptr<OpenDirectory> make_directories_in(FileSystem& files, const std::string& path, std::string_view below) {
-  std::unique_ptr<OpenDirectory> at = files.make_directories(path);
-  while (!below.empty()) {
+  std::unique_ptr<OpenDirectory> directory = files.make_directories(path);
+  return below.empty() ? std::move(directory) : make_directories_in(*directory, below);
+}
+
+std::unique_ptr<OpenDirectory> make_directories_in(OpenDirectory& directory, std::string_view below) {
+  std::unique_ptr<OpenDirectory> made;
+  for (OpenDirectory* at = &directory; !below.empty(); at = made.get()) {
     const std::string_view name = below.substr(0, below.find('/'));
     below.remove_prefix(std::min(below.size(), name.size() + 1));
     if (!at->exists(name)) try {
@@ -22,9 +28,9 @@ std::unique_ptr<OpenDirectory> make_directories_in(FileSystem& files, const std:
     if (at->status(name).kind == FileKind::kSymlink)
       fail(Code::kFailedPrecondition, single_quoted(at->path() + "/" + std::string(name)) +
                                           " is a symbolic link, which could lead out of the run directory; remove it");
-    at = at->open_directory(name);
+    made = at->open_directory(name);
   }
-  return at;
+  return made;
 }
 
 }  // namespace belay::runtime

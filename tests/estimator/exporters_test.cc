@@ -40,15 +40,15 @@ class ExportersTest : public ::testing::Test {
   }
 
   // A process of its own, as after a preemption.
-  void start() {
+  void start() { start_in(temp_.path()); }
+  void start_in(const std::string& dir) {
     exporters_.reset();
     graph_.reset();
     plugins_.reset();
-    run_.emplace(Platform{clock_, *log_, posix_file_system()}, control_,
-                 RunHostOptions{.dir = temp_.path(), .threads = 1});
+    run_.emplace(Platform{clock_, *log_, posix_file_system()}, control_, RunHostOptions{.dir = dir, .threads = 1});
     plugins_.emplace(*run_, std::vector<const belay_module*>{&belay_module_mlp, &belay_module_safetensors_exporter});
     exporters_ = std::make_unique<Exporters>(
-        *run_, ExportersOptions{.directory = temp_ / "export", .best_metric = "eval/loss", .better = Better::kSmaller});
+        *run_, ExportersOptions{.directory = dir + "/export", .best_metric = "eval/loss", .better = Better::kSmaller});
   }
   void add(ExportWhen when, std::int64_t keep = 5, const std::string& signature = "",
            OnExportError on_error = OnExportError::kContinue) {
@@ -197,6 +197,22 @@ TEST_F(ExportersTest, T_167_AnExportFollowsNoLinkOutOfTheRunDirectory) {
     fs::remove_all(fs::path(folder()).parent_path());
   }
   EXPECT_TRUE(fs::is_empty(elsewhere));
+}
+
+TEST_F(ExportersTest, T_169_ExportsOfARunDirectoryThatWasMovedAreInIt) {
+  start_in(temp_ / "run");
+  run_->take_directory();
+  run_->keep_directory();
+  add(ExportWhen::kLatest, 5, "", OnExportError::kStop);
+  build();
+  EXPECT_EQ(evaluated(0.5), 1u);
+  fs::rename(std::string(temp_ / "run"), std::string(temp_ / "moved"));
+  EXPECT_EQ(evaluated(0.25), 1u);
+  EXPECT_FALSE(fs::exists(std::string(temp_ / "run"))) << "nothing comes into being at the old path";
+  std::size_t versions = 0;
+  for (const auto& entry : fs::directory_iterator(std::string(temp_ / "moved/export/safetensors")))
+    versions += entry.is_directory() ? 1 : 0;
+  EXPECT_EQ(versions, 2u);
 }
 
 TEST_F(ExportersTest, AnExportSaysWhatItIs) {
