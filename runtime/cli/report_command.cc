@@ -38,7 +38,7 @@ std::string attempts_text(const RunRecord& run) {
 
 std::string checkpoints_text(const RunRecord& run) {
   std::string text = std::to_string(run.checkpoints.all.size());
-  if (const ListedStored* current = current_checkpoint(run)) text += "; last " + current->name;
+  if (const ListedStored* current = current_checkpoint(run)) text += "; last " + current->name + unsaved_text(run);
   if (const ListedStored* best = best_checkpoint(run))
     text += ", best " + best->name + " (" + run.checkpoints.best_metric + " " + rounded_number(best->best_value) + ")";
   return text;

@@ -206,7 +206,7 @@ std::string checkpoints_table(const RunRecord& run) {
                    {"", Column::kWide}});
   for (const ListedStored& s : run.checkpoints.all) {
     std::vector<std::string> words;
-    if (s.current) words.emplace_back("last");
+    if (s.current) words.push_back("last" + unsaved_text(run));
     if (s.best_rank != 0)
       words.push_back((s.best_rank == 1 ? "best" : "#" + std::to_string(s.best_rank)) + " by " +
                       run.checkpoints.best_metric + " (" + rounded_number(s.best_value) + ")");

@@ -286,6 +286,13 @@ const ListedStored* current_checkpoint(const RunRecord& run) {
   return nullptr;
 }
 
+std::string unsaved_text(const RunRecord& run) {
+  const ListedStored* current = current_checkpoint(run);
+  if (run.running || current == nullptr || !current->step) return "";
+  const std::int64_t unsaved = last_step(run) - *current->step;
+  return unsaved <= 0 ? "" : ", " + std::to_string(unsaved) + (unsaved == 1 ? " step" : " steps") + " before the end";
+}
+
 const ListedStored* best_checkpoint(const RunRecord& run) {
   for (const ListedStored& s : run.checkpoints.all)
     if (s.best_rank == 1) return &s;

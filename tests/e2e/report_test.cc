@@ -126,6 +126,16 @@ TEST_F(ReportTest, T_118_TheLastLossOfARunThatDivergedIsNoNumberSinceItsStep) {
   EXPECT_THAT(r.out, ContainsRegex("\n  loss +[0-9.e-]+ +[0-9]+ +NaN +since 6\n"));
 }
 
+TEST_F(ReportTest, T_131_StepsThatAreInNoCheckpointAreCounted) {
+  ASSERT_EQ(belay({"run", regression("", "", 30)}).status, 0);
+  EXPECT_THAT(belay({"report", run_dir()}).out, ContainsRegex("\n  checkpoints +[0-9]+; last model.ckpt-30\n"));
+  write_file(run_dir() + "/model.ckpt-50", "in the way");
+  ASSERT_EQ(belay({"run", regression("", "", 50)}).status, 7);
+  EXPECT_THAT(belay({"report", run_dir()}).out,
+              ContainsRegex("\n  checkpoints +[0-9]+; last model.ckpt-30, 20 steps before the end\n"));
+  EXPECT_THAT(page(), HasSubstr("last, 20 steps before the end"));
+}
+
 TEST_F(ReportTest, APageThatCannotBeWrittenIsStatus7AndTheSummaryIsThere) {
   train();
   const ProcessResult r = belay({"report", run_dir(), "--output", temp / "none/page.html"});
