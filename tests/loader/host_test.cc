@@ -8,6 +8,7 @@
 
 #include "belay/host.h"
 #include "belay/testing/error_of.h"
+#include "runtime/platform/plugin_words.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
 
@@ -47,6 +48,11 @@ TEST_F(InstanceHostTest, T_153_AHostThatNeverWasIsRefused) {
   EXPECT_EQ(host.services().core.mode(never), 0);
   EXPECT_EQ(error_of([&] { InstanceHost::from(never); }),
             "INVALID_ARGUMENT: there never was such a belay_host: it is the one of create");
+}
+
+TEST(PluginWords, T_153_ACodeWithoutAMessageIsNamed) {
+  EXPECT_EQ(std::string(runtime::error_of(BELAY_NOT_FOUND, "").message()), "NOT_FOUND, without a message");
+  EXPECT_EQ(std::string(runtime::error_of(777, "").message()), "no message (unknown status code 777)");
 }
 
 TEST_F(InstanceHostTest, T_152_ALineOfTheLogIsCutOffAndOneWithoutDataIsSaidToBeThat) {
