@@ -264,7 +264,7 @@ std::string what_stops_again(const ManifestRun& run, const TrainingResult& resul
   return "";
 }
 
-// Where the last save failed: the steps that the next start makes again.
+// If the last save failed: the steps that the next start makes again.
 void add_unsaved(ManifestRun& run, const TrainingResult& result, Block& block) {
   if (result.save_error.empty() || run.host().saver() == nullptr) return;
   const std::int64_t saved = run.host().saver()->saved_step();

@@ -12,7 +12,7 @@
 // the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue" a
 // warning. A stop ends it at the next batch; its partial metrics are discarded.
 //
-// Where the run keeps its best checkpoints, or a hook shows evaluations in its end, the last step is evaluated while
+// If the run keeps its best checkpoints, or a hook shows evaluations in its end, the last step is evaluated while
 // its session can still save: in the end of the hook of the roles, before any other hook's. The roles have that
 // evaluation in the ends of the other hooks alone: a run that continues from there sees what it would have seen had it
 // never ended. [session thread]

@@ -74,8 +74,8 @@ double seconds_of_attempts(const RunRecord& run);
 // The checkpoint that a run goes on from, and the best one; null: there is none.
 const ListedStored* current_checkpoint(const RunRecord& run);
 const ListedStored* best_checkpoint(const RunRecord& run);
-// ", 100 steps before the end": behind the checkpoint that a run goes on from. Empty: it is of the last step, or the
-// run has not ended.
+// ", 100 steps before the end", of the checkpoint that a run goes on from. Empty: it is of the last step, or the run
+// has not ended.
 std::string unsaved_text(const RunRecord& run);
 // "section.key" and the value of each key.
 std::vector<std::pair<std::string, std::string>> keys_of(const ManifestValues& values);

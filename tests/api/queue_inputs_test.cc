@@ -226,7 +226,7 @@ TEST_F(QueueInputs, INP_06_OfSeveralThreadsEveryElementComesOnce) {
   EXPECT_EQ(all, numbers(40));
 }
 
-// A source that comes to a full queue is not passed over for another one. Where one was, half of all elements came from
+// A source that comes to a full queue is not passed over for another one. When one was, half of all elements came from
 // the other first.
 TEST_F(QueueInputs, T_135_AJoinTakesFromEachSourceInTurn) {
   constexpr std::int32_t kEach = 4000;

@@ -146,7 +146,7 @@ TEST_F(HooksThatWatch, T_111_PrometheusEndsWithTheLastStepAndTheLastEvaluation) 
   EXPECT_NEAR(std::stod(shown_number("belay_eval_loss")), evaluated_loss(30), 1e-6);
 }
 
-// Also where the schedule has no evaluation at the last step, or there is no schedule.
+// Also if the schedule has no evaluation at the last step, or there is no schedule.
 TEST_F(HooksThatWatch, T_111_PrometheusHasTheEvaluationThatComesAfterTheLastStep) {
   for (const char* settings : {"[eval]\nevery_steps = 7\n", "", "[checkpoint]\nkeep_best = 1\n"}) {
     std::filesystem::remove_all(run_dir());
