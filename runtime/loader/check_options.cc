@@ -262,9 +262,21 @@ class OptionsChecker {
                   "write " + option.name + " = [{ key = value }]; each has: " + joined(key_names(option.name + ".0")));
   }
 
+  // In a manifest `file` is no option of an input: it names the library. A program that gives it means the data.
+  std::string help_for_file(const PluginOption& given) {
+    if (given.key != "file" || plugin_.kind != PluginKind::kInput) return "";
+    for (const OptionInfo& option : plugin_.options)
+      if (option.type == OptionType::kPath) meant_.insert(option.name);
+    return data_options_text(plugin_);
+  }
+
   void unknown(const PluginOption& given) {
     std::vector<std::string> names;
     for (const OptionInfo& option : plugin_.options) names.push_back(option.name);
+    if (const std::string help = help_for_file(given); !help.empty()) {
+      problems_.add(given.key_at, "\"file\" is not an option of " + plugin(), help + "; options: " + joined(names));
+      return;
+    }
     const std::string near = option_meant(given.key, names);
     if (!near.empty()) meant_.insert(near);
     const std::string elsewhere = near.empty() ? place_of_key(given.key) : "";
@@ -311,6 +323,15 @@ class OptionsChecker {
 };
 
 }  // namespace
+
+std::string data_options_text(const PluginInfo& input) {
+  std::vector<std::string> files, paths;
+  for (const OptionInfo& o : input.options)
+    if (o.type == OptionType::kPath) (o.name.starts_with("file") ? files : paths).push_back(double_quoted(o.name));
+  if (files.empty() && paths.empty()) return "";
+  return "what input " + double_quoted(input.name) + " reads is given by " +
+         joined(files.empty() ? paths : files, " or ");
+}
 
 OptionValues check_options(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths,
                            Diagnostics& problems) {

@@ -2,6 +2,8 @@
 // A plugin's options in a manifest against what its note declares. Runs no plugin code.
 #pragma once
 
+#include <string>
+
 #include "runtime/loader/check_value.h"
 #include "runtime/loader/note.h"
 #include "runtime/loader/option_values.h"
@@ -15,5 +17,9 @@ namespace belay::runtime {
 // nothing was added.
 OptionValues check_options(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths,
                            Diagnostics& problems);
+
+// Of an input, for who wrote `file` for the data: 'what input "csv" reads is given by "path"'. Empty for one that no
+// option gives a file.
+std::string data_options_text(const PluginInfo& input);
 
 }  // namespace belay::runtime

@@ -263,12 +263,8 @@ std::string PluginResolver::data_help(PluginKind kind, const PluginUse& use, con
   for (const FoundPlugin& p : search_.plugins())
     if (info == nullptr && p.info.kind == kind && p.info.name == use.plugin) info = &p.info;
   if (info == nullptr) return library + "name it by plugin = \"...\", and the data by one of its options";
-  std::vector<std::string> files, paths;
-  for (const OptionInfo& o : info->options)
-    if (o.type == OptionType::kPath) (o.name.starts_with("file") ? files : paths).push_back(double_quoted(o.name));
-  if (files.empty() && paths.empty()) return "";
-  return library + "what input " + double_quoted(use.plugin) + " reads is given by " +
-         joined(files.empty() ? paths : files, " or ");
+  const std::string data = data_options_text(*info);
+  return data.empty() ? "" : library + data;
 }
 
 PluginResolver::Place PluginResolver::find(PluginKind kind, const PluginUse& use) {

@@ -206,4 +206,28 @@ done
 estimator continuous_eval "$here/tae_run"  # of a training that has come to its end
 grep -q "global_step = 400, " "$here/estimator.log" || { cat "$here/estimator.log"; fail "continuous_eval"; }
 
+step "T-125: an Estimator takes plugins of the installed files, as docs/guide/estimator.md writes it"
+mkdir "$here/files" "$here/files/run_here"
+page=$prefix/share/doc/belay/docs/guide/estimator.md
+block() { awk -v wanted="$1" '/^```/ { on = !on && $0 == "```c++" && ++n == wanted; if (!on && inside) exit; inside = on; next } on' "$page"; }
+call=$(grep -o 'input_plugin("csv", [^`]*' "$page" | head -1)
+{
+  printf '#include <belay/default_plugins.h>\n#include <belay/runtime/estimator.h>\n#include <cstdio>\n#include <stdexcept>\n'
+  block 1
+  printf 'void train(const std::string& folder, const std::string& path, bool as_file) {\n'
+  block 2
+  printf '  estimator.train(as_file ? belay::input_plugin("csv", {{"file", path}}) : belay::%s, {.steps = 5});\n}\n' "$call"
+  printf 'int main(int, char** argv) try {\n  train(argv[1], argv[2], argv[3] != nullptr);\n} '
+  printf 'catch (const std::exception& e) {\n  std::printf("%%s\\n", e.what());\n  return 1;\n}\n'
+} >"$here/files/estimator.cc"
+cp "$source/examples/estimator/CMakeLists.txt" "$here/files"
+configure_and_build "$here/files" "$here/files_build"
+awk 'BEGIN { print "a,b,label"; for (i = 0; i < 64; ++i) print i % 7 "," i % 5 "," i % 2 }' >"$here/files/rows.csv"
+folder=$(dirname "$(find "$prefix" -name csv.so)")
+from_files() { (cd "$here/files/run_here" && "$here/files_build/estimator" "$folder" "$here/files/rows.csv" "$@") >"$here/files.log" 2>"$here/files.err"; }
+from_files || { cat "$here/files.log" "$here/files.err"; fail "the program of the page"; }
+[ -d "$here/files/run_here/run/model.ckpt-5" ] || fail "the program of the page has no checkpoint of step 5"
+from_files as_file && fail "the input csv takes a file"
+grep -q 'what input "csv" reads is given by "path"' "$here/files.log" || { cat "$here/files.log"; fail "the error does not say what to do"; }
+
 step "all of it holds"

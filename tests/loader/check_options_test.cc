@@ -181,5 +181,32 @@ TEST_F(CheckOptionsTest, APluginWithoutOptionsSaysSo) {
   EXPECT_EQ(problems.sorted()[0].help, "it has no options");
 }
 
+class InputOptionsTest : public CheckedOptions {
+ protected:
+  static PluginInfo table_input() {
+    OptionInfo path, batch_size;
+    path.name = "path";
+    path.type = OptionType::kPath;
+    path.required = true;
+    batch_size.name = "batch_size";
+    batch_size.type = OptionType::kInt;
+    PluginInfo info;
+    info.kind = PluginKind::kInput;
+    info.name = "table";
+    info.options = {path, batch_size};
+    return info;
+  }
+  InputOptionsTest() : CheckedOptions(table_input(), {}) {}
+};
+
+// A program that hands an input's data over as "file": a manifest cannot, since there it is the plugin's library.
+TEST_F(InputOptionsTest, T_125_DataGivenAsFileIsToldWhichOptionItIs) {
+  give("file", "rows.csv");
+  give("batch_size", std::int64_t{32});
+  EXPECT_EQ(check(),
+            "8:1 \"file\" is not an option of input \"table\" [what input \"table\" reads is given by \"path\"; "
+            "options: path, batch_size]");
+}
+
 }  // namespace
 }  // namespace belay::runtime
