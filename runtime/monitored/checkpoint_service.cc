@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/checkpoint_service.h"
 
+#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/checkpoint/find_restorable.h"
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/stored_place.h"
+#include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/loader/host.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/platform/checked_slot.h"
@@ -119,6 +123,38 @@ std::int32_t info(belay_checkpoint* c, std::uint64_t i, belay_str* name, belay_t
   });
 }
 
+// From tensor i on, those that are small and readable; empty: it is not.
+std::vector<TensorInfo> small_ones_from(const std::vector<TensorInfo>& tensors, std::size_t i) {
+  constexpr std::uint64_t kSmall = std::uint64_t{64} << 10, kMost = std::uint64_t{16} << 20;
+  std::vector<TensorInfo> found;
+  for (std::uint64_t bytes = 0; i < tensors.size() && is_readable(tensors[i]); ++i) {
+    const std::uint64_t size = *byte_size(tensors[i].dtype, tensors[i].dims);
+    bytes += size;
+    if (size > kSmall || bytes > kMost) break;
+    found.push_back(tensors[i]);
+  }
+  return found;
+}
+
+// Tensor i in memory, with some that follow it; null: it is read by itself. What is wrong with one that nobody has
+// asked for is not said.
+const NamedTensor* read_ahead(OpenCheckpoint& c, std::size_t i) {
+  const auto there = [&] { return i - c.ahead_begins < c.ahead->tensors().size(); };
+  if (c.ahead == nullptr || !there()) {
+    const std::vector<TensorInfo> small = small_ones_from(c.tensors, i);
+    if (small.size() < 2) return nullptr;
+    auto memory = std::make_unique<TensorMemory>(small);
+    try {
+      c.stored->read(c.saver, memory->tensors());
+    } catch (const Error&) {
+      return nullptr;
+    }
+    c.ahead = std::move(memory);
+    c.ahead_begins = i;
+  }
+  return &c.ahead->tensors()[i - c.ahead_begins];
+}
+
 std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_t bytes, belay_status* status) {
   return guard(status, [&] {
     OpenCheckpoint& checkpoint = from_handle(c);
@@ -128,6 +164,10 @@ std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_
     if (TensorView(target).bytes() != bytes)
       fail(Code::kInvalidArgument, "tensor '" + t.name + "' has " + std::to_string(TensorView(target).bytes()) +
                                        " bytes, the buffer " + std::to_string(bytes));
+    if (const NamedTensor* there = read_ahead(checkpoint, static_cast<std::size_t>(i))) {
+      if (bytes != 0) std::memcpy(data, there->tensor.data, static_cast<std::size_t>(bytes));
+      return;
+    }
     checkpoint.stored->read(checkpoint.saver, {{t.name, target}});
   });
 }

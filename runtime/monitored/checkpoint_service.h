@@ -8,6 +8,7 @@
 
 #include "belay/abi.h"
 #include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/read_tensors.h"
 
 namespace belay::runtime {
 
@@ -16,6 +17,9 @@ struct OpenCheckpoint {
   std::unique_ptr<StoredTensors> stored;
   std::vector<TensorInfo> tensors;
   SaverUse saver;
+  // Small tensors that were read together with one before them: a saver reads its header anew at each call.
+  std::unique_ptr<TensorMemory> ahead = {};
+  std::size_t ahead_begins = 0;  // the place in `tensors` of its first one
 };
 
 const belay_checkpoint_api* checkpoint_service() noexcept;

@@ -334,5 +334,24 @@ TEST_F(Savers, PluginsAskAndReadThroughTheService) {
   EXPECT_EQ(error_of([&] { checkpoint.read("bias"); }), "NOT_FOUND: the checkpoint has no tensor 'bias'");
 }
 
+// Issue 33, point 6: a warm start of 100,000 variables read the saver's header as often.
+TEST_F(Savers, SmallTensorsThatFollowAreReadWithTheOneThatIsAskedFor) {
+  Asking& hook = add_hook("asking", std::make_unique<Asking>());
+  save(*make_saver(), 2.5f, 12);
+  int reads = 0;
+  reading.read = [&](belay_dir* directory, belay_tensors* tensors) {
+    ++reads;
+    detail::Status status;
+    status.check(reading.table->read(reading.self, directory, tensors, status));
+  };
+  const Checkpoint checkpoint = hook.open(run.path() + "/model.ckpt-12");
+  EXPECT_EQ(TensorView(checkpoint.read("weight").view()).scalar<float>(), 2.5f);
+  EXPECT_EQ(reads, 1) << "no other one follows it";
+  EXPECT_EQ(TensorView(checkpoint.read("global_step").view()).scalar<std::int64_t>(), 12);
+  EXPECT_EQ(reads, 2);
+  EXPECT_EQ(TensorView(checkpoint.read("weight").view()).scalar<float>(), 2.5f);
+  EXPECT_EQ(reads, 2);
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -9,6 +9,7 @@
 // docs/reference/checkpoint.md has the files' format.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -84,21 +85,20 @@ class Checkpoint {
   const std::vector<Entry>& entries() const noexcept { return entries_; }
   // Null where there is no such tensor.
   const Entry* find(std::string_view name) const noexcept {
-    for (const Entry& e : entries_)
-      if (e.name == name) return &e;
-    return nullptr;
+    const auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
+                                     [](const Entry& e, std::string_view wanted) { return e.name < wanted; });
+    return at == entries_.end() || at->name != name ? nullptr : &*at;
   }
   // A copy of its elements, checked by its checksum (DATA_LOSS). NOT_FOUND where there is no such tensor; string
   // tensors cannot be read.
   Tensor read(std::string_view name) const {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].name != name) continue;
-      Tensor t(entries_[i].dtype, entries_[i].dims);
-      detail::Status status;
-      status.check(api_->read(self_.get(), i, t.view().data, t.size() * dtype_size(t.dtype()), status));
-      return t;
-    }
-    fail(Code::kNotFound, "the checkpoint has no tensor '" + std::string(name) + "'");
+    const Entry* entry = find(name);
+    if (entry == nullptr) fail(Code::kNotFound, "the checkpoint has no tensor '" + std::string(name) + "'");
+    Tensor t(entry->dtype, entry->dims);
+    const auto i = static_cast<std::uint64_t>(entry - entries_.data());
+    detail::Status status;
+    status.check(api_->read(self_.get(), i, t.view().data, t.size() * dtype_size(t.dtype()), status));
+    return t;
   }
 
  private:
