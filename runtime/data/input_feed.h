@@ -69,6 +69,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
 
   // In the training's order where its schema is known, with its names of columns and classes.
   const std::vector<InputComponent>& components() const noexcept { return match_.components; }
+  // Sentences for a warning: what has no names here or in the training, and so is not matched by them.
+  const std::vector<std::string>& taken_by_place() const noexcept { return match_.by_place; }
   // What a model that is trained on this input learned of its data.
   Schema schema() const;
   // Examples in one epoch; -1: the input cannot say.

@@ -23,6 +23,13 @@ std::string words_text(const std::vector<std::string>& words) {
   return joined(shown) + (words.size() > kShown ? " and " + std::to_string(words.size() - kShown) + " more" : "");
 }
 
+// Whether the classes are called by their numbers.
+bool are_numbers(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] != std::to_string(i)) return false;
+  return true;
+}
+
 std::string form_of(const InputComponent& c) { return std::string(dtype_name(c.dtype)) + " " + dims_text(c.dims); }
 
 bool same_rows(const Dims& a, const Dims& b) {
@@ -183,6 +190,21 @@ class Matcher {
     return {};
   }
 
+  // What has no names on one side cannot be matched by them.
+  void places(const InputComponent& trained, const InputComponent& own) {
+    const auto add = [&](const std::string& what, bool training_names) {
+      by_place.push_back(prefix_ + (training_names ? "does not name the " + what + " of " + named(own) +
+                                                         ", and the training did: they are taken by their places"
+                                                   : "names the " + what + " of " + named(own) +
+                                                         ", and the training did not: they are taken by their places"));
+    };
+    if (trained.columns.empty() != own.columns.empty() && std::max(trained.columns.size(), own.columns.size()) > 1)
+      add("columns", own.columns.empty());
+    const std::vector<std::string>& names = own.class_names.empty() ? trained.class_names : own.class_names;
+    if (trained.class_names.empty() != own.class_names.empty() && names.size() > 1 && !are_numbers(names))
+      add("classes", own.class_names.empty());
+  }
+
   void form(const InputComponent& trained, const InputComponent& own) {
     const bool named_columns = !trained.columns.empty() && !own.columns.empty();
     if (trained.dtype != own.dtype || (!named_columns && !same_rows(trained.dims, own.dims)))
@@ -217,7 +239,7 @@ class Matcher {
 
   void problem(const std::string& text) { problems.push_back(prefix_ + text); }
 
-  std::vector<std::string> problems;
+  std::vector<std::string> problems, by_place;
 
  private:
   const std::string prefix_;
@@ -242,6 +264,7 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
     taken.insert(&here);
     match.sources_.push_back({slot_of(&here), matcher.columns(wanted, here), matcher.classes(wanted, here)});
     matcher.form(wanted, here);
+    matcher.places(wanted, here);
     match.components.push_back(adopted(wanted, here));
   };
   for (const bool label : {false, true}) {
@@ -270,6 +293,7 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
   }
   matcher.kept(trained, own, input.written);
   match.problems = std::move(matcher.problems);
+  match.by_place = std::move(matcher.by_place);
   match.identical_ = match.sources_.size() == own.components.size();
   for (std::size_t i = 0; i < match.sources_.size(); ++i) {
     const SchemaMatch::Source& s = match.sources_[i];
@@ -446,13 +470,10 @@ std::vector<std::pair<std::string, std::string>> schema_rows(const Schema& schem
   std::vector<std::pair<std::string, std::string>> rows;
   for (const InputComponent& c : schema.components) {
     if (!c.columns.empty()) rows.emplace_back("columns of " + double_quoted(c.name), words_text(c.columns));
-    bool numbers = true;
+    if (are_numbers(c.class_names)) continue;
     std::vector<std::string> numbered;
-    for (std::size_t i = 0; i < c.class_names.size(); ++i) {
-      numbers = numbers && c.class_names[i] == std::to_string(i);
+    for (std::size_t i = 0; i < c.class_names.size(); ++i)
       numbered.push_back(std::to_string(i) + " " + double_quoted(c.class_names[i]));
-    }
-    if (numbers) continue;
     constexpr std::size_t kShown = 20;
     const std::size_t more = numbered.size() > kShown ? numbered.size() - kShown : 0;
     numbered.resize(numbered.size() - more);

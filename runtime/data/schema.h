@@ -75,6 +75,7 @@ struct MatchedInput {
 class SchemaMatch {
  public:
   std::vector<std::string> problems;  // empty: it can be used
+  std::vector<std::string> by_place;  // what only one of both names, each a sentence for a warning
   // As the training's input had them, in its order, with its names; those that are only ids come last.
   std::vector<InputComponent> components;
 

@@ -84,6 +84,7 @@ void EstimatorModel::match_own(InputResult& in) {
     const SchemaMatch match =
         match_schema(*schema.learned(), own, {kModeNames.at(mode_), use_of(mode_), {}, !says_names});
     if (!match.problems.empty()) throw SchemaMismatch(match.problems);
+    for (const std::string& remark : match.by_place) run_.host().log().warning("", remark);
     refuse_other_order(match, *schema.learned());
     std::vector<NamedOutput> ordered;
     for (const InputComponent& c : match.components)
@@ -117,6 +118,7 @@ InputFeed::Tensors EstimatorModel::open_input(const PluginUse& use, std::int64_t
   input.instance = &run_.plugins().create(found, input.monitor);
   input.schema = schema.options(use_of(mode_), found.use);
   input.open(run_.host().options().seed);
+  for (const std::string& remark : input.feed->taken_by_place()) run_.host().log().warning("", remark);
   if (training) {
     schema.learn(input.feed->schema());
     run_.host().keep_schema(schema.text());

@@ -292,6 +292,7 @@ bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
   try {
     input.schema = schema_.options(use_of(input.name, manifest_.run.mode), plugins_.found().inputs.at(input.name));
     input.open(manifest_.run.seed);
+    for (const std::string& remark : input.feed->taken_by_place()) host_.log().warning("", remark);
     return true;
   } catch (const SchemaMismatch& e) {
     add_schema_problems(manifest_.inputs.at(input.name), e, problems);

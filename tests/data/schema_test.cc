@@ -150,6 +150,28 @@ TEST(SchemaMatch, T_101_OfAPartOfAModelTheFeaturesHoldAndTheLabelsAreTheDatasOwn
               Contains(HasSubstr("lacks \"b\"")));
 }
 
+TEST(SchemaMatch, T_101_WhatOneOfBothDoesNotNameIsAWarning) {
+  const Schema names = schema({"a", "b"}, {"x", "y"});
+  Schema none = names;
+  none.components[0].columns.clear();
+  none.components[1].class_names.clear();
+  EXPECT_THAT(
+      match_schema(names, none, {"eval"}).by_place,
+      ElementsAre("[input.eval] does not name the columns of feature \"features\", and the training did: they are "
+                  "taken by their places",
+                  "[input.eval] does not name the classes of label \"label\", and the training did: they are "
+                  "taken by their places"));
+  EXPECT_THAT(
+      match_schema(none, names, {"eval"}).by_place,
+      Contains("[input.eval] names the columns of feature \"features\", and the training did not: they are taken "
+               "by their places"));
+  EXPECT_THAT(match_schema(names, names, {"eval"}).by_place, ElementsAre());
+  EXPECT_THAT(match_schema(none, none, {"eval"}).by_place, ElementsAre());
+  Schema numbered = schema({"a", "b"}, {"0", "1"});
+  none.components[0] = numbered.components[0];
+  EXPECT_THAT(match_schema(numbered, none, {"eval"}).by_place, ElementsAre());
+}
+
 TEST(SchemaMatch, OneLabelMayHaveAnotherName) {
   Schema other = schema({"a"}, {"x"});
   other.components[1].name = "kind";
