@@ -54,9 +54,9 @@ typedef struct belay_core_api {
    * whether the start before left a checkpoint or not; the same from create to destroy. 1 where there is no run
    * directory, and in a process that evaluates or predicts alone. A recovery inside the process is no new start. */
   int64_t (*attempt)(belay_host* host);
-  /* Round what the plugin does by itself and may wait for a disk (open, write, fsync, rename): `begins` is 1 before it and 0
-   * after it, on the same thread. In between the run waits, however long that takes, and does not end for want of progress
-   * (no_progress_secs). The services files, events and checkpoint do it by themselves. */
+  /* Round what the plugin does by itself and may wait for a disk (open, write, fsync, rename): `begins` is 1 before it
+   * and 0 after it, on the same thread. In between the run waits, however long that takes, and does not end for want of
+   * progress (no_progress_secs). The services files, events and checkpoint do it by themselves. */
   void (*waits_for_disk)(belay_host* host, int32_t begins);
 } belay_core_api;
 
