@@ -314,6 +314,15 @@ StoredSchema schema_beside(const OpenDirectory& directory) {
   return {directory.path(), directory.exists(kSchemaName) ? directory.read(kSchemaName, kMaxSchemaBytes) : ""};
 }
 
+bool can_be_read(const std::string& text) {
+  try {
+    parse_schema(text);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::string name_in(const Target& target, const BestCheckpoints& best) {
   if (target.kind == CheckpointChoice::Kind::kLatest) return newest_checkpoint(*target.directory);
   if (target.kind != CheckpointChoice::Kind::kBest) return target.name;
@@ -334,7 +343,11 @@ StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& c
     const Target target = target_of(place, choice);
     const std::string name = name_in(target, place.best);
     if (name.empty()) return schema_beside(*target.directory);
-    return schema_beside(*target.directory->open_directory(name));
+    const StoredSchema stored = schema_beside(*target.directory->open_directory(name));
+    if (can_be_read(stored.text)) return stored;
+    // A damaged checkpoint is passed over for an older one; what the run learned is the same.
+    StoredSchema of_run = schema_beside(*target.directory);
+    return can_be_read(of_run.text) ? StoredSchema{stored.path, std::move(of_run.text)} : stored;
   } catch (const Error&) {
     return {};
   }

@@ -81,8 +81,8 @@ UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointCho
                                VariableStore& store);
 
 // What the training of the chosen checkpoint learned of its data, as JSON (data/schema.h). Only the place is looked up
-// and that one file read. Of one file of tensors, and of a run directory without a checkpoint, the schema.json beside
-// it.
+// and that one file read; if it is missing or damaged, that of the run directory. Of one file of tensors, and of a run
+// directory without a checkpoint, the schema.json beside it.
 struct StoredSchema {
   std::string path;  // of the checkpoint or the folder; empty: there is none
   std::string text;  // empty: none is kept there

@@ -148,7 +148,11 @@ void ManifestRun::read_schema() {
 }
 
 bool ManifestRun::find_plugins(Diagnostics& problems) {
-  read_schema();
+  try {
+    read_schema();
+  } catch (const Error& e) {
+    problems.add({manifest_.file, 0, 0}, std::string(e.message()), "take the file from another checkpoint of this run");
+  }
   const auto& init_fns = manifest_.scaffold.init_fn;
   const bool training = trains(manifest_.run.mode),
              starts = std::any_of(init_fns.begin(), init_fns.end(), takes_schema);

@@ -391,6 +391,26 @@ TEST_F(SchemaOfModel, T_101_ACheckpointWithoutASchemaIsAWarningAndComparedByShap
   EXPECT_THAT(belay(again).err, Not(HasSubstr("does not say which columns")));
 }
 
+// A start goes on from the checkpoint before one that is damaged.
+TEST_F(SchemaOfModel, T_101_ADamagedSchemaIsThatOfTheRunDirectoryOrAnError) {
+  const std::string train = manifest("[checkpoint]\nsave_steps = 100\n");
+  ASSERT_EQ(belay({"run", train}).status, 0);
+  const std::string damaged = run_dir() + "/model.ckpt-200/schema.json";
+  write_file(damaged, "{");
+  std::filesystem::copy_file(temp / "turned.csv", temp / "train.csv",
+                             std::filesystem::copy_options::overwrite_existing);
+  const ProcessResult resumed = belay({"run", train, "--resume=changed"});
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(evaluate("turned.csv").out, HasSubstr("accuracy = 1\n"));
+
+  write_file(damaged, "{");
+  write_file(run_dir() + "/schema.json", "{");
+  const ProcessResult named = evaluate("turned.csv");
+  EXPECT_EQ(named.status, 2) << named.err;
+  EXPECT_THAT(told(named),
+              HasSubstr("error: 'DIR/run/model.ckpt-200/schema.json': schema.json is not what belay writes"));
+}
+
 TEST_F(SchemaOfModel, T_101_WithoutACheckpointTheInputIsNotBlamedAlone) {
   const ProcessResult r = belay({"evaluate", manifest(), "--set", set("eval", "turned.csv")});
   EXPECT_EQ(r.status, 2);
