@@ -57,8 +57,12 @@ This package has the headers, a CMake function and a pkg-config file.")
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME belay-runtime-dev)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libdevel)
+set(opencl)
+if(belay_dnnl_opencl)
+  set(opencl ", ocl-icd-opencl-dev")
+endif()
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "belay-sdk-dev (= ${this_version}), libboost-dev, libboost-program-options-dev, \
-libeigen3-dev, libtomlplusplus-dev, libdnnl-dev, ocl-icd-opencl-dev, libprotobuf-dev, libfmt-dev, nlohmann-json3-dev, \
+libeigen3-dev, libtomlplusplus-dev, libdnnl-dev${opencl}, libprotobuf-dev, libfmt-dev, nlohmann-json3-dev, \
 libisal-dev, libre2-dev, libxxhash-dev, libpng-dev, zlib1g-dev, libleveldb-dev, libzip-dev")
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "training runtime belay for programs with a main of their own
 A program builds its graph and model in C++ and trains them with belay's

@@ -25,7 +25,7 @@ struct Mpi {
   const char* mpirun;
   const char* program;  // with a main of its own
 };
-constexpr Mpi kMpis[] = {{"mpi_openmpi", "mpirun.openmpi", BELAY_BINARY_DIR "/bin/mpi_program_ompi-c"},
+constexpr Mpi kMpis[] = {{"mpi_openmpi", "mpirun.openmpi", BELAY_BINARY_DIR "/bin/mpi_program_openmpi"},
                          {"mpi_mpich", "mpirun.mpich", BELAY_BINARY_DIR "/bin/mpi_program_mpich"}};
 
 class MpiRanks : public RunTest {
