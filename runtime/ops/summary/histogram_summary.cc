@@ -20,7 +20,7 @@ std::vector<double> bucket_limits() {
   std::vector<double> limits;
   for (std::size_t i = positive.size(); i-- > 0;) limits.push_back(-positive[i]);
   limits.push_back(0);
-  limits.insert(limits.end(), positive.begin(), positive.end());
+  for (const double limit : positive) limits.push_back(limit);
   return limits;
 }
 
