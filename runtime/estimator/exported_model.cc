@@ -129,7 +129,7 @@ void ExportedModel::use_plugins(const Registry& plugins) {
   }
 }
 
-void ExportedModel::take(VariableStore& store, std::int64_t step) {
+void ExportedModel::take(VariableStore& store, std::int64_t step, const std::string& checkpoint) {
   std::vector<Variable*> found;
   {
     const std::shared_lock reading(store.gate());
@@ -139,8 +139,9 @@ void ExportedModel::take(VariableStore& store, std::int64_t step) {
       if (found.back() != nullptr) continue;
       std::vector<std::string> there;
       for (const Variable* v : store.all()) there.push_back(v->name);
-      fail(Code::kNotFound, "the checkpoint of step " + std::to_string(step) + " has no variable " +
-                                single_quoted(name) + did_you_mean(name, there) + ", which the model predicts with");
+      const std::string from = checkpoint.empty() ? "of step " + std::to_string(step) : single_quoted(checkpoint);
+      fail(Code::kNotFound, "the checkpoint " + from + " has no variable " + single_quoted(name) +
+                                did_you_mean(name, there) + ", which the model predicts with");
     }
   }
   store.snapshot(found, snapshot_);

@@ -54,8 +54,9 @@ class ExportedModel {
   void use_plugins(const Registry& plugins);
 
   // The values to write, until the next call. FAILED_PRECONDITION: a variable has no value, the store is dirty;
-  // NOT_FOUND: it has no such variable.
-  void take(VariableStore& store, std::int64_t step);
+  // NOT_FOUND: it has no such variable. `checkpoint`: the path that the store was read from; empty: it is of a
+  // training.
+  void take(VariableStore& store, std::int64_t step, const std::string& checkpoint = {});
 
   // Calls write and, with the directory read-only, check. INTERNAL: the exporter broke its contract.
   std::vector<FileEntry> write(PluginInstance& exporter, OpenDirectory& directory);

@@ -102,6 +102,7 @@ std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& pl
   VariableStore store;
   const UsedCheckpoint found = load_checkpoint(place, choice, saver, store);
   if (used != nullptr) *used = found;
+  checkpoint_ = found.path;
   return write_all(store, found.global_step, value);
 }
 
@@ -138,7 +139,12 @@ std::vector<WrittenExport> Exporters::write(VariableStore& store, std::int64_t s
 std::string Exporters::write(Use& use, ExportFolder& folder, VariableStore& store, std::int64_t step,
                              std::optional<double> value) {
   if (run_.has_directory()) run_.directory().check_lock();
-  use.model->take(store, step);
+  try {
+    use.model->take(store, step, checkpoint_);
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotFound) throw;
+    fail(e.code(), "cannot export to " + single_quoted(path_of(use)) + ": " + std::string(e.message()));
+  }
   std::string path = folder.add([&](OpenDirectory& directory) {
     ExportRecord record{use.exporter.plugin().info.name, model_name_, step};
     if (value && use.settings.when == ExportWhen::kBest) record.metric = options_.best_metric, record.value = value;

@@ -100,10 +100,13 @@ class Exporters {
   bool due(const Use& use, std::optional<double> value) const;
   bool is_better(const ExportFolder& folder, std::optional<double> value) const;
   ExportFolder folder_of(const Use& use) const;
+  // Of the exporter's versions.
+  std::string path_of(const Use& use) const { return options_.directory + "/" + use.exporter.name(); }
 
   RunHost& run_;
   const ExportersOptions options_;
   std::string model_name_, schema_;
+  std::string checkpoint_;  // that write_checkpoint writes; empty: the variables are those of a training
   std::vector<Use> uses_;
 };
 

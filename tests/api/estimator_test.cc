@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <belay/ops/losses.h>
 #include <belay/ops/matmul.h>
+#include <belay/plugin.h>
 #include <belay/runtime/default_graph.h>
 #include <belay/runtime/estimator.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "tests/api/program.h"
 
@@ -74,6 +78,36 @@ TEST_F(EstimatorFace, T_139_InputAndModelFunctionsHaveTheirGraphAsTheDefaultOne)
   EXPECT_EQ(inputs, 1);
   EXPECT_EQ(models, 1);
   EXPECT_THAT(error_of([] { default_graph(); }), HasSubstr("no default graph"));
+}
+
+// Writes down when a run begins and when a checkpoint is there.
+class Order final : public Hook {
+ public:
+  explicit Order(std::vector<std::string>& events) : events_(events) {}
+  RunArgs before_run(RunContext&) override {
+    events_.emplace_back("run");
+    return {};
+  }
+  bool after_save(Session&, const Saved&) override {
+    events_.emplace_back("saved");
+    return false;
+  }
+
+ private:
+  std::vector<std::string>& events_;
+};
+
+TEST_F(EstimatorFace, T_138_CheckpointsAreWrittenBetweenTwoStepsIfTheConfigSaysSo) {
+  std::vector<std::string> events;
+  EstimatorOptions o = options();
+  o.config = RunConfig({.save_checkpoints_steps = 1, .save = runtime::SaveMode::kSync});
+  Estimator estimator(line_model, o);
+  estimator.train(points(), {.hooks = {own_hook("order", std::make_unique<Order>(events))}, .steps = 3});
+  EXPECT_EQ(std::count(events.begin(), events.end(), "run"), 3);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i] != "run") continue;
+    EXPECT_TRUE(i + 1 < events.size() && events[i + 1] == "saved") << "event " << i;
+  }
 }
 
 TEST_F(EstimatorFace, PredictionsOutliveTheEstimator) {

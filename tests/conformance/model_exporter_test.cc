@@ -115,6 +115,20 @@ TEST_F(ModelExportersTest, EXPO_06_OlderVersionsOfAProgramsExporterAreCollected)
   EXPECT_THAT(steps(), ElementsAre(30, 40));
 }
 
+TEST_F(ModelExportersTest, T_138_AVariableThatACheckpointLacksIsNamedWithBothPathsAndTheNearName) {
+  const auto estimator = of([](const ModelArgs& m) {
+    if (m.mode != Mode::kPredict) return valley(m);
+    const Output renamed = ops::variable(m.graph, "att", Tensor(0.0f));
+    return EstimatorSpec(m, {.predictions = {{"", m.feature() + renamed}}});
+  });
+  estimator->train(ones, {.steps = 1});
+  EXPECT_EQ(error_of([&] { export_checkpoint(*estimator, *plugin_exporter("safetensors"), ones); }),
+            "NOT_FOUND: cannot export to '" + (temp / "model/export/safetensors") + "': the checkpoint '" +
+                (temp / "model/model.ckpt-1") +
+                "' has no variable 'att' (did you mean \"at\"?), which the model predicts with");
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
 TEST_F(ModelExportersTest, TheInputsAreTheFeaturesOfTheEvaluation) {
   const InputFn rows = tensor_input({{"x", Tensor({3, 1}, {1.f, 2.f, 3.f})}}, {}, {.batch_size = 2});
   const auto estimator = of(valley);

@@ -291,6 +291,28 @@ TEST_F(MonitoredConformance, MON_21_AfterCloseARunIsRefusedAndNothingIsOpen) {
   session().resume();
 }
 
+TEST_F(MonitoredConformance, MON_22_AnErrorOfEndLeavesOutTheLaterEndsAndReleasesEverything) {
+  add_probe("x").in["end"] = [] { fail(Code::kInternal, "no"); };
+  add_probe("y");
+  open();
+  std::atomic<bool> ended{false};
+  Coordinator& threads = coordinator();
+  threads.start_thread("of_x", [&] {
+    threads.wait_for_stop(-1);
+    ended = true;
+  });
+  const std::shared_ptr<DirectSession> raw = session().raw_session();
+  new_events();
+  EXPECT_THAT(error_of([&] { session().scope([] {}); }), StartsWith("INTERNAL: hook \"x\" in end"));
+  const Timeline events = new_events();
+  EXPECT_EQ(std::count(events.begin(), events.end(), "x.end"), 1);
+  EXPECT_EQ(std::count(events.begin(), events.end(), "y.end"), 0);
+  EXPECT_TRUE(ended) << "its threads were stopped and joined";
+  EXPECT_TRUE(session().closed());
+  EXPECT_TRUE(raw->closed());
+  EXPECT_FALSE(graph.finalized());
+}
+
 TEST_F(MonitoredConformance, MON_23_AnErrorOfBeginLeavesTheConstructorWithoutEnd) {
   add_probe("x").in["begin"] = [] { fail(Code::kInvalidArgument, "no such tensor"); };
   add_probe("y");

@@ -107,7 +107,7 @@ TEST_F(TrainingSession, AHooksStateComesBackWithTheCheckpoint) {
   }
 }
 
-TEST_F(TrainingSession, ADirectoryBelongsToOneSession) {
+TEST_F(TrainingSession, T_138_ADirectoryBelongsToOneSessionAlsoInOneProcess) {
   MonitoredTrainingSession first(program.graph, options(temp / "run"));
   Program other(*ops);
   try {

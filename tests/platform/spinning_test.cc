@@ -43,6 +43,12 @@ TEST_F(Spinning, T_40b_AProgramWithATeamThatDidNotBoundItIsToldHow) {
   }
 }
 
+// Behind the test above, which is to get it.
+TEST_F(Spinning, T_138_TheWarningComesOnceAProcess) {
+  spinning_warning(2);
+  EXPECT_EQ(spinning_warning(2), "");
+}
+
 // Where the program is when it was executed once more.
 TEST(SpinningAgain, DISABLED_TheVariableIsSet) {
   const char* value = std::getenv("GOMP_SPINCOUNT");

@@ -65,6 +65,15 @@ TEST(WarmStart, T_166_NeitherALongNameNorALongPatternTakesMoreStack) {
   EXPECT_EQ(init->session().assigned(), Texts{name});
 }
 
+// belay/testing/init_fn_driver.h, word for word.
+TEST(WarmStart, T_138_TheExampleOfTheDriverRuns) {
+  InitFnDriver init(module(), {{"from", "runs/a/model.ckpt-100"}});
+  init.variable("dense/w", Tensor({2}, {0.f, 0.f}));
+  init.checkpoints().add("runs/a/model.ckpt-100", {{"dense/w", Tensor({2}, {1.f, 2.f})}});
+  init.run();
+  EXPECT_EQ(init.text_of("dense/w"), "[1, 2]");
+}
+
 TEST(WarmStart, TakesAllTrainableVariablesThatTheCheckpointHas) {
   const auto init = driver({{"from", kPath}});
   init->run();
