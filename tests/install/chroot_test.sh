@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The packages in a Debian 12 that has nothing else: installed, used, removed. belay alone first, then what builds plugins
+# The packages in a Debian of the release that they were built on, which has nothing else: installed, used, removed. belay alone first, then what builds plugins
 # and programs against it: the packages that ours depend on are all that they have.
 #
 #   chroot_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY
@@ -17,11 +17,12 @@ command -v mmdebstrap >/dev/null || { echo "SKIPPED: there is no mmdebstrap (apt
 
 cpack --config "$build/CPackConfig.cmake" -B "$here" >"$here/cpack.log" 2>&1 || { cat "$here/cpack.log"; fail cpack; }
 root=$here/root
-step "a Debian 12 with nothing but apt, and the package"
+release=$(. /etc/os-release; echo "${VERSION_CODENAME:-bookworm}")
+step "a Debian $release with nothing but apt, and the package"
 mmdebstrap --variant=apt --include=ca-certificates \
   --customize-hook="copy-in $(echo "$here"/belay_*.deb) /tmp" \
   --customize-hook='chroot "$1" sh -c "apt-get install -y --no-install-recommends /tmp/belay_*.deb"' \
-  bookworm "$root" >"$here/debootstrap.log" 2>&1 ||
+  "$release" "$root" >"$here/debootstrap.log" 2>&1 ||
   { tail -5 "$here/debootstrap.log"; echo "SKIPPED: no Debian could be made here"; exit 77; }
 
 step "it trains, and goes on"
