@@ -25,7 +25,7 @@
 // that it was compiled with. Only this header needs Eigen (3.4, Debian's libeigen3-dev):
 //
 //   g++ -std=c++17 -O2 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk eigen3) -o my.so
-//   find_package(Eigen3 3.4 REQUIRED)  belay_add_plugin(my SOURCES my.cc LINK Eigen3::Eigen)
+//   find_package(Eigen3 REQUIRED)  belay_add_plugin(my SOURCES my.cc LINK Eigen3::Eigen)
 //
 // Speed. Assign whole expressions: `y = x.square() + 1` is one loop over the elements, in packets as wide as the
 // compiler may use. `auto` keeps an expression unevaluated, which is right for a map and wrong for a result: name its
