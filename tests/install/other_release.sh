@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds this tree in a Debian of a release, and runs its tests there: what `./dev test --on RELEASE` calls.
+#
+#   other_release.sh RELEASE SOURCE_DIRECTORY [option of ./dev test...]
+# It works on a copy. build/on/RELEASE keeps the chroot with its packages and its build for the next time; to begin anew,
+# remove it. Ends with 77 if no chroot can be made here.
+set -euo pipefail
+release=$1
+source=$2
+shift 2
+skip() { echo "SKIPPED: the tests on $release: $*"; exit 77; }
+[ "$(id -u)" = 0 ] || skip "a chroot is for root; as root run: ./dev test --on $release"
+command -v mmdebstrap >/dev/null || skip "there is no mmdebstrap (apt install mmdebstrap)"
+unshare --mount --pid --fork true 2>/dev/null || skip "this root may not mount, which a chroot needs"
+root=$source/build/on/$release
+
+# `made` is written last, so that what was broken off is made anew. A mirror may be older than its index allows.
+if [ ! -f "$root/made" ]; then
+  rm -rf "$root"
+  mkdir -p "$(dirname "$root")"
+  mmdebstrap --variant=apt --include=ca-certificates --aptopt='Acquire::Check-Valid-Until "false"' \
+    "$release" "$root" >"$root.log" 2>&1 || { tail -5 "$root.log"; rm -rf "$root"; skip "mmdebstrap could not make it"; }
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"  # no package starts its service
+  chmod +x "$root/usr/sbin/policy-rc.d"
+  mkdir -p "$root/src"
+  touch "$root/made"
+fi
+cp -L /etc/resolv.conf "$root/etc/"
+find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+tar -C "$source" --exclude=./build -c . | tar -C "$root/src" -x --no-same-owner
+
+# In namespaces of their own, so that mounts and processes end with it.
+exec unshare --mount --pid --fork --kill-child sh -euc '
+  mount -t proc proc "$0/proc"
+  mount --rbind /sys "$0/sys"
+  mkdir -p "$0/dev/pts" "$0/dev/shm"
+  mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$0/dev/pts"
+  mount -t tmpfs tmpfs "$0/dev/shm"
+  exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+    /src/dev test "$@"' "$root" "$@"
