@@ -155,20 +155,28 @@ void EventWriter::add_graph(std::string_view graph_def, std::int64_t step) {
 }
 
 void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
-  if (!add_run_metadata_once(tag, run_metadata, step))
+  std::unique_lock lock(mutex_);
+  if (!run_metadata_tags_.emplace(tag).second)
     fail(Code::kInvalidArgument,
          "there is run metadata of the tag " + single_quoted(tag) + " already; a tag is for one run");
+  append_run_metadata(std::move(lock), tag, run_metadata, step);
 }
 
-bool EventWriter::add_run_metadata_once(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
+bool EventWriter::add_step_trace(std::string_view run_metadata, std::int64_t step) {
   std::unique_lock lock(mutex_);
-  if (!run_metadata_tags_.emplace(tag).second) return false;
+  if (step <= traced_step_) return false;
+  traced_step_ = step;
+  append_run_metadata(std::move(lock), "step_" + std::to_string(step), run_metadata, step);
+  return true;
+}
+
+void EventWriter::append_run_metadata(std::unique_lock<std::mutex> lock, std::string_view tag,
+                                      std::string_view run_metadata, std::int64_t step) {
   pb::Event event;
   stamp(event, step);
   event.mutable_tagged_run_metadata()->set_tag(escaped(tag));  // the field must be UTF-8
   event.mutable_tagged_run_metadata()->set_run_metadata(std::string(run_metadata));
   append(std::move(lock), event);
-  return true;
 }
 
 void EventWriter::add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path) {

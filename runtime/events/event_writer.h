@@ -80,8 +80,9 @@ class EventWriter {
   void add_graph(std::string_view graph_def, std::int64_t step = 0);
   // A serialized RunMetadata message of one run of the session. INVALID_ARGUMENT where the tag was used before.
   void add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step);
-  // The same, but where the tag was used before nothing is added and it returns false.
-  bool add_run_metadata_once(std::string_view tag, std::string_view run_metadata, std::int64_t step);
+  // That of the run that made a step, under the tag "step_N". False, and nothing is added: there is one of that step,
+  // or of a later one. It keeps the last step and no tags, since a run may have millions of these.
+  bool add_step_trace(std::string_view run_metadata, std::int64_t step);
   // kStart at the first step that this attempt will do: TensorBoard drops what earlier attempts wrote from there on.
   void add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path = {});
 
@@ -97,6 +98,8 @@ class EventWriter {
   void stamp(pb::Event& event, std::int64_t step) const;
   bool change_summary(pb::Summary& summary, std::int64_t step);
   void append(std::unique_lock<std::mutex> lock, const pb::Event& event, std::string_view summary = {});
+  void append_run_metadata(std::unique_lock<std::mutex> lock, std::string_view tag, std::string_view run_metadata,
+                           std::int64_t step);
   void start_or_wake_thread();
   void wait_and_write() noexcept;
   void write_gathered() noexcept;
@@ -127,7 +130,8 @@ class EventWriter {
   std::vector<std::string> warnings_;
   std::set<std::string, std::less<>> tags_with_metadata_;
   std::set<std::string> tags_not_finite_;
-  std::set<std::string, std::less<>> run_metadata_tags_;
+  std::set<std::string, std::less<>> run_metadata_tags_;  // of add_run_metadata
+  std::int64_t traced_step_ = -1;                         // the last one of add_step_trace
   // Messages that every event uses again, with their memory.
   const std::unique_ptr<pb::Event> scalar_;
   const std::unique_ptr<pb::Event> summary_head_;  // all but the summary

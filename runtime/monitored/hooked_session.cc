@@ -363,10 +363,9 @@ Run HookedSession::run_hooked(const RunCall& call) {
   return run;
 }
 
-// A step that a recovery makes again, and that is traced again, keeps its first trace.
+// A step that a recovery makes again keeps its first trace.
 void HookedSession::write_trace() {
-  const std::int64_t step = std::max<std::int64_t>(session_->global_step(), 0);
-  events_->add_run_metadata_once("step_" + std::to_string(step), serialized_run_metadata(metadata_), step);
+  events_->add_step_trace(serialized_run_metadata(metadata_), std::max<std::int64_t>(session_->global_step(), 0));
 }
 
 // A NaN is in the weights a step before it is in the loss, and then it is everywhere.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks that measure and write down: what they leave in a run, over a resume, and that the weights stay what they were.
 #include <cmath>
+#include <cstdlib>
 
 #include "tests/e2e/hooks_fixture.h"
 
@@ -70,6 +71,22 @@ TEST_F(HooksThatWatch, SystemMetricsWritesMemoryAndDisk) {
   for (const char* tag : {"system/cpus_busy", "system/rss_mb", "system/threads", "system/disk_free_gb"})
     EXPECT_THAT(steps(points(tag)), ElementsAre(1, 26)) << tag;
   EXPECT_GT(points("system/rss_mb").at(0).second, 1);
+}
+
+// BELAY_MEMORY_STEPS: of the run; 400,000 in the long test. Records of events that wait for the disk have up to 16 MiB.
+TEST_F(HooksThatWatch, T_172_MemoryDoesNotGrowWithTheSteps) {
+  const char* given = std::getenv("BELAY_MEMORY_STEPS");
+  const int all = given == nullptr ? 20'000 : std::atoi(given), quarter = all / 4;
+  std::string tables = hook("system_metrics", "every_n_steps = " + std::to_string(quarter));
+  for (const char* each : {"input_wait", "gradient_norms", "lr_monitor"}) tables += hook(each, "every_n_steps = 1");
+  for (const char* name : {"nan_guard", "weight_averaging", "spike_detection"}) tables += hook(name);
+  tables += hook("history", "tensors = [\"loss\"]\ncapacity = 1000") + hook("running_average", "tensors = [\"loss\"]");
+  tables += hook("csv_logger", "tensors = [\"loss\"]") + hook("state_digest", "output_file = \"digests.jsonl\"");
+  tables += "[checkpoint]\nsave_steps = " + std::to_string(quarter) + "\n";
+  ASSERT_EQ(run(tables, all + 1).status, 0);
+  const Points memory = points("system/rss_mb");
+  ASSERT_THAT(memory, SizeIs(5));
+  EXPECT_LT(memory.back().second, memory[1].second + 18) << "from step " << memory[1].first << " on";
 }
 
 TEST_F(HooksThatWatch, InputWaitFindsASlowInput) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -156,6 +157,30 @@ TEST_F(Events, SUMW_01_RunMetadataOfATagIsWrittenOnce) {
   }
   writer.flush();
   EXPECT_THAT(shown(writer.file_name()), ElementsAre("brain.Event:2", "t 1@1"));
+}
+
+TEST_F(Events, T_172_ATraceOfAStepIsWrittenOnce) {
+  EventWriter writer(*run_, clock_, options());
+  EXPECT_TRUE(writer.add_step_trace("first", 5));
+  EXPECT_FALSE(writer.add_step_trace("again", 5));
+  EXPECT_FALSE(writer.add_step_trace("before", 4));
+  EXPECT_TRUE(writer.add_step_trace("later", 7));
+  writer.add_run_metadata("step 7", "a program's", 7);
+  writer.flush();
+  EXPECT_THAT(shown(writer.file_name()),
+              ElementsAre("brain.Event:2", "step_5 first@5", "step_7 later@7", "step 7 a program's@7"));
+}
+
+// A tag of each would be 8 MB. Where a sanitizer has its own malloc, both figures are 0.
+TEST_F(Events, T_172_NothingIsKeptOfATrace) {
+  EventWriter writer(*run_, clock_, options());
+  std::size_t before = 0;
+  for (int step = 0; step <= 101'000; ++step) {
+    writer.add_step_trace("t", step);
+    if (step % 500 == 0) writer.flush();
+    if (step == 1000) before = ::mallinfo2().uordblks;
+  }
+  EXPECT_LT(::mallinfo2().uordblks, before + 1'000'000);
 }
 
 TEST_F(Events, SUMW_04_EachWriterHasAFileWithItsVersionAndItsStart) {
