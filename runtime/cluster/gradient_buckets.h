@@ -77,7 +77,7 @@ class GradientBuckets {
   std::thread thread_;
 };
 
-// Where the ranks tell each other in a step whose own loss is not finite: each has an element behind the values of the
+// Where the ranks tell each other in a step whose own loss is not finite: each has an element after the values of the
 // bucket that holds the loss, which is 1 on that rank and 0 on the others before the sum.
 struct LossMarks {
   std::size_t bucket = 0;

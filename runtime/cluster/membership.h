@@ -66,7 +66,7 @@ class Membership {
   // have ended, or to be cut off, or has not come for timeout_secs.
   RankMembers form(OpenDirectory& run, const std::string& name);
   // CANCELLED; DEADLINE_EXCEEDED where no group came in max_wait_secs; NOT_FOUND where the chief has ended the run;
-  // INVALID_ARGUMENT where the chief was told another number of ranks; RunInUse.
+  // INVALID_ARGUMENT if the chief was told another number of ranks; RunInUse.
   RankMembers join(WorkerSeat& seat, FileSystem& files);
   // Ranks of the group that form() or join() returned last, which this process did not meet.
   void note_not_met(const std::vector<int>& ranks);

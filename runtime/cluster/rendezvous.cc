@@ -80,7 +80,7 @@ WorkerSeat::Begun WorkerSeat::read() const {
   }
 }
 
-// Where a process has the run's lock, a chief is there, and what another one refused does not count.
+// If a process has the run's lock, a chief is there, and what another one refused does not count.
 std::string WorkerSeat::refusal() const {
   try {
     if (!files_.exists(run_)) return "";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the processes of a run meet: the folder "rendezvous" of its directory.
 //
-//   rendezvous/attempt    the name of this attempt's meeting, and what the chief does where a rank is lost; the chief
+//   rendezvous/attempt    the name of this attempt's meeting, and what the chief does if a rank is lost; the chief
 //                         writes it while it holds the run's lock
 //   rendezvous/seat-1     locked by the process that is rank 1
 //   rendezvous/NAME/      the cluster plugin's own
@@ -51,7 +51,7 @@ class WorkerSeat {
       : files_(files), run_(std::move(run)), rank_(rank), on_lost_(std::move(on_lost)), begun_ns_(begun_ns) {}
 
   // The name of the meeting that is under way; empty: none so far. Takes the seat. RunInUse where a process has it;
-  // INVALID_ARGUMENT where the chief does something else if a rank is lost; FAILED_PRECONDITION with the reason of a
+  // INVALID_ARGUMENT if the chief does something else if a rank is lost; FAILED_PRECONDITION with the reason of a
   // chief that has refused.
   std::string look();
   // Whether the name is still the one that look() returned, and no chief has refused. Any thread.

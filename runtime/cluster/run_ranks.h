@@ -120,7 +120,7 @@ class RunRanks final : public StepRanks {
   // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
   void compare_behind(const RunSaver* saver) noexcept { saver_ = saver; }
   // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED where the run is to stop;
-  // RunInUse; INVALID_ARGUMENT where a rank has another manifest, build or data file; FAILED_PRECONDITION where
+  // RunInUse; INVALID_ARGUMENT where a rank has another manifest, build or data file; FAILED_PRECONDITION if
   // the chief has refused.
   void open_chief(LockedDirectory& run, std::int64_t attempt);
   void open_worker(FileSystem& files);
@@ -151,7 +151,7 @@ class RunRanks final : public StepRanks {
   }
   // Called on a worker whose schema is another one, with the chief's, before there is a session.
   void on_schema(std::function<void(const std::string& schema)> take) { take_schema_ = std::move(take); }
-  // Called where the loss of some ranks, and not of all, is not finite: once a session, with their names.
+  // Called when the loss of some ranks, and not of all, is not finite: once a session, with their names.
   void on_bad_loss(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
   // Ends the run on all ranks. Nothing where they have agreed on that already.
   void leave();

@@ -67,7 +67,7 @@ void RunRanks::mark_own_loss() noexcept {
   memory[loss_->first + rank_] = std::isfinite(memory[loss_->loss]) ? 0.0F : 1.0F;
 }
 
-// Where it is not finite on any rank, the variables are to blame and not a rank.
+// If it is finite on no rank, the variables are to blame and not a rank.
 void RunRanks::look_at_losses() {
   if (!loss_ || warned_of_loss_) return;
   const float* const marks = buckets_->memory(loss_->bucket) + loss_->first;

@@ -120,7 +120,7 @@ class ManifestRun {
   const RunInput* input(const std::string& name) const;
   // The processes that train together; null: this one alone.
   const RunRanks* ranks() const noexcept { return ranks_.get(); }
-  // The chief's where the run ends before it has met the other ranks: they end with the reason, and do not wait.
+  // The chief's, if the run ends before it has met the other ranks: they end with the reason, and do not wait.
   void refuse_ranks(const std::string& reason);
   // Labels of the hooks that on_error = "disable" took out.
   std::vector<std::string> disabled_hooks() { return training_.hooks().disabled(); }

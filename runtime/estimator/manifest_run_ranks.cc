@@ -174,7 +174,7 @@ void ManifestRun::use_cluster(PluginInstance& cluster) {
   training_.use_ranks(*hook_ranks_);
 }
 
-// Where another run has the directory its ranks must not hear of this one.
+// If another run has the directory, its ranks must not hear of this one.
 void ManifestRun::refuse_ranks(const std::string& reason) {
   if (ranks_ == nullptr || !ranks_->chief() || manifest_.run.dir.empty() || reason.empty()) return;
   if (!why_lone(environment_).empty()) return;  // no other rank was started

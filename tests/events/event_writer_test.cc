@@ -171,7 +171,7 @@ TEST_F(Events, T_172_ATraceOfAStepIsWrittenOnce) {
               ElementsAre("brain.Event:2", "step_5 first@5", "step_7 later@7", "step 7 a program's@7"));
 }
 
-// A tag of each would be 8 MB. Where a sanitizer has its own malloc, both figures are 0.
+// A tag of each would be 8 MB. If a sanitizer has its own malloc, both figures are 0.
 TEST_F(Events, T_172_NothingIsKeptOfATrace) {
   EventWriter writer(*run_, clock_, options());
   std::size_t before = 0;

@@ -52,8 +52,8 @@ class Lifelines {
     std::chrono::nanoseconds timeout{};
     std::function<bool()> stopping;  // ends the waiting
   };
-  // Meets all other ranks. UNAVAILABLE with those that are missing, CANCELLED where `stopping` says so, ABORTED where a
-  // rank refuses this one, INVALID_ARGUMENT where one was told another number of ranks. `on_failure` is called once,
+  // Meets all other ranks. UNAVAILABLE with those that are missing, CANCELLED if `stopping` says so, ABORTED if a rank
+  // refuses this one, INVALID_ARGUMENT if one was told another number of ranks. `on_failure` is called once,
   // from a thread of its own.
   Lifelines(const Options& options, std::function<void()> on_failure);
   ~Lifelines();
