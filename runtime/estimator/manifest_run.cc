@@ -156,7 +156,10 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
   const auto& init_fns = manifest_.scaffold.init_fn;
   const bool training = trains(manifest_.run.mode),
              starts = std::any_of(init_fns.begin(), init_fns.end(), takes_schema);
-  const std::optional<TrainedOptions> trained = training && !starts ? std::nullopt : schema_.trained_options(training);
+  std::optional<TrainedOptions> trained = training && !starts ? std::nullopt : schema_.trained_options(training);
+  // Of a checkpoint that does not say it, the manifest does.
+  if (const auto train = manifest_.inputs.find("train"); !training && !trained && train != manifest_.inputs.end())
+    trained = TrainedOptions{train->second.plugin, train->second.options, false};
   const bool usable = plugins_.find(uses(), problems, trained ? &*trained : nullptr);
   warn_of_other_options();
   const std::string reason = why_not(manifest_.session.precision, plugins_.cpu());

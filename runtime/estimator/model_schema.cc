@@ -60,7 +60,7 @@ void ModelSchema::read(const CheckpointPlace& place, const CheckpointChoice& cho
   learned_ = parsed(stored.text, stored.path);
   if (learned_ == nullptr && !stored.path.empty() && stored.path != place.run_directory)
     place.log.warning("", escaped(stored.path) + " does not say which columns and classes its training had: inputs " +
-                              "are compared by type and shape, and not by name");
+                              "are compared by type and shape, not by name, and each fits its own rows");
 }
 
 bool ModelSchema::read_other(const CheckpointPlace& place, const std::string& checkpoint) {

@@ -339,8 +339,10 @@ TEST_F(SchemaOfModel, T_101_ASchemaSurvivesConversionsPartsAndCopies) {
   const std::string right = evaluate("train.csv").out;
   for (const char* name : {"tf_bundle", "npz", "back", "part", "copied"}) {
     EXPECT_EQ(contents(temp / name + "/schema.json"), contents(run_dir() + "/schema.json")) << name;
-    const ProcessResult r =
-        belay({"evaluate", temp / "train.toml", "--checkpoint", temp / name, "--set", set("eval", "turned.csv")});
+    const bool of_other_saver = name == std::string_view("tf_bundle") || name == std::string_view("npz");
+    const std::string saver = of_other_saver ? name : "safetensors";
+    const ProcessResult r = belay({"evaluate", temp / "train.toml", "--checkpoint", temp / name, "--set",
+                                   set("eval", "turned.csv"), "--set", "scaffold.saver={plugin=\"" + saver + "\"}"});
     EXPECT_EQ(r.out, right) << name << r.err;
   }
 }
@@ -380,7 +382,7 @@ TEST_F(SchemaOfModel, T_101_ACheckpointWithoutASchemaIsAWarningAndComparedByShap
   const ProcessResult wide =
       belay({"evaluate", temp / "train.toml", "--checkpoint", old, "--set", set("eval", "extra.csv")});
   EXPECT_NE(wide.status, 0);
-  EXPECT_THAT(wide.err, HasSubstr("linear/kernel"));
+  EXPECT_THAT(wide.err, HasSubstr("the variable 'linear/"));
 
   const std::vector<std::string> again = {"run",   temp / "train.toml", "--set", "run.dir=old",
                                           "--set", "run.max_steps=210"};

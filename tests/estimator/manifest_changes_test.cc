@@ -12,7 +12,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Manifest parsed(const std::string& text) {
+const char* const kModel = "[model]\nplugin = \"m\"\n";
+
+// With a model and an input, if the text has none.
+Manifest parsed(std::string text) {
+  if (text.find("model") == std::string::npos) text += kModel;
+  if (text.find("input.train") == std::string::npos) text += "[input.train]\nplugin = \"i\"\n";
   Diagnostics problems;
   const Environment none = [](const std::string&) { return std::nullopt; };
   std::optional<Manifest> manifest = parse_manifest(ManifestSource{"m.toml", text}, {}, none, problems);
@@ -63,8 +68,6 @@ std::vector<std::string> changes(const std::string& before, const std::string& n
     texts.push_back(change_text(c) + (c.changes_numbers ? " !" : ""));
   return texts;
 }
-
-const char* const kModel = "[model]\nplugin = \"m\"\n";
 
 TEST(ManifestChanges, AreNoneOfTheSameManifestWrittenOtherwise) {
   EXPECT_THAT(changes("model = { plugin = 'm', rate = 1 }", "[model]\nrate = 1.0 # the same\nplugin = \"m\"\n"),
