@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The packages in a Debian of the release that they were built on, which has nothing else: installed, used, removed. belay alone first, then what builds plugins
-# and programs against it: the packages that ours depend on are all that they have.
+# The packages in a Debian of the release that they were built on, which has nothing else: installed, used, removed.
+# belay alone first, then what builds plugins and programs against it: the packages that ours depend on are all that
+# they have.
 #
 #   chroot_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY
 # Ends with 77 where it cannot be tried: without root, mmdebstrap or Debian's archive.

@@ -92,6 +92,10 @@ inline dnnl::batch_normalization_forward::primitive_desc batch_norm(const dnnl::
 #endif
 }
 
+// Whether a gradient gets the shift (DNNL_ARG_SHIFT), whose value it does not use: version 2 refuses to run without it,
+// and some of version 3 refuse to run with it.
+inline constexpr bool kGradientTakesShift = DNNL_VERSION_MAJOR < 3;
+
 // The gradients of x, the scale and the shift.
 inline dnnl::batch_normalization_backward::primitive_desc batch_norm_gradient(
     const dnnl::engine& engine, const Desc& x, float epsilon, dnnl::normalization_flags flags,

@@ -33,8 +33,8 @@ class OnednnBatchNorm final : public BatchNorm {
     }
   }
   void run(void* const* tensors) override {
-    if (!gradient_) return call_.run(tensors);
-    // The library refuses a gradient without the shift, whose value it does not use: so it gets the scale twice.
+    if (!gradient_ || !onednn::kGradientTakesShift) return call_.run(tensors);
+    // The shift is no tensor of ours, so the scale stands for it.
     void* with_shift[9];
     std::copy_n(tensors, 2, with_shift);
     with_shift[2] = tensors[1];
@@ -80,7 +80,7 @@ class OnednnBatchNorm final : public BatchNorm {
     call_.set(Backward(p), p.scratchpad_desc());
     input(DNNL_ARG_SRC, x_);
     input(DNNL_ARG_SCALE, channels_);
-    input(DNNL_ARG_SHIFT, channels_);
+    if (onednn::kGradientTakesShift) input(DNNL_ARG_SHIFT, channels_);
     input(DNNL_ARG_MEAN, channels_);
     input(DNNL_ARG_VARIANCE, channels_);
     input(DNNL_ARG_DIFF_DST, x_);
