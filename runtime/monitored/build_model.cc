@@ -263,7 +263,7 @@ class RankMeans {
       buckets.push_back(static_cast<std::int64_t>(v.bucket));
       offsets.push_back(v.offset);
       shapes.push_back(static_cast<std::int64_t>(v.dims.size()));
-      shapes.insert(shapes.end(), v.dims.begin(), v.dims.end());
+      for (const std::int64_t dim : v.dims) shapes.push_back(dim);
     }
     mean.attr("buckets", buckets).attr("offsets", offsets).attr("shapes", shapes);
     const Output first = mean.attr("batches", accumulate_).attr("ranks", exchange.ranks).output();

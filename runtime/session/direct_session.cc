@@ -254,7 +254,7 @@ void DirectSession::bind_feeds(PlanState& state, const RunRequest& request) {
   }
   for (const Dims& dims : state.feed_dims) {
     state.key.push_back(static_cast<std::int64_t>(dims.size()));
-    state.key.insert(state.key.end(), dims.begin(), dims.end());
+    for (const std::int64_t dim : dims) state.key.push_back(dim);
   }
   state.feed_key = state.key.size();
 }

@@ -102,7 +102,7 @@ std::size_t take_outputs(PlanState& state, const PlanHostStep& step, bool views)
     }
     const Dims& dims = *state.values.dims[v];
     state.key.push_back(static_cast<std::int64_t>(dims.size()));
-    state.key.insert(state.key.end(), dims.begin(), dims.end());
+    for (const std::int64_t dim : dims) state.key.push_back(dim);
     bytes += static_cast<std::size_t>(count_of(dims)) * dtype_size(step.node->outputs[o].first);
   }
   return bytes;

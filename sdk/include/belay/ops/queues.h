@@ -44,7 +44,8 @@ inline NodeBuilder& describe(NodeBuilder& n, const std::vector<QueueComponent>& 
   for (const QueueComponent& c : components) {
     dtypes.push_back(c.dtype);
     shapes.push_back(c.known_rank ? static_cast<std::int64_t>(c.dims.size()) : -1);
-    if (c.known_rank) shapes.insert(shapes.end(), c.dims.begin(), c.dims.end());
+    if (!c.known_rank) continue;
+    for (const std::int64_t dim : c.dims) shapes.push_back(dim);
   }
   return n.attr("dtypes", dtypes).attr("shapes", shapes);
 }

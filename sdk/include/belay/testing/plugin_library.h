@@ -80,7 +80,8 @@ inline const belay_module& module_under_test(const belay_module& linked) {
   if (files.find(':') == files.npos) return open_module(files);
   for (std::size_t begin = 0, end = 0; end != files.npos; begin = end + 1) {
     end = files.find(':', begin);
-    const belay_module& module = open_module(files.substr(begin, end == files.npos ? end : end - begin));
+    const std::string file = files.substr(begin, end == files.npos ? end : end - begin);
+    const belay_module& module = open_module(file);
     const belay_plugin &found = *module.plugins[0], &wanted = *linked.plugins[0];
     if (found.kind == wanted.kind && found.name == std::string_view(wanted.name)) return module;
   }
