@@ -16,8 +16,8 @@ const char* const kModel = "[model]\nplugin = \"m\"\n";
 
 // With a model and an input, if the text has none.
 Manifest parsed(std::string text) {
-  if (text.find("model") == std::string::npos) text += kModel;
-  if (text.find("input.train") == std::string::npos) text += "[input.train]\nplugin = \"i\"\n";
+  if (text.find("model") == std::string::npos) text += std::string("\n") + kModel;
+  if (text.find("input.train") == std::string::npos) text += "\n[input.train]\nplugin = \"i\"\n";
   Diagnostics problems;
   const Environment none = [](const std::string&) { return std::nullopt; };
   std::optional<Manifest> manifest = parse_manifest(ManifestSource{"m.toml", text}, {}, none, problems);
