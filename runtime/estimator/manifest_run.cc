@@ -305,8 +305,10 @@ bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
     add_schema_problems(manifest_.inputs.at(input.name), e, problems);
     return refused();
   } catch (const Error& e) {
-    // Rows that do not fit a trained model are the manifest's mistake; a training's own file is damaged.
-    if (!is_of_manifest(e) && input.schema.learned == nullptr) throw;
+    // Rows that do not fit a trained model are the manifest's mistake, and so is a model that was not trained; a
+    // training's own file is damaged.
+    const bool untrained = !trains(manifest_.run.mode) && !has_checkpoint(checkpoint_place(), checkpoint_choice());
+    if (!is_of_manifest(e) && input.schema.learned == nullptr && !untrained) throw;
     if (add_data_problems(plugins_.found().inputs, e, problems)) return refused();
     if (!is_of_manifest(e)) throw;
     add_plugin_problem(manifest_.inputs.at(input.name), e, problems);
