@@ -252,13 +252,23 @@ void ManifestRun::create_optimizer(const ResolvedPlugins& found,
 
 // ---- graphs ----
 
+// Before there is a checkpoint. What the training learned decides how the inputs are read, so they may fit all the
+// same: take_schema_of() builds everything again at the first checkpoint.
+bool ManifestRun::build_evaluations_early() {
+  Diagnostics of_data;
+  build_evaluations(of_data);
+  for (const Diagnostic& problem : of_data.sorted())
+    host_.log().warning(
+        "", "before the first checkpoint: " + problem.message + (problem.help.empty() ? "" : "; " + problem.help));
+  return of_data.empty();
+}
+
 void ManifestRun::build_scaffold(Diagnostics& problems) {
   switch (manifest_.run.mode) {
     case RunMode::kEvaluate: build_evaluations(problems); return;
     case RunMode::kContinuousEval:
-      // What the training learned decides how the inputs are read: take_schema_of() builds all at its first checkpoint.
-      if (schema_.learned() == nullptr && !has_checkpoint(checkpoint_place(), checkpoint_choice())) return;
-      build_evaluations(problems);
+      if (!schema_.was_read() && !build_evaluations_early()) return;
+      if (schema_.was_read()) build_evaluations(problems);
       if (exporters_ != nullptr) check_best_metric(problems);
       build_exports(problems);
       return;

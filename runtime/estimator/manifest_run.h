@@ -154,6 +154,7 @@ class ManifestRun {
   void make_exporters();
   void build_exports(Diagnostics& problems);
   void build_evaluations(Diagnostics& problems);
+  bool build_evaluations_early();
   void build_evaluation(RunInput& input, Diagnostics& problems);
   // False where the evaluation could not be built.
   bool check_eval_input(const RunInput& input, Diagnostics& problems) const;

@@ -24,7 +24,7 @@ CheckpointResult ManifestRun::evaluate_checkpoint(const std::function<void()>& p
 
 void ManifestRun::take_schema_of(const std::string& checkpoint) {
   if (!host_.files().exists(checkpoint)) return;  // it is skipped
-  const bool is_first = evaluations_.empty();
+  const bool is_first = !schema_.was_read();
   if (is_first)
     schema_.read(checkpoint_place(), {.kind = CheckpointChoice::Kind::kPath, .path = checkpoint});
   else if (!schema_.read_other(checkpoint_place(), checkpoint))

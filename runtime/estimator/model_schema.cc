@@ -58,7 +58,9 @@ void ModelSchema::read_start(const CheckpointPlace& place, const PluginUse& use,
 void ModelSchema::read(const CheckpointPlace& place, const CheckpointChoice& choice) {
   const StoredSchema stored = read_schema(place, choice);
   learned_ = parsed(stored.text, stored.path);
-  if (learned_ == nullptr && !stored.path.empty() && stored.path != place.run_directory)
+  const bool of_checkpoint = !stored.path.empty() && stored.path != place.run_directory;
+  was_read_ = was_read_ || learned_ != nullptr || of_checkpoint;
+  if (learned_ == nullptr && of_checkpoint)
     place.log.warning("", escaped(stored.path) + " does not say which columns and classes its training had: inputs " +
                               "are compared by type and shape, not by name, and each fits its own rows");
 }

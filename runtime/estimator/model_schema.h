@@ -44,6 +44,8 @@ class ModelSchema {
 
   // Null: nothing is known.
   const std::shared_ptr<const Schema>& learned() const noexcept { return learned_; }
+  // Whether read() found something to read, also a checkpoint that does not say what was learned.
+  bool was_read() const noexcept { return was_read_; }
   SchemaOptions options(InputUse use, const ResolvedPlugin& input) const;
   // `of_start`: the training of this run inherits them, too.
   std::optional<TrainedOptions> trained_options(bool of_start = false) const;
@@ -56,6 +58,7 @@ class ModelSchema {
 
  private:
   std::shared_ptr<const Schema> learned_;
+  bool was_read_ = false;
 };
 
 }  // namespace belay::runtime
