@@ -15,7 +15,9 @@
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/stored_place.h"
 #include "runtime/data/schema.h"
+#include "runtime/estimator/export_folder.h"
 #include "runtime/monitored/run_saver.h"
+#include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -314,6 +316,25 @@ StoredSchema schema_beside(const OpenDirectory& directory) {
   return {directory.path(), directory.exists(kSchemaName) ? directory.read(kSchemaName, kMaxSchemaBytes) : ""};
 }
 
+// The files that the index of a checkpoint or the record of an export lists; none: the directory has neither.
+std::vector<FileEntry> files_listed_in(const OpenDirectory& directory) {
+  if (directory.exists(kIndexName)) return parse_index(directory.read(kIndexName, kMaxIndexBytes)).files;
+  if (directory.exists(kExportFileName))
+    return parse_export_record(directory.read(kExportFileName, kMaxListBytes)).files;
+  return {};
+}
+
+// Whether the schema is the one that was written with the values beside it. What nothing lists cannot be compared.
+bool is_as_written(const OpenDirectory& directory, const std::string& schema) {
+  try {
+    for (const FileEntry& file : files_listed_in(directory))
+      if (file.name == kSchemaName) return schema.size() == file.length && crc32c(schema) == file.crc32c;
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 bool can_be_read(const std::string& text) {
   try {
     parse_schema(text);
@@ -333,24 +354,38 @@ std::string name_in(const Target& target, const BestCheckpoints& best) {
 }  // namespace
 
 StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& choice) {
+  StoredSchema stored;
+  bool as_written = true;
   try {
     if (is_file_of_tensors(place, choice)) {
       const std::string parent = choice.path.find('/') == std::string::npos
                                      ? "."
                                      : choice.path.substr(0, std::max<std::size_t>(choice.path.rfind('/'), 1));
-      return schema_beside(*place.files.open_directory(parent));
+      const std::unique_ptr<OpenDirectory> directory = place.files.open_directory(parent);
+      stored = schema_beside(*directory);
+      as_written = is_as_written(*directory, stored.text);
+    } else {
+      const Target target = target_of(place, choice);
+      const std::string name = name_in(target, place.best);
+      if (name.empty()) return schema_beside(*target.directory);
+      const std::unique_ptr<OpenDirectory> checkpoint = target.directory->open_directory(name);
+      stored = schema_beside(*checkpoint);
+      as_written = is_as_written(*checkpoint, stored.text);
+      if (as_written && can_be_read(stored.text)) return stored;
+      // A damaged checkpoint is passed over for an older one; what the run learned is the same.
+      StoredSchema of_run = schema_beside(*target.directory);
+      if (can_be_read(of_run.text)) return {stored.path, std::move(of_run.text)};
     }
-    const Target target = target_of(place, choice);
-    const std::string name = name_in(target, place.best);
-    if (name.empty()) return schema_beside(*target.directory);
-    const StoredSchema stored = schema_beside(*target.directory->open_directory(name));
-    if (can_be_read(stored.text)) return stored;
-    // A damaged checkpoint is passed over for an older one; what the run learned is the same.
-    StoredSchema of_run = schema_beside(*target.directory);
-    return can_be_read(of_run.text) ? StoredSchema{stored.path, std::move(of_run.text)} : stored;
   } catch (const Error&) {
     return {};
   }
+  // Text that cannot be read is an error of whoever reads it.
+  if (!as_written && (stored.text.empty() || can_be_read(stored.text)))
+    fail(Code::kDataLoss, single_quoted(stored.path + "/" + std::string(kSchemaName)) +
+                              (stored.text.empty() ? " is missing" : " is not the file that was written") +
+                              ": it says which columns and classes the model's values are for; put back the file that "
+                              "was written with them, or export anew");
+  return stored;
 }
 
 }  // namespace belay::runtime

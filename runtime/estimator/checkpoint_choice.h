@@ -81,13 +81,15 @@ UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointCho
                                VariableStore& store);
 
 // What the training of the chosen checkpoint learned of its data, as JSON (data/schema.h). Only the place is looked up
-// and that one file read; if it is missing or damaged, that of the run directory. Of one file of tensors, and of a run
-// directory without a checkpoint, the schema.json beside it.
+// and that one file read and compared with the index; if it is missing or damaged, that of the run directory. Of one
+// file of tensors, and of a run directory without a checkpoint, the schema.json beside it.
 struct StoredSchema {
   std::string path;  // of the checkpoint or the folder; empty: there is none
   std::string text;  // empty: none is kept there
 };
-// Errors are left to whoever uses the checkpoint: then the result is empty.
+// Other errors are left to whoever uses the checkpoint: then the result is empty.
+//
+//   DATA_LOSS  the index, or the record of an export, lists another schema.json, and the run directory has none
 StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& choice);
 
 }  // namespace belay::runtime

@@ -413,6 +413,39 @@ TEST_F(SchemaOfModel, T_101_ADamagedSchemaIsThatOfTheRunDirectoryOrAnError) {
               HasSubstr("error: 'DIR/run/model.ckpt-200/schema.json': schema.json is not what belay writes"));
 }
 
+// As text that can be read, with two columns in each other's place.
+TEST_F(SchemaOfModel, T_101_ASchemaThatIsNotTheOneThatWasWrittenIsNotUsed) {
+  const std::string train =
+      manifest("[[exporters]]\nplugin = \"belay\"\nwhen = \"final\"\n[checkpoint]\nsave_steps = 100\n");
+  ASSERT_EQ(belay({"run", train}).status, 0);
+  const std::string of_checkpoint = run_dir() + "/model.ckpt-200/schema.json";
+  const std::string written = contents(of_checkpoint), names = "\"length\",\"width\"";
+  ASSERT_NE(written.find(names), written.npos);
+  std::string other = written;
+  other.replace(other.find(names), names.size(), "\"width\",\"length\"");
+  const std::string older = belay({"evaluate", train, "--checkpoint", "100", "--set", set("eval", "turned.csv")}).out;
+  ASSERT_THAT(older, HasSubstr("accuracy = "));
+  write_file(of_checkpoint, other);
+  const ProcessResult passed_over = evaluate("turned.csv");
+  EXPECT_EQ(passed_over.out, older) << passed_over.err;
+  EXPECT_THAT(passed_over.err, HasSubstr("schema.json has the CRC32C"));
+
+  std::vector<std::string> versions = listing(run_dir() + "/export/belay");
+  std::erase(versions, "lock");
+  ASSERT_EQ(versions.size(), 1u);
+  const std::string exported = run_dir() + "/export/belay/" + versions[0];
+  const std::vector<std::string> predict = {"predict", exported, "--set", set("predict", temp / "fresh.csv")};
+  ASSERT_EQ(belay(predict).status, 0);
+  write_file(exported + "/schema.json", other);
+  const ProcessResult changed = belay(predict);
+  EXPECT_EQ(changed.status, 2) << changed.out;
+  EXPECT_THAT(changed.err, HasSubstr("schema.json' is not the file that was written"));
+  std::filesystem::remove(exported + "/schema.json");
+  const ProcessResult removed = belay(predict);
+  EXPECT_EQ(removed.status, 2) << removed.out;
+  EXPECT_THAT(removed.err, HasSubstr("schema.json' is missing: it says which columns and classes"));
+}
+
 TEST_F(SchemaOfModel, T_101_WithoutACheckpointTheInputIsNotBlamedAlone) {
   const ProcessResult r = belay({"evaluate", manifest(), "--set", set("eval", "turned.csv")});
   EXPECT_EQ(r.status, 2);
