@@ -87,7 +87,7 @@ class Csv final : public belay::Input {
     const auto width = static_cast<std::int64_t>(columns_.features.size());
     features_slot_ = spec.feature("features", belay::DType::kFloat32, {-1, width});
     const std::vector<std::string> names = feature_names(file);
-    if (!names.empty()) spec.set_columns(features_slot_, names);
+    spec.set_columns(features_slot_, names);
     if (columns_.label)
       label_slot_ = spec.label("label", has_classes() ? belay::DType::kInt64 : belay::DType::kFloat32, {-1});
     if (columns_.label && !table_.class_names.empty()) spec.set_class_names(label_slot_, table_.class_names);
@@ -157,13 +157,9 @@ class Csv final : public belay::Input {
                        "; if that is a mistake, repair the row, or list the labels in 'classes'");
   }
 
-  // Names that no two features share; a file may have such columns, and then none has a name for the model.
   std::vector<std::string> feature_names(const CsvFile& file) const {
     std::vector<std::string> names;
-    for (const std::size_t column : columns_.features) {
-      if (std::count(names.begin(), names.end(), file.columns()[column]) != 0) return {};
-      names.push_back(file.columns()[column]);
-    }
+    for (const std::size_t column : columns_.features) names.push_back(file.names()[column]);
     return names;
   }
 
@@ -171,10 +167,7 @@ class Csv final : public belay::Input {
   static std::optional<std::size_t> learned_column(const CsvFile& file, const belay::InputSpec& spec,
                                                    std::string_view kept) {
     const auto name = spec.learned_words(kept);
-    if (!name || name->size() != 1) return std::nullopt;
-    const auto found = std::find(file.columns().begin(), file.columns().end(), name->front());
-    if (found == file.columns().end()) return std::nullopt;
-    return static_cast<std::size_t>(found - file.columns().begin());
+    return name && name->size() == 1 ? file.column_of(name->front()) : std::nullopt;
   }
 
   static bool is_number(std::string_view text) {
@@ -213,7 +206,7 @@ class Csv final : public belay::Input {
       columns_.learned = true;
     }
     if (!o_.features.empty())
-      take_features(file);
+      take_features(file, spec);
     else if (const auto trained = spec.learned_columns("features"))
       take_learned_features(file, spec, *trained);
     else
@@ -226,9 +219,14 @@ class Csv final : public belay::Input {
     if (spec.use() == belay::InputUse::kPrediction && spec.has_learned()) columns_.label.reset();
   }
 
-  void take_features(const CsvFile& file) {
-    for (const belay::Str& name : o_.features) {
-      const std::size_t column = file.find_column("features", name);
+  // As label_column: of a number the training's name counts.
+  void take_features(const CsvFile& file, const belay::InputSpec& spec) {
+    const auto trained = spec.learned_columns("features");
+    const bool by_name = trained && trained->size() == o_.features.size();
+    for (std::size_t i = 0; i < o_.features.size(); ++i) {
+      const belay::Str& name = o_.features[i];
+      const std::size_t column =
+          by_name && is_number(name) ? learned_feature(file, (*trained)[i]) : file.find_column("features", name);
       if (columns_.label == column || columns_.id == column)
         fail(Code::kInvalidArgument,
              "features: \"" + name.string() + "\" is the " + (columns_.id == column ? "id" : "label") + "'s column");
@@ -238,25 +236,35 @@ class Csv final : public belay::Input {
     }
   }
 
+  std::size_t learned_feature(const CsvFile& file, const std::string& name) const {
+    const auto column = file.column_of(name);
+    if (!column)
+      fail(Code::kNotFound, "features: '" + o_.path.string() + "' has no column \"" + name +
+                                "\", which the training had; it has " + CsvFile::listed(file.columns()));
+    return *column;
+  }
+
   // By name, in the training's order.
   void take_learned_features(const CsvFile& file, const belay::InputSpec& spec,
                              const std::vector<std::string>& trained) {
+    const auto is_trained = [&](const std::string& name) {
+      return std::find(trained.begin(), trained.end(), name) != trained.end();
+    };
     std::vector<std::string> missing, extra;
-    for (const std::string& name : trained) {
-      const auto found = std::find(file.columns().begin(), file.columns().end(), name);
-      if (std::count(file.columns().begin(), file.columns().end(), name) > 1)
-        fail(Code::kInvalidArgument, "path: '" + o_.path.string() + "' has the training's column " + name +
-                                         " more than once; rename the ones that are not meant");
-      if (found == file.columns().end())
-        missing.push_back(name);
+    for (const std::string& name : trained)
+      if (const auto column = file.column_of(name))
+        columns_.features.push_back(*column);
       else
-        columns_.features.push_back(static_cast<std::size_t>(found - file.columns().begin()));
-    }
+        missing.push_back(name);
     const std::optional<std::size_t> trained_id = learned_column(file, spec, "id");
-    for (std::size_t i = 0; i < file.columns().size(); ++i)
-      if (columns_.label != i && columns_.id != i && trained_id != i &&
-          std::find(trained.begin(), trained.end(), file.columns()[i]) == trained.end())
-        extra.push_back(file.columns()[i]);
+    for (std::size_t i = 0; i < file.columns().size(); ++i) {
+      const std::string &name = file.names()[i], &column = file.columns()[i];
+      if (columns_.label == i || columns_.id == i || trained_id == i || is_trained(name)) continue;
+      if (name != column && is_trained(column))
+        fail(Code::kInvalidArgument, "path: '" + o_.path.string() + "' has the training's column " + column +
+                                         " more than once; rename the ones that are not meant");
+      extra.push_back(name);
+    }
     if (o_.extra == "ignore") extra.clear();
     if (missing.empty() && extra.empty()) return;
     const std::string lacks =
@@ -277,7 +285,7 @@ class Csv final : public belay::Input {
       if (const auto trained = spec.learned_words(what))
         spec.keep(what, *trained);
       else if (!spec.has_learned() && column)
-        spec.keep(what, std::vector<std::string>{file.columns()[*column]});
+        spec.keep(what, std::vector<std::string>{file.names()[*column]});
     }
   }
 

@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 namespace csv_input {
 namespace {
@@ -35,6 +38,7 @@ CsvFile::CsvFile(const CsvFormat& format) : format_(format) {
                               : " behind the " + std::to_string(format_.skip_lines) + " lines that 'skip_lines' skips";
   if (rows_.empty()) fail(Code::kFailedPrecondition, prefix + "holds no rows" + skipped);
   name_columns();
+  make_names_different();
   if (rows_.empty())
     fail(Code::kFailedPrecondition, prefix + "holds a header and no rows; if it has no header, set header = false");
 }
@@ -86,6 +90,18 @@ void CsvFile::name_columns() {
   } else {
     fail(Code::kInvalidArgument, place_of_count(0, format_.columns.size()) + ": " + std::to_string(first.size()) +
                                      " columns, but 'columns' names " + std::to_string(format_.columns.size()));
+  }
+}
+
+void CsvFile::make_names_different() {
+  std::unordered_set<std::string> taken(columns_.begin(), columns_.end());
+  std::unordered_map<std::string, int> seen;
+  for (const std::string& column : columns_) {
+    int& count = seen[column];
+    std::string name = column;
+    if (++count > 1)
+      while (!taken.insert(name = column + " (" + std::to_string(count) + ")").second) ++count;
+    names_.push_back(std::move(name));
   }
 }
 
@@ -159,6 +175,11 @@ std::string CsvFile::place_of_byte(std::int64_t row, std::size_t byte) const {
   return format_.path + ":" + std::to_string(line) + ":" + std::to_string(column);
 }
 
+std::optional<std::size_t> CsvFile::column_of(std::string_view name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  return found == names_.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names_.begin()));
+}
+
 std::size_t CsvFile::find_column(std::string_view option, std::string_view name) const {
   const auto found = std::find(columns_.begin(), columns_.end(), name);
   if (found != columns_.end()) {
@@ -167,6 +188,7 @@ std::size_t CsvFile::find_column(std::string_view option, std::string_view name)
                                        std::string(name) + "\"; use the column's number, from 0");
     return static_cast<std::size_t>(found - columns_.begin());
   }
+  if (const auto column = column_of(name)) return *column;
   const auto size = static_cast<std::int64_t>(columns_.size());
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);

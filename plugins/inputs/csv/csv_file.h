@@ -28,6 +28,10 @@ class CsvFile {
   explicit CsvFile(const CsvFormat& format);
 
   const std::vector<std::string>& columns() const { return columns_; }
+  // The same, all different: the second column that is called "a" is "a (2)".
+  const std::vector<std::string>& names() const { return names_; }
+  // The column of one of these names; none: there is no such column.
+  std::optional<std::size_t> column_of(std::string_view name) const;
   std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
   // As many fields as there are columns, else DATA_LOSS with the place. Any thread.
   std::vector<std::string> fields(std::int64_t row) const;
@@ -48,6 +52,7 @@ class CsvFile {
  private:
   void read_text();
   void name_columns();
+  void make_names_different();
   // Of a byte of the row.
   std::string place_of_byte(std::int64_t row, std::size_t byte) const;
   // Of a row that has not as many fields.
@@ -62,7 +67,7 @@ class CsvFile {
   std::string text_;
   std::vector<Record> rows_;
   std::int64_t header_line_ = 0;  // 0: there is no header
-  std::vector<std::string> columns_;
+  std::vector<std::string> columns_, names_;
 };
 
 }  // namespace csv_input

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -197,6 +198,41 @@ TEST_F(Csv, T_107_ATrainingsColumnThatIsThereTwiceIsNamed) {
   EXPECT_EQ(error_of([&] { twice.spec(); }), "INVALID_ARGUMENT: path: '" + folder_.file("twice.csv") +
                                                  "' has the training's column a more than once; rename the ones that "
                                                  "are not meant");
+}
+
+// Of two columns with one name, each counts by its place among them.
+TEST_F(Csv, T_101_ColumnsOfOneNameAreTheFirstAndTheSecondOfIt) {
+  const auto open = [&](const char* text, InputDriver* train) {
+    auto input = std::make_unique<InputDriver>(
+        module(), OptionValues{{"path", folder_.write(train == nullptr ? "train.csv" : "eval.csv", text)}});
+    if (train != nullptr) input->learn(train->schema(), belay::InputUse::kEvaluation);
+    input->open();
+    return input;
+  };
+  const auto train = open("a,a,b,kind\n1,2,3,x\n4,5,6,y\n", nullptr);
+  EXPECT_THAT(train->schema().tensors[0].columns, ElementsAre("a", "a (2)", "b"));
+  EXPECT_THAT(open("b,kind,a,a\n3,x,1,2\n", train.get())->next()->values<float>("features"), ElementsAre(1, 2, 3));
+
+  const auto same = open("a,b,a\n1,2,x\n3,4,y\n", nullptr);  // the label is the second "a"
+  const auto again = open("a,b,a\n3,4,y\n", same.get());
+  const InputBatch batch = *again->next();
+  EXPECT_THAT(batch.values<float>("features"), ElementsAre(3, 4));
+  EXPECT_THAT(batch.values<std::int64_t>("label"), ElementsAre(1));
+}
+
+TEST_F(Csv, T_101_FeaturesByNumberAreTheTrainingsColumnsInAnotherFile) {
+  const OptionValues numbers{{"features", std::vector<std::string>{"-4", "2"}}, {"label", "kind"}};
+  InputDriver train(module(), numbers.with({"path", folder_.write("train.csv", "a,b,c,kind\n1,2,3,x\n4,5,6,y\n")}));
+  train.open();
+  EXPECT_THAT(train.schema().tensors[0].columns, ElementsAre("a", "c"));
+  InputDriver eval(module(), numbers.with({"path", folder_.write("eval.csv", "kind,c,b,a\ny,6,5,4\n")}));
+  eval.learn(train.schema(), belay::InputUse::kEvaluation);
+  eval.open();
+  EXPECT_THAT(eval.next()->values<float>("features"), ElementsAre(4, 6));
+  InputDriver lacks(module(), numbers.with({"path", folder_.write("lacks.csv", "kind,d,b,a\ny,6,5,4\n")}));
+  lacks.learn(train.schema(), belay::InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { lacks.spec(); }), "NOT_FOUND: features: '" + folder_.file("lacks.csv") +
+                                                 "' has no column \"c\", which the training had; it has kind, d, b, a");
 }
 
 TEST_F(Csv, KeepsTheLawsOfAnInput) {
