@@ -218,6 +218,13 @@ std::vector<std::int64_t> numbers_of(const CsvFile& file, std::size_t column, co
   return numbers;
 }
 
+// Whether the training's labels were numbers: then "01" is the class "1".
+bool are_numbers(const std::vector<std::string>& classes) {
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (classes[i] != std::to_string(i)) return false;
+  return true;
+}
+
 std::vector<std::int64_t> numbers_by_list(const CsvFile& file, std::size_t column,
                                           const std::vector<std::string>& labels,
                                           const std::vector<std::string>& classes, bool learned) {
@@ -225,12 +232,17 @@ std::vector<std::int64_t> numbers_by_list(const CsvFile& file, std::size_t colum
   for (const std::string& text : classes)
     if (!number_of.emplace(text, static_cast<std::int64_t>(number_of.size())).second)
       fail(Code::kInvalidArgument, "'classes' holds " + shown(text) + " twice");
+  const auto count = static_cast<std::int64_t>(classes.size());
+  const bool by_number = learned && are_numbers(classes);
   std::vector<std::int64_t> numbers(labels.size());
   BadCells bad;
   for (std::size_t row = 0; row < labels.size(); ++row) {
     const auto found = number_of.find(labels[row]);
+    std::int64_t number = 0;
     if (found != number_of.end())
       numbers[row] = found->second;
+    else if (by_number && parse(labels[row], number) == std::errc() && number >= 0 && number < count)
+      numbers[row] = number;
     else
       bad.add(labels[row], [&] {
         return file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
@@ -263,7 +275,7 @@ std::vector<std::string> names_of_numbers(const std::vector<std::int64_t>& numbe
   return names;
 }
 
-// A label with one would be a class of its own.
+// Each of these would be a class of its own.
 void refuse_byte_order_marks(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
   BadCells bad;
   for (std::size_t row = 0; row < labels.size(); ++row)
@@ -271,6 +283,17 @@ void refuse_byte_order_marks(const CsvFile& file, std::size_t column, const std:
       bad.add("marks", [&] {
         return file.place(static_cast<std::int64_t>(row), column) +
                ": the label has a byte order mark in it, as files have that were joined; remove the mark";
+      });
+  bad.fail_if_any();
+}
+
+void refuse_empty(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
+  BadCells bad;
+  for (std::size_t row = 0; row < labels.size(); ++row)
+    if (labels[row].empty())
+      bad.add("empty", [&] {
+        return file.place(static_cast<std::int64_t>(row), column) +
+               ": the label is empty; repair the row, or list \"\" in 'classes' if it is a class";
       });
   bad.fail_if_any();
 }
@@ -284,6 +307,7 @@ void number_classes(const CsvFile& file, const TableColumns& columns, const std:
     table.classes = numbers_by_list(file, column, labels, columns.classes, columns.learned);
     return;
   }
+  refuse_empty(file, column, labels);
   std::int64_t first = 0;
   if (parse(labels[0], first) == std::errc() && first >= 0) {
     table.classes = numbers_of(file, column, labels);

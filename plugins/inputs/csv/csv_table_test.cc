@@ -178,6 +178,13 @@ TEST_F(CsvTable, T_110_AByteOrderMarkInsideOfAFileIsNamedWithItsLine) {
                                     "were joined; "));
 }
 
+TEST_F(CsvTable, T_102_AnEmptyLabelIsNoClassUnlessItIsListed) {
+  const std::string is_empty = ": the label is empty; repair the row, or list \"\" in 'classes' if it is a class";
+  EXPECT_EQ(error_of([&] { parse("1,cat\n2,\n3,dog\n"); }), "DATA_LOSS: " + path_ + ":2:3" + is_empty);
+  EXPECT_EQ(error_of([&] { parse("1,\n2,0\n3,1\n"); }), "DATA_LOSS: " + path_ + ":1:3" + is_empty);
+  EXPECT_THAT(parse("1,cat\n2,\n", LabelType::kClass, {"", "cat"}).classes, ElementsAre(1, 0));
+}
+
 TEST_F(CsvTable, OfManyKindsOfBadCellsTheFirstTwentyAreNamed) {
   std::string labels = "0,0\n";
   for (int row = 0; row < 50; ++row) labels += "0,-" + std::to_string(row + 1) + "\n";

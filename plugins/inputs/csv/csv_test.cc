@@ -235,6 +235,25 @@ TEST_F(Csv, T_101_FeaturesByNumberAreTheTrainingsColumnsInAnotherFile) {
                                                  "' has no column \"c\", which the training had; it has kind, d, b, a");
 }
 
+// What the training took for numbers are numbers in the same file, opened again.
+TEST_F(Csv, T_102_LabelsThatAreNumbersWithZerosBeforeThemKeepTheirClasses) {
+  const OptionValues rows{{"path", folder_.write("train.csv", "x,kind\n1,00\n2,01\n3,02\n")}};
+  InputDriver train(module(), rows);
+  train.open();
+  EXPECT_THAT(train.schema().tensors[1].class_names, ElementsAre("0", "1", "2"));
+  EXPECT_THAT(train.next()->values<std::int64_t>("label"), ElementsAre(0, 1, 2));
+  for (const char* text : {"x,kind\n3,02\n2,01\n", "x,kind\n3,2\n2,1\n"}) {
+    InputDriver eval(module(), {{"path", folder_.write("eval.csv", text)}});
+    eval.learn(train.schema(), belay::InputUse::kEvaluation);
+    eval.open();
+    EXPECT_THAT(eval.next()->values<std::int64_t>("label"), ElementsAre(2, 1));
+  }
+  InputDriver more(module(), {{"path", folder_.write("more.csv", "x,kind\n3,03\n")}});
+  more.learn(train.schema(), belay::InputUse::kEvaluation);
+  EXPECT_THAT(error_of([&] { more.spec(); }),
+              ::testing::HasSubstr("label \"03\" is not one of the 3 classes that the training had"));
+}
+
 TEST_F(Csv, KeepsTheLawsOfAnInput) {
   std::mt19937 random(5);
   for (int round = 0; round < 12; ++round) {
