@@ -33,7 +33,9 @@ InputDeclaration declared_by(PluginInstance& input, const SchemaOptions& options
 SchemaMatch matched(const InputDeclaration& declaration, const InputFeed::Options& options) {
   const SchemaOptions& schema = options.schema;
   if (schema.learned == nullptr) return unmatched(declaration.own);
-  SchemaMatch match = match_schema(*schema.learned, declaration.own, {options.name, schema.use, schema.written});
+  SchemaMatch match =
+      match_schema(*schema.learned, declaration.own,
+                   {.name = options.name, .use = schema.use, .written = schema.written, .said = schema.said});
   if (!match.problems.empty()) throw SchemaMismatch(match.problems);
   return match;
 }

@@ -46,6 +46,7 @@ struct SchemaOptions {
   std::shared_ptr<const Schema> learned = {};  // the training's; null: none is known, and nothing is compared
   std::set<std::string> written = {};          // options that the input sets otherwise than the training did
   std::vector<PluginOption> options = {};      // those of this input that others inherit
+  std::set<std::string> said = {};             // those of them that its own section sets
 };
 
 class InputFeed final : public QueueRunner, public std::enable_shared_from_this<InputFeed> {

@@ -88,6 +88,12 @@ const InputComponent* find(const std::vector<const InputComponent*>& components,
 // The option that a kept value belongs to: "standardize" of "standardize.mean".
 std::string option_of(const std::string& kept) { return kept.substr(0, kept.find('.')); }
 
+// Whether the value is for the elements that the input has: `name` is one such as "scale.dtype", and the input's own
+// section sets the option.
+bool is_for_own_elements(const std::string& name, const std::set<std::string>& said) {
+  return name.ends_with(".dtype") && said.contains(option_of(name));
+}
+
 // JSON does not tell an empty list of numbers from one of words.
 bool same_kept(const KeptValue& a, const KeptValue& b) {
   const auto is_empty = [](const auto& list) { return list.empty(); };
@@ -211,9 +217,12 @@ class Matcher {
       problem(named(own) + " is " + form_of(own) + ", in the training it was " + form_of(trained));
   }
 
-  void kept(const Schema& trained, const Schema& own, const std::set<std::string>& written) {
+  void kept(const Schema& trained, const Schema& own, const MatchedInput& input) {
+    const auto is_own = [&](const std::string& name) {
+      return input.written.contains(option_of(name)) || is_for_own_elements(name, input.said);
+    };
     for (const auto& [name, value] : trained.kept) {
-      if (written.contains(option_of(name))) continue;
+      if (is_own(name)) continue;
       const auto here = own.kept.find(name);
       if (here == own.kept.end())
         problem("does not use " + double_quoted(name) + ", which the training fitted (" + kept_text(value) +
@@ -227,7 +236,7 @@ class Matcher {
     }
     if (trained.features_alone) return;
     for (const auto& [name, value] : own.kept)
-      if (!trained.kept.contains(name) && !written.contains(option_of(name)))
+      if (!trained.kept.contains(name) && !is_own(name))
         problem("fits " + double_quoted(name) + " (" + kept_text(value) + "), which the training did not");
   }
 
@@ -291,7 +300,7 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
     match.sources_.push_back({slot_of(&c), {}, {}});
     match.components.push_back(c);
   }
-  matcher.kept(trained, own, input.written);
+  matcher.kept(trained, own, input);
   match.problems = std::move(matcher.problems);
   match.by_place = std::move(matcher.by_place);
   match.identical_ = match.sources_.size() == own.components.size();

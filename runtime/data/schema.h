@@ -70,6 +70,8 @@ struct MatchedInput {
   std::set<std::string> written =
       {};                     // options that the manifest sets for it, though the training's value is another one
   bool common_alone = false;  // what only one of both has is no problem
+  // Options that its own section sets, also to the training's value: for which elements they are is not compared.
+  std::set<std::string> said = {};
 };
 
 class SchemaMatch {

@@ -2,6 +2,8 @@
 #include "runtime/estimator/model_schema.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/platform/text.h"
@@ -79,7 +81,10 @@ void ModelSchema::read_earlier(const CheckpointPlace& place) {
 }
 
 SchemaOptions ModelSchema::options(InputUse use, const ResolvedPlugin& input) const {
-  return {use, learned_, input.other_than_training, input.learned_options};
+  std::set<std::string> said;
+  for (const PluginOption& option : input.learned_options) said.insert(option.key);
+  for (const PluginOption& option : input.inherited) said.erase(option.key);
+  return {use, learned_, input.other_than_training, input.learned_options, std::move(said)};
 }
 
 std::optional<TrainedOptions> ModelSchema::trained_options(bool of_start) const {

@@ -120,6 +120,17 @@ TEST(SchemaMatch, T_104_WhatWasFittedIsTheTrainingsUnlessTheOptionIsSet) {
               ElementsAre("[input.eval] fits \"scale\" (3), which the training did not"));
 }
 
+TEST(SchemaMatch, T_104_AScaleThatIsInheritedIsForElementsOfTheTrainingsType) {
+  Schema trained = schema({"a"}, {"x"}), own = schema({"a"}, {"x"});
+  trained.kept["scale.dtype"] = std::vector<std::string>{"uint8"};
+  own.kept["scale.dtype"] = std::vector<std::string>{"float32"};
+  EXPECT_THAT(match_schema(trained, own, {"eval"}).problems,
+              ElementsAre("[input.eval] has another \"scale.dtype\" (\"float32\") than the training (\"uint8\")"));
+  MatchedInput said{"eval"};
+  said.said = {"scale"};
+  EXPECT_THAT(match_schema(trained, own, said).problems, ElementsAre());
+}
+
 TEST(SchemaMatch, AnEmptyListThatWasKeptIsTheSameAfterItWasReadBack) {
   Schema own = schema({"a"}, {"x"});
   own.kept["none"] = std::vector<double>{};

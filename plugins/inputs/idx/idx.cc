@@ -128,6 +128,8 @@ class Idx final : public belay::Input {
     spec.keep("scale", std::vector<double>{scale_});
     spec.keep("mean", std::vector<double>{o_.mean});
     spec.keep("std", std::vector<double>{o_.stddev});
+    if (o_.scale && (!learned || spec.learned_words("scale.dtype")))
+      spec.keep("scale.dtype", std::vector<std::string>{element_name(images_.type)});
   }
 
   void load() {

@@ -136,6 +136,16 @@ TEST_F(Idx, T_104_KeepsTheScaleAlsoOneThatIsNotSaid) {
   EXPECT_EQ(other.difference_from_learned(), "what the input keeps as 'scale' is not the training's");
 }
 
+TEST_F(Idx, T_104_AScaleThatIsSaidIsKeptWithTheTypeThatItIsFor) {
+  const OptionValues bytes = pair(2).with({"labels", ""}).with({"scale", 1.0 / 255});
+  InputDriver train(module(), bytes),
+      wide(module(), bytes.with({"images", folder_.write("wide", header(0x0b, {1, 2, 3}) + std::string(12, '\1'))}));
+  EXPECT_THAT(train.schema().words.at("scale.dtype"), ElementsAre("uint8"));
+  EXPECT_TRUE(InputDriver(module(), pair(2)).schema().words.empty());
+  wide.learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(wide.difference_from_learned(), "what the input keeps as 'scale.dtype' is not the training's");
+}
+
 TEST_F(Idx, T_104_AFileOfAnotherElementTypeNeedsAScale) {
   InputDriver train(module(), pair(2).with({"labels", ""}));
   const std::string file = folder_.write("wide", header(0x0b, {1, 2, 3}) + std::string(12, '\1'));

@@ -108,11 +108,14 @@ class Npy final : public belay::Input {
   }
 
   // A training keeps them if it scales, another input if its training does: one of another plugin has no such values.
+  // A scale for bytes is none for numbers from 0 to 1, so the type is kept with it.
   void keep_scales(belay::InputSpec& spec) const {
     if (spec.has_learned() ? !spec.learned_values("scale") : !is_scaled()) return;
     spec.keep("scale", std::vector<double>{o_.scale.value_or(1)});
     spec.keep("mean", std::vector<double>{o_.mean.value_or(0)});
     spec.keep("std", std::vector<double>{o_.stddev.value_or(1)});
+    if (!spec.has_learned() || spec.learned_words("scale.dtype"))
+      spec.keep("scale.dtype", std::vector<std::string>{belay::dtype_name(features_->dtype())});
   }
 
   void declare_columns(belay::InputSpec& spec) const {

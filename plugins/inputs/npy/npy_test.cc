@@ -173,6 +173,17 @@ TEST_F(Npy, T_104_KeepsTheScaleOfWhatItDelivers) {
   EXPECT_EQ(plain.difference_from_learned(), "what the input keeps as 'mean' is not the training's");
 }
 
+TEST_F(Npy, T_104_AScaleIsKeptWithTheTypeThatItIsFor) {
+  const OptionValues bytes{{"features", folder_.write("b.npy", npy_file<std::uint8_t>("|u1", "(2, 1)", {0, 255}))},
+                           {"scale", 1.0 / 255}};
+  InputDriver train(module(), bytes), same(module(), bytes),
+      floats(module(), bytes.with({"features", folder_.write("f.npy", npy_file<float>("<f4", "(2, 1)", {0, 1}))}));
+  EXPECT_THAT(train.schema().words.at("scale.dtype"), ElementsAre("uint8"));
+  for (InputDriver* input : {&same, &floats}) input->learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(same.difference_from_learned(), "");
+  EXPECT_EQ(floats.difference_from_learned(), "what the input keeps as 'scale.dtype' is not the training's");
+}
+
 TEST_F(Npy, T_104_ATrainingOfAnotherPluginHasNoScaleToMatch) {
   InputDriver eval(module(), rows(4).with({"scale", 0.5}));
   belay::testing::LearnedSchema other = InputDriver(module(), rows(4)).schema();

@@ -108,7 +108,8 @@ class InputSpec {
     status.check(api_->set_columns(self_, slot, raw.data(), raw.size(), status));
   }
   // Keeps what this input fitted on the examples of the training. A name that is that of an option, or begins with it
-  // and a dot ("standardize.mean"), belongs to the option: see Option::learned() in belay/options.h.
+  // and a dot ("standardize.mean"), belongs to the option: see Option::learned() in belay/options.h. Words that end in
+  // ".dtype" ("scale.dtype") say for which elements the option's value is. They are compared if an input inherits it.
   void keep(std::string_view name, const std::vector<double>& values) {
     detail::Status status;
     status.check(api_->keep_values(self_, detail::str(name), values.data(), values.size(), status));
