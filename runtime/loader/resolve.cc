@@ -159,6 +159,16 @@ bool same_options(const PluginInfo& info, const std::string& key, const std::vec
 
 namespace {
 
+// Names that the training has, too, such as those of columns and classes: they are matched, whatever their order.
+bool are_names_of(const std::vector<PluginOption>& here, const std::vector<PluginOption>& there) {
+  if (here.size() != 1 || there.size() != 1) return false;
+  const auto* names = std::get_if<std::vector<std::string>>(&here[0].value);
+  const auto* trained = std::get_if<std::vector<std::string>>(&there[0].value);
+  return names != nullptr && trained != nullptr && std::all_of(names->begin(), names->end(), [&](const auto& name) {
+           return std::find(trained->begin(), trained->end(), name) != trained->end();
+         });
+}
+
 // Options that decide what batches hold are the training's, unless `use` sets them; of the training's own input each is
 // as it is set. Notes in `input` which of them are another value than the training's.
 PluginUse with_learned(const PluginUse& use, const std::vector<PluginOption>& trained, bool inherits,
@@ -172,7 +182,7 @@ PluginUse with_learned(const PluginUse& use, const std::vector<PluginOption>& tr
     const std::vector<PluginOption> here = below(key, use.options), there = below(key, trained);
     if (here.empty() && inherits)
       input.inherited.insert(input.inherited.end(), there.begin(), there.end());
-    else if (!same_options(input.info, key, here, there))
+    else if (!same_options(input.info, key, here, there) && !are_names_of(here, there))
       input.other_than_training.insert(key);
   }
   full.options.insert(full.options.end(), input.inherited.begin(), input.inherited.end());

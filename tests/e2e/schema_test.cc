@@ -203,6 +203,23 @@ TEST_F(SchemaOfModel, T_104_AnOptionThatIsSetOtherwiseIsAWarningByName) {
   EXPECT_THAT(r.out, Not(HasSubstr("accuracy = 1\n")));
 }
 
+// Names in another order are matched, so the model gets what it was trained on.
+TEST_F(SchemaOfModel, T_104_NamesInAnotherOrderAreNoWarning) {
+  const std::string train = manifest("features = [\"length\", \"width\"]\n");
+  ASSERT_EQ(belay({"run", train}).status, 0);
+  const std::string right = evaluate("train.csv").out;
+  const auto with = [&](const std::string& features) {
+    return belay({"evaluate", train, "--set",
+                  "input.eval={plugin=\"csv\",path=\"turned.csv\",epochs=1,features=" + features + "}"});
+  };
+  const ProcessResult turned = with("[\"width\",\"length\"]");
+  EXPECT_EQ(turned.out, right) << turned.err;
+  EXPECT_THAT(turned.err, Not(HasSubstr("otherwise than the training did")));
+  const ProcessResult fewer = with("[\"width\"]");
+  EXPECT_EQ(fewer.status, 2) << fewer.out;
+  EXPECT_THAT(fewer.err, HasSubstr("lacks \"length\""));
+}
+
 // Of models that begin with the values of "run".
 class WarmStartOfModel : public SchemaOfModel {
  protected:
