@@ -205,6 +205,16 @@ bool read_plainly(std::string_view record, const std::vector<FeatureSpec>& specs
 
 }  // namespace
 
+bool has_feature(std::string_view record, const std::string& name) {
+  pb::Example example;
+  if (record.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()) ||
+      !example.ParseFromArray(record.data(), static_cast<int>(record.size())))
+    return false;
+  const auto& features = example.features().feature();
+  const auto found = features.find(name);
+  return found != features.end() && found->second.kind_case() != pb::Feature::KIND_NOT_SET;
+}
+
 void decode_example(std::string_view record, const std::vector<FeatureSpec>& specs,
                     const std::vector<FeatureTarget>& targets) {
   if (read_plainly(record, specs, targets)) return;

@@ -22,4 +22,7 @@ struct FeatureTarget {
 void decode_example(std::string_view record, const std::vector<FeatureSpec>& specs,
                     const std::vector<FeatureTarget>& targets);
 
+// Whether the record is a tf.train.Example that has a value for the feature.
+bool has_feature(std::string_view record, const std::string& name);
+
 }  // namespace tfrecord_input

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decode_example.h"
@@ -111,6 +112,8 @@ class TfRecord final : public belay::Input {
       fail(Code::kFailedPrecondition, "split: the files have " + std::to_string(records) +
                                           " records and none of them is for \"" + o_.split.string() +
                                           "\"; change 'eval_fraction'");
+    for (const FeatureSpec& feature : specs_)
+      if (feature.fallback) warn_if_never_there(feature);
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(records_.size()), o_, args);
   }
 
@@ -158,6 +161,20 @@ class TfRecord final : public belay::Input {
                                        "\" is " + belay::dtype_name(described_[label_].dtype));
   }
 
+  // A default hides that a file calls the feature otherwise.
+  void warn_if_never_there(const FeatureSpec& feature) const {
+    constexpr std::size_t kLooked = 100;
+    const std::size_t looked = std::min(records_.size(), kLooked);
+    try {
+      for (std::size_t i = 0; i < looked; ++i)
+        if (const auto [file, record] = file_of(records_[i]); has_feature(file->record(record), feature.name)) return;
+    } catch (const belay::Error&) {
+      return;  // damage is an error of the batch that has the record
+    }
+    host().warning("files: the first " + std::to_string(looked) + " examples have no feature \"" + feature.name +
+                   "\" and get its default; repair the files if they call it otherwise");
+  }
+
   // What stands for a feature that an example lacks is the training's, too.
   static void keep_default(const FeatureSpec& feature, belay::InputSpec& spec) {
     const std::string name = "features." + feature.name + ".default";
@@ -185,17 +202,20 @@ class TfRecord final : public belay::Input {
     }
   }
 
-  // `number` counts through all files.
-  void decode(std::int64_t number, const std::vector<FeatureTarget>& targets) const {
+  // `number` counts through all files, the result's within its file.
+  std::pair<const RecordFile*, std::int64_t> file_of(std::int64_t number) const {
     const auto file = std::upper_bound(starts_.begin(), starts_.end(), number) - starts_.begin() - 1;
-    const RecordFile& records = files_[static_cast<std::size_t>(file)];
-    const std::int64_t record = number - starts_[static_cast<std::size_t>(file)];
-    const std::string_view bytes = records.record(record);
+    return {&files_[static_cast<std::size_t>(file)], number - starts_[static_cast<std::size_t>(file)]};
+  }
+
+  void decode(std::int64_t number, const std::vector<FeatureTarget>& targets) const {
+    const auto [file, record] = file_of(number);
+    const std::string_view bytes = file->record(record);
     try {
       decode_example(bytes, specs_, targets);
       if (classes_ > 0) check_label(targets[label_]);
     } catch (const belay::Error& e) {
-      fail(e.code(), records.place(record) + " " + e.what());
+      fail(e.code(), file->place(record) + " " + e.what());
     }
   }
 

@@ -105,6 +105,21 @@ TEST_F(TfRecordInput, T_103_FeaturesAreMatchedByNameInAnyOrder) {
   EXPECT_EQ(again.spec()[0].name, "y") << "the host puts them into the training's order";
 }
 
+// A default would hide that a file has another name for the feature.
+TEST_F(TfRecordInput, T_107_AFeatureThatNoExampleHasIsAWarning) {
+  const OptionValues options =
+      file(records(0, 3)).with({"features.size.dtype", "float32"}).with({"features.size.default", 0.5});
+  InputDriver never(module(), options);
+  never.open();
+  EXPECT_THAT(never.host().logged(),
+              ElementsAre("warning: files: the first 3 examples have no feature \"size\" and get its default; repair "
+                          "the files if they call it otherwise"));
+  const std::string with = framed(ExampleBuilder().floats("x", {1, 2}).floats("size", {3}).ints("y", {0}).bytes());
+  InputDriver once(module(), options.with({"files", Files{folder_.write("b.tfrecord", records(0, 3) + with)}}));
+  once.open();
+  EXPECT_THAT(once.host().logged(), ElementsAre());
+}
+
 TEST_F(TfRecordInput, T_107_FeaturesThatTheTrainingHasNotAreNamed) {
   const OptionValues options = file(records(0, 3)), named = options.with({"class_names", Files{"a", "b", "c"}});
   InputDriver train(module(), named);
