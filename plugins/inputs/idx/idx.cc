@@ -58,6 +58,7 @@ class Idx final : public belay::Input {
 
   void spec(belay::InputSpec& spec) override {
     has_labels_ = !o_.labels.empty() && spec.use() != belay::InputUse::kPrediction;
+    evaluates_ = spec.use() == belay::InputUse::kEvaluation;
     read_headers();
     choose_scale(spec);
     image_dims_ = {-1};
@@ -73,7 +74,10 @@ class Idx final : public belay::Input {
     classes_ = belay::declare_classes(spec, label_slot_, o_, kDigits);
   }
 
-  void open(const belay::OpenArgs& args) override { order_ = belay::ExampleOrder(images_.records(), o_, args); }
+  void open(const belay::OpenArgs& args) override {
+    if (evaluates_ && has_labels_) load_labels();  // what is wrong with them is known before a training
+    order_ = belay::ExampleOrder(images_.records(), o_, args);
+  }
 
   bool next(belay::Batch& batch, belay::Position& position) override {
     if (elements_.empty()) load();
@@ -133,7 +137,7 @@ class Idx final : public belay::Input {
   }
 
   void load() {
-    if (has_labels_) load_labels();
+    if (has_labels_ && label_values_.empty()) load_labels();
     elements_ = read_idx_elements("images", o_.images.string(), images_);
     for (std::size_t value = 0; value < 256; ++value) uint8_value_[value] = normalised(static_cast<double>(value));
   }
@@ -167,7 +171,7 @@ class Idx final : public belay::Input {
   IdxHeader images_, labels_;
   belay::Dims image_dims_;
   std::uint32_t image_slot_ = 0, label_slot_ = 0;
-  bool has_labels_ = false;
+  bool has_labels_ = false, evaluates_ = false;
   double scale_ = 1;
   std::int64_t classes_ = 0;  // labels are below it; 0: not checked
   belay::ExampleOrder order_;

@@ -136,6 +136,14 @@ TEST_F(Idx, T_104_KeepsTheScaleAlsoOneThatIsNotSaid) {
   EXPECT_EQ(other.difference_from_learned(), "what the input keeps as 'scale' is not the training's");
 }
 
+TEST_F(Idx, T_110_ALabelOutOfRangeIsFoundWhenAnEvaluationIsOpened) {
+  const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 10, 2}));
+  InputDriver train(module(), {{"images", i}, {"labels", l}}), eval(module(), {{"images", i}, {"labels", l}});
+  eval.learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { eval.open(); }),
+            "DATA_LOSS: labels: '" + l + "' has label 10 in record 1; with 10 classes labels are 0 to 9");
+}
+
 TEST_F(Idx, T_104_AScaleThatIsSaidIsKeptWithTheTypeThatItIsFor) {
   const OptionValues bytes = pair(2).with({"labels", ""}).with({"scale", 1.0 / 255});
   InputDriver train(module(), bytes),

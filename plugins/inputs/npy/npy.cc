@@ -68,6 +68,7 @@ class Npy final : public belay::Input {
     if (!o_.columns.empty()) declare_columns(spec);
     keep_scales(spec);
     labels_.reset();
+    evaluates_ = spec.use() == belay::InputUse::kEvaluation;
     if (!o_.labels.empty() && spec.use() != belay::InputUse::kPrediction) declare_labels(spec);
   }
 
@@ -77,6 +78,7 @@ class Npy final : public belay::Input {
       fail(Code::kFailedPrecondition, "split: '" + o_.features.string() + "' has " + std::to_string(features_->rows()) +
                                           " rows and none of them is for \"" + o_.split.string() +
                                           "\"; change 'eval_fraction'");
+    if (evaluates_ && labels_ && classes_ > 0 && labels_->row_elements() == 1) check_all_labels();
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
   }
 
@@ -191,11 +193,22 @@ class Npy final : public belay::Input {
     const auto* values = labels.data<const std::int64_t>();
     for (std::size_t i = 0; i < labels.size(); ++i) {
       if (values[i] >= 0 && values[i] < classes_) continue;
-      const std::int64_t example = examples[i / labels_->row_elements()];
-      fail(Code::kDataLoss, labels_->prefix() + "has label " + std::to_string(values[i]) + " in row " +
-                                std::to_string(rows_[static_cast<std::size_t>(example)]) + "; " +
-                                belay::text_of_classes(classes_));
+      fail_by_label(values[i], rows_[static_cast<std::size_t>(examples[i / labels_->row_elements()])]);
     }
+  }
+
+  // Before a training that is evaluated at its end.
+  void check_all_labels() const {
+    for (const std::int64_t row : rows_) {
+      std::int64_t label = 0;
+      labels_->copy_row(row, &label);
+      if (label < 0 || label >= classes_) fail_by_label(label, row);
+    }
+  }
+
+  [[noreturn]] void fail_by_label(std::int64_t label, std::int64_t row) const {
+    fail(Code::kDataLoss, labels_->prefix() + "has label " + std::to_string(label) + " in row " + std::to_string(row) +
+                              "; " + belay::text_of_classes(classes_));
   }
 
   const Options o_;
@@ -203,6 +216,7 @@ class Npy final : public belay::Input {
   std::vector<std::int64_t> rows_;  // of the arrays, in this split
   std::uint32_t features_slot_ = 0, label_slot_ = 0;
   std::int64_t classes_ = 0;   // labels are below it; 0: not checked
+  bool evaluates_ = false;     // labels are checked when it is opened
   belay::ExampleOrder order_;  // of rows_
 };
 

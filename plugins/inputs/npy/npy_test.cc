@@ -173,6 +173,14 @@ TEST_F(Npy, T_104_KeepsTheScaleOfWhatItDelivers) {
   EXPECT_EQ(plain.difference_from_learned(), "what the input keeps as 'mean' is not the training's");
 }
 
+TEST_F(Npy, T_110_ALabelThatIsNoClassIsFoundWhenAnEvaluationIsOpened) {
+  const OptionValues options = rows(5).with({"classes", 2});
+  InputDriver train(module(), options), eval(module(), options);
+  eval.learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { eval.open(); }), "DATA_LOSS: labels: '" + folder_.file("y.npy") +
+                                                "' has label 2 in row 2; with 2 classes labels are 0 to 1");
+}
+
 TEST_F(Npy, T_104_AScaleIsKeptWithTheTypeThatItIsFor) {
   const OptionValues bytes{{"features", folder_.write("b.npy", npy_file<std::uint8_t>("|u1", "(2, 1)", {0, 255}))},
                            {"scale", 1.0 / 255}};
