@@ -24,12 +24,13 @@ std::string wanted_by(const std::vector<std::string>& chain) {
 
 std::optional<LoadError> missing_dependency(const std::string& path, const std::string& library_path) {
   std::vector<std::string> problems, searched;
-  bool musl = false;
+  bool musl = false, mpi = false;
   for (const Dependency& d : walk_dependencies(path, library_path)) {
     if (d.path.empty()) {
       problems.push_back(d.name + " (" + wanted_by(d.wanted_by) + ")");
       if (searched.empty()) searched = d.searched;
       musl = musl || d.name.find("musl") != std::string::npos;
+      mpi = mpi || d.name.rfind("libmpi", 0) == 0;
     } else if (!d.problem.empty()) {
       problems.push_back(d.name + " (" + wanted_by(d.wanted_by) + "; '" + d.path + "' " + d.problem + ")");
     }
@@ -37,6 +38,10 @@ std::optional<LoadError> missing_dependency(const std::string& path, const std::
   if (problems.empty()) return std::nullopt;
   std::string help = "install it, set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY";
   if (problems.size() > 1) help = "install them, set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY";
+  if (mpi)
+    help =
+        "load the module of that MPI, or name the plugin of the one that is here: mpi_openmpi is for libmpi.so.40, "
+        "mpi_mpich_abi for libmpi.so.12, mpi_mpich for libmpich.so.12";
   if (musl) help = "it is built for another C library (musl); rebuild it for glibc";
   if (!searched.empty()) help += "; searched: " + joined(searched);
   return LoadError(LoadErrorKind::kMissingDep, path, "needs what cannot be loaded: " + joined(problems), help);
