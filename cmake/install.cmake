@@ -47,4 +47,7 @@ install(FILES plugins/default_plugins.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/
 install(EXPORT belay-runtime-targets NAMESPACE belay:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay
   COMPONENT runtime)
 
+if(NOT BELAY_SANITIZE AND NOT BELAY_COVERAGE)
+  add_subdirectory(cmake/tarball)
+endif()
 include(cmake/package.cmake)
