@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds this tree in a Debian of a release, and runs its tests there: what `./dev test --on RELEASE` calls.
+# Calls ./dev in a copy of this tree, in a Debian of a release: for `--on RELEASE` of ./dev test and ./dev release.
 #
-#   other_release.sh RELEASE SOURCE_DIRECTORY [option of ./dev test...]
+#   other_release.sh RELEASE SOURCE_DIRECTORY COMMAND [option of the command...]
 # It works on a copy. build/on/RELEASE keeps the chroot with its packages and its build for the next time; to begin anew,
 # remove it. Ends with 77 if no chroot can be made here.
 set -euo pipefail
@@ -38,4 +38,4 @@ exec unshare --mount --pid --fork --kill-child sh -euc '
   mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$0/dev/pts"
   mount -t tmpfs tmpfs "$0/dev/shm"
   exec chroot "$0" env -i HOME=/root LANG=C.UTF-8 TERM="${TERM:-dumb}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-    /src/dev test "$@"' "$root" "$@"
+    /src/dev "$@"' "$root" "$@"
