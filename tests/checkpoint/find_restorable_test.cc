@@ -252,8 +252,8 @@ TEST_F(FindRestorable, ALaterFormatIsNotPassedOver) {
     EXPECT_EQ(e.code(), Code::kFailedPrecondition);
     EXPECT_EQ(std::string(e.what()),
               "the checkpoint to restore cannot be read: '" + (dir_ / "model.ckpt-30") +
-                  "': index: it was written by belay 2.3 in format 2; this is belay 0.1.0, which reads format 1: use a "
-                  "newer belay");
+                  "': index: it was written by belay 2.3 in format 2; this is belay " BELAY_VERSION
+                  ", which reads format 1: use a newer belay");
   }
 }
 

@@ -44,7 +44,7 @@ TEST(Index, HasOneFileOrTensorPerLine) {
       format_index(example_index()),
       R"({
  "format": 1,
- "writer": "belay 0.1.0",
+ "writer": "belay )" BELAY_VERSION R"(",
  "saver": {"name":"safetensors","version":"1.0.0"},
  "graph_hash": "5c0e",
  "global_step": 2000,
@@ -80,10 +80,9 @@ TEST(Index, EveryTruncationIsFound) {
 }
 
 TEST(Index, ALaterFormatNamesItsWriter) {
-  EXPECT_EQ(
-      index_outcome(sealed(R"({"format": 2, "writer": "belay 2.3", "more": {})")),
-      "FAILED_PRECONDITION: it was written by belay 2.3 in format 2; this is belay 0.1.0, which reads format 1: use a "
-      "newer belay");
+  EXPECT_EQ(index_outcome(sealed(R"({"format": 2, "writer": "belay 2.3", "more": {})")),
+            "FAILED_PRECONDITION: it was written by belay 2.3 in format 2; this is belay " BELAY_VERSION
+            ", which reads format 1: use a newer belay");
 }
 
 TEST(Index, EachHostileFieldHasItsMessage) {
