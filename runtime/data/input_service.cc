@@ -12,6 +12,23 @@
 
 namespace belay::runtime {
 
+namespace {
+
+// Whether the elements have a number of bytes, with one element for each unknown dimension.
+bool addressable(DType dtype, const Dims& dims) noexcept {
+  auto bytes = static_cast<std::int64_t>(dtype_size(dtype));
+  for (const std::int64_t d : dims)
+    if (d > 0 && __builtin_mul_overflow(bytes, d, &bytes)) return false;
+  return true;
+}
+
+[[noreturn]] void refuse_size(const InputComponent& c, const Dims& dims) {
+  fail(Code::kInvalidArgument,
+       "'" + c.name + "' (" + dtype_name(c.dtype) + " " + dims_text(dims) + ") has more bytes than can be addressed");
+}
+
+}  // namespace
+
 const InputComponent& BatchBuilder::component(std::uint32_t slot) const {
   if (slot >= components_.size())
     fail(Code::kInvalidArgument, "the input declared " + std::to_string(components_.size()) +
@@ -31,6 +48,7 @@ belay_tensor BatchBuilder::tensor(std::uint32_t slot, const Dims& dims) {
       std::any_of(dims.begin(), dims.end(), [](auto d) { return d < 0; }))
     fail(Code::kInvalidArgument,
          "'" + c.name + "' was declared " + dims_text(c.dims) + ", the batch has " + dims_text(dims));
+  if (!addressable(c.dtype, dims)) refuse_size(c, dims);
   tensors_[slot] = DenseTensor(c.dtype, dims, pool_.get());
   return tensors_[slot].view();
 }
@@ -81,6 +99,11 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
       fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
     for (const InputComponent& other : components)
       if (other.name == c.name) fail(Code::kInvalidArgument, "the input declares '" + c.name + "' twice");
+    for (const std::int64_t d : c.dims)
+      if (d < -1)
+        fail(Code::kInvalidArgument, "'" + c.name + "' has the dimension " + std::to_string(d) +
+                                         "; -1 declares one that is known with each batch");
+    if (!addressable(c.dtype, c.dims)) refuse_size(c, c.dims);
     components.push_back(std::move(c));
   });
 }

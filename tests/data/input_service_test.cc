@@ -51,6 +51,24 @@ TEST_F(InputService, RefusesADeclarationThatCannotBe) {
   EXPECT_EQ(declaration.own.components.size(), 3u);
 }
 
+TEST_F(InputService, T_145_ADimensionIsASizeOrUnknownAndAShapeHasANumberOfBytes) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  EXPECT_EQ(error_of([&] {
+              spec.feature("odd", DType::kFloat32, {-5, 4});
+            }),
+            "INVALID_ARGUMENT: 'odd' has the dimension -5; -1 declares one that is known with each batch");
+  EXPECT_EQ(error_of([&] {
+              spec.feature("huge", DType::kFloat32, {-1, kHuge});
+            }),
+            "INVALID_ARGUMENT: 'huge' (float32 [?, 4611686018427387904]) has more bytes than can be addressed");
+  EXPECT_EQ(declaration.own.components.size(), 3u);
+  Batch b = begin();
+  EXPECT_EQ(error_of([&] {
+              b.tensor(image, {kHuge, 2});
+            }),
+            "INVALID_ARGUMENT: 'image' (float32 [4611686018427387904, 2]) has more bytes than can be addressed");
+}
+
 TEST_F(InputService, ClassesAreForIntegers) {
   spec.set_classes(digit, 10);
   EXPECT_EQ(declaration.own.components[digit].classes, 10);
