@@ -66,6 +66,8 @@ std::vector<DenseTensor> BatchBuilder::finish() {
     const InputComponent& c = components_[i];
     if (!tensors_[i]) fail(Code::kInternal, "the batch lacks '" + c.name + "': the input did not fill it");
     const auto rows = [](const DenseTensor& t) { return t.dims().empty() ? 1 : t.dims()[0]; };
+    if (rows(tensors_[i]) == 0)
+      fail(Code::kInternal, "'" + c.name + "' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
     if (!tensors_[i].dims().empty() && !tensors_[0].dims().empty() && rows(tensors_[i]) != rows(tensors_[0]))
       fail(Code::kInternal, "'" + components_[0].name + "' has " + std::to_string(rows(tensors_[0])) + " examples, '" +
                                 c.name + "' has " + std::to_string(rows(tensors_[i])));

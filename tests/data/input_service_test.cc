@@ -130,6 +130,16 @@ TEST_F(InputService, NamesWhatABatchLacks) {
   EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: 'image' has 2 examples, 'digit' has 3");
 }
 
+// Its loss would be 0 / 0, and the training "diverged".
+TEST_F(InputService, T_145_ABatchWithoutRowsIsNone) {
+  Batch b = begin();
+  b.tensor(image, {0, 2});
+  b.tensor(name, {0});
+  b.tensor(digit, {0});
+  EXPECT_EQ(error_of([&] { batch.finish(); }),
+            "INTERNAL: 'image' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
+}
+
 // An earlier batch leaves nothing behind.
 TEST_F(InputService, BeginsEachBatchEmpty) {
   Batch b = begin();
