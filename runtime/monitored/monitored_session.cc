@@ -433,7 +433,9 @@ void MonitoredSession::close_layers() {
 }
 
 EndReason MonitoredSession::reason_of_normal_end() const {
-  if (raw_ == nullptr) return {EndReason::Kind::kError, "the session could not be made anew after an error"};
+  // A stop that ends the pause before a recovery leaves no session, too.
+  if (raw_ == nullptr && !stop_requested_)
+    return {EndReason::Kind::kError, "the session could not be made anew after an error"};
   if (hooked_ != nullptr && !hooked_->stop_reason().empty())
     return {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
   if (stop_requested_) return {EndReason::Kind::kStopRequested, stop_reason_};

@@ -247,6 +247,23 @@ TEST_F(SharedGraph, T_10_IsFrozenWhileASupervisorLives) {
 
 // ---- stop_now and the environment
 
+// As a signal comes while a run that fails again and again waits before its next recovery.
+TEST_F(SessionEnds, T_148_AStopInThePauseBeforeARecoveryIsTheReasonOfTheEnd) {
+  Probe& x = add_probe("x");
+  open();
+  x.in["before_run"] = [&, n = 0]() mutable {
+    if (++n == 2) interrupt.cancel(Error(Code::kCancelled, "stopped by SIGTERM"));
+    fail(Code::kAborted, "lost");
+  };
+  session().scope([&] {
+    EXPECT_EQ(error_of([&] { train(); }), "CANCELLED: stopped by SIGTERM");
+    session().request_stop("stopped by SIGTERM");
+  });
+  EXPECT_TRUE(session().closed());
+  EXPECT_EQ(session().end_reason().kind, EndReason::Kind::kStopRequested);
+  EXPECT_EQ(session().end_reason().text, "stopped by SIGTERM");
+}
+
 TEST_F(SessionEnds, T_12_ASessionBehindOneThatWasStoppedNowRecoversAsOftenAsItMay) {
   open();
   session().stop_now("SIGTERM of the first");
