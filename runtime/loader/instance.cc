@@ -172,11 +172,12 @@ std::int32_t PluginInstance::call_join(const std::function<std::int32_t(belay_st
 void PluginInstance::interrupt() noexcept {
   host_.set_stopping(true);
   if (poisoned() || !interrupt_) return;
-  interrupting_ = true;
+  monitor_.interrupting = this;
   struct Done {
-    std::atomic<bool>& flag;
-    ~Done() { flag = false; }
-  } done{interrupting_};
+    std::atomic<const PluginInstance*>& interrupting;
+    const PluginInstance* self;
+    ~Done() { interrupting.compare_exchange_strong(self, nullptr); }
+  } done{monitor_.interrupting, this};
   try {
     interrupt_->interrupt(self_);
   } catch (...) {
@@ -308,13 +309,15 @@ std::optional<PluginInstance::Current> PluginInstance::current() noexcept {
 
 std::string calls_in_progress(const std::vector<const CallMonitor*>& monitors) {
   std::string text;
+  const auto add = [&](const std::string& call) { text += (text.empty() ? "" : "; ") + call; };
   for (const CallMonitor* m : monitors) {
     const PluginInstance* instance = m->instance.load();
     const char* callback = m->callback.load();
-    if (instance == nullptr || callback == nullptr) continue;
     const std::int64_t step = m->step.load();
-    text += (text.empty() ? "" : "; ") + instance->label() + " in " + callback +
-            (step < 0 ? "" : " at step " + std::to_string(step));
+    if (instance != nullptr && callback != nullptr)
+      add(instance->label() + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step)));
+    if (const PluginInstance* interrupted = m->interrupting.load(); interrupted != nullptr)
+      add(interrupted->label() + " in interrupt, which must not wait");
   }
   return text;
 }

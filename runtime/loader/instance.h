@@ -57,6 +57,8 @@ struct CallMonitor {
   std::atomic<std::int64_t> step{-1};                    // -1: none yet
   std::atomic<const PluginInstance*> instance{nullptr};  // null: none is being called
   std::atomic<const char*> callback{nullptr};            // a literal: "after_run"
+  // Whose interrupt is under way, which another thread calls; null: none is.
+  std::atomic<const PluginInstance*> interrupting{nullptr};
   CallPlace nowhere;
   std::atomic<CallPlace*> place{&nowhere};  // never null; changed while no plugin is being called
   std::atomic<bool> held{false};            // the thread comes back from no callback (HeldCall, held_call.h)
@@ -197,7 +199,7 @@ class PluginInstance final : public CurrentPlugin {
   void interrupt() noexcept;
   void uninterrupted() noexcept { host_.set_stopping(false); }
   // Whether the plugin's interrupt is under way, which must not wait. [any]
-  bool interrupting() const noexcept { return interrupting_; }
+  bool interrupting() const noexcept { return monitor_.interrupting == this; }
   // The plugin's table of that name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 
@@ -268,7 +270,6 @@ class PluginInstance final : public CurrentPlugin {
   HookHandle own_hook_;
   void* self_ = nullptr;
   std::optional<belay_interrupt_api> interrupt_;
-  std::atomic<bool> interrupting_{false};
   std::atomic<bool> poisoned_{false};  // operations are called from several threads
   mutable std::atomic<bool> mode_told_{false};
 };

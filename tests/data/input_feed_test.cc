@@ -379,6 +379,9 @@ TEST_F(InputFeedTest, T_147_AnInterruptThatWaitsIsNamed) {
       waiting.at(1)->label(),
       ::testing::EndsWith("-close_on_stop (input \"train\" of \"streaming\" (linked in, 1.0.0) in interrupt, which "
                           "must not wait)"));
+  EXPECT_THAT(
+      calls_in_progress({&monitor}),
+      ::testing::EndsWith("input \"train\" of \"streaming\" (linked in, 1.0.0) in interrupt, which must not wait"));
   Streaming::holds_interrupt = false;
   for (const auto& t : waiting) EXPECT_TRUE(t->join_for(kTenSeconds));
 }
