@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "belay/detail/sized.h"
+#include "runtime/graph/node_graph.h"
 #include "runtime/platform/checked_slot.h"
 #include "runtime/platform/text.h"
 
@@ -97,6 +98,9 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
     InputComponent c{
         role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank), 0, {}};
     if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
+    if (!valid_node_name(c.name))
+      fail(Code::kInvalidArgument,
+           "'" + escaped(c.name) + "' is no name for a component of an input: letters, digits and . _ - / only");
     if (dtype_size(c.dtype) == 0)
       fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
     for (const InputComponent& other : components)

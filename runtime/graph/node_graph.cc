@@ -18,16 +18,6 @@ std::uint64_t next_serial() {
   return ++serial;
 }
 
-bool valid_node_name(std::string_view name) {
-  if (name.empty()) return false;
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
-  };
-  return letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
-           return letter(c) || c == '/' || c == '-' || c == '\\' || c == '>';
-         });
-}
-
 // What the node was given, against what its operation declares.
 void check_attrs(const OpDef& op, const std::string& node, Attrs& attrs) {
   try {
@@ -38,6 +28,16 @@ void check_attrs(const OpDef& op, const std::string& node, Attrs& attrs) {
 }
 
 }  // namespace
+
+bool valid_node_name(std::string_view name) {
+  if (name.empty()) return false;
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_';
+  };
+  return letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+           return letter(c) || c == '/' || c == '-' || c == '\\' || c == '>';
+         });
+}
 
 NodeGraph::NodeGraph(const OpRegistry& ops) : ops_(ops), serial_(next_serial()) {}
 

@@ -54,6 +54,9 @@ struct Node {
   std::vector<std::pair<DType, Shape>> outputs;
 };
 
+// Whether a node may have this name in its scope: letters, digits and . _ - / only.
+bool valid_node_name(std::string_view name);
+
 class NodeGraph {
  public:
   explicit NodeGraph(const OpRegistry& ops);

@@ -69,6 +69,14 @@ TEST_F(InputService, T_145_ADimensionIsASizeOrUnknownAndAShapeHasANumberOfBytes)
             "INVALID_ARGUMENT: 'image' (float32 [4611686018427387904, 2]) has more bytes than can be addressed");
 }
 
+// The model would be blamed for it, which makes a node of that name.
+TEST_F(InputService, T_145_ANameThatNoNodeCanHaveIsRefusedWithTheDeclaration) {
+  EXPECT_EQ(
+      error_of([&] { spec.feature("a\n\x1b[31m", DType::kFloat32, {-1}); }),
+      "INVALID_ARGUMENT: 'a\\n\\x1b[31m' is no name for a component of an input: letters, digits and . _ - / only");
+  EXPECT_EQ(declaration.own.components.size(), 3u);
+}
+
 TEST_F(InputService, ClassesAreForIntegers) {
   spec.set_classes(digit, 10);
   EXPECT_EQ(declaration.own.components[digit].classes, 10);
