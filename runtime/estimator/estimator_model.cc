@@ -111,7 +111,10 @@ InputFeed::Tensors EstimatorModel::open_input(const PluginUse& use, std::int64_t
   const bool starts = start && takes_schema(*start);
   const std::optional<TrainedOptions> trained = training && !starts ? std::nullopt : schema.trained_options(training);
   const FoundUse found = run_.plugins().linked(PluginKind::kInput, use, trained ? &*trained : nullptr);
-  for (const std::string& option : found.use.other_than_training)
+  // A training that goes on inherits nothing, and says what it sets otherwise.
+  const std::optional<TrainedOptions> earlier = trained ? std::nullopt : schema.trained_options();
+  const FoundUse compared = earlier ? run_.plugins().linked(PluginKind::kInput, use, &*earlier) : found;
+  for (const std::string& option : compared.use.other_than_training)
     run_.host().log().warning("", found.label() + " sets " + option +
                                       " otherwise than the training did: the model gets other values than it was "
                                       "trained on");

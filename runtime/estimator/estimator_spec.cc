@@ -174,8 +174,11 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     use.plugin = plugin;
     use.options = options_of(args.params);
     NodeGraph& graph = args.built.graph();
+    // A prediction has no labels: the model has those that it was trained on.
+    const std::vector<DeclaredLabel> declared =
+        args.mode == Mode::kPredict ? args.built.run().schema().labels() : std::vector<DeclaredLabel>();
     ModelOutputs out = build_model(args.built.create(PluginKind::kModel, use), graph, args.mode, args.features,
-                                   args.labels, {}, optimizer.accumulate);
+                                   args.labels, declared, optimizer.accumulate);
     EstimatorPieces pieces;
     pieces.predictions = out.predictions;
     pieces.loss = out.loss;
