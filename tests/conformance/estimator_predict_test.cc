@@ -241,5 +241,20 @@ TEST_F(EstimatorPredicts, PROSE_45_PluginsAreModelsAndInputs) {
   EXPECT_THAT(error_of([&] { Estimator(model_plugin("mlp", adam), o).evaluate(test); }), HasSubstr("hidden"));
 }
 
+// It needs no option that says so: the schema of the training has its labels.
+TEST_F(EstimatorPredicts, T_106_AModelThatPredictsHasTheClassesOfItsTraining) {
+  EstimatorOptions o = options();
+  o.clock = nullptr;  // the input has a thread
+  o.plugins.push_back(&belay_module_digits);
+  o.plugins.push_back(&belay_module_mlp);
+  Estimator estimator(model_plugin("mlp"), o);
+  estimator.train(input_plugin("digits", {{"batch_size", 64}}), {.steps = 1});
+  const InputFn rows = input_plugin("digits", {{"split", "eval"}, {"examples", 3}, {"epochs", 1}});
+  EstimatorPredictions predictions = estimator.predict(rows, {.predict_keys = {"probabilities"}});
+  const PredictedRow* row = predictions.next();
+  ASSERT_NE(row, nullptr);
+  EXPECT_THAT(row->value().dims(), ElementsAre(10));
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing
