@@ -108,7 +108,7 @@ void CsvFile::make_names_different() {
 std::vector<std::string> CsvFile::fields(std::int64_t row) const {
   std::vector<std::string> fields;
   try {
-    fields = split_record(text_of(rows_[static_cast<std::size_t>(row)]), format_.delimiter);
+    fields = split_record(text_of(rows_[static_cast<std::size_t>(row)]), format_.delimiter, columns_.size());
   } catch (const belay::Error& e) {
     fail(e.code(), place_of_broken(row) + ": " + e.what());
   }

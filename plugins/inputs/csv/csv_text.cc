@@ -84,7 +84,8 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (ends_line(text, i)) {
+    // Few characters are below '\r', so one comparison is enough for most.
+    if (static_cast<unsigned char>(c) <= '\r' && ends_line(text, i)) {
       ++line;
       if (!quoted) finish(i);
     } else if (quoted) {
@@ -100,8 +101,9 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
   return records;
 }
 
-std::vector<std::string> split_record(std::string_view record, char delimiter) {
+std::vector<std::string> split_record(std::string_view record, char delimiter, std::size_t expected) {
   std::vector<std::string> fields;
+  fields.reserve(expected);
   std::string_view rest = record;
   for (bool more = true; more;) fields.push_back(take_field(rest, delimiter, more));
   return fields;

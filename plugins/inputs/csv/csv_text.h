@@ -25,7 +25,8 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
 
 // The fields of one record. Throws INVALID_ARGUMENT, without the place, where a quote does not end or is followed by
 // more.
-std::vector<std::string> split_record(std::string_view record, char delimiter);
+// `expected`: how many there will be, as far as it is known.
+std::vector<std::string> split_record(std::string_view record, char delimiter, std::size_t expected = 0);
 
 // Where a field of the record begins, in bytes. Where there are fewer, or one before it is broken, the last that there
 // is.
