@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes are the next group of a run whose ranks may be lost: its chief says so, in the rendezvous folder.
 //
-//   rendezvous/here-2    of the process that the launcher started as rank 2: it waits for a group, and was told how
-//   many
-//                        ranks there are
+//   rendezvous/here-2    the process that the launcher started as rank 2 waits for a group, and how many ranks it was
+//                        told that there are
 //   rendezvous/group     the newest group: its generation, its meeting, and who is in it
 //
 // A process that a launcher starts anew has its rank, its seat, and another token, so that nobody takes it for the one

@@ -74,8 +74,8 @@ class PluginsByPlace {
 struct TrainedOptions {
   std::string plugin;
   std::vector<PluginOption> options;
-  bool of_start =
-      false;  // of the model that this training begins with: [input.train] inherits them, the others its own
+  // They are those of the model that this training begins with: [input.train] inherits them, the others its own.
+  bool of_start = false;
 };
 
 class PluginResolver {
