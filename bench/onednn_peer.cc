@@ -87,13 +87,13 @@ class Work {
     add(convolution_forward(forward), {{DNNL_ARG_SRC, forward.src_desc()},
                                        {DNNL_ARG_WEIGHTS, forward.weights_desc()},
                                        {DNNL_ARG_DST, forward.dst_desc()}});
-    const auto weights = onednn::convolution_filter_gradient(engine_, x, w, y, windows, forward);
+    const auto weights = onednn::convolution_gradient<convolution_backward_weights>(engine_, x, w, y, windows, forward);
     add(convolution_backward_weights(weights), {{DNNL_ARG_SRC, weights.src_desc()},
                                                 {DNNL_ARG_DIFF_WEIGHTS, weights.diff_weights_desc()},
                                                 {DNNL_ARG_DIFF_DST, weights.diff_dst_desc()}});
     add_parameters((25 * in + 1) * out);
     if (!with_dx) return;
-    const auto data = onednn::convolution_input_gradient(engine_, x, w, y, windows, forward);
+    const auto data = onednn::convolution_gradient<convolution_backward_data>(engine_, x, w, y, windows, forward);
     add(convolution_backward_data(data), {{DNNL_ARG_DIFF_SRC, data.diff_src_desc()},
                                           {DNNL_ARG_WEIGHTS, data.weights_desc()},
                                           {DNNL_ARG_DIFF_DST, data.diff_dst_desc()}});

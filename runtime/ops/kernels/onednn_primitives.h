@@ -56,22 +56,14 @@ inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine&
 #endif
 }
 
-// The gradient of x. `forward` is the primitive that it belongs to.
-inline dnnl::convolution_backward_data::primitive_desc convolution_input_gradient(
-    const dnnl::engine& engine, const Desc& x, const Desc& filter, const Desc& y, const Windows& w,
-    const dnnl::convolution_forward::primitive_desc& forward, const Attributes& attributes = {}) {
-  constexpr auto method = dnnl::algorithm::convolution_direct;
-#if DNNL_VERSION_MAJOR >= 3
-  return {engine, method, x, filter, y, w.strides, w.dilations, w.before, w.after, forward, attributes};
-#else
-  return {{method, x, filter, y, w.strides, w.dilations, w.before, w.after}, attributes, engine, forward};
-#endif
-}
-
-// The gradient of the filter. next_impl() of what it returns looks at `forward` again.
-inline dnnl::convolution_backward_weights::primitive_desc convolution_filter_gradient(
-    const dnnl::engine& engine, const Desc& x, const Desc& filter, const Desc& y, const Windows& w,
-    const dnnl::convolution_forward::primitive_desc& forward, const Attributes& attributes = {}) {
+// A gradient of a convolution. Primitive is dnnl::convolution_backward_data for that of x, and
+// dnnl::convolution_backward_weights for that of the filter. `forward` is the primitive that it belongs to; next_impl() of
+// the result looks at it again.
+template <class Primitive>
+typename Primitive::primitive_desc convolution_gradient(const dnnl::engine& engine, const Desc& x, const Desc& filter,
+                                                        const Desc& y, const Windows& w,
+                                                        const dnnl::convolution_forward::primitive_desc& forward,
+                                                        const Attributes& attributes = {}) {
   constexpr auto method = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
   return {engine, method, x, filter, y, w.strides, w.dilations, w.before, w.after, forward, attributes};

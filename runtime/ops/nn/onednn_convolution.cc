@@ -65,16 +65,16 @@ class OnednnConvolution final : public Convolution {
   }
   void prepare_input_gradient() {
     const BackwardData::primitive_desc p =
-        onednn::convolution_input_gradient(call_.engine(), image(x_, Type::f32), any_filter(factor_),
-                                           image(y_, factor_), geometry_, forward(factor_), attr_);
+        onednn::convolution_gradient<BackwardData>(call_.engine(), image(x_, Type::f32), any_filter(factor_),
+                                                   image(y_, factor_), geometry_, forward(factor_), attr_);
     call_.set(BackwardData(p), p.scratchpad_desc());
     call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
     call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
   }
   BackwardWeights::primitive_desc filter_gradient(const Forward::primitive_desc& hint) const {
-    return onednn::convolution_filter_gradient(call_.engine(), image(x_, factor_), any_filter(Type::f32),
-                                               image(y_, factor_), geometry_, hint, attr_);
+    return onednn::convolution_gradient<BackwardWeights>(call_.engine(), image(x_, factor_), any_filter(Type::f32),
+                                                         image(y_, factor_), geometry_, hint, attr_);
   }
   void prepare_filter_gradient() {
     // A tile has a row for each of 16 channels of x, and is no faster than float32 where nearly all are empty.
