@@ -2,6 +2,7 @@
 // A hook written in C++ without the SDK, so without its barrier. The option "fault" says what it does wrong.
 #include <belay/abi.h>
 
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <stdexcept>

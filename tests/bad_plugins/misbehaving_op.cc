@@ -3,6 +3,7 @@
 // attribute "fault" says what a node does wrong.
 #include <belay/abi.h>
 
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <string>

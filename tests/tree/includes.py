@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what reaches upwards in the order of folders.
+"""Finds what reaches upwards in the order of folders, and integers whose header is not included.
 
     includes.py [ROOT]
 
@@ -11,6 +11,9 @@ is not below one. sdk/ and plugins/ include nothing of runtime/, but for their t
 
 Nor does a file declare a class at namespace scope (`class X;`) that a later folder defines: it would know it without
 including it.
+
+A file that names std::int64_t or its like includes <cstdint>, itself or through headers of this tree. Other headers of the
+standard library bring these names with one compiler, and do not with the next.
 """
 import os
 import pathlib
@@ -20,6 +23,7 @@ import sys
 SETTINGS = "runtime/include"
 TEST_DRIVERS = "runtime/testing/include/"
 TOP_FOLDERS = ("runtime", "sdk", "plugins", "tests", "bench", "examples")
+ORDERED_FOLDERS = ("sdk", "runtime", "plugins")
 SUFFIXES = (".h", ".c", ".cc")
 
 NOT_CODE = re.compile(r'''//[^\n]*|/\*.*?\*/|R"(?P<end>[^\s(]*)\(.*?\)(?P=end)"
@@ -30,6 +34,7 @@ DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*([\w:]*)")
 CLASS = r"(?:template\s*<.*>\s*)?(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+(?:\[\[.*?\]\]\s*)?(\w+)"
 DECLARED = re.compile(CLASS + r"(?:\s*:[\w:\s]+)?", re.DOTALL)
+INTEGER = re.compile(r"\bstd::u?int(?:_least|_fast)?(?:8|16|32|64|max|ptr)_t\b")
 DEFINED = re.compile(CLASS + r"(?:\s+final)?(?:\s*:.*)?", re.DOTALL)
 
 
@@ -93,8 +98,9 @@ class Tree:
         self.order = ["sdk", SETTINGS] + [f"runtime/{folder}" for folder in
                                           folders_of((root / "runtime/CMakeLists.txt").read_text(encoding="utf-8"))]
         self.files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
-                      for top in ("sdk", "runtime", "plugins") for path in sorted((root / top).rglob("*"))
-                      if path.suffix in SUFFIXES}
+                      for top in TOP_FOLDERS for path in sorted((root / top).rglob("*")) if path.suffix in SUFFIXES}
+        self.includes = {path: includes(text) for path, text in self.files.items()}
+        self.ordered = {path: text for path, text in self.files.items() if path.startswith(ORDERED_FOLDERS)}
 
     def folder_of(self, path):
         """Where a file is in the order; None: outside of it."""
@@ -125,11 +131,11 @@ class Tree:
 
     def wrong_includes(self):
         lines = []
-        for path, text in self.files.items():
+        for path in self.ordered:
             if path.startswith("runtime/") and self.folder_of(path) is None:
                 lines.append(f"{path}: its folder is not listed in runtime/CMakeLists.txt")
                 continue
-            for line, header in includes(text):
+            for line, header in self.includes[path]:
                 file = self.included(path, header)
                 reason = file and self.why_not(path, file)
                 if reason:
@@ -138,7 +144,7 @@ class Tree:
 
     def wrong_declarations(self):
         declared, defined_in, lines = {}, {}, []
-        for path, text in self.files.items():
+        for path, text in self.ordered.items():
             try:
                 declared[path], defined = classes(text)
             except ValueError as error:
@@ -156,6 +162,30 @@ class Tree:
                              "runtime/CMakeLists.txt")
         return lines
 
+    def all_included(self, path):
+        """The headers that a file includes, itself or through headers of this tree, as they are written."""
+        headers, waiting, seen = set(), [path], {path}
+        while waiting:
+            path = waiting.pop()
+            for _, header in self.includes[path]:
+                headers.add(header)
+                file = self.included(path, header)
+                if file in self.includes and file not in seen:
+                    seen.add(file)
+                    waiting.append(file)
+        return headers
+
+    def missing_integers(self):
+        lines = []
+        for path, text in self.files.items():
+            if not INTEGER.search(text) or "cstdint" in self.all_included(path):
+                continue
+            text = without_comments(text, strings=False)
+            if found := INTEGER.search(text):
+                line = text.count("\n", 0, found.start()) + 1
+                lines.append(f"{path}:{line}: names {found[0]}: include <cstdint>")
+        return lines
+
 
 def is_public(path):
     return path.startswith("runtime/") and "include" in path.split("/")
@@ -163,7 +193,7 @@ def is_public(path):
 
 def wrong(root):
     tree = Tree(root)
-    return tree.wrong_includes() + tree.wrong_declarations()
+    return tree.wrong_includes() + tree.wrong_declarations() + tree.missing_integers()
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of includes.py: it finds what reaches upwards, and nothing else."""
+"""Tests of includes.py: it finds what reaches upwards and integers without their header, and nothing else."""
 import pathlib
 import tempfile
 import unittest
@@ -139,6 +139,18 @@ class IncludesTest(unittest.TestCase):
         for text in ("namespace a {\n", "}\n"):
             with self.subTest(text):
                 self.assertEqual([line.split(":")[0] for line in self.declare(text)], ["runtime/low/a.h"])
+
+    def test_an_integer_of_std_needs_its_header(self):
+        for path in ("runtime/low/a.cc", "plugins/ops/a/a.cc", "tests/low/a_test.cc", "bench/a.cc"):
+            with self.subTest(path):
+                self.assertEqual(self.wrong(**{path: "#include <string>\n// a file\nstd::uint8_t f();\n"}),
+                                 [f"{path}:3: names std::uint8_t: include <cstdint>"])
+
+    def test_the_header_comes_through_others_of_this_tree(self):
+        self.assertEqual(self.wrong(**{"tests/a.h": "#include <cstdint>\n", "tests/b.h": '#include "a.h"\n',
+                                       "tests/b.cc": '#include "tests/b.h"\nstd::int64_t n;\n',
+                                       "tests/c.cc": "#include <cstdint>\nstd::int64_t n;\n",
+                                       "tests/d.cc": "// std::int64_t\nstd::size_t n;\n"}), [])
 
 
 if __name__ == "__main__":

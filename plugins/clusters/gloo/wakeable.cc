@@ -2,6 +2,7 @@
 #include "wakeable.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <string>
 #include <thread>

@@ -4,6 +4,7 @@
 
 #include <isa-l/crc.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
