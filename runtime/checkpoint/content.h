@@ -69,6 +69,7 @@ struct Fingerprint {
   std::string onednn = {};                          // its version and instruction set; empty: not recorded
   std::string floating_point = "denormals kept";    // as before it was recorded
   std::map<std::string, std::string> plugins = {};  // build ids by kind and name: "model:mlp"
+  std::string c_library = {};                       // which libm computes: "glibc 2.36"; empty: not recorded
   bool operator==(const Fingerprint&) const = default;
 };
 

@@ -223,6 +223,7 @@ ordered_json encoded(const Fingerprint& f) {
   if (f.precision != before.precision) entries["precision"] = f.precision;
   if (f.onednn != before.onednn) entries["onednn"] = f.onednn;
   if (f.floating_point != before.floating_point) entries["floating_point"] = f.floating_point;
+  if (f.c_library != before.c_library) entries["c_library"] = f.c_library;
   if (!f.plugins.empty()) entries["plugins"] = f.plugins;
   return entries;
 }
@@ -236,6 +237,7 @@ Fingerprint fingerprint_from(const JsonFields& fields) {
   if (fields.has("precision")) f.precision = fields.text("precision");
   if (fields.has("onednn")) f.onednn = fields.text("onednn");
   if (fields.has("floating_point")) f.floating_point = fields.text("floating_point");
+  if (fields.has("c_library")) f.c_library = fields.text("c_library");
   if (fields.has("plugins"))
     for (const auto& [name, id] : fields.object("plugins").items())
       f.plugins[name] = decoded<std::string>(id, "fingerprint.plugins." + escaped(name));
@@ -334,7 +336,7 @@ RunState parse_run_state(std::string_view text) {
   const bool first_format = format == 1;
   const JsonFields fields = fields_of(value, format);
   const JsonFields fingerprint(fields.object("fingerprint"), "fingerprint", {"threads", "isa", "binary", "seed"},
-                               {"precision", "onednn", "floating_point", "plugins"});
+                               {"precision", "onednn", "floating_point", "c_library", "plugins"});
   RunState state;
   state.global_step = fields.integer("global_step");
   state.input_positions = positions_from_json(fields.object("input_positions"));

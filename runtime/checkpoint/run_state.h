@@ -11,8 +11,8 @@
 //    "digest": "9f1c..."
 //   }
 //
-// The fingerprint has "precision" too where that is not "float32", "onednn" and "floating_point" as strings, and
-// "plugins": the build id of each library that was loaded, by the plugin's kind and name. Older ones lack these.
+// The fingerprint has "precision" too if that is not "float32", "onednn", "floating_point" and "c_library" as strings,
+// and "plugins": the build id of each library that was loaded, by the plugin's kind and name. Older ones lack these.
 //
 // "digest" is that of all variables (belay/state_digest.h), 32 digits. Format 2 has none; a state without one is
 // written so. Format 1 has neither "format" nor "written_by", the versions of the hooks' libraries, and no tensors.

@@ -4,7 +4,6 @@
 //   manifest -> plugins -> scaffold -> session -> hooks
 //
 // Nothing is global: each stage takes what the one before made.
-#include <dnnl_version.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -39,6 +38,7 @@
 #include "runtime/cli/standard_output.h"
 #include "runtime/cli/unexpected.h"
 #include "runtime/cli/validate_command.h"
+#include "runtime/ops/kernels/onednn_version.h"
 #include "runtime/platform/build_id.h"
 #include "runtime/platform/process_copy.h"
 #include "runtime/platform/spinning.h"
@@ -55,8 +55,9 @@ std::string version_line() {
 }
 
 int version() {
-  std::cout << version_line() << "\nown loops: " << isa_text() << ", oneDNN " << DNNL_VERSION_MAJOR << "."
-            << DNNL_VERSION_MINOR << "." << DNNL_VERSION_PATCH << ", OpenMP\n";
+  const std::string c_library = c_library_text();
+  std::cout << version_line() << "\nown loops: " << isa_text() << ", oneDNN " << onednn_text() << ", OpenMP"
+            << (c_library.empty() ? "" : ", ") << c_library << "\n";
   return kExitDone;
 }
 

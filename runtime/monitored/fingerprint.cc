@@ -17,6 +17,7 @@ Fingerprint fingerprint_of(const RunEnvironment& environment, const Registry& pl
   f.precision = precision_name(environment.session.precision);
   f.onednn = onednn_text();
   f.floating_point = kKernelModeText;
+  f.c_library = c_library_text();
   for (const RegisteredPlugin& p : plugins.plugins())
     if (!p.build_id.empty()) f.plugins[std::string(kind_name(p.info.kind)) + ":" + p.info.name] = p.build_id;
   return f;
@@ -34,6 +35,7 @@ std::vector<std::string> differences_between(const Fingerprint& stored, const Fi
   compare("precision", stored.precision, own.precision);
   if (!stored.onednn.empty()) compare("oneDNN", stored.onednn, own.onednn);
   compare("floating point", stored.floating_point, own.floating_point);
+  if (!stored.c_library.empty()) compare("C library", stored.c_library, own.c_library);
   std::vector<std::string> anew;
   for (const auto& [plugin, id] : own.plugins)
     if (const auto before = stored.plugins.find(plugin); before != stored.plugins.end() && before->second != id)

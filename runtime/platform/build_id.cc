@@ -2,10 +2,15 @@
 #include "runtime/platform/build_id.h"
 
 #include <elf.h>
+#include <features.h>
 #include <link.h>
 
 #include <cstdint>
 #include <cstring>
+
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 
 namespace belay::runtime {
 namespace {
@@ -111,6 +116,14 @@ std::string isa_text() {
   return "x86-64";
 #else
   return "generic";
+#endif
+}
+
+std::string c_library_text() {
+#ifdef __GLIBC__
+  return std::string("glibc ") + gnu_get_libc_version();
+#else
+  return "";
 #endif
 }
 

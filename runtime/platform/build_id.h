@@ -13,5 +13,8 @@ std::string build_id();
 std::string build_id_of(const void* address);
 // The instruction set that our own loops dispatch to: "x86-64-v4".
 std::string isa_text();
+// The C library that is loaded, whose libm computes what a kernel has no loop of its own for: "glibc 2.36". Empty if it
+// does not say which it is.
+std::string c_library_text();
 
 }  // namespace belay::runtime

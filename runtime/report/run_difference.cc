@@ -99,7 +99,8 @@ std::vector<std::pair<std::string, std::string>> texts_of(const Fingerprint& f) 
           {"seed", std::to_string(f.seed)},
           {"precision", f.precision},
           {"onednn", f.onednn},
-          {"floating_point", f.floating_point}};
+          {"floating_point", f.floating_point},
+          {"c_library", f.c_library}};
 }
 
 void compare_states(const LeftRun& a, const LeftRun& b, RunDifference& found) {

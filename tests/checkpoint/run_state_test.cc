@@ -141,12 +141,13 @@ TEST(RunStateFile, APrecisionThatIsNotFloat32IsKept) {
   EXPECT_EQ(parse_run_state(text).fingerprint, state.fingerprint);
 }
 
-TEST(RunStateFile, T_51_OneDnnFloatingPointAndPluginsAreKept) {
+TEST(RunStateFile, T_51_OneDnnFloatingPointCLibraryAndPluginsAreKept) {
   RunState state;
-  state.fingerprint = {2, "avx2", "1f0a", 42, "float32", "2.6.3 avx2", "denormals flushed", {{"model:mlp", "0c"}}};
+  state.fingerprint = {
+      2, "avx2", "1f0a", 42, "float32", "2.6.3 avx2", "denormals flushed", {{"model:mlp", "0c"}}, "glibc 2.36"};
   const std::string text = format_run_state(state);
   EXPECT_NE(text.find(R"("seed":42,"onednn":"2.6.3 avx2","floating_point":"denormals flushed",)"
-                      R"("plugins":{"model:mlp":"0c"}})"),
+                      R"("c_library":"glibc 2.36","plugins":{"model:mlp":"0c"}})"),
             text.npos)
       << text;
   EXPECT_EQ(parse_run_state(text).fingerprint, state.fingerprint);

@@ -243,6 +243,20 @@ TEST_F(Fingerprints, T_51_AnInstructionSetOfOneDnnThatIsNotTheSameIsAWarning) {
               ::testing::MatchesRegex("oneDNN was [0-9.]+ sse41, is [0-9.]+ avx"));
 }
 
+TEST_F(Fingerprints, T_51_AnotherVersionOfOneDnnAndOfTheCLibraryIsAWarningAndRefusedByExact) {
+  if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
+  ASSERT_EQ(go_on(10).status, 0);
+  const std::vector<std::string> others = {"LD_PRELOAD=" BELAY_OTHER_LIBRARIES};
+  const ProcessResult exact = belay({"run", manifest_, "--exact", "--set", "run.max_steps=20"}, others);
+  EXPECT_EQ(exact.status, 2) << exact.err;
+  const std::string since = "--exact: since model.ckpt-10 was saved ";
+  EXPECT_EQ(lines_with(exact.err, since + "oneDNN was ").size(), 1u) << exact.err;
+  EXPECT_EQ(lines_with(exact.err, since + "C library was glibc ").size(), 1u) << exact.err;
+  EXPECT_FALSE(std::filesystem::exists(temp / "run/model.ckpt-20"));
+  EXPECT_THAT(warning(go_on(20, others)), ::testing::MatchesRegex("oneDNN was [0-9.]+ [^;]*, is 99\\.0\\.0 [^;]*; "
+                                                                  "C library was glibc [0-9.]+, is glibc 9\\.99"));
+}
+
 TEST_F(Fingerprints, T_51_APluginThatWasBuiltAnewIsAWarning) {
   ASSERT_EQ(go_on(10).status, 0);
   take_build("anew/numbers_anew.so");

@@ -223,20 +223,24 @@ TEST_F(Savers, T_41c_ACheckpointFromBeforeDenormalsWereFlushedIsAWarning) {
   options.fingerprint.onednn = "2.6.3 avx2";  // older ones do not say theirs
   options.fingerprint.plugins = {{"model:mlp", "0c"}};
   options.fingerprint.floating_point = "denormals flushed";
+  options.fingerprint.c_library = "glibc 2.36";
   make_saver(options)->restore_latest(*session, run.path());
   EXPECT_TRUE(logged("was never stopped: floating point was denormals kept, is denormals flushed"));
 }
 
-TEST_F(Savers, T_51_AnotherOneDnnAndPluginsThatWereBuiltAnewAreAWarning) {
+TEST_F(Savers, T_51_AnotherOneDnnOrCLibraryAndPluginsThatWereBuiltAnewAreAWarning) {
   RunSaverOptions options;
   options.fingerprint.onednn = "2.6.3 avx2";
+  options.fingerprint.c_library = "glibc 2.36";
   options.fingerprint.plugins = {{"hook:gone", "1"}, {"input:csv", "2"}, {"model:mlp", "3"}, {"op:mish", "4"}};
   save(*make_saver(options), 1.0f, 1);
   options.fingerprint.onednn = "2.6.3 avx512_core";
+  options.fingerprint.c_library = "glibc 2.41";
   options.fingerprint.plugins = {{"hook:new", "9"}, {"input:csv", "2"}, {"model:mlp", "a"}, {"op:mish", "b"}};
   make_saver(options)->restore_latest(*session, run.path());
   EXPECT_TRUE(
-      logged("was never stopped: oneDNN was 2.6.3 avx2, is 2.6.3 avx512_core; built anew since: model:mlp, op:mish"));
+      logged("was never stopped: oneDNN was 2.6.3 avx2, is 2.6.3 avx512_core; C library was glibc 2.36, is glibc "
+             "2.41; built anew since: model:mlp, op:mish"));
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ TEST(BuildId, OfALibraryIsThatOfTheFileThatItsAddressesLieIn) {
   EXPECT_EQ(build_id_of(&local), "");
 }
 
+TEST(CLibrary, T_51_IsNamedWithItsVersion) { EXPECT_THAT(c_library_text(), MatchesRegex("glibc 2[.][0-9]+")); }
+
 // Two builds of one source, neither of which the linker gave an id.
 TEST(BuildId, T_51_OfALibraryWithoutOneIsAHashOfItsCode) {
   std::string found[2];
