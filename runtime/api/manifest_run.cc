@@ -101,7 +101,7 @@ bool ManifestRun::Insides::prepared(RunReport& report) {
   if (trains()) {
     run->check_launch(problems);
     if (problems.empty() &&
-        failed(runtime::failure_of([&] { run->take_directory(); }, runtime::status_of_directory), report))
+        failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run->take_directory(); }), report))
       return false;
   }
   run->compare_with_earlier(problems);
@@ -112,13 +112,10 @@ bool ManifestRun::Insides::prepared(RunReport& report) {
   }
   if (ended || !problems.empty()) return false;
   return !trains() ||
-         !failed(runtime::failure_of([&] { run->open_directory(); }, runtime::status_of_directory), report);
+         !failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run->open_directory(); }), report);
 }
 
 void ManifestRun::Insides::train(RunReport& report) {
-  const auto of_training = [&](const Error& e) {
-    return run->host().lock_lost() ? RunStatus::kInUse : runtime::run_status(e);
-  };
   const auto train_and_report = [&] {
     const runtime::TrainingResult result = run->train([&] { progress(); });
     runtime::report_training(result, report);
@@ -128,7 +125,9 @@ void ManifestRun::Insides::train(RunReport& report) {
     report.status = RunStatus::kUsage;
     report.error = untrained;
   };
-  const bool ended = failed(runtime::failure_of(train_and_report, of_training), report);
+  std::optional<runtime::RunFailure> failure = runtime::failure_of(runtime::RunPart::kTraining, train_and_report);
+  if (failure && run->host().lock_lost()) failure->status = RunStatus::kInUse;
+  const bool ended = failed(failure, report);
   report.disabled_hooks = run->disabled_hooks();
   if (ended || report.status != RunStatus::kDone || control.stopping()) return;
   const auto evaluate = [&] {
@@ -137,8 +136,8 @@ void ManifestRun::Insides::train(RunReport& report) {
   };
   const auto write = [&] { note_exports(run->export_at_end(), report); };
   const EndReason reason = report.reason;
-  if (failed(runtime::failure_of(evaluate, runtime::run_status), report) ||
-      (!control.stopping() && failed(runtime::failure_of(write, runtime::run_status), report)))
+  if (failed(runtime::failure_of(runtime::RunPart::kEvaluation, evaluate), report) ||
+      (!control.stopping() && failed(runtime::failure_of(runtime::RunPart::kExport, write), report)))
     report.reason = reason;
 }
 
@@ -183,10 +182,6 @@ void ManifestRun::Insides::use_model(RunReport& report) {
     }));
     if (file) file->finish();
   };
-  const auto of_use = [](const Error& e) {
-    const bool usage = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
-    return usage ? RunStatus::kUsage : runtime::run_status(e);
-  };
   const auto work = [&] {
     if (mode == runtime::RunMode::kEvaluate || mode == runtime::RunMode::kContinuousEval) {
       evaluate();
@@ -198,7 +193,7 @@ void ManifestRun::Insides::use_model(RunReport& report) {
       sample();
     }
   };
-  failed(runtime::failure_of(work, of_use), report);
+  failed(runtime::failure_of(runtime::RunPart::kMode, work), report);
 }
 
 RunReport ManifestRun::Insides::run_once() {

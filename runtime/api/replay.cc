@@ -8,13 +8,10 @@
 #include "belay/runtime/replay.h"
 #include "runtime/api/log.h"
 #include "runtime/api/prepare.h"
-#include "runtime/api/run_report.h"
 #include "runtime/estimator/estimator_spec.h"
 
 namespace belay {
 namespace {
-
-using runtime::failure_of;
 
 runtime::ReplayRequest request_of(const std::string& run, const ReplayOptions& options) {
   runtime::ReplayRequest request;
@@ -49,14 +46,6 @@ void check(const ReplayOptions& o) {
   if (o.to != 0 && o.to < o.step)
     fail(Code::kInvalidArgument,
          "to is " + std::to_string(o.to) + ", must not be smaller than step = " + std::to_string(o.step));
-}
-
-// A run that is not there, or steps that it has not made, are the caller's mistake.
-RunStatus status_of_plan(const Error& e) {
-  const RunStatus status = runtime::run_status(e);
-  const Code code = e.code();
-  const bool usage = code == Code::kInvalidArgument || code == Code::kNotFound || code == Code::kOutOfRange;
-  return usage && status != RunStatus::kNoRestore ? RunStatus::kUsage : status;
 }
 
 ReplayProof proof_of(runtime::ReplayResult::Proof proof) {
@@ -132,7 +121,7 @@ bool ProgramReplay::planned() {
     replay_.plan();
     manifest_ = replay_.manifest(runtime::process_environment(), problems_);
   };
-  if (failed(failure_of(plan, status_of_plan))) return false;
+  if (failed(runtime::failure_of(runtime::RunPart::kPlan, plan))) return false;
   report_.checkpoint = replay_.planned().checkpoint->path();
   report_.checkpoint_step = report_.global_step = replay_.planned().checkpoint->state().global_step;
   report_.attempt = replay_.planned().attempt;
@@ -149,10 +138,10 @@ bool ProgramReplay::composed() {
   if (refused(usable ? RunStatus::kUsage : RunStatus::kPlugin)) return false;
   replay_.check(*run_, problems_);
   if (refused(RunStatus::kUsage)) return false;
-  if (failed(failure_of([&] { run_->take_directory(); }, runtime::status_of_directory))) return false;
+  if (failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run_->take_directory(); }))) return false;
   const bool ended = failed(runtime::prepare(*run_, problems_));
   if (refused(RunStatus::kUsage) || ended) return false;
-  return !failed(failure_of([&] { run_->open_directory(); }, runtime::status_of_directory));
+  return !failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run_->open_directory(); }));
 }
 
 void ProgramReplay::on_step() {
@@ -160,7 +149,7 @@ void ProgramReplay::on_step() {
 }
 
 void ProgramReplay::train() {
-  failed(failure_of([&] { note(replay_.train(*run_, [&] { on_step(); })); }, runtime::run_status));
+  failed(runtime::failure_of(runtime::RunPart::kTraining, [&] { note(replay_.train(*run_, [&] { on_step(); })); }));
   const runtime::ReplayPlan& plan = replay_.planned();
   for (std::int64_t step = plan.first; step <= plan.last && (options_.batch || !options_.fetches.empty()); ++step) {
     const std::string archive = replay_.directory() + "/step-" + std::to_string(step) + ".npz";

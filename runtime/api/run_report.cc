@@ -2,14 +2,8 @@
 #include "runtime/api/run_report.h"
 
 #include "runtime/api/training_session.h"
-#include "runtime/checkpoint/restore_error.h"
 
 namespace belay::runtime {
-
-RunStatus run_status(const Error& error) {
-  if (dynamic_cast<const RestoreError*>(&error) != nullptr) return RunStatus::kNoRestore;
-  return error.code() == Code::kDiverged ? RunStatus::kDiverged : RunStatus::kTrainingFailed;
-}
 
 void report_training(const TrainingResult& result, RunReport& report) {
   report.reason = end_reason(result.reason);

@@ -2,15 +2,12 @@
 // What a run did, as a program gets it.
 #pragma once
 
-#include "belay/error.h"
 #include "belay/runtime/run.h"
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/train.h"
 
 namespace belay::runtime {
 
-// Of a training, an evaluation or a prediction that failed with this.
-RunStatus run_status(const Error& error);
 // All of a training but its evaluations.
 void report_training(const TrainingResult& result, RunReport& report);
 EvaluationReport evaluation_report(const EvaluatedInput& evaluated);

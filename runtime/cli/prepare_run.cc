@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/api/log.h"
+#include "runtime/api/run_status.h"
 #include "runtime/cli/exit_status.h"
-#include "runtime/cli/use_model.h"
 #include "runtime/cluster/launcher.h"
 #include "runtime/estimator/data_problem.h"
+#include "runtime/loader/load_error.h"
 #include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
@@ -105,6 +106,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     problems.add(e.place(), e.headline(), e.help());
     show_problems();
   };
+  const auto ended_by = [](RunPart part, const Error& e) { return static_cast<int>(status_of(part, e)); };
   const auto refused = [&] {
     if (!problems.empty()) show_problems();
     return !problems.empty();
@@ -116,10 +118,10 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     run->load_plugins(problems);
   } catch (const LoadError& e) {
     show_load_error(e);
-    return kExitPlugin;
+    return ended_by(RunPart::kPlugins, e);
   } catch (const Error& e) {
     show_error(e.what());
-    return e.code() == Code::kInvalidArgument ? kExitUsage : kExitPlugin;
+    return ended_by(RunPart::kPlugins, e);
   }
   if (refused()) return kExitUsage;
   prepared.watchdog->progress();
@@ -129,13 +131,11 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
     run->build_scaffold(problems);
   } catch (const LoadError& e) {  // of a hook that the model brings
     show_load_error(e);
-    return kExitPlugin;
+    return ended_by(RunPart::kScaffold, e);
   } catch (const Error& e) {
     if (!add_data_problems(run->plugins().found().inputs, e, problems)) show_error(e.what());
     if (!problems.empty()) show_problems();
-    // An input that is not there or empty is the manifest's mistake; one that breaks while it is read has begun to
-    // train.
-    return e.code() == Code::kDataLoss || e.code() == Code::kUnknown ? kExitTrainingFailed : kExitUsage;
+    return ended_by(RunPart::kScaffold, e);
   }
   prepared.watchdog->progress();
   if (problems.empty()) {
@@ -143,7 +143,7 @@ int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnos
       run->begin_hooks(problems);
     } catch (const Error& e) {
       show_error(std::string("training ended with an error: ") + e.what());
-      return status_of(e);
+      return ended_by(RunPart::kHooks, e);
     }
   }
   if (problems.empty()) return kExitDone;

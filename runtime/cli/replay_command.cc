@@ -8,13 +8,11 @@
 #include <utility>
 
 #include "runtime/api/log.h"
-#include "runtime/checkpoint/restore_error.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/api/run_status.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
-#include "runtime/cli/use_model.h"
 #include "runtime/estimator/replay.h"
 #include "runtime/platform/stacks.h"
 
@@ -59,12 +57,13 @@ int ReplayCommand::check(ManifestRun& run, Diagnostics& problems) const {
   try {
     run.take_directory();
     return kExitDone;
-  } catch (const RunInUse& e) {
-    log_.error("", e.what());
-    return kExitInUse;
   } catch (const Error& e) {
-    log_error(log_, std::string("the directory of the replay cannot be used: ") + e.what());
-    return kExitUsage;
+    const RunStatus status = status_of(RunPart::kDirectory, e);
+    if (status == RunStatus::kInUse)
+      log_.error("", e.what());
+    else
+      log_error(log_, std::string("the directory of the replay cannot be used: ") + e.what());
+    return static_cast<int>(status);
   }
 }
 
@@ -81,7 +80,7 @@ int ReplayCommand::train(ManifestRun& run, Watchdog& watchdog, const Signals& si
     log_error(log_, std::string("the replay ended with an error: ") + e.what());
     log_.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
-    return status_of(e);
+    return static_cast<int>(status_of(RunPart::kTraining, e));
   }
 }
 
@@ -91,13 +90,12 @@ int ReplayCommand::run() {
   try {
     replay_.plan();
     manifest = replay_.manifest(process_environment(), problems);
-  } catch (const RestoreError& e) {
-    log_error(log_, e.what());
-    return kExitNoRestore;
   } catch (const Error& e) {
-    if (e.code() == Code::kInvalidArgument) throw UsageError(std::string("belay replay: ") + e.what());
+    const RunStatus status = status_of(RunPart::kPlan, e);
+    if (status == RunStatus::kUsage && e.code() == Code::kInvalidArgument)
+      throw UsageError(std::string("belay replay: ") + e.what());
     log_error(log_, e.what());
-    return e.code() == Code::kNotFound || e.code() == Code::kOutOfRange ? kExitUsage : status_of(e);
+    return static_cast<int>(status);
   }
   if (!manifest) {
     log_.flush();

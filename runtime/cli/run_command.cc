@@ -14,6 +14,7 @@
 
 #include "belay/tensor_text.h"
 #include "runtime/api/log.h"
+#include "runtime/api/run_status.h"
 #include "runtime/cli/command_trace.h"
 #include "runtime/cli/disk_room.h"
 #include "runtime/cli/exit_status.h"
@@ -71,9 +72,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     if (!arguments.is_short && e.code() == Code::kDiverged) say_how_to_search(run, e.what(), log);
     log.flush();
     if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
-    // The error may have come through a hook, as one of its own.
-    const bool in_use = run.host().lock_lost() || dynamic_cast<const RunInUse*>(&e) != nullptr;
-    return in_use ? kExitInUse : status_of(e);
+    return run.host().lock_lost() ? kExitInUse : static_cast<int>(status_of(RunPart::kTraining, e));
   }
   say_end(run, result, arguments.is_short ? nullptr : &arguments, log);
   say_what_was_left_out(log, run.disabled_hooks());
@@ -102,7 +101,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     } catch (const Error& e) {
       if (!stopped()) {
         report_error(log, "the evaluation failed: ", e, run, arguments);
-        return status_of(e);
+        return static_cast<int>(status_of(RunPart::kEvaluation, e));
       }
     }
   }
@@ -112,7 +111,7 @@ int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, L
     } catch (const Error& e) {
       log_error(log, std::string("the export failed: ") + e.what());
       log.flush();
-      return status_of(e);
+      return static_cast<int>(status_of(RunPart::kExport, e));
     }
   }
   log.flush();
@@ -128,13 +127,14 @@ int with_directory(Logger& log, const std::function<void()>& f) {
   try {
     f();
     return kExitDone;
-  } catch (const RunInUse& e) {
-    log.error("", e.what());
-    return kExitInUse;
   } catch (const Error& e) {
-    log_error(log, std::string("the run directory cannot be used: ") + e.what() +
-                       "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can write");
-    return kExitUsage;
+    const RunStatus status = status_of(RunPart::kDirectory, e);
+    if (status == RunStatus::kInUse)
+      log.error("", e.what());
+    else
+      log_error(log, std::string("the run directory cannot be used: ") + e.what() +
+                         "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can write");
+    return static_cast<int>(status);
   }
 }
 

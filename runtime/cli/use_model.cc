@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "runtime/api/log.h"
-#include "runtime/api/run_report.h"
+#include "runtime/api/run_status.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/prepare_run.h"
 #include "runtime/platform/fixed_text.h"
@@ -51,8 +51,6 @@ const char* what_failed(RunMode mode) {
 
 }  // namespace
 
-int status_of(const Error& error) { return static_cast<int>(run_status(error)); }
-
 void print_result(Logger& log, const EvaluatedInput& result) {
   log.status_line("");
   log.flush();
@@ -90,8 +88,7 @@ int use_model(ManifestRun& run, Watchdog& watchdog, Logger& log, const Signals& 
       Signals::die_of(signals.stop_signal());
     }
     report_error(log, what_failed(run.manifest().run.mode), e, run, arguments);
-    const bool usage = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
-    return usage ? static_cast<int>(kExitUsage) : status_of(e);
+    return static_cast<int>(status_of(RunPart::kMode, e));
   }
   log.flush();
   return kExitDone;

@@ -9,9 +9,6 @@
 
 namespace belay::runtime {
 
-// The exit status of a run that an error ended.
-int status_of(const Error& error);
-
 // A line of stdout: "eval at step 400 on 1000 examples: loss = 0.08, accuracy = 0.975"
 void print_result(Logger& log, const EvaluatedInput& result);
 

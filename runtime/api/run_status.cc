@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/api/run_status.h"
+
+#include "runtime/checkpoint/restore_error.h"
+#include "runtime/checkpoint/run_lock.h"
+#include "runtime/loader/load_error.h"
+
+namespace belay::runtime {
+namespace {
+
+template <class Kind>
+bool is_a(const Error& e) {
+  return dynamic_cast<const Kind*>(&e) != nullptr;
+}
+
+RunStatus status_of_work(const Error& e) {
+  if (is_a<RestoreError>(e)) return RunStatus::kNoRestore;
+  return e.code() == Code::kDiverged ? RunStatus::kDiverged : RunStatus::kTrainingFailed;
+}
+
+}  // namespace
+
+RunStatus status_of(RunPart part, const Error& e) {
+  const Code code = e.code();
+  const bool is_wrong_name = code == Code::kInvalidArgument || code == Code::kNotFound;
+  if (is_a<LoadError>(e)) return RunStatus::kPlugin;
+  switch (part) {
+    case RunPart::kPlan:
+      // A run that is not there, or steps that it has not made, are the caller's mistake.
+      if (!is_a<RestoreError>(e) && (is_wrong_name || code == Code::kOutOfRange)) return RunStatus::kUsage;
+      return status_of_work(e);
+    case RunPart::kDirectory: return is_a<RunInUse>(e) ? RunStatus::kInUse : RunStatus::kUsage;
+    case RunPart::kPlugins: return code == Code::kInvalidArgument ? RunStatus::kUsage : RunStatus::kPlugin;
+    case RunPart::kScaffold:
+      // An input that is not there or empty is the manifest's mistake. One that breaks while it is read has begun to
+      // train.
+      return code == Code::kDataLoss || code == Code::kUnknown ? RunStatus::kTrainingFailed : RunStatus::kUsage;
+    case RunPart::kTraining:
+      // The error may have come through a hook, as one of its own.
+      return is_a<RunInUse>(e) ? RunStatus::kInUse : status_of_work(e);
+    case RunPart::kMode: return is_wrong_name ? RunStatus::kUsage : status_of_work(e);
+    default: return status_of_work(e);
+  }
+}
+
+}  // namespace belay::runtime
