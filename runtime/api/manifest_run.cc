@@ -170,17 +170,16 @@ void ManifestRun::Insides::use_model(RunReport& report) {
   };
   const auto sample = [&] {
     const runtime::PredictSettings& settings = run->manifest().predict;
-    std::optional<runtime::SampledTextWriter> file;
-    if (!settings.output.empty())
-      file.emplace(runtime::prediction_file(run->host().files(), settings.output), settings.prompt);
+    std::unique_ptr<runtime::SampledTextWriter> file;
+    if (!settings.output.empty()) file = runtime::sampled_text_writer_of(settings, run->host().files());
     report.sampled = settings.prompt;
     use(run->sample([&](std::string_view character) {
       progress();
       if (control.stopping()) fail(Code::kCancelled, control.stop_reason());
       report.sampled += character;
-      return !file || file->write(character);
+      return file == nullptr || file->write(character);
     }));
-    if (file) file->finish();
+    if (file != nullptr) file->finish();
   };
   const auto work = [&] {
     if (mode == runtime::RunMode::kEvaluate || mode == runtime::RunMode::kContinuousEval) {

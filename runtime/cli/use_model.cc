@@ -26,13 +26,13 @@ void predict(ManifestRun& run, Watchdog& watchdog, Logger& log) {
 }
 
 void sample(ManifestRun& run, Watchdog& watchdog) {
-  SampledTextWriter writer = sampled_text_writer_of(run.manifest().predict, run.host().files());
+  const std::unique_ptr<SampledTextWriter> writer = sampled_text_writer_of(run.manifest().predict, run.host().files());
   run.sample([&](std::string_view character) {
     watchdog.progress();
     if (run.host().control().stopping()) fail(Code::kCancelled, "the sampling was interrupted");
-    return writer.write(character);
+    return writer->write(character);
   });
-  writer.finish();
+  writer->finish();
 }
 
 // A line for each export on stdout: where it is.

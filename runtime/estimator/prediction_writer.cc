@@ -340,8 +340,8 @@ void SampledTextWriter::finish() {
   output_->finish();
 }
 
-SampledTextWriter sampled_text_writer_of(const PredictSettings& settings, FileSystem& files) {
-  return {output_of(settings, files), settings.prompt};
+std::unique_ptr<SampledTextWriter> sampled_text_writer_of(const PredictSettings& settings, FileSystem& files) {
+  return std::make_unique<SampledTextWriter>(output_of(settings, files), settings.prompt);
 }
 
 std::string remark_of(const PredictionTotals& totals) {

@@ -91,7 +91,7 @@ class SampledTextWriter {
   bool begun_ = false;
   bool read_ = true;
 };
-SampledTextWriter sampled_text_writer_of(const PredictSettings& settings, FileSystem& files);
+std::unique_ptr<SampledTextWriter> sampled_text_writer_of(const PredictSettings& settings, FileSystem& files);
 
 // What the end of a prediction should say besides the number of examples: "3 numbers are not finite and were written as
 // null". Empty: nothing.
