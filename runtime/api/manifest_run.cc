@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/manifest_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -10,9 +8,8 @@
 
 #include "belay/runtime/run.h"
 #include "runtime/api/log.h"
-#include "runtime/api/prepare.h"
-#include "runtime/api/run_report.h"
-#include "runtime/estimator/training_end.h"
+#include "runtime/api/run_driver.h"
+#include "runtime/api/training_session.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/platform/clock.h"
@@ -21,18 +18,25 @@
 namespace belay {
 namespace {
 
-void note_exports(const std::vector<runtime::WrittenExport>& written, RunReport& report) {
-  for (const runtime::WrittenExport& e : written) report.exports.push_back(e.path);
-}
-
 std::optional<runtime::LaunchedPlace> launched(const std::optional<ProcessPlace>& place) {
   if (!place) return std::nullopt;
   return runtime::LaunchedPlace{place->rank, place->size, place->local_rank, "the program"};
 }
 
+// Where an error ends check() it is one more problem.
+class CheckObserver final : public runtime::RunObserver {
+ public:
+  void refused(const runtime::Diagnostics& /*problems*/) override {}
+  void failed(runtime::RunPart /*part*/, const Error& e, runtime::Diagnostics& problems) override {
+    const std::string message = e.what(), separator = "\n  help: ";
+    const std::size_t help = std::min(message.find(separator), message.size());
+    problems.add({}, message.substr(0, help), help == message.size() ? "" : message.substr(help + separator.size()));
+  }
+};
+
 }  // namespace
 
-struct ManifestRun::Insides {
+struct ManifestRun::Insides final : runtime::RunObserver {
   Insides(ManifestRun& run_of_program, const std::string& file, ManifestRunOptions given);
 
   std::unique_ptr<runtime::ManifestRun> make(runtime::RunControl& of) const {
@@ -44,16 +48,34 @@ struct ManifestRun::Insides {
         runtime::Platform{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),
         of);
   }
-  bool trains() const { return runtime::trains(manifest->run.mode); }
-  void progress() const {
+  RunReport run_once();
+
+  void refused(const runtime::Diagnostics& found) override { report.error = found.text(); }
+  void failed(runtime::RunPart part, const Error& e, runtime::Diagnostics& found) override;
+  std::string refusal() const override { return report.error; }
+  void progress() override {
     if (options.on_progress) options.on_progress(self);
   }
-  bool failed(const std::optional<runtime::RunFailure>& failure, RunReport& report);
-  bool prepared(RunReport& report);
-  void train(RunReport& report);
-  void export_checkpoint(RunReport& report) const;
-  void use_model(RunReport& report);
-  RunReport run_once();
+  void trained(const runtime::TrainingResult& result, const std::string& untrained) override;
+  void evaluated_at_end(const runtime::EvaluatedInput& e) override {
+    report.evaluations.push_back({e.input, e.result.global_step, e.result.examples, e.result.metrics});
+  }
+  void exported_at_end(const std::vector<runtime::WrittenExport>& written) override {
+    for (const runtime::WrittenExport& e : written) report.exports.push_back(e.path);
+  }
+  void used(const runtime::UsedCheckpoint& checkpoint) override {
+    report.checkpoint = checkpoint.path;
+    report.global_step = checkpoint.global_step;
+  }
+  void evaluated(const runtime::CheckpointResult& result) override {
+    report.evaluations.clear();
+    for (const runtime::EvaluatedInput& e : result.inputs) evaluated_at_end(e);
+  }
+  void predicted(const runtime::Predicted& result, double /*seconds*/) override {
+    report.predicted_examples = result.totals.examples;
+  }
+  void sampled(std::string_view text) override { report.sampled += text; }
+  void exported(const runtime::ManifestRun::ExportedCheckpoint& result) override { exported_at_end(result.exports); }
 
   ManifestRun& self;
   const ManifestRunOptions options;
@@ -61,8 +83,10 @@ struct ManifestRun::Insides {
   runtime::RunControl control;
   runtime::Diagnostics problems;
   std::optional<runtime::Manifest> manifest;
-  bool plugins_usable = true;
+  RunStatus names = RunStatus::kUsage;  // kDone: the plugins' files have what the manifest names
   bool begun = false;
+  bool done_as_asked = false;  // somebody asked for the end, which an error brought
+  RunReport report;
   std::unique_ptr<runtime::ManifestRun> run;
 };
 
@@ -80,138 +104,48 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
     return;
   }
   run = make(control);
-  plugins_usable = run->find_plugins(problems);
+  names = runtime::RunDriver(*run, problems, *this).find_plugins();
 }
 
-// True: the run ends here. One that somebody asked to end has done what was asked.
-bool ManifestRun::Insides::failed(const std::optional<runtime::RunFailure>& failure, RunReport& report) {
-  if (!failure) return false;
-  if (failure->code == Code::kCancelled && control.stopping()) {
-    report.reason = {EndReason::Kind::kStopRequested, control.stop_reason()};
-    return true;
+void ManifestRun::Insides::failed(runtime::RunPart part, const Error& e, runtime::Diagnostics& found) {
+  if (part == runtime::RunPart::kTraining) report.disabled_hooks = run->disabled_hooks();
+  // What comes after a training does not change why that ended.
+  const bool has_trained = part == runtime::RunPart::kEvaluation || part == runtime::RunPart::kExport;
+  done_as_asked = e.code() == Code::kCancelled && control.stopping();
+  if (done_as_asked) {
+    if (!has_trained) report.reason = {EndReason::Kind::kStopRequested, control.stop_reason()};
+    return;
   }
-  report.status = failure->status;
-  report.error = failure->message;
-  report.reason = {EndReason::Kind::kError, report.error};
-  runtime::log_error(*log, report.error);
-  return true;
+  report.error = found.text() + e.what();
+  if (!has_trained) report.reason = {EndReason::Kind::kError, e.what()};
+  runtime::log_error(*log, e.what());
 }
 
-bool ManifestRun::Insides::prepared(RunReport& report) {
-  if (trains()) {
-    run->check_launch(problems);
-    if (problems.empty() &&
-        failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run->take_directory(); }), report))
-      return false;
-  }
-  run->compare_with_earlier(problems);
-  const bool ended = problems.empty() && failed(runtime::prepare(*run, problems), report);
-  if (!problems.empty()) {
-    report.status = RunStatus::kUsage;
-    report.error = problems.text() + report.error;
-  }
-  if (ended || !problems.empty()) return false;
-  return !trains() ||
-         !failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run->open_directory(); }), report);
-}
-
-void ManifestRun::Insides::train(RunReport& report) {
-  const auto train_and_report = [&] {
-    const runtime::TrainingResult result = run->train([&] { progress(); });
-    runtime::report_training(result, report);
-    const std::string untrained = runtime::untrained_text(*run, result);
-    if (!untrained.empty()) log->warning("", untrained);
-    if (report.status != RunStatus::kDone || !runtime::is_untrained(result)) return;
-    report.status = RunStatus::kUsage;
-    report.error = untrained;
-  };
-  std::optional<runtime::RunFailure> failure = runtime::failure_of(runtime::RunPart::kTraining, train_and_report);
-  if (failure && run->host().lock_lost()) failure->status = RunStatus::kInUse;
-  const bool ended = failed(failure, report);
+void ManifestRun::Insides::trained(const runtime::TrainingResult& result, const std::string& untrained) {
+  report.reason = runtime::end_reason(result.reason);
+  report.steps = result.steps;
+  report.global_step = result.global_step;
+  report.seconds = result.seconds;
+  report.recoveries = result.recoveries;
+  report.checkpoint = result.checkpoint;
   report.disabled_hooks = run->disabled_hooks();
-  if (ended || report.status != RunStatus::kDone || control.stopping()) return;
-  const auto evaluate = [&] {
-    for (const runtime::EvaluatedInput& e : run->evaluate_at_end())
-      report.evaluations.push_back(runtime::evaluation_report(e));
-  };
-  const auto write = [&] { note_exports(run->export_at_end(), report); };
-  const EndReason reason = report.reason;
-  if (failed(runtime::failure_of(runtime::RunPart::kEvaluation, evaluate), report) ||
-      (!control.stopping() && failed(runtime::failure_of(runtime::RunPart::kExport, write), report)))
-    report.reason = reason;
-}
-
-void ManifestRun::Insides::export_checkpoint(RunReport& report) const {
-  const runtime::ManifestRun::ExportedCheckpoint done = run->export_checkpoint();
-  report.checkpoint = done.checkpoint.path;
-  report.global_step = done.checkpoint.global_step;
-  note_exports(done.exports, report);
-}
-
-void ManifestRun::Insides::use_model(RunReport& report) {
-  const auto use = [&](const runtime::UsedCheckpoint& checkpoint) {
-    report.checkpoint = checkpoint.path;
-    report.global_step = checkpoint.global_step;
-  };
-  const runtime::RunMode mode = run->manifest().run.mode;
-  const auto evaluate = [&] {
-    const auto on_progress = [&] { progress(); };
-    const runtime::CheckpointResult result = mode == runtime::RunMode::kEvaluate
-                                                 ? run->evaluate_checkpoint(on_progress)
-                                                 : run->evaluate_repeatedly(on_progress, [](const auto&) {});
-    use(result.checkpoint);
-    for (const runtime::EvaluatedInput& e : result.inputs) report.evaluations.push_back(runtime::evaluation_report(e));
-  };
-  const auto predict = [&] {
-    const auto writer = runtime::prediction_writer_of(run->manifest().predict, run->host().files());
-    const runtime::Predicted predicted = run->predict(*writer, [&] { progress(); });
-    use(predicted.checkpoint);
-    report.predicted_examples = predicted.totals.examples;
-  };
-  const auto sample = [&] {
-    const runtime::PredictSettings& settings = run->manifest().predict;
-    std::unique_ptr<runtime::SampledTextWriter> file;
-    if (!settings.output.empty()) file = runtime::sampled_text_writer_of(settings, run->host().files());
-    report.sampled = settings.prompt;
-    use(run->sample([&](std::string_view character) {
-      progress();
-      if (control.stopping()) fail(Code::kCancelled, control.stop_reason());
-      report.sampled += character;
-      return file == nullptr || file->write(character);
-    }));
-    if (file != nullptr) file->finish();
-  };
-  const auto work = [&] {
-    if (mode == runtime::RunMode::kEvaluate || mode == runtime::RunMode::kContinuousEval) {
-      evaluate();
-    } else if (mode == runtime::RunMode::kExport) {
-      export_checkpoint(report);
-    } else if (run->manifest().predict.prompt.empty()) {
-      predict();
-    } else {
-      sample();
-    }
-  };
-  failed(runtime::failure_of(runtime::RunPart::kMode, work), report);
+  if (!result.save_error.empty())
+    report.error = "the last checkpoint was not written: " + result.save_error;
+  else if (!result.removed.empty())
+    report.error = "the last checkpoint was removed after it was written: there is no '" + result.removed + "'";
+  else if (runtime::is_untrained(result))
+    report.error = untrained;
 }
 
 RunReport ManifestRun::Insides::run_once() {
   if (std::exchange(begun, true)) fail(Code::kFailedPrecondition, "a ManifestRun runs once: make another one");
-  RunReport report;
   if (!problems.empty()) {
-    report.status = plugins_usable ? RunStatus::kUsage : RunStatus::kPlugin;
+    report.status = names == RunStatus::kDone ? RunStatus::kUsage : names;
     report.error = problems.text();
     return report;
   }
-  if (prepared(report)) {
-    if (trains()) {
-      train(report);
-    } else {
-      use_model(report);
-    }
-  } else if (report.status != RunStatus::kInUse) {
-    run->refuse_ranks(report.error);
-  }
+  report.status = runtime::RunDriver(*run, problems, *this).run();
+  if (done_as_asked) report.status = RunStatus::kDone;
   run.reset();  // the directory is free again
   log->flush();
   return report;
@@ -243,15 +177,10 @@ std::string ManifestRun::effective_manifest() const {
 bool ManifestRun::check() {
   if (!ok()) return false;
   runtime::RunControl control;
+  CheckObserver observer;
   const std::unique_ptr<runtime::ManifestRun> run = insides_->make(control);
-  run->find_plugins(insides_->problems);
-  if (const std::optional<runtime::RunFailure> failure = runtime::prepare(*run, insides_->problems)) {
-    const std::string& message = failure->message;
-    const std::string separator = "\n  help: ";
-    const std::size_t help = std::min(message.find(separator), message.size());
-    insides_->problems.add({}, message.substr(0, help),
-                           help == message.size() ? "" : message.substr(help + separator.size()));
-  }
+  runtime::RunDriver driver(*run, insides_->problems, observer);
+  if (driver.find_plugins() == RunStatus::kDone) driver.prepare();
   return ok();
 }
 

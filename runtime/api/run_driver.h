@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives a run of a manifest through its stages, for `belay` and for programs alike.
+//
+//   Diagnostics problems;                        // of the manifest's text
+//   ManifestRun run(manifest, options, platform, environment, control);
+//   RunDriver driver(run, problems, observer);
+//   if (driver.find_plugins() == RunStatus::kDone) status = driver.run();
+//
+// A stage that ends the run has told the observer why.
+#pragma once
+
+#include <functional>
+
+#include "runtime/api/run_observer.h"
+
+namespace belay::runtime {
+
+// kDone to go on. An error ends the run, and so do problems that are there after the stage.
+RunStatus run_stage(RunPart part, Diagnostics& problems, RunObserver& observer, const std::function<void()>& stage);
+
+class RunDriver {
+ public:
+  // All are borrowed.
+  RunDriver(ManifestRun& run, Diagnostics& problems, RunObserver& observer);
+  RunDriver(const RunDriver&) = delete;
+  RunDriver& operator=(const RunDriver&) = delete;
+
+  // Names and options against the plugins' notes. No code of a plugin runs.
+  RunStatus find_plugins();
+  // Plugins, inputs, graphs and hooks: nothing is written. After find_plugins().
+  RunStatus prepare();
+  // All that the mode asks for, with the run directory. After find_plugins(), instead of prepare().
+  RunStatus run();
+  // The same of a run that has the replay's manifest and options.
+  RunStatus replay(Replay& replay);
+
+ private:
+  RunStatus stage(RunPart part, const std::function<void()>& f);
+  RunStatus refused() const;
+  RunStatus take_directory();
+  RunStatus begin();
+  RunStatus train();
+  RunStatus finish_training();
+  RunStatus use();
+  void predict();
+  void sample();
+  bool trains() const;
+  bool stopping() const;
+
+  ManifestRun& run_;
+  Diagnostics& problems_;
+  RunObserver& observer_;
+  const std::function<void()> progress_;
+};
+
+}  // namespace belay::runtime

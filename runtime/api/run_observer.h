@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run says to its owner while run_driver.h drives it: `belay run` prints it, a program's run reports it.
+//
+//   phase_over... -> opens_directory -> begins                            before the work of the mode
+//   session -> progress... -> trained -> evaluated_at_end... -> exported_at_end          mode train
+//   progress... -> used -> evaluated, predicted, sampled... or exported                  the other modes
+//   session -> progress... -> replayed                                    a replay
+//
+// With refused or failed the run ends. All calls come on the thread that drives the run.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/api/run_status.h"
+#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/replay.h"
+#include "runtime/manifest/diagnostics.h"
+
+namespace belay::runtime {
+
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+
+  // The manifest is wrong.
+  virtual void refused(const Diagnostics& problems) = 0;
+  // An error ended this part. `problems`: found before it; what the error says of the manifest may go there.
+  virtual void failed(RunPart part, const Error& error, Diagnostics& problems) = 0;
+  // What other ranks hear of a run that ends before it has met them; empty: nothing.
+  virtual std::string refusal() const { return {}; }
+
+  // ---- the start
+  virtual void phase_over() {}
+  // Before the directory of a training stays. Another status than kDone ends the run; what is thrown is of kDirectory.
+  virtual RunStatus opens_directory() { return RunStatus::kDone; }
+  // Before the work of the mode. Another status than kDone ends the run.
+  virtual RunStatus begins() { return RunStatus::kDone; }
+
+  // ---- the work
+  // There is a session, before its first step. `ends`: why it makes none; empty: it makes steps.
+  virtual void session(const std::string& /*ends*/) {}
+  // After a step, a batch of an evaluation or of a prediction, and a character.
+  virtual void progress() {}
+
+  // ---- what came of it
+  // `untrained`: why no step was ever made; empty: one was, or somebody stopped the run.
+  virtual void trained(const TrainingResult& /*result*/, const std::string& /*untrained*/) {}
+  virtual void evaluated_at_end(const EvaluatedInput& /*result*/) {}
+  virtual void exported_at_end(const std::vector<WrittenExport>& /*exports*/) {}
+  virtual void used(const UsedCheckpoint& /*checkpoint*/) {}
+  virtual void evaluated(const CheckpointResult& /*result*/) {}
+  virtual void predicted(const Predicted& /*result*/, double /*seconds*/) {}
+  // Whether sampled text goes to stdout if [predict] names no output.
+  virtual bool prints_sampled() const { return false; }
+  // The prompt, then each character.
+  virtual void sampled(std::string_view /*text*/) {}
+  virtual void exported(const ManifestRun::ExportedCheckpoint& /*result*/) {}
+  virtual void replayed(const ReplayResult& /*result*/) {}
+};
+
+}  // namespace belay::runtime
