@@ -7,7 +7,7 @@
 
 #include "belay/runtime/replay.h"
 #include "runtime/api/log.h"
-#include "runtime/api/prepare.h"
+#include "runtime/api/run_driver.h"
 #include "runtime/estimator/estimator_spec.h"
 
 namespace belay {
@@ -71,7 +71,7 @@ NonFiniteFound found_of(const runtime::FirstNonFinite& search) {
   return found;
 }
 
-class ProgramReplay {
+class ProgramReplay final : public runtime::RunObserver {
  public:
   ProgramReplay(const std::string& run, const ReplayOptions& options)
       : options_(options),
@@ -81,13 +81,14 @@ class ProgramReplay {
   ReplayReport run();
 
  private:
-  bool failed(const std::optional<runtime::RunFailure>& failure);
-  bool refused(RunStatus status);
-  bool planned();
-  bool composed();
-  void train();
-  void note(const runtime::ReplayResult& result);
-  void on_step();
+  void refused(const runtime::Diagnostics& problems) override { report_.error = problems.text(); }
+  void failed(runtime::RunPart part, const Error& e, runtime::Diagnostics& problems) override;
+  void progress() override;
+  void replayed(const runtime::ReplayResult& result) override;
+
+  RunStatus plan();
+  RunStatus drive();
+  void note_archives();
 
   const ReplayOptions& options_;
   const std::unique_ptr<runtime::Logger> log_;
@@ -99,66 +100,16 @@ class ProgramReplay {
   ReplayReport report_;
 };
 
-// True: the replay ends here.
-bool ProgramReplay::failed(const std::optional<runtime::RunFailure>& failure) {
-  if (!failure) return false;
-  report_.status = failure->status;
-  report_.error = failure->message;
-  runtime::log_error(*log_, report_.error);
-  return true;
+void ProgramReplay::failed(runtime::RunPart /*part*/, const Error& e, runtime::Diagnostics& problems) {
+  report_.error = problems.text() + e.what();
+  runtime::log_error(*log_, e.what());
 }
 
-bool ProgramReplay::refused(RunStatus status) {
-  if (problems_.empty()) return false;
-  report_.status = status;
-  report_.error = problems_.text() + report_.error;
-  return true;
-}
-
-bool ProgramReplay::planned() {
-  const auto plan = [&] {
-    check(options_);
-    replay_.plan();
-    manifest_ = replay_.manifest(runtime::process_environment(), problems_);
-  };
-  if (failed(runtime::failure_of(runtime::RunPart::kPlan, plan))) return false;
-  report_.checkpoint = replay_.planned().checkpoint->path();
-  report_.checkpoint_step = report_.global_step = replay_.planned().checkpoint->state().global_step;
-  report_.attempt = replay_.planned().attempt;
-  return !refused(RunStatus::kUsage);
-}
-
-bool ProgramReplay::composed() {
-  runtime::ManifestRunOptions options;
-  options.replay = replay_.options();
-  run_ = std::make_unique<runtime::ManifestRun>(
-      std::move(*manifest_), options, runtime::Platform{runtime::system_clock(), *log_, runtime::posix_file_system()},
-      runtime::process_environment(), control_);
-  const bool usable = run_->find_plugins(problems_);
-  if (refused(usable ? RunStatus::kUsage : RunStatus::kPlugin)) return false;
-  replay_.check(*run_, problems_);
-  if (refused(RunStatus::kUsage)) return false;
-  if (failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run_->take_directory(); }))) return false;
-  const bool ended = failed(runtime::prepare(*run_, problems_));
-  if (refused(RunStatus::kUsage) || ended) return false;
-  return !failed(runtime::failure_of(runtime::RunPart::kDirectory, [&] { run_->open_directory(); }));
-}
-
-void ProgramReplay::on_step() {
+void ProgramReplay::progress() {
   if (options_.on_step && !options_.on_step(run_->host().monitor().step)) control_.stop("the program ended it");
 }
 
-void ProgramReplay::train() {
-  failed(runtime::failure_of(runtime::RunPart::kTraining, [&] { note(replay_.train(*run_, [&] { on_step(); })); }));
-  const runtime::ReplayPlan& plan = replay_.planned();
-  for (std::int64_t step = plan.first; step <= plan.last && (options_.batch || !options_.fetches.empty()); ++step) {
-    const std::string archive = replay_.directory() + "/step-" + std::to_string(step) + ".npz";
-    if (runtime::posix_file_system().exists(archive)) report_.archives.push_back(archive);
-  }
-}
-
-void ProgramReplay::note(const runtime::ReplayResult& result) {
-  report_.status = result.status;
+void ProgramReplay::replayed(const runtime::ReplayResult& result) {
   report_.text = result.text;
   report_.global_step = std::max(report_.global_step, result.training.global_step);
   report_.proof = proof_of(result.proof);
@@ -170,9 +121,43 @@ void ProgramReplay::note(const runtime::ReplayResult& result) {
   report_.archives.push_back(replay_.search().file());
 }
 
+RunStatus ProgramReplay::plan() {
+  const auto plan = [&] {
+    check(options_);
+    replay_.plan();
+    manifest_ = replay_.manifest(runtime::process_environment(), problems_);
+    report_.checkpoint = replay_.planned().checkpoint->path();
+    report_.checkpoint_step = report_.global_step = replay_.planned().checkpoint->state().global_step;
+    report_.attempt = replay_.planned().attempt;
+  };
+  return runtime::run_stage(runtime::RunPart::kPlan, problems_, *this, plan);
+}
+
+RunStatus ProgramReplay::drive() {
+  runtime::ManifestRunOptions options;
+  options.replay = replay_.options();
+  run_ = std::make_unique<runtime::ManifestRun>(
+      std::move(*manifest_), options, runtime::Platform{runtime::system_clock(), *log_, runtime::posix_file_system()},
+      runtime::process_environment(), control_);
+  runtime::RunDriver driver(*run_, problems_, *this);
+  const RunStatus status = driver.find_plugins();
+  return status == RunStatus::kDone ? driver.replay(replay_) : status;
+}
+
+// Also of the steps before an error.
+void ProgramReplay::note_archives() {
+  const runtime::ReplayPlan& plan = replay_.planned();
+  for (std::int64_t step = plan.first; step <= plan.last && (options_.batch || !options_.fetches.empty()); ++step) {
+    const std::string archive = replay_.directory() + "/step-" + std::to_string(step) + ".npz";
+    if (runtime::posix_file_system().exists(archive)) report_.archives.push_back(archive);
+  }
+}
+
 ReplayReport ProgramReplay::run() {
   report_.directory = replay_.directory();
-  if (planned() && composed()) train();
+  report_.status = plan();
+  if (report_.status == RunStatus::kDone) report_.status = drive();
+  if (run_ != nullptr) note_archives();
   run_.reset();  // hooks and inputs are gone, and the directory is free again
   log_->flush();
   return std::move(report_);
