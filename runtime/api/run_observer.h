@@ -4,7 +4,7 @@
 //   phase_over... -> opens_directory -> begins                            before the work of the mode
 //   session -> progress... -> trained -> evaluated_at_end... -> exported_at_end          mode train
 //   progress... -> used -> evaluated, predicted, sampled... or exported                  the other modes
-//   session -> progress... -> replayed                                    a replay
+//   progress... -> replayed                                               a replay
 //
 // With refused or failed the run ends. All calls come on the thread that drives the run.
 #pragma once

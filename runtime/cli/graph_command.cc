@@ -29,8 +29,9 @@ std::string drawing_of(const NodeGraph& graph, const GraphArguments& arguments) 
 int graph_command(const GraphArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
-  PreparedRun prepared;
-  const int status = prepare_run(prepared, arguments, {}, make_platform(*log), control);
+  PreparedRun prepared(make_platform(*log), control, arguments);
+  int status = prepared.find({});
+  if (status == kExitDone) status = prepared.prepare();
   if (status != kExitDone) return status;
   ManifestRun& run = *prepared.run;
   GraphReport report = report_graph(arguments.manifests[0], run.model().graph, run.model().outputs.signatures);

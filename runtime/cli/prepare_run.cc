@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/api/log.h"
-#include "runtime/api/run_status.h"
+#include "runtime/api/run_driver.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cluster/launcher.h"
 #include "runtime/estimator/data_problem.h"
@@ -47,108 +47,66 @@ void print(const Diagnostics& problems, const ManifestArguments& arguments) {
   std::cerr << std::flush;
 }
 
-void report_error(Logger& log, const std::string& what, const Error& error, const ManifestRun& run,
-                  const ManifestArguments& arguments) {
-  Diagnostics problems;
+PreparedRun::PreparedRun(const Platform& of, RunControl& controlled_by, ManifestArguments arguments)
+    : platform(of), control(controlled_by), given(std::move(arguments)) {}
+
+void PreparedRun::report_error(const std::string& what, const Error& error) const {
+  Diagnostics of_data;
   std::string text = what + error.what();
   // Of many places the first.
-  if (add_data_problems(run.plugins().found().inputs, error, problems))
+  if (add_data_problems(run->plugins().found().inputs, error, of_data))
     text.resize(std::min(text.find("\\n"), text.size()));
-  log.status_line("");
-  log_error(log, text);
-  log.flush();
-  print(problems, arguments);
+  platform.log.status_line("");
+  log_error(platform.log, text);
+  platform.log.flush();
+  print(of_data, given);
 }
 
-int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const ManifestRunOptions& options,
-                const Platform& platform, RunControl& control,
-                const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
-  Diagnostics problems;
-  std::optional<Manifest> manifest = manifest_of(arguments, process_environment(), problems);
-  return prepare_run(prepared, std::move(manifest), problems, arguments, options, platform, control, before_plugins);
+void PreparedRun::refused(const Diagnostics& found) {
+  const Diagnostic first = found.sorted().front();
+  first_wrong = at_text(first.at) + first.message;
+  platform.log.flush();
+  print(found, given);
 }
 
-int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnostics& problems,
-                const ManifestArguments& arguments, const ManifestRunOptions& options, const Platform& platform,
-                RunControl& control, const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins) {
-  std::unique_ptr<ManifestRun>& run = prepared.run;
-  const Environment environment = process_environment();
-  bool plugins_usable = true;
-  if (manifest) {
-    run = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, environment, control);
-    plugins_usable = run->find_plugins(problems);
+void PreparedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
+  const auto* of_plugin = dynamic_cast<const LoadError*>(&error);
+  const bool of_scaffold = part == RunPart::kScaffold && of_plugin == nullptr;
+  if (of_plugin != nullptr && of_plugin->place().line != 0) {
+    found.add(of_plugin->place(), of_plugin->headline(), of_plugin->help());
+    return refused(found);
   }
-  const auto show_problems = [&] {
-    const Diagnostic first = problems.sorted().front();
-    prepared.refusal = at_text(first.at) + first.message;
-    platform.log.flush();
-    print(problems, arguments);
-  };
-  if (!problems.empty()) {
-    show_problems();
-    return plugins_usable ? kExitUsage : kExitPlugin;
+  if (!of_scaffold || !add_data_problems(run->plugins().found().inputs, error, found)) {
+    first_wrong = (part == RunPart::kHooks ? "training ended with an error: " : "") + std::string(error.what());
+    log_error(platform.log, first_wrong);
   }
-  prepared.end_report.emplace(run->host().monitors(), run->manifest().run.dir);
+  if (of_scaffold && !found.empty()) refused(found);
+}
+
+int PreparedRun::find(const ManifestRunOptions& options) {
+  return find(manifest_of(given, process_environment(), problems), options);
+}
+
+int PreparedRun::find(std::optional<Manifest> manifest, const ManifestRunOptions& options) {
+  if (!manifest) {
+    refused(problems);
+    return kExitUsage;
+  }
+  run = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, process_environment(), control);
+  const RunStatus status = RunDriver(*run, problems, *this).find_plugins();
+  if (status != RunStatus::kDone) return static_cast<int>(status);
+  end_report.emplace(run->host().monitors(), run->manifest().run.dir);
   const ManifestRun& watched = *run;
-  prepared.watchdog.emplace(WatchdogOptions{run->manifest().session.no_progress_secs,
-                                            [&watched] { return watched.activity(); },
-                                            &control.disk(),
-                                            {},
-                                            [&control] { control.save_beside_hook(); },
-                                            [&control] { return control.saves_beside_hook(); }},
-                            platform.log, platform.clock);
-  const auto show_error = [&](const std::string& what) {
-    prepared.refusal = what;
-    log_error(platform.log, what);
-  };
-  const auto show_load_error = [&](const LoadError& e) {
-    if (e.place().line == 0) return show_error(e.what());
-    problems.add(e.place(), e.headline(), e.help());
-    show_problems();
-  };
-  const auto ended_by = [](RunPart part, const Error& e) { return static_cast<int>(status_of(part, e)); };
-  const auto refused = [&] {
-    if (!problems.empty()) show_problems();
-    return !problems.empty();
-  };
-  if (before_plugins)
-    if (const int status = before_plugins(*run, problems); status != kExitDone) return status;
-  if (refused()) return kExitUsage;
-  try {
-    run->load_plugins(problems);
-  } catch (const LoadError& e) {
-    show_load_error(e);
-    return ended_by(RunPart::kPlugins, e);
-  } catch (const Error& e) {
-    show_error(e.what());
-    return ended_by(RunPart::kPlugins, e);
-  }
-  if (refused()) return kExitUsage;
-  prepared.watchdog->progress();
-  run->compare_fingerprint(problems);
-  if (refused()) return kExitUsage;
-  try {
-    run->build_scaffold(problems);
-  } catch (const LoadError& e) {  // of a hook that the model brings
-    show_load_error(e);
-    return ended_by(RunPart::kScaffold, e);
-  } catch (const Error& e) {
-    if (!add_data_problems(run->plugins().found().inputs, e, problems)) show_error(e.what());
-    if (!problems.empty()) show_problems();
-    return ended_by(RunPart::kScaffold, e);
-  }
-  prepared.watchdog->progress();
-  if (problems.empty()) {
-    try {
-      run->begin_hooks(problems);
-    } catch (const Error& e) {
-      show_error(std::string("training ended with an error: ") + e.what());
-      return ended_by(RunPart::kHooks, e);
-    }
-  }
-  if (problems.empty()) return kExitDone;
-  show_problems();
-  return kExitUsage;
+  watchdog.emplace(WatchdogOptions{run->manifest().session.no_progress_secs,
+                                   [&watched] { return watched.activity(); },
+                                   &control.disk(),
+                                   {},
+                                   [this] { control.save_beside_hook(); },
+                                   [this] { return control.saves_beside_hook(); }},
+                   platform.log, platform.clock);
+  return kExitDone;
 }
+
+int PreparedRun::prepare() { return static_cast<int>(RunDriver(*run, problems, *this).prepare()); }
 
 }  // namespace belay::runtime

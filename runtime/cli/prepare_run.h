@@ -2,12 +2,11 @@
 // What the commands that work on a manifest have in common: all that comes before a run directory.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "runtime/api/run_observer.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/end_report.h"
 #include "runtime/cli/watchdog.h"
@@ -21,39 +20,45 @@ Platform make_platform(Logger& log);
 // column, length, message and help.
 void print(const Diagnostics& problems, const ManifestArguments& arguments);
 
-// An error that ended what the run was doing, behind what that was ("the evaluation failed: "): a line of the log, and
-// the lines of data files that it names as print() does.
-void report_error(Logger& log, const std::string& what, const Error& error, const ManifestRun& run,
-                  const ManifestArguments& arguments);
-
 // A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
-// loaded.
-struct PreparedRun {
-  PreparedRun() = default;
+// loaded. What is wrong with it is said on stderr.
+struct PreparedRun : RunObserver {
+  // Platform and control are borrowed.
+  PreparedRun(const Platform& platform, RunControl& control, ManifestArguments arguments = {});
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
-  ~PreparedRun() { close(); }
+  ~PreparedRun() override { close(); }
   // What destroys the instances may crash, too.
   void close() {
     watchdog.reset();
     run.reset();
   }
 
+  // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to go on.
+  int find(const ManifestRunOptions& options);
+  // The same of a manifest that was read already; none: it could not be, as `problems` says.
+  int find(std::optional<Manifest> manifest, const ManifestRunOptions& options);
+  // All that comes before the first write: plugins, inputs, graph. Behind find().
+  int prepare();
+
+  void refused(const Diagnostics& found) override;
+  void failed(RunPart part, const Error& error, Diagnostics& found) override;
+  std::string refusal() const override { return first_wrong; }
+  void phase_over() override { watchdog->progress(); }
+  void progress() override { watchdog->progress(); }
+
+  // An error that ended what the run was doing, behind what that was ("the evaluation failed: "): a line of the log,
+  // and the lines of data files that it names as print() does.
+  void report_error(const std::string& what, const Error& error) const;
+
+  const Platform platform;
+  RunControl& control;
+  const ManifestArguments given;
+  Diagnostics problems;
   std::optional<EndReport> end_report;
   std::unique_ptr<ManifestRun> run;
-  std::string refusal;  // the first of what was found wrong; empty: nothing
+  std::string first_wrong;  // of what was found; empty: nothing
   std::optional<Watchdog> watchdog;
 };
-
-// All that comes before the first write: manifest, plugins, inputs, graph. Returns an exit status, kExitDone to go on.
-// Each stage's problems are reported here. `before_plugins` is called when the manifest is found to be right, before
-// the first plugin is loaded; its status and the problems that it adds count as well.
-int prepare_run(PreparedRun& prepared, const ManifestArguments& arguments, const ManifestRunOptions& options,
-                const Platform& platform, RunControl& control,
-                const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins = {});
-// The same of a manifest that was read already; none: it could not be. `problems`: what was found wrong with it.
-int prepare_run(PreparedRun& prepared, std::optional<Manifest> manifest, Diagnostics& problems,
-                const ManifestArguments& arguments, const ManifestRunOptions& options, const Platform& platform,
-                RunControl& control, const std::function<int(ManifestRun&, Diagnostics&)>& before_plugins = {});
 
 }  // namespace belay::runtime

@@ -141,12 +141,11 @@ void ReduceCommand::make_start() {
 }
 
 int ReduceCommand::prepare(PreparedRun& prepared) {
-  Diagnostics problems;
   std::optional<Manifest> manifest =
       parse_manifest({scratch_ / "whole/manifest.toml", manifest_}, {"run.dir=" + (scratch_ / "whole/run")},
-                     process_environment(), problems);
-  return prepare_run(prepared, std::move(manifest), problems, ManifestArguments(), ManifestRunOptions(),
-                     make_platform(log_), control_);
+                     process_environment(), prepared.problems);
+  const int status = prepared.find(std::move(manifest), {});
+  return status == kExitDone ? prepared.prepare() : status;
 }
 
 void ReduceCommand::capture(const PreparedRun& prepared) {
@@ -301,7 +300,7 @@ int ReduceCommand::run() {
     failing_step_ = step_in(wanted_.message);
     log_.info("", "it ends with " + end_text(wanted_));
     make_start();
-    PreparedRun prepared;
+    PreparedRun prepared(make_platform(log_), control_);
     if (const int status = prepare(prepared); status != kExitDone) return status;
     capture(prepared);
     std::optional<FailingCase> whole = failing_case(prepared);

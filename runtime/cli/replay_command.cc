@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "runtime/api/log.h"
-#include "runtime/api/run_status.h"
+#include "runtime/api/run_driver.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/prepare_run.h"
@@ -19,22 +19,24 @@
 namespace belay::runtime {
 namespace {
 
-class ReplayCommand {
+class ReplayCommand final : public PreparedRun {
  public:
-  ReplayCommand(const ReplayRequest& request, Logger& log, FileSystem& files)
-      : log_(log), replay_(request, log, files) {}
+  // The replay is borrowed.
+  ReplayCommand(Replay& replay, Logger& log, RunControl& by)
+      : PreparedRun(make_platform(log), by), log_(log), replay_(replay) {}
 
-  int run();
+  int work();
 
  private:
+  void failed(RunPart part, const Error& error, Diagnostics& found) override;
+  RunStatus begins() override;
+  void replayed(const ReplayResult& result) override;
   SignalRequests signal_requests();
-  int check(ManifestRun& run, Diagnostics& problems) const;
-  int train(ManifestRun& run, Watchdog& watchdog, const Signals& signals);
 
   Logger& log_;
-  RunControl control_;
   std::atomic<bool> training_{false};
-  Replay replay_;
+  Replay& replay_;
+  std::optional<Signals> signals_;
 };
 
 SignalRequests ReplayCommand::signal_requests() {
@@ -42,74 +44,57 @@ SignalRequests ReplayCommand::signal_requests() {
   requests.stop = [this](int signal, bool) {
     if (!training_) Signals::die_of(signal);
     log_.info("", signal_name(signal) + ": the replay ends behind this step");
-    control_.stop("stopped by " + signal_name(signal));
+    control.stop("stopped by " + signal_name(signal));
   };
-  requests.wake = [this](int signal) { control_.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
+  requests.wake = [this](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
   requests.save = [] {};
   requests.stacks = [] { write_all_stacks(2); };
   requests.give_up = [](int, std::optional<double>) {};
   return requests;
 }
 
-int ReplayCommand::check(ManifestRun& run, Diagnostics& problems) const {
-  replay_.check(run, problems);
-  if (!problems.empty()) return kExitDone;  // they are printed
-  try {
-    run.take_directory();
-    return kExitDone;
-  } catch (const Error& e) {
-    const RunStatus status = status_of(RunPart::kDirectory, e);
-    if (status == RunStatus::kInUse)
-      log_.error("", e.what());
-    else
-      log_error(log_, std::string("the directory of the replay cannot be used: ") + e.what());
-    return static_cast<int>(status);
+void ReplayCommand::failed(RunPart part, const Error& error, Diagnostics& found) {
+  const RunStatus status = status_of(part, error);
+  switch (part) {
+    case RunPart::kPlan:
+      if (status == RunStatus::kUsage && error.code() == Code::kInvalidArgument)
+        throw UsageError(std::string("belay replay: ") + error.what());
+      return log_error(log_, error.what());
+    case RunPart::kDirectory:
+      if (status == RunStatus::kInUse) return log_.error("", error.what());
+      return log_error(log_, std::string("the directory of the replay cannot be used: ") + error.what());
+    case RunPart::kTraining:
+      log_error(log_, std::string("the replay ended with an error: ") + error.what());
+      log_.flush();
+      if (signals_->stop_signal() != 0 && error.code() == Code::kCancelled) Signals::die_of(signals_->stop_signal());
+      return;
+    default: return PreparedRun::failed(part, error, found);
   }
 }
 
-int ReplayCommand::train(ManifestRun& run, Watchdog& watchdog, const Signals& signals) {
-  try {
-    run.open_directory();
-    training_ = true;
-    const ReplayResult result = replay_.train(run, [&] { watchdog.progress(); });
-    log_.flush();
-    if (signals.stop_signal() != 0) Signals::die_of(signals.stop_signal());
-    std::cout << result.text << std::flush;
-    return static_cast<int>(result.status);
-  } catch (const Error& e) {
-    log_error(log_, std::string("the replay ended with an error: ") + e.what());
-    log_.flush();
-    if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
-    return static_cast<int>(status_of(RunPart::kTraining, e));
-  }
+RunStatus ReplayCommand::begins() {
+  training_ = true;
+  return RunStatus::kDone;
 }
 
-int ReplayCommand::run() {
-  Diagnostics problems;
+void ReplayCommand::replayed(const ReplayResult& result) {
+  log_.flush();
+  if (signals_->stop_signal() != 0) Signals::die_of(signals_->stop_signal());
+  std::cout << result.text << std::flush;
+}
+
+int ReplayCommand::work() {
   std::optional<Manifest> manifest;
-  try {
+  const RunStatus planned = run_stage(RunPart::kPlan, problems, *this, [&] {
     replay_.plan();
     manifest = replay_.manifest(process_environment(), problems);
-  } catch (const Error& e) {
-    const RunStatus status = status_of(RunPart::kPlan, e);
-    if (status == RunStatus::kUsage && e.code() == Code::kInvalidArgument)
-      throw UsageError(std::string("belay replay: ") + e.what());
-    log_error(log_, e.what());
-    return static_cast<int>(status);
-  }
-  if (!manifest) {
-    log_.flush();
-    print(problems, ManifestArguments());
-    return kExitUsage;
-  }
+  });
+  if (planned != RunStatus::kDone) return static_cast<int>(planned);
   ManifestRunOptions options;
   options.replay = replay_.options();
-  PreparedRun prepared;
-  Signals signals(signal_requests());
-  const int status =
-      prepare_run(prepared, std::move(manifest), problems, ManifestArguments(), options, make_platform(log_), control_,
-                  [this](ManifestRun& run, Diagnostics& found) { return check(run, found); });
-  return status != kExitDone ? status : train(*prepared.run, *prepared.watchdog, signals);
+  signals_.emplace(signal_requests());
+  const int status = find(std::move(manifest), options);
+  return status == kExitDone ? static_cast<int>(RunDriver(*run, problems, *this).replay(replay_)) : status;
 }
 
 }  // namespace
@@ -118,7 +103,9 @@ int replay_command(const ReplayRequest& request) {
   Signals::block();
   install_stack_signal();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
-  return ReplayCommand(request, *log, posix_file_system()).run();
+  RunControl control;
+  Replay replay(request, *log, posix_file_system());
+  return ReplayCommand(replay, *log, control).work();
 }
 
 }  // namespace belay::runtime

@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@
 
 #include "belay/tensor_text.h"
 #include "runtime/api/log.h"
-#include "runtime/api/run_status.h"
+#include "runtime/api/run_driver.h"
 #include "runtime/cli/command_trace.h"
 #include "runtime/cli/disk_room.h"
 #include "runtime/cli/exit_status.h"
@@ -26,22 +26,16 @@
 #include "runtime/cli/taken_away.h"
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/cli/time_box.h"
-#include "runtime/cli/use_model.h"
-#include "runtime/cli/watchdog.h"
 #include "runtime/estimator/metrics_line.h"
-#include "runtime/estimator/training_end.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
+#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/stacks.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
-
-void say_what_was_left_out(Logger& log, const std::vector<std::string>& hooks) {
-  for (const std::string& hook : hooks) log.warning("", hook + " failed and was left out (on_error = \"disable\")");
-}
 
 // Where nothing more is saved: "ended by a second signal, SIGTERM, in hook "x" in after_run at step 41: saved is
 // runs/x/model.ckpt-40, ..."
@@ -54,212 +48,266 @@ void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, con
   log.flush();
 }
 
-int say_removed(Logger& log, const std::string& checkpoint) {
+void say_removed(Logger& log, const std::string& checkpoint) {
   log.error("", "the last checkpoint was removed after it was written: there is no " + escaped(checkpoint));
-  return kExitSaveFailed;
 }
 
-// Training and the evaluation after it. `written`: where the last checkpoint is.
-int train(ManifestRun& run, const RunArguments& arguments, Watchdog& watchdog, Logger& log, const Signals& signals,
-          std::string& written) {
-  TrainingResult result;
-  try {
-    result = run.train([&] { watchdog.progress(); }, [&](const std::string& ends) { say_begin(run, ends, log); });
-  } catch (const Error& e) {
-    report_error(log, "training ended with an error: ", e, run, arguments);
-    say_what_was_left_out(log, run.disabled_hooks());
-    if (!arguments.is_short) say_what_is_kept(run, log);
-    if (!arguments.is_short && e.code() == Code::kDiverged) say_how_to_search(run, e.what(), log);
-    log.flush();
-    if (signals.stop_signal() != 0 && e.code() == Code::kCancelled) Signals::die_of(signals.stop_signal());
-    return run.host().lock_lost() ? kExitInUse : static_cast<int>(status_of(RunPart::kTraining, e));
-  }
-  say_end(run, result, arguments.is_short ? nullptr : &arguments, log);
-  say_what_was_left_out(log, run.disabled_hooks());
-  if (!result.moved) written = result.checkpoint;
-  int status = kExitDone;
-  if (!result.save_error.empty()) {
-    log.error("", "the last checkpoint was not written: " + result.save_error);
-    status = kExitSaveFailed;
-  } else if (!result.removed.empty()) {
-    status = say_removed(log, result.removed);
-  }
-  if (const std::string untrained = untrained_text(run, result); !untrained.empty()) {
-    log.warning("", untrained);
-    if (status == kExitDone && is_untrained(result)) status = kExitUsage;
-  }
-  const auto stopped = [&] { return run.host().control().stopping(); };
-  if (!stopped() && status == kExitDone) {
-    try {
-      for (const EvaluatedInput& evaluated : run.evaluate_at_end()) {
-        print_result(log, evaluated);
-        if (arguments.log_format == LogFormat::kJson && !evaluated.said)
-          log.info(evaluated.input, "step " + std::to_string(evaluated.result.global_step) + ": " +
-                                        metrics_text(evaluated.result) +
-                                        evaluation_fields(evaluated.input, evaluated.result).text());
-      }
-    } catch (const Error& e) {
-      if (!stopped()) {
-        report_error(log, "the evaluation failed: ", e, run, arguments);
-        return static_cast<int>(status_of(RunPart::kEvaluation, e));
-      }
-    }
-  }
-  if (!stopped() && status == kExitDone) {
-    try {
-      run.export_at_end();
-    } catch (const Error& e) {
-      log_error(log, std::string("the export failed: ") + e.what());
-      log.flush();
-      return static_cast<int>(status_of(RunPart::kExport, e));
-    }
-  }
+// A line of stdout: "eval at step 400 on 1000 examples: loss = 0.08, accuracy = 0.975"
+void print_result(Logger& log, const EvaluatedInput& result) {
+  log.status_line("");
   log.flush();
-  if (signals.stop_signal() != 0) {
-    if (status != kExitDone) return status;
-    Signals::die_of(signals.stop_signal());
-  }
-  return status;
+  std::cout << result.input << " at step " << result.result.global_step << " on " << result.result.examples
+            << " examples: " << metrics_text(result.result) << "\n";
+  for (const std::string& line : matrix_lines(result.result)) std::cout << "  " << escaped(line) << "\n";
+  std::cout.flush();
 }
 
-// Runs f, which works on the run directory; an exit status.
-int with_directory(Logger& log, const std::function<void()>& f) {
-  try {
-    f();
-    return kExitDone;
-  } catch (const Error& e) {
-    const RunStatus status = status_of(RunPart::kDirectory, e);
-    if (status == RunStatus::kInUse)
-      log.error("", e.what());
-    else
-      log_error(log, std::string("the run directory cannot be used: ") + e.what() +
-                         "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can write");
-    return static_cast<int>(status);
-  }
+const char* what_failed(RunMode mode) {
+  return mode == RunMode::kEvaluate ? "the evaluation failed: "
+         : mode == RunMode::kExport ? "the export failed: "
+                                    : "the prediction failed: ";
 }
 
 int run_short(RunArguments arguments);
 
-// Behind the run, whichever way it went: a plugin's destroy is its code, too. It may take away what the run needs, and
-// it may block.
-class Destroying {
+// `belay run`, and the commands of the other modes.
+class RunCommand final : public PreparedRun {
  public:
-  Destroying(PreparedRun& prepared, TakenAway& taken, const std::string& written, std::atomic<bool>& begun)
-      : prepared_(prepared), taken_(taken), written_(written), begun_(begun) {}
-  ~Destroying() {
-    begun_ = true;
-    if (prepared_.run != nullptr)
-      taken_.needs(prepared_.run->plugins().registry(),
-                   prepared_.run->host().has_directory() ? prepared_.run->manifest().run.dir : "", !written_.empty());
-    prepared_.close();
-  }
-  Destroying(const Destroying&) = delete;
-  Destroying& operator=(const Destroying&) = delete;
+  // `written`: gets the path of the last checkpoint.
+  RunCommand(const RunArguments& arguments, Logger& log, RunControl& by, TakenAway& taken, std::string& written)
+      : PreparedRun(make_platform(log), by, arguments),
+        arguments_(arguments),
+        log_(log),
+        taken_(taken),
+        written_(written),
+        signals_(signal_requests()) {}
+  ~RunCommand() override;
+
+  // An exit status.
+  int work();
 
  private:
-  PreparedRun& prepared_;
+  void failed(RunPart part, const Error& error, Diagnostics& found) override;
+  RunStatus opens_directory() override;
+  RunStatus begins() override;
+  void session(const std::string& ends) override { say_begin(*run, ends, log_); }
+  void trained(const TrainingResult& result, const std::string& untrained) override;
+  void evaluated_at_end(const EvaluatedInput& result) override;
+  void evaluated(const CheckpointResult& result) override;
+  void predicted(const Predicted& result, double seconds) override;
+  bool prints_sampled() const override { return true; }
+  void exported(const ManifestRun::ExportedCheckpoint& result) override;
+
+  SignalRequests signal_requests();
+  void request_stop(int signal, bool from_itself);
+  std::string activity() const;
+  void say_training_error(const Error& error);
+  void say_mode_error(const Error& error);
+  void say_what_was_left_out();
+  int plan();
+
+  const RunArguments& arguments_;
+  Logger& log_;
   TakenAway& taken_;
-  const std::string& written_;
-  std::atomic<bool>& begun_;
+  std::string& written_;
+  std::atomic<bool> training_{false}, destroying_{false};
+  std::optional<CommandTrace> trace_;
+  Signals signals_;
 };
 
-// Until the plugins are destroyed. `written`: where the last checkpoint is.
-int run_prepared(PreparedRun& prepared, const RunArguments& arguments, RunControl& control, Logger& log,
-                 TakenAway& gone, std::string& written) {
-  std::atomic<bool> training{false}, destroying{false};
-  const std::unique_ptr<ManifestRun>& run = prepared.run;
-  // What waits for a plugin says for which.
-  const auto activity = [&]() -> std::string {
-    if (destroying) return prepared.end_report ? calls_in_progress(prepared.end_report->monitors()) : "";
-    return run != nullptr ? run->activity() : "";
-  };
+// Whichever way the run went: a plugin's destroy is its code, too. It may take away what the run needs, and it may
+// block.
+RunCommand::~RunCommand() {
+  trace_.reset();
+  destroying_ = true;
+  if (run != nullptr)
+    taken_.needs(run->plugins().registry(), run->host().has_directory() ? run->manifest().run.dir : "",
+                 !written_.empty());
+  close();
+}
+
+// ---- signals
+
+// What waits for a plugin says for which.
+std::string RunCommand::activity() const {
+  if (destroying_) return end_report ? calls_in_progress(end_report->monitors()) : "";
+  return run != nullptr ? run->activity() : "";
+}
+
+void RunCommand::request_stop(int signal, bool from_itself) {
+  const std::string doing = activity();
+  if (from_itself)
+    log_.warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
+                         (doing.empty() ? "" : "; being called: " + doing));
+  if (destroying_) {
+    log_.info("", signal_name(signal) +
+                      ": the run has ended, and its plugins are being destroyed; a second signal ends "
+                      "it at once");
+    return log_.flush();
+  }
+  if (!training_) {
+    log_.info("", "ended by " + signal_name(signal) + " before training began" +
+                      (doing.empty() ? "" : ", in " + doing) + ": there is nothing to save");
+    log_.flush();
+    Signals::die_of(signal);
+  }
+  log_.info(
+      "", signal_name(signal) + (trains(run->manifest().run.mode)
+                                     ? ": the run ends behind this step and saves; a second signal ends it at once"
+                                     : ": what is under way ends at the next batch; a second signal ends it at once"));
+  log_.flush();
+  control.stop("stopped by " + signal_name(signal));
+}
+
+SignalRequests RunCommand::signal_requests() {
   SignalRequests requests;
-  requests.stop = [&](int signal, bool from_itself) {
-    const std::string doing = activity();
-    if (from_itself)
-      log.warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
-                          (doing.empty() ? "" : "; being called: " + doing));
-    if (destroying) {
-      log.info("", signal_name(signal) +
-                       ": the run has ended, and its plugins are being destroyed; a second signal ends "
-                       "it at once");
-      return log.flush();
-    }
-    if (!training) {
-      log.info("", "ended by " + signal_name(signal) + " before training began" +
-                       (doing.empty() ? "" : ", in " + doing) + ": there is nothing to save");
-      log.flush();
-      Signals::die_of(signal);
-    }
-    log.info("", signal_name(signal) +
-                     (trains(run->manifest().run.mode)
-                          ? ": the run ends behind this step and saves; a second signal ends it at once"
-                          : ": what is under way ends at the next batch; a second signal ends it at once"));
-    log.flush();
-    control.stop("stopped by " + signal_name(signal));
+  requests.stop = [this](int signal, bool from_itself) { request_stop(signal, from_itself); };
+  requests.give_up = [this](int signal, std::optional<double> grace_secs) {
+    say_given_up(log_, signal, grace_secs, activity(), control.what_is_kept());
   };
-  requests.give_up = [&](int signal, std::optional<double> grace_secs) {
-    say_given_up(log, signal, grace_secs, activity(), control.what_is_kept());
-  };
-  requests.late = [&] { control.save_beside_hook(); };
-  requests.wake = [&](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
-  requests.save = [&] { control.save(); };
-  requests.stacks = [&] {
-    const std::string doing = training ? run->activity() : "";
-    log.info("", "SIGQUIT: the stacks of all threads follow" + (doing.empty() ? "" : "; in " + doing));
-    log.flush();
+  requests.late = [this] { control.save_beside_hook(); };
+  requests.wake = [this](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
+  requests.save = [this] { control.save(); };
+  requests.stacks = [this] {
+    const std::string doing = training_ ? run->activity() : "";
+    log_.info("", "SIGQUIT: the stacks of all threads follow" + (doing.empty() ? "" : "; in " + doing));
+    log_.flush();
     write_all_stacks(STDERR_FILENO);
   };
-  Signals signals(requests);
-  const Destroying destroyed_at_end(prepared, gone, written, destroying);
+  return requests;
+}
+
+// ---- the start
+
+RunStatus RunCommand::opens_directory() {
+  if (arguments_.is_short && run->ranks() != nullptr) {
+    log_.error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
+    return RunStatus::kUsage;
+  }
+  if (!arguments_.allow_full_disk && !arguments_.is_short) require_room(disk_room(*run));
+  return RunStatus::kDone;
+}
+
+RunStatus RunCommand::begins() {
+  signals_.set_grace(run->manifest().session.signal_grace_secs);
+  const bool is_training = trains(run->manifest().run.mode);
+  int status = kExitDone;
+  if (is_training && arguments_.trace) status = open_trace(trace_, *run, *arguments_.trace);
+  training_ = status == kExitDone;
+  if (!is_training && !arguments_.exported.empty())
+    warn_of_other_plugins(arguments_.exported, run->plugins().registry(), log_);
+  return static_cast<RunStatus>(status);
+}
+
+// ---- its end
+
+void RunCommand::say_what_was_left_out() {
+  for (const std::string& hook : run->disabled_hooks())
+    log_.warning("", hook + " failed and was left out (on_error = \"disable\")");
+}
+
+void RunCommand::failed(RunPart part, const Error& error, Diagnostics& found) {
+  switch (part) {
+    case RunPart::kDirectory:
+      if (status_of(part, error) == RunStatus::kInUse) return log_.error("", error.what());
+      return log_error(log_, std::string("the run directory cannot be used: ") + error.what() +
+                                 "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can "
+                                 "write");
+    case RunPart::kTraining: return say_training_error(error);
+    case RunPart::kEvaluation: return report_error("the evaluation failed: ", error);
+    case RunPart::kExport: return log_error(log_, std::string("the export failed: ") + error.what());
+    case RunPart::kMode: return say_mode_error(error);
+    default: return PreparedRun::failed(part, error, found);
+  }
+}
+
+void RunCommand::say_training_error(const Error& error) {
+  report_error("training ended with an error: ", error);
+  say_what_was_left_out();
+  if (!arguments_.is_short) say_what_is_kept(*run, log_);
+  if (!arguments_.is_short && error.code() == Code::kDiverged) say_how_to_search(*run, error.what(), log_);
+  log_.flush();
+  if (signals_.stop_signal() != 0 && error.code() == Code::kCancelled) Signals::die_of(signals_.stop_signal());
+}
+
+void RunCommand::say_mode_error(const Error& error) {
+  log_.status_line("");
+  if (signals_.stop_signal() != 0) {
+    log_.info("", std::string("ended by ") + signal_name(signals_.stop_signal()));
+    log_.flush();
+    Signals::die_of(signals_.stop_signal());
+  }
+  report_error(what_failed(run->manifest().run.mode), error);
+}
+
+void RunCommand::trained(const TrainingResult& result, const std::string& /*untrained*/) {
+  say_end(*run, result, arguments_.is_short ? nullptr : &arguments_, log_);
+  say_what_was_left_out();
+  if (!result.moved) written_ = result.checkpoint;
+  if (!result.save_error.empty())
+    log_.error("", "the last checkpoint was not written: " + result.save_error);
+  else if (!result.removed.empty())
+    say_removed(log_, result.removed);
+}
+
+void RunCommand::evaluated_at_end(const EvaluatedInput& result) {
+  print_result(log_, result);
+  if (arguments_.log_format == LogFormat::kJson && !result.said)
+    log_.info(result.input, "step " + std::to_string(result.result.global_step) + ": " + metrics_text(result.result) +
+                                evaluation_fields(result.input, result.result).text());
+}
+
+void RunCommand::evaluated(const CheckpointResult& result) {
+  log_.info("", "evaluated " + escaped(result.checkpoint.path));
+  for (const EvaluatedInput& input : result.inputs) print_result(log_, input);
+}
+
+void RunCommand::predicted(const Predicted& result, double seconds) {
+  if (result.totals.reader_gone) return;
+  const std::string remark = remark_of(result.totals);
+  log_.info("", "predicted " + std::to_string(result.totals.examples) + " examples with " +
+                    escaped(result.checkpoint.path) + " in " + fixed_text(seconds, 2) + " s" +
+                    (remark.empty() ? "" : "; " + remark));
+}
+
+// A line for each export on stdout: where it is.
+void RunCommand::exported(const ManifestRun::ExportedCheckpoint& result) {
+  log_.info("", "exported " + escaped(result.checkpoint.path));
+  log_.flush();
+  for (const WrittenExport& e : result.exports) std::cout << escaped(e.path) << std::endl;
+}
+
+// ---- all of it
+
+// Of --dry-run.
+int RunCommand::plan() {
+  run->compare_with_earlier(problems);
+  const int status = prepare();
+  if (status == kExitDone) std::cout << plan_text(*run) << std::flush;
+  return status;
+}
+
+int RunCommand::work() {
   const std::string max_time = "--max-time is over";
   const TimeBox box(
-      arguments.max_seconds, system_clock(),
+      arguments_.max_seconds, system_clock(),
       [&] {
-        log.info("", max_time + ": the run ends behind this step and saves");
+        log_.info("", max_time + ": the run ends behind this step and saves");
         control.stop(max_time);
       },
       [&] { control.wake(Error(Code::kCancelled, max_time)); });
-  // From before the first plugin is loaded on the run directory is ours, and shows it.
-  const auto take_directory = [&](ManifestRun& taken, Diagnostics& problems) {
-    if (trains(taken.manifest().run.mode) && !arguments.dry_run) {
-      taken.check_launch(problems);
-      if (!problems.empty()) return static_cast<int>(kExitDone);  // they are printed
-      if (const int status = with_directory(log, [&] { taken.take_directory(); }); status != kExitDone) return status;
-    }
-    taken.compare_with_earlier(problems);
-    return static_cast<int>(kExitDone);
-  };
-  ManifestRunOptions options{arguments.from_scratch, arguments.resume};
-  options.most_eval_batches = arguments.most_eval_batches;
-  int status = prepare_run(prepared, arguments, options, make_platform(log), control, take_directory);
-  if (status != kExitDone && run != nullptr && !arguments.dry_run) run->refuse_ranks(prepared.refusal);
-  if (status != kExitDone) return status;
-  signals.set_grace(run->manifest().session.signal_grace_secs);
-  if (arguments.dry_run) {
-    std::cout << plan_text(*run) << std::flush;
-    return kExitDone;
+  ManifestRunOptions options{arguments_.from_scratch, arguments_.resume};
+  options.most_eval_batches = arguments_.most_eval_batches;
+  if (const int status = find(options); status != kExitDone) {
+    if (run != nullptr && !arguments_.dry_run) run->refuse_ranks(refusal());
+    return status;
   }
-  if (!trains(run->manifest().run.mode)) {
-    training = true;
-    if (!arguments.exported.empty()) warn_of_other_plugins(arguments.exported, run->plugins().registry(), log);
-    return use_model(*run, *prepared.watchdog, log, signals, arguments);
-  }
-  if (arguments.is_short && run->ranks() != nullptr) {
-    log.error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
-    return kExitUsage;
-  }
-  status = with_directory(log, [&] {
-    if (!arguments.allow_full_disk && !arguments.is_short) require_room(disk_room(*run));
-    run->open_directory();
-  });
-  if (status != kExitDone) return status;
-  std::optional<CommandTrace> trace;
-  if (arguments.trace) status = open_trace(trace, *run, *arguments.trace);
-  if (status != kExitDone) return status;
-  training = true;
-  status = train(*run, arguments, *prepared.watchdog, log, signals, written);
-  return status == kExitDone && box.over() ? arguments.requeue_status : status;
+  if (arguments_.dry_run) return plan();
+  const RunStatus status = RunDriver(*run, problems, *this).run();
+  log_.flush();
+  if (status != RunStatus::kDone || !trains(run->manifest().run.mode)) return static_cast<int>(status);
+  if (signals_.stop_signal() != 0) Signals::die_of(signals_.stop_signal());
+  return box.over() ? arguments_.requeue_status : kExitDone;
 }
 
 }  // namespace
@@ -272,13 +320,14 @@ int run_command(const RunArguments& arguments) {
       make_stderr_logger(arguments.log_format, arguments.log_level, arguments.colour, system_clock());
   RunControl control;
   TakenAway taken;
-  PreparedRun prepared;
   std::string written;
-  int status = run_prepared(prepared, arguments, control, *log, taken, written);
+  int status = RunCommand(arguments, *log, control, taken, written).work();  // and its plugins are destroyed
   if (const std::string text = taken.text(); !text.empty()) log->warning("", text);
   std::error_code unknown;
-  if (status == kExitDone && !written.empty() && !std::filesystem::exists(written, unknown) && !unknown)
-    status = say_removed(*log, written);
+  if (status == kExitDone && !written.empty() && !std::filesystem::exists(written, unknown) && !unknown) {
+    say_removed(*log, written);
+    status = kExitSaveFailed;
+  }
   log->flush();
   return status;
 }
@@ -302,13 +351,11 @@ int run_short(RunArguments arguments) {
 int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
-  PreparedRun prepared;
-  const int status =
-      prepare_run(prepared, arguments, {}, make_platform(*log), control, [](ManifestRun& run, Diagnostics& problems) {
-        run.tell_last_attempt();
-        run.compare_with_earlier(problems);
-        return kExitDone;
-      });
+  PreparedRun prepared(make_platform(*log), control, arguments);
+  if (const int status = prepared.find({}); status != kExitDone) return status;
+  prepared.run->tell_last_attempt();
+  prepared.run->compare_with_earlier(prepared.problems);
+  const int status = prepared.prepare();
   if (status == kExitDone)
     std::cout << escaped(joined(arguments.manifests, ", ")) << ": ok\n" << plan_text(*prepared.run) << std::flush;
   return status;
