@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host. Its one long story is `belay run`, which is in run_command.cc:
+// The host. Its one long story is `belay run`, which run_command.cc prints while api/run_driver.cc drives it:
 //
 //   manifest -> plugins -> scaffold -> session -> hooks
 //
