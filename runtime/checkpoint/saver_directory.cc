@@ -17,7 +17,12 @@ class SaverFile {
   // `number`: of a file to read, in its directory's list.
   SaverFile(SaverDirectory& directory, std::string name, std::unique_ptr<OpenFile> file, bool writing,
             std::size_t number = 0)
-      : directory_(directory), name_(std::move(name)), file_(std::move(file)), writing_(writing), number_(number) {}
+      : directory_(directory),
+        name_(std::move(name)),
+        file_(std::move(file)),
+        writing_(writing),
+        number_(number),
+        length_(writing ? 0 : file_->size()) {}
 
   SaverDirectory& directory() noexcept { return directory_; }
   const std::string& name() const noexcept { return name_; }
@@ -27,11 +32,16 @@ class SaverFile {
   }
   std::uint64_t size() const {
     require_open();
-    return writing_ ? length_ : file_->size();
+    return length_;
   }
   void read_at(std::uint64_t offset, void* data, std::uint64_t size) {
     require_open();
     if (writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for writing");
+    // A size that is wrong is more than the caller's memory holds, so nothing is read then.
+    if (size > length_ - std::min(offset, length_))
+      fail(Code::kDataLoss, "cannot read " + single_quoted(file_->path()) + ": it ends at byte " +
+                                std::to_string(length_) + ", " + std::to_string(size) +
+                                " bytes were wanted from byte " + std::to_string(offset));
     // Piece by piece, so that the checksum is taken of what still is in the cache.
     std::uint32_t crc = 0;
     for (std::uint64_t done = 0; done < size; done += kPiece) {

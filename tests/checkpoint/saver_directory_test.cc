@@ -74,6 +74,20 @@ TEST_F(SaverDirectoryTest, OnlyTheNamedFilesCanBeRead) {
   EXPECT_EQ(error_of([&] { d.open("a").write("x", 1); }), "FAILED_PRECONDITION: 'a' is open for reading");
 }
 
+TEST_F(SaverDirectoryTest, T_146_ASizeThatTheFileDoesNotHaveIsRefusedBeforeAByteIsRead) {
+  write_file(dir_ / "a", "content");
+  SaverDirectory saver = SaverDirectory::for_reading(*directory_, {"a"});
+  const Directory d(files_service(), saver.handle());
+  const File file = d.open("a");
+  char bytes[4] = "old";
+  for (const std::uint64_t size : {std::uint64_t{8}, std::uint64_t{1} << 60, ~std::uint64_t{0}})
+    EXPECT_EQ(error_of([&] { file.read_at(0, bytes, size); }), "DATA_LOSS: cannot read '" + (dir_ / "a") +
+                                                                   "': it ends at byte 7, " + std::to_string(size) +
+                                                                   " bytes were wanted from byte 0");
+  EXPECT_EQ(error_of([&] { file.read_at(~std::uint64_t{0}, bytes, 3); }).substr(0, 9), "DATA_LOSS");
+  EXPECT_STREQ(bytes, "old");
+}
+
 TEST_F(SaverDirectoryTest, OneForeignFileStandsForTheFirstNameOnly) {
   write_file(dir_ / "pretrained.bin", "content");
   SaverDirectory saver = SaverDirectory::for_reading_one(*directory_, "pretrained.bin");
