@@ -41,7 +41,8 @@ class StoredTensors {
 enum class CheckFiles {
   kWhenOpened,
   // By read(), in the pass that fills the caller's memory: twice as fast, and damage shows only behind it. Lengths and
-  // the host's own files are looked at when it is opened.
+  // the host's own files are looked at when it is opened. What the saver changes in a large tensor after it was read
+  // stays unseen.
   kWhenRead,
 };
 

@@ -90,13 +90,14 @@ class SpoiledSaver {
         const std::uint64_t bytes = *byte_size(t.dtype, t.dims);
         void* memory = forgets && i == 0 ? nullptr : tensors.found(t.name, t.dtype, t.dims);
         if (memory != nullptr) file.read_at(at, memory, bytes);
+        if (memory != nullptr && changes_what_it_read) *static_cast<char*>(memory) ^= 1;
         at += bytes;
       }
     };
   }
   SaverUse use() { return saver_.use(); }
 
-  bool spoils = false, changes_what_it_gets = false, forgets = false;
+  bool spoils = false, changes_what_it_gets = false, forgets = false, changes_what_it_read = false;
   int reads = 0;
 
  private:
@@ -121,10 +122,27 @@ TEST_F(CheckpointSeriesTest, T_143_WhatASaverDoesNotReadBackAsItWasIsRefusedWith
   saver.forgets = true;
   EXPECT_THAT(failure(1), ::testing::HasSubstr("the saver 'scripted' did not find tensor 'dense/kernel'"));
   EXPECT_THAT(on_disk(), IsEmpty());
-  // Until one is read back as it was.
   saver.forgets = false;
+  saver.changes_what_it_read = true;
+  EXPECT_THAT(failure(1), ::testing::HasSubstr("tensor 'dense/kernel' has the CRC32C "));
+  EXPECT_THAT(on_disk(), IsEmpty());
+  // Until one is read back as it was.
+  saver.changes_what_it_read = false;
   EXPECT_EQ(failure(1), "");
   EXPECT_THAT(on_disk(), ElementsAre("1"));
+}
+
+// The sum of the read is right, and the memory is not.
+TEST_F(CheckpointSeriesTest, T_143_WhatASaverChangesAfterItsReadIsFoundByARestore) {
+  SpoiledSaver saver;
+  const StepContent content(1);
+  series().save(content.content(), saver.use());
+  const auto reader =
+      CheckpointReader::open(posix_file_system().open_directory(dir_ / "model.ckpt-1"), CheckFiles::kWhenRead);
+  EXPECT_EQ(content.difference(*reader, saver.use()), "");
+  saver.changes_what_it_read = true;
+  EXPECT_THAT(error_of([&] { content.difference(*reader, saver.use()); }),
+              ::testing::HasSubstr("tensor 'dense/kernel' has the CRC32C "));
 }
 
 TEST_F(CheckpointSeriesTest, T_143_TheFirstSaveAndEachSixteenthAfterItAreReadBack) {
