@@ -10,6 +10,7 @@
 #include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/model_service.h"
+#include "runtime/session/session_service.h"
 
 namespace belay::runtime {
 namespace {
@@ -124,14 +125,20 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
 
 namespace {
 
-InitialValues initial_values_of(PluginInstance& model) {
+std::string global_step_of(NodeGraph& graph) {
+  const belay::Graph g = graph.handle();
+  return g.node_name_of(ops::get_or_create_global_step(g));
+}
+
+InitialValues initial_values_of(PluginInstance& model, NodeGraph& graph) {
   if (!has_initial_values(model.table<belay_model_api>())) return {};
-  return [&model](const std::string& variable, const belay_tensor& value) {
+  return [&model, step = global_step_of(graph)](const std::string& variable, const belay_tensor& value) {
     std::int32_t given = 0;
     const auto take = [&] {
       if (given != 0 && given != 1)
         fail(Code::kInvalidArgument, "it returned given = " + std::to_string(given) + " for the variable '" + variable +
                                          "'; 1: it filled the value");
+      if (given == 1 && variable == step) refuse_negative_step(step, TensorView(value));
     };
     model.call_and_take("initial_value", &belay_model_api::initial_value, take, detail::str(variable), &value, &given);
     return given == 1;
@@ -146,7 +153,7 @@ ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, con
   ModelOutputs out = build(
       [&](const belay_model_args& args) { call_with_graph(graph, model, "build", &belay_model_api::build, &args); },
       model.label(), graph, mode, features, labels, declared, accumulate);
-  out.initial_values = initial_values_of(model);
+  out.initial_values = initial_values_of(model, graph);
   return out;
 }
 
@@ -155,7 +162,7 @@ ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, con
   ModelOutputs out = build(
       [&](const belay_model_args& args) { call_with_graph(graph, model, "build", &belay_model_api::build, &args); },
       model.label(), graph, Mode::kTrain, features, labels, {}, 1, true);
-  out.initial_values = initial_values_of(model);
+  out.initial_values = initial_values_of(model, graph);
   return out;
 }
 
@@ -171,10 +178,12 @@ ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
       },
       "the model", graph, mode, features, labels, declared, accumulate);
   if (has_initial_values(*model.table()))
-    out.initial_values = [&model](const std::string& variable, const belay_tensor& value) {
+    out.initial_values = [&model, step = global_step_of(graph)](const std::string& variable,
+                                                                const belay_tensor& value) {
       detail::Status status;
       std::int32_t given = 0;
       status.check(model.table()->initial_value(model.self(), detail::str(variable), &value, &given, status));
+      if (given != 0 && variable == step) refuse_negative_step(step, TensorView(value));
       return given != 0;
     };
   return out;

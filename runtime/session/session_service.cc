@@ -75,21 +75,13 @@ std::int32_t variable_info(belay_session* session, std::uint64_t i, belay_variab
   });
 }
 
-// Checkpoints are named by it, and steps are counted from 0.
-void check_global_step(const DirectSession& session, std::string_view variable, const TensorView& value) {
-  if (variable != session.global_step_name() || value.dtype() != DType::kInt64 || value.size() != 1) return;
-  const auto step = value.scalar<std::int64_t>();
-  if (step < 0)
-    fail(Code::kInvalidArgument, "the global step '" + std::string(variable) + "' cannot become " +
-                                     std::to_string(step) + "; it counts from 0");
-}
-
 std::int32_t assign(belay_session* session, belay_str variable, const belay_tensor* value, belay_status* status) {
   return guard(status, [&] {
     detail::check_tensor(*value);
     DirectSession& s = from_handle(session);
-    check_global_step(s, view(variable), TensorView(*value));
-    s.store().assign(std::string(view(variable)), TensorView(*value));
+    const std::string name(view(variable));
+    if (name == s.global_step_name()) refuse_negative_step(name, TensorView(*value));
+    s.store().assign(name, TensorView(*value));
   });
 }
 
@@ -279,6 +271,14 @@ constexpr belay_coordinator_api kCoordinatorApi{
 }  // namespace
 
 const belay_session_api* session_service() noexcept { return &kSessionApi; }
+
+void refuse_negative_step(const std::string& global_step, const TensorView& value) {
+  if (value.dtype() != DType::kInt64 || value.size() != 1) return;  // refused for that
+  const auto step = value.scalar<std::int64_t>();
+  if (step < 0)
+    fail(Code::kInvalidArgument,
+         "the global step '" + global_step + "' cannot become " + std::to_string(step) + "; it counts from 0");
+}
 const belay_coordinator_api* coordinator_service() noexcept { return &kCoordinatorApi; }
 
 const detail::Services& services_without_host() noexcept {

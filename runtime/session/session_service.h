@@ -15,6 +15,10 @@ const belay_coordinator_api* coordinator_service() noexcept;
 // themselves; the rest are stubs.
 const detail::Services& services_without_host() noexcept;
 
+// INVALID_ARGUMENT where the value that the global step is to get is negative: checkpoints are named by it, and steps
+// are counted from 0.
+void refuse_negative_step(const std::string& global_step, const TensorView& value);
+
 inline belay_session* to_handle(DirectSession* session) noexcept { return reinterpret_cast<belay_session*>(session); }
 inline DirectSession& from_handle(belay_session* session) noexcept {
   return *reinterpret_cast<DirectSession*>(session);

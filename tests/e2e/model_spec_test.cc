@@ -202,5 +202,13 @@ TEST_F(ModelSpecTest, AnErrorOfTheModelsInitialValuesEndsTheRunAlsoWhereItIsNotF
   EXPECT_THAT(r.err, AllOf(HasSubstr("model \"whole\" "), HasSubstr("in initial_value: no file with values")));
 }
 
+TEST_F(ModelSpecTest, T_153_AModelThatBeginsWithANegativeStepIsNamed) {
+  const ProcessResult r = belay({"run", whole("wrong = \"initial step\"")});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_THAT(r.err, AllOf(HasSubstr("model \"whole\" "),
+                           HasSubstr("in initial_value: the global step 'global_step' cannot become -1000; it counts "
+                                     "from 0")));
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

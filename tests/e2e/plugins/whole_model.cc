@@ -77,6 +77,10 @@ class Whole final : public belay::Model {
   bool initial_value(std::string_view variable, const belay::TensorView& value) override {
     host().info("asked for " + std::string(variable));
     if (wrong_ == "initial value") belay::fail(belay::Code::kNotFound, "no file with values");
+    if (wrong_ == "initial step" && variable == "global_step") {
+      value.data<std::int64_t>()[0] = -1000;
+      return true;
+    }
     if (variable != "slope") return false;
     value.data<float>()[0] = 2.5f;
     return true;
