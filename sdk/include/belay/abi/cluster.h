@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clusters: processes that train together, and what moves tensors between them.
- * Part of belay/abi.h, which says what holds for all parts. */
+/* Clusters: processes that train together, and the calls that move tensors between them.
+ * Part of belay/abi.h, which states the rules for all parts. */
 #ifndef BELAY_ABI_CLUSTER_H_
 #define BELAY_ABI_CLUSTER_H_
 
@@ -8,69 +8,72 @@
 
 BELAY_C_BEGIN
 
-/* Some of the ranks, made by split; null: all of them. Valid until close. */
+/* A group of ranks, made by split; null: all ranks. Valid until close. */
 typedef struct belay_ranks belay_ranks;
 
-/* Where this process is. */
+/* The place of this process in the cluster. */
 typedef struct belay_cluster_place {
   uint32_t struct_size;
   uint32_t flags;      /* 0 */
   int32_t rank;        /* 0 <= rank < size */
   int32_t size;        /* of processes, >= 1 */
-  int32_t local_rank;  /* among those of this machine; 0 where that is not known */
+  int32_t local_rank;  /* among those of this machine; 0 if not known */
   int32_t reserved;
-  int64_t generation;  /* of the group: 0 at first, one more each time that processes form it anew */
+  int64_t generation;  /* of the group: 0 at first, one more each time that processes form the group again */
 } belay_cluster_place;
 
-/* What open gets. */
+/* The arguments of open. */
 typedef struct belay_cluster_args {
   uint32_t struct_size;
   uint32_t flags;      /* 0 */
-  int32_t rank;        /* of the launcher; in a later generation that of the one before, -1 for a process that joins */
-  int32_t size;        /* how many are expected; -1 for both: the plugin's library knows (MPI), or there is one alone */
+  int32_t rank;        /* of the launcher; in a later generation the previous rank, -1 for a process that joins */
+  int32_t size;        /* expected processes; rank and size -1: the library knows (MPI), or one process is alone */
   int32_t local_rank;  /* -1: not known */
-  int32_t min_size;    /* of a later generation: how many are enough; else size */
+  int32_t min_size;    /* in a later generation the number of processes that is enough; else size */
   int64_t generation;
   int64_t wait_ns;     /* how long open waits for the others; > 0 */
-  int64_t timeout_ns;  /* a rank that gives no sign of life for so long has failed; > 0 */
-  belay_str directory; /* where ranks meet: an absolute path that all see, and that exists; empty: there is none */
-  belay_str meeting;   /* [0-9a-z-]*, the same on all ranks and never used before: keys and names begin with it */
+  int64_t timeout_ns;  /* a rank without a sign of life for this time has failed; > 0 */
+  belay_str directory; /* meeting place of the ranks: an existing absolute path that all can see; empty: none */
+  belay_str meeting;   /* [0-9a-z-]*, the same on all ranks and new each time; keys and names begin with it */
 } belay_cluster_args;
 
 #define BELAY_CLUSTER_TAGS 65536 /* tags are below it */
 
-/* Which call of the ranks this is. Calls match by group and tag: each rank of the group makes the same call with a
- * tensor of the same dtype and as many elements. Calls of one tag come one after the other; those of different tags may
- * be under way at once, on several threads, and need not begin in the same order on all ranks. */
+/* Identifies one call of the ranks. Calls match by group and tag: each rank of the group makes the same call. Each
+ * rank's tensor has the same dtype and number of elements. Calls of one tag follow one another. Calls of different tags
+ * may run at the same time, on several threads, and may begin in any order on each rank. */
 typedef struct belay_collective {
   uint32_t struct_size;
   uint32_t flags;     /* 0 */
   belay_ranks* ranks; /* null: all */
   uint32_t tag;       /* < BELAY_CLUSTER_TAGS */
-  int32_t peer;       /* in broadcast whose tensor it is; in send and receive the other one. A rank of the group */
-  int32_t wire_dtype; /* in all_reduce of float32 BELAY_BFLOAT16: rounded to it on the way; 0: as it is */
+  int32_t peer;       /* a rank of the group: the source of broadcast, the other side of send and receive */
+  int32_t wire_dtype; /* all_reduce of float32: BELAY_BFLOAT16 rounds to it on the way; 0: unchanged */
   int32_t reserved;
-  int64_t timeout_ns; /* of this call, however alive the others are: ABORTED when it is over; 0: no limit */
+  int64_t timeout_ns; /* limit of this call, even if the others are alive: then ABORTED; 0: no limit */
 } belay_collective;
 
-/* The calls, of a plugin (self) and of the service "cluster" (belay_host*) alike. Tensors are dense memory of the host,
- * of any dtype but BELAY_STRING unless a line says otherwise; they must stay until the call returns. All [any].
+/* The calls of a plugin (self) and of the service "cluster" (belay_host*). Tensors are dense memory of the host, of any
+ * dtype but BELAY_STRING unless a line states otherwise. They must stay valid until the call returns. All slots are
+ * [any].
  *   barrier     returns when all ranks of the group have called it.
- *   broadcast   the tensor of the rank `peer` is in all others' afterwards.
- *   all_reduce  the sum over the ranks is in each tensor afterwards: of float32, float64 and int64. The order of the
- *               additions depends on the group's size and the number of elements alone: all ranks get the same bits, and
- *               get them again in the next run.
- *   all_gather  `all` has the elements of each rank's `mine`, in the order of the ranks: size times as many.
- *   send        to the rank `peer`, which calls receive with the same tag; peer is not the rank itself.
- *   receive
- *   split       new groups: of those with the same colour, in the order of their ranks; a colour below 0 joins none and
- *               gets null. All ranks of `ranks` call it. `rank` and `size` are those in the new group, -1 and 0 without.
+ *   broadcast   copies the tensor of the rank `peer` to all others.
+ *   all_reduce  writes the sum over the ranks to each tensor: float32, float64 and int64. The order of the additions
+ *               depends only on the group's size and the number of elements. So all ranks get the same bits, in every
+ *               run.
+ *   all_gather  fills `all` with the elements of each rank's `mine`, in the order of the ranks. It has size times the
+ *               elements.
+ *   send        sends to the rank `peer`, which calls receive with the same tag. peer is another rank.
+ *   receive     fills the tensor with the elements that the rank `peer` sends.
+ *   split       makes new groups of ranks with the same colour, in the order of their ranks. All ranks of `ranks` call
+ *               it. `rank` and `size` become those in the new group. A colour below 0 joins no group: *ranks is null,
+ *               rank and size are -1 and 0.
  *
- * Errors. A rank that has failed, left, or showed no sign of life for open's timeout ends the generation: ABORTED, with
- * the rank in the message ("rank 1 ..."), in all calls that are under way and in all later ones, on every rank that is
- * left, soon. A rank whose process is there but makes no call is waited for. A tensor may be half written then.
- * UNAVAILABLE: the ranks could not meet, naming who is missing, in open. INVALID_ARGUMENT: a rank, tag, dtype or size
- * that cannot be; nothing was sent. CANCELLED: abort was called. */
+ * Errors. A rank that fails, leaves, or shows no sign of life for open's timeout ends the generation. All calls in
+ * progress, and all later calls, then soon fail with ABORTED on every rank that is left. The message names the rank
+ * ("rank 1 ..."). A tensor may then be partly written. A call waits for a rank that is alive but makes no call, until
+ * timeout_ns of the call. UNAVAILABLE, in open: the ranks could not meet; the message names the missing ranks.
+ * INVALID_ARGUMENT: an impossible rank, tag, dtype or size; nothing was sent. CANCELLED: abort was called. */
 #define BELAY_CLUSTER_CALLS(first)                                                                                       \
   int32_t (*barrier)(first, const belay_collective* call, belay_status* status);                                       \
   int32_t (*broadcast)(first, const belay_collective* call, const belay_tensor* tensor, belay_status* status);         \
@@ -82,12 +85,12 @@ typedef struct belay_collective {
   int32_t (*split)(first, const belay_collective* call, int32_t colour, belay_ranks** ranks, int32_t* rank,            \
                    int32_t* size, belay_status* status)
 
-/* A cluster plugin: one instance in a process.
- *   open   meets the other ranks and fills in where this one is. [main], once for each generation, behind close.
- *   close  leaves them: no call is under way, and none comes until the next open. Peers that still call see that this
- *          rank has left. Absent: nothing to do. [main]
- *   abort  wakes each call that waits, which fails with CANCELLED, as all later ones until close. It must not wait.
- *          Absent: calls wait on. [any] */
+/* A cluster plugin. A process has one instance.
+ *   open   meets the other ranks and fills in the place of this rank. [main], once for each generation, after close.
+ *   close  leaves the other ranks. No call is in progress, and none comes until the next open. Peers that still call
+ *          see that this rank has left. Absent: nothing to do. [main]
+ *   abort  wakes each call that waits. It fails with CANCELLED, and so do all later calls until close. abort must not
+ *          wait. Absent: calls continue to wait. [any] */
 typedef struct belay_cluster_api {
   uint32_t struct_size;
   uint32_t reserved;
@@ -98,9 +101,9 @@ typedef struct belay_cluster_api {
   BELAY_CLUSTER_CALLS(void* self);
 } belay_cluster_api;
 
-/* "cluster": for hooks and models; in one process too, where each call is one of a group of one. An instance's tags are
- * its own: those of others, and the host's, never match them. A group that it made is its own, too, and is gone with a
- * recovery. Each rank's instance makes the same calls: a hook that runs on the chief alone makes none. */
+/* "cluster": for hooks and models. In a run of one process each call is one of a group of one. Each instance has its
+ * own tags: they never match the tags of others or of the host. A group that an instance made is its own too, and a
+ * recovery ends it. Each rank's instance must make the same calls, so a hook on the chief alone makes none. */
 typedef struct belay_cluster_service {
   uint32_t struct_size;
   uint32_t reserved;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service "graph".
- * Part of belay/abi.h, which says what holds for all parts. */
+ * Part of belay/abi.h, which states the rules for all parts. */
 #ifndef BELAY_ABI_GRAPH_H_
 #define BELAY_ABI_GRAPH_H_
 
@@ -8,7 +8,7 @@
 
 BELAY_C_BEGIN
 
-/* One node to add. `name` is a hint, made unique inside the current scope; empty: the operation's own name. */
+/* One node to add. The host makes `name` unique inside the current scope. Empty: the operation's own name. */
 typedef struct belay_node_def {
   uint32_t struct_size;
   uint32_t flags;
@@ -40,58 +40,60 @@ typedef struct belay_node_info {
   uint32_t n_outputs;
 } belay_node_info;
 
-/* "graph": building and asking. [main] A graph is open until the session is made, then frozen: a change fails and names
- * its culprit. */
+/* "graph": builds and describes a graph. [main] A graph is open until the session is made; then it is frozen. A change
+ * of a frozen graph fails and names the caller. */
 typedef struct belay_graph_api {
   uint32_t struct_size;
   uint32_t reserved;
-  /* The graph's number, of this process: belay_output.graph of its nodes. Never 0. */
+  /* The graph's number in this process: belay_output.graph of its nodes. It is never 0. */
   uint64_t (*serial)(belay_graph* graph);
-  /* 1 where it is frozen. */
+  /* Returns 1 if the graph is frozen. */
   int32_t (*finalized)(belay_graph* graph);
-  /* Adds a node under the current scope and control dependencies; *node is its number. Its shapes are inferred now:
-   * INVALID_ARGUMENT where inputs or attributes do not fit, NOT_FOUND with the nearest name for an unknown operation,
-   * FAILED_PRECONDITION in a frozen graph. What `def` points at is copied. */
+  /* Adds a node under the current scope and control dependencies. *node becomes its number. The call infers its shapes
+   * now, and copies all that `def` points at. INVALID_ARGUMENT: inputs or attributes do not fit. NOT_FOUND, with the
+   * nearest name: an unknown operation. FAILED_PRECONDITION: the graph is frozen. */
   int32_t (*add_node)(belay_graph* graph, const belay_node_def* def, uint32_t* node, belay_status* status);
-  /* A role of the model ("loss"), else a node ("scope/node", output 0), else an output ("scope/node:1"). NOT_FOUND, with
-   * the nearest name. */
+  /* Finds a role of the model ("loss"), else a node ("scope/node", output 0), else an output ("scope/node:1").
+   * NOT_FOUND, with the nearest name. */
   int32_t (*find)(belay_graph* graph, belay_str name, belay_output* output, belay_status* status);
-  /* Operation, name and counts of a node. The strings are valid as long as the graph. */
+  /* Returns operation, name and counts of a node. The strings are valid as long as the graph. */
   int32_t (*node_info)(belay_graph* graph, uint32_t node, belay_node_info* info, belay_status* status);
-  /* Dtype, shape and name of an output; of an operation (index BELAY_OPERATION) the name alone. `name` is valid until
-   * this thread's next call here, dims as long as the graph. */
+  /* Returns dtype, shape and name of an output; for an operation (index BELAY_OPERATION) only the name. `name` is valid
+   * until this thread's next call here, dims as long as the graph. */
   int32_t (*output_info)(belay_graph* graph, belay_output output, belay_output_info* info, belay_status* status);
-  /* Where the node's input `index` comes from. INVALID_ARGUMENT: it has no such input. */
+  /* Returns the source of the node's input `index`. INVALID_ARGUMENT: the input does not exist. */
   int32_t (*input)(belay_graph* graph, uint32_t node, uint32_t index, belay_output* output, belay_status* status);
-  /* An attribute that the node was given. NOT_FOUND: it was not, so its default holds. The value is valid until this
-   * thread's next call here. */
+  /* Returns an attribute that the node was given. NOT_FOUND: it was not given, so its default applies. The value is
+   * valid until this thread's next call here. */
   int32_t (*attr)(belay_graph* graph, uint32_t node, belay_str name, belay_value* value, belay_status* status);
-  /* Announces that the output may be fetched later, so that the first plan has it. Optional: it saves one plan. */
+  /* Announces a later fetch of the output, so that the first plan includes it. Optional: it saves one plan. */
   int32_t (*will_fetch)(belay_graph* graph, belay_output output, belay_status* status);
-  /* Names of nodes added before the matching leave begin with "name/", made unique. Scopes may be inside scopes. What a
-   * callback enters or begins it leaves or ends before it returns: what is left open is closed and refused, by the
-   * callback's name, and what others opened a callback cannot leave. In a frozen graph: FAILED_PRECONDITION. */
+  /* Names of nodes that are added before the matching leave begin with "name/", made unique. Scopes nest. A callback
+   * must leave each scope, and end each control and body, that it entered. The host closes what is left open and
+   * refuses it, with the callback's name. A callback cannot leave what others opened. FAILED_PRECONDITION: the graph is
+   * frozen. */
   int32_t (*enter_scope)(belay_graph* graph, belay_str name, belay_status* status);
   void (*leave_scope)(belay_graph* graph);
-  /* Nodes added before the matching leave run after these. */
+  /* Nodes that are added before the matching leave run after `outputs`. */
   int32_t (*enter_control)(belay_graph* graph, const belay_output* outputs, uint64_t n, belay_status* status);
   void (*leave_control)(belay_graph* graph);
-  /* Puts an output or an operation into a collection, which begins with the first; the order is kept. */
+  /* Adds an output or an operation to a collection, and makes the collection if it is new. The order is kept. */
   int32_t (*collect)(belay_graph* graph, belay_str collection, belay_output output, belay_status* status);
-  /* 0 also where there is no such collection. */
+  /* Number of items; also 0 if the collection does not exist. */
   uint64_t (*collection_size)(belay_graph* graph, belay_str collection);
-  /* Item i, 0 <= i < collection_size. INVALID_ARGUMENT beyond it. */
+  /* Returns item i, 0 <= i < collection_size. INVALID_ARGUMENT: i is beyond it. */
   int32_t (*collection_item)(belay_graph* graph, belay_str collection, uint64_t i, belay_output* output,
                              belay_status* status);
-  /* d(sum of ys, weighted by grad_ys) / dx for each x; grad_ys null: ones. gradients[i].graph is 0 where y does not depend
-   * on xs[i]. */
+  /* Adds the nodes for d(sum of ys, weighted by grad_ys) / dx for each x. grad_ys null: ones. gradients[i].graph is 0
+   * if no y depends on xs[i]. */
   int32_t (*gradients)(belay_graph* graph, const belay_output* ys, uint64_t n_ys, const belay_output* grad_ys,
                        const belay_output* xs, uint64_t n_xs, belay_output* gradients, belay_status* status);
-  /* Bodies: what nodes such as "Cond" and "While" run, named by their attributes. Nodes added between begin and end belong
-   * to the body; its arguments are its nodes "BodyInput", in the order of their making. An outer output that a node of the
-   * body uses is captured: it becomes an input of the node that runs the body, behind the arguments. `name` follows the
-   * rules for a scope's name. end_body sets the outputs of the body and returns its full name, valid until this thread's
-   * next call; with n 0, or if it fails, the body is closed and cannot be used. Bodies may be nested. */
+  /* A body is a part of the graph that nodes such as "Cond" and "While" run; their attributes name it. Nodes that are
+   * added between begin and end belong to the body. Its arguments are its nodes "BodyInput", in the order of creation.
+   * If a node of the body uses an outer output, the output is captured. It becomes an input of the node that runs the
+   * body, after the arguments. `name` follows the rules for a scope's name. end_body sets the outputs of the body. It
+   * returns the body's full name, valid until this thread's next call. If n is 0 or the call fails, the body is closed
+   * and unusable. Bodies nest. */
   int32_t (*begin_body)(belay_graph* graph, belay_str name, belay_status* status);
   int32_t (*end_body)(belay_graph* graph, const belay_output* outputs, uint64_t n, belay_str* name,
                       belay_status* status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Init functions.
- * Part of belay/abi.h, which says what holds for all parts. */
+ * Part of belay/abi.h, which states the rules for all parts. */
 #ifndef BELAY_ABI_INIT_FN_H_
 #define BELAY_ABI_INIT_FN_H_
 
@@ -8,7 +8,8 @@
 
 BELAY_C_BEGIN
 
-/* Runs once after the init operation, only where no checkpoint was restored. run is mandatory. [main] */
+/* run is called once after the init operation, and only if no checkpoint was restored. The graph is frozen. An error
+ * ends the run. Both pointers are valid for the call. run is mandatory. [main] */
 typedef struct belay_init_fn_api {
   uint32_t struct_size;
   uint32_t reserved;
