@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an instance can ask of its host: log, clocks, run directory, and the services that the other headers wrap. Every
-// plugin class has host(). All calls here are for any thread.
+// The requests of an instance to its host: log, clocks, run directory, place in the run. Every plugin class has host().
+// The services that other headers wrap (Session, Events, Checkpoint) are also reached through it.
+//
+//   host().info("read " + std::to_string(n) + " rows");         // a line of the log, with the instance's name
+//   const auto start = host().monotonic();
+//   if (host().is_chief()) write_summary(host().run_directory());
+//
+// All calls here may be made on any thread while the instance lives, and none reports an error. Use these clocks in
+// place of the system's: a test replaces clock and log.
 #pragma once
 
 #include <chrono>
@@ -14,16 +21,17 @@
 namespace belay {
 inline namespace v0 {
 
+// Severity of a line in the log. The user chooses the lowest level that the log shows.
 enum class LogLevel : std::int32_t {
-  kDebug = BELAY_LOG_DEBUG,
-  kInfo = BELAY_LOG_INFO,
-  kWarning = BELAY_LOG_WARNING,
-  kError = BELAY_LOG_ERROR,
+  kDebug = BELAY_LOG_DEBUG,      // details for a search of a fault
+  kInfo = BELAY_LOG_INFO,        // normal progress
+  kWarning = BELAY_LOG_WARNING,  // a problem that the run survives
+  kError = BELAY_LOG_ERROR,      // a failure
 };
 
 namespace detail {
 
-// The services of one host, each copied once over stubs.
+// The services of one host, each copied once over stubs. A missing service or slot fails with UNIMPLEMENTED.
 struct Services {
   belay_core_api core;
   belay_graph_api graph;
@@ -42,10 +50,13 @@ struct Services {
 
 }  // namespace detail
 
+// The purpose of a session: training, evaluation or prediction.
 enum class Mode : std::int32_t { kTrain = BELAY_MODE_TRAIN, kEval = BELAY_MODE_EVAL, kPredict = BELAY_MODE_PREDICT };
 
+// One instance's access to the host. The SDK makes it before the plugin object and keeps it until after the destructor.
 class Host {
  public:
+  // Copies the tables of all services once. `api` and `self` are those that create got; null: a host without services.
   Host(const belay_host_api* api, belay_host* self) noexcept : self_(self) {
     const auto service = [&](std::string_view name) noexcept -> const void* {
       return api == nullptr || api->service == nullptr ? nullptr : api->service(self, detail::str(name));
@@ -65,48 +76,63 @@ class Host {
     s_.op = adopt(static_cast<const belay_op_service*>(service("op")));
     s_.cluster = adopt(static_cast<const belay_cluster_service*>(service("cluster")));
   }
+  // The host belongs to one instance and cannot be copied.
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
+  // Writes one line, cut to 64 KiB, to the log. The host adds time and instance name, and escapes control characters.
   void log(LogLevel level, std::string_view text) const {
     s_.core.log(self_, static_cast<std::int32_t>(level), detail::str(text));
   }
+  // The same with a fixed level.
   void info(std::string_view text) const { log(LogLevel::kInfo, text); }
   void warning(std::string_view text) const { log(LogLevel::kWarning, text); }
   void error(std::string_view text) const { log(LogLevel::kError, text); }
+  // True if the log shows lines of this level. Ask before you compose an expensive line.
   bool log_enabled(LogLevel level) const { return s_.core.log_enabled(self_, static_cast<std::int32_t>(level)) != 0; }
 
-  // Time since some fixed start, never going back.
+  // Time since a fixed start; it never decreases. Use it to measure durations.
   std::chrono::nanoseconds monotonic() const { return std::chrono::nanoseconds(s_.core.monotonic_ns(self_)); }
-  // Seconds since 1970.
+  // Seconds since 1970 (Unix time). It may jump in either direction.
   double wall_seconds() const { return static_cast<double>(s_.core.wall_ns(self_)) * 1e-9; }
+  // Absolute path of the run directory; empty if the run has none. Files of a plugin belong in it.
   std::string run_directory() const { return std::string(detail::view(s_.core.run_directory(self_))); }
+  // The instance's name from the manifest, else the plugin's name. It is unique among its kind in the run.
   std::string instance_name() const { return std::string(detail::view(s_.core.instance_name(self_))); }
+  // The run's seed ([run] seed), the same for all instances and ranks. Mix in a value that differs for each instance.
   std::uint64_t seed() const { return s_.core.seed(self_); }
+  // True if the user watches a terminal with log lines of level kInfo.
   bool interactive() const { return s_.core.interactive(self_) != 0; }
+  // Shows `text` in place on that terminal, cut to its width; an empty text removes it. The host redraws it at most ten
+  // times a second. Without a terminal the call does nothing.
   void status_line(std::string_view text) const { s_.core.status_line(self_, detail::str(text)); }
-  // What this instance's session is for: a hook may be in the training's and another instance of it in an evaluation's.
-  // Nothing where the instance belongs to no session.
+  // The purpose of this instance's session. Two instances of one hook may belong to a training and to an evaluation.
+  // Empty: the instance belongs to no session, such as a saver that several sessions share.
   std::optional<Mode> mode() const {
     const std::int32_t mode = s_.core.mode(self_);
     return mode == 0 ? std::nullopt : std::optional<Mode>(static_cast<Mode>(mode));
   }
-  // This process among those of the run: 0 of 1, unless it trains in several. The chief, rank 0, writes checkpoints.
+  // The place of this process in the run: 0 <= rank() < ranks(). A run of one process has rank 0 and 1 rank. Only the
+  // chief, rank 0, writes checkpoints and events.
   int rank() const { return s_.core.rank(self_); }
   int ranks() const { return s_.core.ranks(self_); }
   bool is_chief() const { return s_.core.is_chief(self_) != 0; }
-  // True when there is no point in waiting any longer: the run was asked to stop, or the session that an input feeds.
-  // For loops that wait in a constructor, in next, write or read; after it they throw Error(Code::kCancelled, ...).
+  // True when the instance must not wait any longer: the run, or the session that an input feeds, stops. Ask in loops
+  // that wait: in a constructor, in next, write or read. Then throw Error(Code::kCancelled, ...).
   bool stopping() const { return s_.core.stopping(self_) != 0; }
-  // Which start of the run in its directory this is: 1 for a new run, one more each time that it is gone on with. A
-  // recovery is none.
+  // Number of this start of the run in its directory: 1 for a new run, one more for each later start. A recovery inside
+  // the process is not a new start.
   std::int64_t attempt() const { return s_.core.attempt(self_); }
 
-  // While it lives, this thread may wait for a disk: round the writing of a file that the plugin opens by itself. The
-  // run then waits for it, however long that takes, and does not end for want of progress (no_progress_secs). What goes
-  // through the host (Directory, Events, Checkpoint), LinesFile, GrowingFile and replace_or_warn have it already.
+  // Marks disk work of this thread, from construction to destruction. Use it for each file that the plugin opens by
+  // itself. The run then waits for the disk without limit: no_progress_secs does not end it. Directory, Events,
+  // Checkpoint, LinesFile, GrowingFile and replace_or_warn already mark their work.
+  //
+  //   const belay::Host::DiskCall call(host());
+  //   std::ofstream(path_) << line;
   class DiskCall {
    public:
+    // `host` must outlive the object. The destructor must run on the same thread.
     explicit DiskCall(const Host& host) noexcept : host_(host) { host_.s_.core.waits_for_disk(host_.self_, 1); }
     ~DiskCall() { host_.s_.core.waits_for_disk(host_.self_, 0); }
     DiskCall(const DiskCall&) = delete;
@@ -116,6 +142,7 @@ class Host {
     const Host& host_;
   };
 
+  // Returns the handle and the tables as they cross the boundary, for headers of the SDK.
   belay_host* raw() const noexcept { return self_; }
   const detail::Services& services() const noexcept { return s_; }
 
@@ -125,9 +152,10 @@ class Host {
 };
 
 namespace detail {
-// Set by the create thunk while a plugin's constructor runs, so that host() works there too.
+// The host of the plugin object under construction. The create thunk sets it, so host() also works in the constructor.
 inline thread_local Host* host_under_construction __attribute__((visibility("hidden"))) = nullptr;
 
+// Sets host_under_construction for its lifetime, and restores the previous value.
 class ConstructionScope {
  public:
   explicit ConstructionScope(Host* host) noexcept : before_(host_under_construction) { host_under_construction = host; }
@@ -140,19 +168,22 @@ class ConstructionScope {
 };
 }  // namespace detail
 
-// The base of every plugin class.
+// The base of every plugin class. It holds the instance's host, and its objects cannot be copied.
 class Plugin {
  public:
+  // Takes the host of the create call that constructs this object, if there is one.
   Plugin() noexcept : host_(detail::host_under_construction) {}
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
   virtual ~Plugin() = default;
 
-  // The instance's host; also inside the constructor, if the host creates the instance.
+  // The instance's host, valid as long as the object. It also works in the constructor if the host creates the
+  // instance. FAILED_PRECONDITION: a program made the object and has not bound a host yet.
   Host& host() const {
     if (host_ == nullptr) fail(Code::kFailedPrecondition, "this plugin object has no host yet");
     return *host_;
   }
+  // Sets the host. belay::hook (module.h) calls it for an object of a program.
   void bind(Host* host) noexcept { host_ = host; }
 
  private:

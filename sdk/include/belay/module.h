@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exporting plugins: one line at the end of the source.
+// Exports plugins, with one line at the end of the source.
 //
 //   BELAY_MODULE("1.0.0", LossCeiling)            // version, then every plugin class of the library
 //
-// A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer, Schedule, Exporter or Cluster, has a
-// `static constexpr auto about`, usually a struct Options, and a constructor that takes `const Options&` or nothing.
-// Its callbacks are public, each the only member of its name, with the base's parameters. What is not so is the
-// compiler's first error, a line that begins with "belay:" and says what to do (detail/check_class.h). A callback may
-// throw; only the code and the message of the exception cross the boundary.
+//   class LossCeiling final : public belay::Hook {
+//    public:
+//     struct Options { double max = 10; };
+//     static constexpr auto about = belay::about("loss_ceiling", "Stops the run when the loss rises above a limit",
+//                                                belay::option("max", &Options::max, "largest allowed loss"));
+//     explicit LossCeiling(const Options& options) : options_(options) {}
+//     ...
+//   };
 //
-// A program's own hook, with whatever constructor it likes, becomes a (table, self) pair with belay::hook(...).
+// A plugin class derives from Hook, Saver, InitFn, Model, Input, Op, Optimizer, Schedule, Exporter or Cluster. It has a
+// public `static constexpr auto about` (options.h), and usually a struct Options. Its constructor takes `const
+// Options&` or nothing. Its callbacks are public, each the only member of its name, with the base's parameters. Any
+// difference is the compiler's first error: a line that begins with "belay:" and states the fix (detail/check_class.h).
+//
+// A callback may throw. Only the code and the message of the exception cross the boundary (error.h).
+//
+// A program may use its own hook, with any constructor, without a library:
+//
+//   belay::HookHandle mine = belay::hook(api, host, std::make_unique<MyHook>(path));
 #pragma once
 
 #include <memory>
@@ -31,15 +43,23 @@
 namespace belay {
 inline namespace v0 {
 
-// A plugin instance as the runtime takes it: its table and its object. Owns it. A Handle that borrows (owned = false)
-// leaves the object to its maker.
+// A plugin instance as the runtime takes it: its table and its object. It owns the object and calls the table's destroy
+// in its destructor. A Handle with owned = false borrows: the maker destroys the object after the Handle. The library
+// of the table must stay loaded as long as the Handle.
+//
+//   if (handle.table()->end != nullptr)                          // handle: a HookHandle
+//     status.check(handle.table()->end(handle.self(), session, status));
 template <class Api>
 class Handle {
  public:
+  // Makes an empty handle: it converts to false.
   Handle() noexcept = default;
+  // Takes over `self`, which the table's create made, unless owned is false.
   Handle(const Api* table, void* self, bool owned = true) noexcept : table_(table), self_(self), owned_(owned) {}
+  // Leaves the other handle empty.
   Handle(Handle&& o) noexcept
       : table_(o.table_), self_(std::exchange(o.self_, nullptr)), owned_(std::exchange(o.owned_, false)) {}
+  // Swaps the two handles: the other one destroys the previous object.
   Handle& operator=(Handle&& o) noexcept {
     std::swap(table_, o.table_), std::swap(self_, o.self_), std::swap(owned_, o.owned_);
     return *this;
@@ -47,7 +67,10 @@ class Handle {
   ~Handle() {
     if (owned_ && self_ != nullptr) table_->destroy(self_);
   }
+  // True if it has an object.
   explicit operator bool() const noexcept { return self_ != nullptr; }
+  // The table and the object, for calls of callbacks. Both are valid as long as the Handle; self() is null in an empty
+  // one.
   const Api* table() const noexcept { return table_; }
   void* self() const noexcept { return self_; }
 
@@ -57,6 +80,7 @@ class Handle {
   bool owned_ = false;
 };
 
+// One alias for each kind of plugin.
 using HookHandle = Handle<belay_hook_api>;
 using SaverHandle = Handle<belay_saver_api>;
 using InitFnHandle = Handle<belay_init_fn_api>;
@@ -68,8 +92,9 @@ using ScheduleHandle = Handle<belay_schedule_api>;
 using ExporterHandle = Handle<belay_exporter_api>;
 using ClusterHandle = Handle<belay_cluster_api>;
 
-// A (table, self) pair for an object that the program made itself. `host` must outlive the handle; the runtime makes
-// one (runtime/loader/host.h), a test has its own (testing/).
+// Makes a (table, self) pair of an object that the program made itself; the handle owns the object. `host` must outlive
+// the handle. The runtime makes a host (runtime/loader/host.h), and so does a test (testing/). T derives from Hook; it
+// needs neither `about` nor Options.
 template <class T>
 HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> object) {
   static_assert(std::is_base_of_v<Hook, T>);
@@ -83,12 +108,13 @@ HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> 
 }  // namespace v0
 }  // namespace belay
 
-// The symbol's name. belay_add_plugin sets BELAY_MODULE_NAME to belay_module_<name>, so that several plugins can be
-// linked into one program; the exported symbol is then an alias.
+// The name of the module's symbol. belay_add_plugin sets it to belay_module_<name>, so one program can link several
+// plugins. The exported symbol belay_module_v0 is then an alias.
 #ifndef BELAY_MODULE_NAME
 #define BELAY_MODULE_NAME belay_module_v0
 #define BELAY_MODULE_ALIAS
 #else
+// Makes a string of a macro's value.
 #define BELAY_MODULE_TEXT_(x) #x
 #define BELAY_MODULE_TEXT(x) BELAY_MODULE_TEXT_(x)
 #define BELAY_MODULE_ALIAS                                                                             \
@@ -96,6 +122,10 @@ HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> 
   const belay_module belay_module_v0;
 #endif
 
+// Exports the plugin classes of a library. version: a string literal, shown by `belay plugins` and kept with a hook's
+// state in checkpoints. Use it once per library, outside of all namespaces. The macro writes the note, which describes
+// all classes, into the section ".note.belay". It defines the object that the host looks up. A wrong class or a second
+// use does not compile.
 #define BELAY_MODULE(version, ...)                                                                                \
   namespace {                                                                                                     \
   struct belay_module_is_there_twice_name_all_classes_in_one {};                                                  \

@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin sees of a running session.
+// A plugin's view of a running session.
 //
-//   Session      raw runs, variables, the coordinator. Valid for the callback that got it: a recovery makes a new one.
+//   Session      raw runs, variables, the coordinator. It is valid for the callback that got it; a recovery makes a new
+//                session.
 //   RunContext   the run between before_run and after_run: the caller's request, request_stop.
-//   RunArgs      what before_run asks for.   RunValues   what after_run gets.
+//   RunArgs      the fetches, feeds and options that before_run returns.
+//   RunValues    the results that after_run gets.
 //   Coordinator  the stop flag and the threads of one session.
+//
+// Threads. Session::run, Session::value and all of Coordinator work on any thread. Everything else here is [session]:
+// call it only inside a callback, on the callback's thread.
+// Errors. A failed call of the host throws Error. The comments below name the code if a plugin can act on it.
+//
+//   belay::RunArgs before_run(belay::RunContext&) override { return {loss_}; }
+//   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
+//     if (values[loss_] > 10) run.request_stop("the loss is above 10");
+//   }
+//   void end(belay::Session& session) override {
+//     host().info("mean " + std::to_string(session.value(mean_)));
+//   }
 #pragma once
 
 #include <chrono>
@@ -25,8 +39,15 @@
 namespace belay {
 inline namespace v0 {
 
-// What TensorFlow's RunOptions have for hooks. The host merges those of all hooks and the caller: the larger number.
+// The options of TensorFlow's RunOptions for hooks. The host merges those of the caller and of all hooks: the larger
+// number wins.
+//
+//   belay::RunOptions options;
+//   options.trace_level = belay::RunOptions::Trace::kFull;
+//   args.options(options);                                       // args: a RunArgs
 struct RunOptions {
+  // Any level but kNone records times and memory per node (RunContext::node_stats). All these levels record the same
+  // data.
   enum class Trace : std::int32_t {
     kNone = BELAY_TRACE_NONE,
     kSoftware = BELAY_TRACE_SOFTWARE,
@@ -34,12 +55,13 @@ struct RunOptions {
     kFull = BELAY_TRACE_FULL
   };
   Trace trace_level = Trace::kNone;
-  std::int64_t timeout_ms = 0;  // 0: none
+  // Time limit of the run in milliseconds; 0: no limit. A run that exceeds it fails with DEADLINE_EXCEEDED.
+  std::int64_t timeout_ms = 0;
 };
 
 namespace detail {
 
-// RunOptions as they cross.
+// Converts options for a call of the host.
 inline belay_run_options raw_options(const RunOptions& o) {
   auto raw = sized<belay_run_options>();
   raw.trace_level = static_cast<std::int32_t>(o.trace_level);
@@ -47,7 +69,7 @@ inline belay_run_options raw_options(const RunOptions& o) {
   return raw;
 }
 
-// And back; null: the defaults.
+// Converts options back. Null: the defaults.
 inline RunOptions run_options(const belay_run_options* theirs) {
   RunOptions o;
   if (theirs == nullptr) return o;
@@ -58,7 +80,7 @@ inline RunOptions run_options(const belay_run_options* theirs) {
   return o;
 }
 
-// What a host's function returned. One that the host lacks returns null, which must not be handed on.
+// Checks a pointer that a function of the host returned. A host without the function returns null: UNIMPLEMENTED.
 template <class T>
 T* given(T* p, const char* slot) {
   if (p == nullptr) fail(Code::kUnimplemented, std::string("the other side offers no '") + slot + "'");
@@ -67,32 +89,41 @@ T* given(T* p, const char* slot) {
 
 }  // namespace detail
 
-// Anything that can be fetched.
+// A reference to a value or operation to fetch. Output and Fetch<T> convert to it, so lists of fetches can mix them.
 class FetchRef {
  public:
   FetchRef(const Output& o) noexcept : raw_(o.raw()) {}
   template <class T>
   FetchRef(const Fetch<T>& f) noexcept : raw_(f.raw()) {}
+  // Returns the reference as it crosses the boundary. Valid as long as this object.
   const belay_output& raw() const noexcept { return raw_; }
 
  private:
   belay_output raw_;
 };
 
-// What one hook wants of the coming run. `return {};` asks for nothing, `return {loss_, step_};` for two values. Up to
-// eight fetches need no memory of their own.
+// The request of one hook for the coming run. `return {};` asks for nothing, `return {loss_, step_};` for two values.
+// Up to eight fetches need no allocation. The SDK keeps the returned object until the instance's next call.
+//
+//   belay::RunArgs args{loss_};
+//   if (wants_gradients_) args.fetch(gradients_);
+//   args.feed(dropout_rate_, belay::Tensor(0.f));
+//   return args;
 class RunArgs {
  public:
-  RunArgs() noexcept {}  // not defaulted: `return {}` would clear all of inline_, in every step of every hook
+  // The constructor is not defaulted: `return {}` would clear all of inline_, in every step of every hook.
+  RunArgs() noexcept {}
+  // Asks for these values, in this order.
   RunArgs(std::initializer_list<FetchRef> fetches) {
     for (const FetchRef& f : fetches) fetch(f);
   }
-  // So that a hook can build one in a loop and return it. Not defaulted: it would copy what was never set.
+  // A hook can build the object in a loop and return it. The move is not defaulted: it would copy unset elements.
   RunArgs(RunArgs&& o) noexcept : n_(o.n_), extras_(std::move(o.extras_)) {
     for (std::size_t i = 0; i < n_ && i < kInline; ++i) inline_[i] = o.inline_[i];
   }
   RunArgs& operator=(const RunArgs&) = delete;
 
+  // Adds a fetch to the request. after_run reads its value with RunValues. A fetch never changes the training.
   RunArgs& fetch(const FetchRef& f) {
     if (n_ < kInline) {
       inline_[n_] = f.raw();
@@ -103,49 +134,53 @@ class RunArgs {
     ++n_;
     return *this;
   }
-  // Overrides the output's value in this run. Two that feed the same output, or a hook and the caller: an error.
+  // Overrides the output's value in this run; the object owns `value`. INVALID_ARGUMENT: another hook or the caller
+  // feeds the same output. INVALID_ARGUMENT also: dtype or shape do not fit the output, or the output is an operation.
   RunArgs& feed(const Output& o, Tensor value) {
     extras().feeds.push_back({o.raw(), std::move(value)});
     return *this;
   }
+  // Sets the options that this hook asks for. They apply to this run only.
   RunArgs& options(const RunOptions& o) {
     extras().options = detail::raw_options(o);
     extras_->has_options = true;
     return *this;
   }
 
-  // As it crosses. Pointers into this object: valid while it lives and does not change.
+  // Returns the request as it crosses the boundary. It points into this object: valid until the object changes or ends.
   belay_run_args raw() {
     auto out = detail::sized<belay_run_args>();
     write(out);
     return out;
   }
-  // The same into a struct of the host's, which is empty but for its size.
+  // Writes the request into a struct of the host, which is empty except for its size.
   void write(belay_run_args& out) {
     out.fetches = fetches();
     out.n_fetches = n_;
     if (extras_ != nullptr) write_extras(out);
   }
-  bool has_extras() const noexcept {
-    return extras_ != nullptr;
-  }  // feeds, options, or more fetches than have room here
+  // True if there are feeds, options, or more fetches than fit into this object.
+  bool has_extras() const noexcept { return extras_ != nullptr; }
+  // Returns all fetches in their order, size() of them. Valid until the object changes or ends.
   const belay_output* fetches() const noexcept { return n_ <= kInline ? inline_ : extras_->fetches.data(); }
+  // Number of fetches.
   std::size_t size() const noexcept { return n_; }
 
  private:
-  static constexpr std::size_t kInline = 8;
-  // What few hooks ask for, and in few steps.
+  static constexpr std::size_t kInline = 8;  // fetches that fit into the object
+  // Requests that are rare: few hooks make them, and in few steps.
   struct Extras {
-    std::vector<belay_output> fetches;  // all of them where they are more than kInline
+    std::vector<belay_output> fetches;  // all fetches, if they exceed kInline
     std::vector<std::pair<belay_output, Tensor>> feeds;
     std::vector<belay_feed> raw_feeds;
     bool has_options = false;
     belay_run_options options;
   };
-  // Out of line: inlined, it is most of what a step's callback would save and restore.
+  // The deleter is not inlined: it would be most of the registers that a step's callback saves and restores.
   struct DeleteExtras {
     __attribute__((noinline)) void operator()(Extras* extras) const noexcept { delete extras; }
   };
+  // Adds long lists of fetches, feeds and options to `out`. They point into extras_.
   __attribute__((noinline)) void write_extras(belay_run_args& out) {
     extras_->raw_feeds.clear();
     for (const auto& [output, tensor] : extras_->feeds) extras_->raw_feeds.push_back({output, tensor.view()});
@@ -153,6 +188,7 @@ class RunArgs {
     out.n_feeds = extras_->raw_feeds.size();
     if (extras_->has_options) out.options = &extras_->options;
   }
+  // Returns the extras; the first call makes them.
   Extras& extras() {
     if (extras_ == nullptr) extras_.reset(new Extras);
     return *extras_;
@@ -163,35 +199,49 @@ class RunArgs {
   std::unique_ptr<Extras, DeleteExtras> extras_;
 };
 
-// The values that came back, by fetch. Valid for the after_run call.
+// The values of a hook's own fetches, by fetch. It borrows: valid until after_run returns. Copy a value into a Tensor
+// to keep it. A look-up compares at most size() fetches and allocates nothing.
+//
+//   const float loss = values[loss_];                            // Fetch<float>
+//   const belay::TensorView image = values[image_];              // Output
+//   if (values.has(gradients_)) kept_ = belay::Tensor(values[gradients_]);
 class RunValues {
  public:
+  // For the SDK. `results` and `fetches` have n elements each and must outlive this object. options null: the defaults.
   RunValues(const belay_tensor* results, const belay_output* fetches, std::size_t n,
             const belay_run_options* options = nullptr) noexcept
       : results_(results), fetches_(fetches), n_(n), options_(options) {}
 
+  // Returns the fetched scalar. INVALID_ARGUMENT: before_run did not fetch it, its dtype is not T, or it is not one
+  // element.
   template <class T>
   T operator[](const Fetch<T>& f) const {
     return at(f.raw()).template scalar<T>();
   }
+  // Returns the fetched tensor, of the output's dtype and the run's shape. An operation has no value (has_value()).
   TensorView operator[](const Output& o) const { return at(o.raw()); }
+  // Returns the whole tensor of a typed fetch. INVALID_ARGUMENT: before_run did not fetch it.
   template <class T>
   TensorView tensor(const Fetch<T>& f) const {
     return at(f.raw());
   }
-  // Whether this run was asked for it.
+  // True if before_run fetched this value in this run.
   bool has(const FetchRef& f) const noexcept { return index_of(f.raw()) != n_; }
+  // Number of fetched values.
   std::size_t size() const noexcept { return n_; }
+  // Returns value i in the order of the fetches, 0 <= i < size(). The index is not checked.
   TensorView result(std::size_t i) const noexcept { return TensorView(results_[i]); }
-  // Those that the run was made with: the caller's and those of all hooks, merged. RunContext has the caller's alone.
+  // The options of this run: the caller's and all hooks', merged. RunContext has the caller's alone.
   RunOptions options() const { return detail::run_options(options_); }
 
  private:
+  // Position of the output among the fetches; n_: it was not fetched.
   std::size_t index_of(const belay_output& o) const noexcept {
     std::size_t i = 0;
     while (i < n_ && !(fetches_[i].node == o.node && fetches_[i].index == o.index && fetches_[i].graph == o.graph)) ++i;
     return i;
   }
+  // Result of the output. INVALID_ARGUMENT: it was not fetched.
   TensorView at(const belay_output& o) const {
     const std::size_t i = index_of(o);
     if (i == n_) fail(Code::kInvalidArgument, "after_run asked for a value that before_run did not fetch");
@@ -204,9 +254,15 @@ class RunValues {
   const belay_run_options* options_;
 };
 
-// Results of a raw run, in the order of its fetches. Owns them.
+// The results of a raw run, in the order of its fetches. It owns them; views of them are valid as long as this object.
+// It must end before the callback returns.
+//
+//   const belay::RunResult result = session.run({mean_, variance_});
+//   const double mean = result[0].number(0);
+//   const float variance = result[variance_];                    // Fetch<float>
 class RunResult {
  public:
+  // For the SDK. Takes over `raw`, the result of a call of `api`.
   RunResult(const belay_session_api* api, belay_result* raw, std::vector<belay_output> fetches)
       : api_(api), raw_(raw), fetches_(std::move(fetches)) {}
   RunResult(RunResult&& o) noexcept
@@ -215,12 +271,15 @@ class RunResult {
   ~RunResult() {
     if (raw_ != nullptr) api_->result_release(raw_);
   }
+  // Returns result i as a view. INVALID_ARGUMENT: i >= size().
   TensorView operator[](std::size_t i) const {
     belay_tensor t{};
     detail::Status status;
     status.check(api_->result_tensor(raw_, i, &t, status));
     return TensorView(t);
   }
+  // Returns the scalar of a typed fetch. INVALID_ARGUMENT: the run did not fetch it, its dtype is not T, or it is not
+  // one element.
   template <class T>
   T operator[](const Fetch<T>& f) const {
     for (std::size_t i = 0; i < fetches_.size(); ++i)
@@ -228,6 +287,7 @@ class RunResult {
         return (*this)[i].template scalar<T>();
     fail(Code::kInvalidArgument, "the run did not fetch this value");
   }
+  // Number of results.
   std::size_t size() const noexcept { return fetches_.size(); }
 
  private:
@@ -236,10 +296,11 @@ class RunResult {
   std::vector<belay_output> fetches_;
 };
 
-// Fetches by names that the caller chooses: TensorFlow's dictionary of fetches. Any map or list of pairs will do.
+// Fetches by names that the caller chooses: TensorFlow's dictionary of fetches. Session::run also takes other maps, and
+// lists of pairs.
 using NamedFetches = std::map<std::string, FetchRef>;
 
-// Results of such a run, by these names. Owns them.
+// The results of such a run, by these names. It owns them.
 //
 //   const NamedResult values = session.run({{"loss", loss}, {"step", step}});
 //   const float now = values["loss"].scalar<float>();
@@ -248,15 +309,16 @@ class NamedResult {
   NamedResult(std::vector<std::string> names, RunResult values)
       : names_(std::move(names)), values_(std::move(values)) {}
 
-  // Valid as long as this object; without a value for an operation. INVALID_ARGUMENT, with the nearest name, for one
-  // that was not fetched.
+  // Returns the value of a name, valid as long as this object. An operation has no value. INVALID_ARGUMENT, with the
+  // nearest name: the run did not fetch this name.
   TensorView operator[](std::string_view name) const {
     for (std::size_t i = 0; i < names_.size(); ++i)
       if (names_[i] == name) return values_[i];
     fail(Code::kInvalidArgument, "the run fetched nothing as '" + std::string(name) + "'" + did_you_mean(name, names_));
   }
-  // In the order of the fetches.
+  // The names in the order of the fetches.
   const std::vector<std::string>& names() const noexcept { return names_; }
+  // Number of results.
   std::size_t size() const noexcept { return names_.size(); }
 
  private:
@@ -266,12 +328,12 @@ class NamedResult {
 
 namespace detail {
 
-// Names with fetches: a map, or a list of pairs.
+// Detects names with fetches: a map, or a list of pairs.
 template <class T>
 using IfNamesFetches = std::void_t<decltype(std::string(std::declval<const T&>().begin()->first)),
                                    decltype(FetchRef(std::declval<const T&>().begin()->second))>;
 
-// `run` takes the fetches as a list.
+// Makes a run of a list of fetches into a run by names. `run` takes the list and returns a RunResult.
 template <class Names, class Run>
 NamedResult run_by_name(const Names& fetches, const Run& run) {
   std::vector<std::string> names;
@@ -285,24 +347,43 @@ NamedResult run_by_name(const Names& fetches, const Run& run) {
 
 }  // namespace detail
 
+// The stop flag and the registered threads of one session. A copy refers to the same session. It is valid until the
+// session has closed, and works on any thread. A thread that works during the steps registers itself and ends when a
+// stop is requested:
+//
+//   void after_create_session(belay::Session& session) override {
+//     session.coordinator().register_thread("poll", *this);       // this class has join
+//     thread_ = std::thread([this, c = session.coordinator()] {
+//       while (!c.wait_for_stop(std::chrono::seconds(1))) poll();
+//     });
+//   }
 class Coordinator {
  public:
+  // For the SDK: Session::coordinator makes it.
   Coordinator(const belay_coordinator_api* api, belay_coordinator* self) noexcept : api_(api), self_(self) {}
+  // True if a stop was requested here, an error was reported, or the session closes. A hook's RunContext::request_stop
+  // shows here when the session closes.
   bool should_stop() const { return api_->should_stop(self_) != 0; }
+  // Asks the session to stop at a step's boundary, without an error. The user reads the reason (at most 4,096 bytes) of
+  // the first request. The host refuses the request before [run] min_steps. After the session has closed the call does
+  // nothing.
   void request_stop(std::string_view reason) const { api_->request_stop(self_, BELAY_OK, detail::str(reason)); }
-  // The error leaves the session where it is closed. Aborted and Unavailable make the session recover instead.
+  // Reports an error of a thread: the close of the session throws it. ABORTED and UNAVAILABLE make the session recover
+  // instead.
   void request_stop(const Error& error) const {
     api_->request_stop(self_, static_cast<std::int32_t>(error.code()), detail::str(error.message()));
   }
-  // Waits for a stop, at most `timeout`; returns should_stop().
+  // Waits until a stop is requested, at most `timeout` (negative: no limit). Returns should_stop(). Use it in place of
+  // sleep in a thread.
   bool wait_for_stop(std::chrono::nanoseconds timeout) const {
     return api_->wait_for_stop(self_, timeout.count()) != 0;
   }
-  // A thread that the session waits for when it closes. `thread` has `bool join(std::chrono::nanoseconds timeout)`,
-  // which waits at most that long and returns whether the thread has ended; what it throws is the thread's error, and
-  // leaves the session as if it had been passed to request_stop. It is called from the thread that closes the session,
-  // again and again until the grace period is over, and not after it has returned true or thrown. `thread` lives until
-  // then, or until unregister_thread.
+  // Registers a thread; the session waits for it when it closes. `thread` has `bool join(std::chrono::nanoseconds
+  // timeout)`. join waits at most `timeout` and returns whether the thread has ended. An exception of join is the
+  // thread's error; it leaves the session as if request_stop had got it. The thread that closes the session calls join
+  // repeatedly until the grace period is over. It does not call join after join has returned true or thrown. `thread`
+  // must live until then, or until unregister_thread; `name` is copied. FAILED_PRECONDITION: the session has no
+  // coordinator.
   template <class T>
   void register_thread(std::string_view name, T& thread) const {
     const auto join = [](void* arg, std::int64_t timeout_ns, belay_status* status) noexcept -> std::int32_t {
@@ -314,8 +395,8 @@ class Coordinator {
     detail::Status status;
     status.check(api_->register_thread(self_, detail::str(name), join, &thread, status));
   }
-  // The session forgets it; returns when no join of it is under way. NOT_FOUND: it was never registered, or its join
-  // was called for the last time. Not from inside its join.
+  // Removes the registration. It returns when no join of this thread is in progress. Do not call it from inside that
+  // join. NOT_FOUND: the thread is not registered, or its join was called for the last time.
   template <class T>
   void unregister_thread(T& thread) const {
     detail::Status status;
@@ -327,19 +408,30 @@ class Coordinator {
   belay_coordinator* self_;
 };
 
+// The description of a variable, as Session::variables returns it. It owns its data, so a hook may keep it after the
+// callback.
 struct VariableInfo {
-  std::string name;
+  std::string name;  // full name with scopes, as checkpoints have it
   DType dtype;
-  Dims dims;
-  bool trainable;
-  bool initialized;
+  Dims dims;         // known dimensions, outermost first
+  bool trainable;    // the optimizer may change it
+  bool initialized;  // it has a value: from an initializer, a checkpoint or assign
 };
 
+// A handle of a session; it owns nothing. Copies are cheap. It is valid for the callback that got it.
+//
+//   for (const belay::VariableInfo& v : session.variables())
+//     if (v.dtype == belay::DType::kFloat32) session.assign(v.name, belay::Tensor(v.dtype, v.dims));  // zeros
+//   const float loss = session.value(loss_);                     // a raw run
 class Session {
  public:
+  // For the SDK. `services` must outlive the handle.
   Session(const detail::Services* services, belay_session* self) noexcept : s_(services), self_(self) {}
 
-  // A raw run, without hooks. [any]
+  // Makes a raw run: no hook sees it, and the step count of hooks does not change. The result has one value per fetch,
+  // in order. `feeds` replace the values of outputs in this run. [any] Errors are those of the run: an operation's
+  // error with its node, DEADLINE_EXCEEDED, CANCELLED. INVALID_ARGUMENT: a fetch or feed of another graph, a feed that
+  // does not fit, or an output that is fed twice.
   RunResult run(const std::vector<FetchRef>& fetches, const std::vector<std::pair<Output, Tensor>>& feeds = {},
                 const RunOptions& options = {}) const {
     std::vector<belay_output> outputs;
@@ -358,20 +450,21 @@ class Session {
     status.check(s_->session.run(self_, &args, &result, status));
     return RunResult(&s_->session, result, std::move(outputs));
   }
-  // The same by name: a map of names to fetches gives the values by these names.
+  // Makes the same run with names. `fetches` maps names to fetches; the result has the values by these names.
   template <class Names = NamedFetches, class = detail::IfNamesFetches<Names>>
   NamedResult run(const Names& fetches, const std::vector<std::pair<Output, Tensor>>& feeds = {},
                   const RunOptions& options = {}) const {
     return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run(list, feeds, options); });
   }
-  // Fetches one scalar by a raw run.
+  // Fetches one scalar by a raw run. INVALID_ARGUMENT: it is not one element of dtype T. [any]
   template <class T>
   T value(const Fetch<T>& f) const {
     return run({f})[0].template scalar<T>();
   }
 
+  // The session's graph, frozen. Valid as long as the session.
   Graph graph() const { return Graph(&s_->graph, detail::given(s_->session.graph(self_), "session.graph")); }
-  // The saved variables, in a fixed order.
+  // Describes the saved (global) variables, in a fixed order. The result is a copy; local variables are not in it.
   std::vector<VariableInfo> variables() const {
     std::vector<VariableInfo> out;
     for (std::uint64_t i = 0, n = s_->session.variable_count(self_); i < n; ++i) {
@@ -383,13 +476,14 @@ class Session {
     }
     return out;
   }
-  // Sets a variable; a wrong name, dtype or shape is an error that names both sides.
+  // Sets a variable and marks it as initialized. `value` is copied. NOT_FOUND, with the nearest name: the name is
+  // unknown. INVALID_ARGUMENT, with both sides: dtype or shape differ, or a global step below 0.
   void assign(std::string_view variable, const TensorView& value) const {
     detail::Status status;
     status.check(s_->session.assign(self_, detail::str(variable), &value.raw(), status));
   }
-  // As of the last run that was committed, read without a run. Nothing where the graph has no global step, or it is not
-  // initialized yet.
+  // Returns the global step of the last committed run, without a run. It is empty if the graph has no global step, or
+  // the step is not initialized yet.
   std::optional<std::int64_t> global_step() const {
     std::int64_t step = 0;
     detail::Status status;
@@ -398,9 +492,12 @@ class Session {
     status.check(code);
     return step;
   }
+  // Returns the session's coordinator, valid until the session has closed. UNIMPLEMENTED: the session has none.
   Coordinator coordinator() const {
     return Coordinator(&s_->coordinator, detail::given(s_->session.coordinator(self_), "session.coordinator"));
   }
+  // Returns the handle as it crosses the boundary, for a call of the C functions. Valid for the callback that got the
+  // session.
   belay_session* raw() const noexcept { return self_; }
 
  private:
@@ -408,26 +505,33 @@ class Session {
   belay_session* self_;
 };
 
-// What one node did in a traced run; see belay_node_stats. The strings are views of the graph's own.
+// The work of one node in a traced run (belay_node_stats). Nodes that were computed together share one entry. The
+// strings are the graph's own and valid as long as the graph.
 struct NodeStats {
-  std::string_view name;
-  std::string_view op;
-  std::chrono::nanoseconds start;
+  std::string_view name;           // "scope/node"
+  std::string_view op;             // operation; "Fused..." if several nodes were computed together
+  std::chrono::nanoseconds start;  // of the host's monotonic clock
   std::chrono::nanoseconds end;
-  std::uint64_t output_bytes;
-  Output output;  // the node's first one
+  std::uint64_t output_bytes;  // memory that the run itself holds for the node's outputs
+  Output output;               // the node's first output
 };
 
+// One run as a hook sees it, in before_run and after_run. It is valid for the callback. All calls are [session].
+//
+//   for (const belay::NodeStats& s : run.node_stats())
+//     host().info(std::string(s.name) + " " + std::to_string((s.end - s.start).count()) + " ns");
 class RunContext {
  public:
   RunContext(const detail::Services* services, belay_run* self) noexcept : s_(services), self_(self) {}
 
-  // Which run of its session this is, from 1; a recovery begins again.
+  // Number of this run in its session, from 1. A recovery starts again at 1.
   std::int64_t number() const { return s_->session.run_number(self_); }
-  // The raw session: runs through it trigger no hooks.
+  // Returns the raw session: hooks do not see runs that it makes.
   Session session() const { return Session(s_, detail::given(s_->session.run_session(self_), "session.run_session")); }
-  // The session stops after this run's after_run calls. The reason is what the user reads at the end.
+  // Stops the session after this run's after_run calls. The user reads the reason; the first reason counts. The host
+  // refuses the request before [run] min_steps: ask again while the reason holds.
   void request_stop(std::string_view reason) { s_->session.run_request_stop(self_, detail::str(reason)); }
+  // True if any hook has asked in this run.
   bool stop_requested() const { return s_->session.run_stop_requested(self_) != 0; }
   // The caller's own fetches, without those of the hooks.
   std::vector<Output> original_fetches() const {
@@ -437,7 +541,7 @@ class RunContext {
     for (std::uint64_t i = 0; i < args.n_fetches; ++i) out.push_back(g.output(args.fetches[i]));
     return out;
   }
-  // What the caller feeds, without what the hooks do. The views live for the callback.
+  // The caller's own feeds, without those of the hooks. The views are valid for the callback.
   std::vector<std::pair<Output, TensorView>> original_feeds() const {
     const belay_run_args args = original();
     const Graph g = session().graph();
@@ -446,9 +550,10 @@ class RunContext {
       out.emplace_back(g.output(args.feeds[i].output), TensorView(args.feeds[i].value));
     return out;
   }
-  // The caller's own options; what the hooks ask for is merged into a copy of them.
+  // The caller's own options. The host merges the hooks' options into a copy of them.
   RunOptions original_options() const { return detail::run_options(original().options); }
-  // In after_run: what the nodes did, in the order of their start. Empty unless somebody asked for a trace level.
+  // In after_run: the work of the nodes, in the order of their start. It is empty unless the caller or a hook asked for
+  // a trace level.
   std::vector<NodeStats> node_stats() const {
     const Graph g = session().graph();
     const std::uint64_t serial = g.serial();
@@ -464,6 +569,7 @@ class RunContext {
   }
 
  private:
+  // The caller's request. Its pointers are valid for the callback.
   belay_run_args original() const {
     auto args = detail::sized<belay_run_args>();
     detail::Status status;

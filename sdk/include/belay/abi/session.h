@@ -120,7 +120,7 @@ typedef struct belay_session_api {
 typedef struct belay_coordinator_api {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Returns 1 if any thread has asked for a stop. */
+  /* Returns 1 if a stop was requested here, an error was reported, or the session closes. */
   int32_t (*should_stop)(belay_coordinator* coordinator);
   /* With code BELAY_OK: a plain stop with a reason, at a step's boundary ("Stopping", above). With another code: the
    * close of the session raises the error. */
