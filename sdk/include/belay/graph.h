@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph: nodes with named, typed, partly shaped outputs. It is open while it is built and frozen when the session
-// is made; from then on a change fails with FAILED_PRECONDITION, and the message names the node.
+// The graph: nodes with named, typed, partly shaped outputs. It is open while it is built, and frozen when the session
+// is made. A change of a frozen graph fails with FAILED_PRECONDITION and the node's name.
 //
-// Graph and Output are handles: copy them freely. The functions in ops/ make nodes, each of the dtype and shape that
-// its rule infers at once, so a wrong shape is an error at the line that made it. Graph itself finds, asks, scopes and
-// collects:
+// Graph and Output are handles: copy them freely. The functions in ops/ make nodes and infer dtype and shape at once.
+// So a wrong shape is an error at the line that made it. Graph itself finds nodes, describes them, and opens scopes and
+// collections:
 //
 //    const auto scope = graph.scope("head");                       // names begin with "head/"
 //    belay::Output y = ops::dense(x, 10);                          // "head/dense/..."
 //    graph.collect(belay::collections::kUpdateOps, moved);         // for others to find
 //    const auto fetch = graph.fetch<float>("loss");                // for RunValues[fetch]
 //
-// Names. A node is "scope/node"; its outputs are "scope/node:0", "scope/node:1"; a model's role ("loss", a prediction,
-// a metric) is another name of one of them. Hooks' options and Graph::find take all three. Look names up in begin, not
+// Names. A node is "scope/node"; its outputs are "scope/node:0", "scope/node:1". A model's role ("loss", a prediction,
+// a metric) is another name for one of them. Hooks' options and Graph::find take all three. Look up names in begin, not
 // in a step: a step takes the Output or Fetch.
 //
-// Shapes. A dimension that is known only in a run (a batch) is -1, an unknown rank is -1. What depends on one is
-// checked when a run has it; the error then names the node too.
+// Shapes. A dimension that only a run knows (a batch) is -1; an unknown rank is -1. A run checks everything that
+// depends on an unknown one. Its error names the node too.
 //
-// Threads: [main] only, in the callbacks that get a graph (Model::build, Hook::begin, an optimizer's, a schedule's). A
-// handle of the training's graph stays valid as a name for fetches until the plugin's destructor; a recovery keeps the
-// graph.
+// Threads: [main] only, in the callbacks that get a graph (Model::build, Hook::begin, callbacks of optimizers and
+// schedules). A handle of the training's graph stays valid as a name for fetches until the plugin's destructor; a
+// recovery keeps the graph.
 //
-// Errors: a wrong name is NOT_FOUND with the nearest name; a wrong dtype, shape or a node of another graph is
-// INVALID_ARGUMENT, with both sides named.
+// Errors. A wrong name is NOT_FOUND with the nearest name. A wrong dtype or shape, or a node of another graph, is
+// INVALID_ARGUMENT with both sides named.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ inline namespace v0 {
 
 class Graph;
 
-// One value that a node computes, or (operation()) the node itself as something to run. Three numbers and two pointers;
-// a default-made Output is empty: it converts to false, and asking it for anything is INVALID_ARGUMENT.
+// One value that a node computes, or the node itself as an operation to run (operation()). It holds three numbers and
+// two pointers. A default-made Output is empty: it converts to false, and every question to it is INVALID_ARGUMENT.
 class Output {
  public:
   Output() noexcept : api_(nullptr), graph_(nullptr), raw_{0, 0, 0} {}
@@ -52,44 +52,44 @@ class Output {
   Output(const belay_graph_api* api, belay_graph* graph, belay_output raw) noexcept
       : api_(api), graph_(graph), raw_(raw) {}
 
-  // Whether it names anything: false for a default-made one.
+  // False for a default-made Output, which names nothing.
   explicit operator bool() const noexcept { return raw_.graph != 0; }
-  // As it crosses the C boundary. Valid as long as this object.
+  // Returns the struct that crosses the C boundary. Valid as long as this object.
   const belay_output& raw() const noexcept { return raw_; }
-  // Whether this is a node to run rather than a value: it has no dtype and no shape, and cannot be an input of a node.
+  // True for a node to run, which is not a value. It has no dtype and no shape, and cannot be an input of a node.
   bool is_operation() const noexcept { return raw_.index == BELAY_OPERATION; }
-  // The graph that it belongs to.
+  // The graph of this output.
   inline Graph graph() const;
 
-  // Element type; kInvalid of an operation.
+  // Element type; kInvalid for an operation.
   DType dtype() const { return static_cast<DType>(info().dtype); }
-  // Rank, or -1 where it is not known.
+  // Rank; -1: not known.
   std::int32_t rank() const { return info().rank; }
-  // Dimensions with -1 for unknown ones; empty where the rank is not known (see rank()).
+  // Dimensions, with -1 for unknown ones. Empty if the rank is not known (see rank()).
   Dims dims() const {
     const belay_output_info i = info();
     return i.rank <= 0 ? Dims{} : Dims(i.dims, i.dims + i.rank);
   }
-  // Dimension `axis`, negative ones from the last; -1 where it is not known, and where there is no such axis.
+  // Dimension `axis`; a negative axis counts from the last. -1: the dimension is not known, or the axis does not exist.
   std::int64_t dim(std::int32_t axis) const {
     const belay_output_info i = info();
     const std::int32_t a = axis < 0 ? axis + i.rank : axis;
     return i.rank < 0 || a < 0 || a >= i.rank ? -1 : i.dims[a];
   }
-  // "scope/node:0"; of an operation "scope/node". What Graph::find and a manifest take.
+  // "scope/node:0", or "scope/node" for an operation. Graph::find and a manifest take this name.
   std::string name() const { return std::string(detail::view(info().name)); }
-  // For messages: "'scope/node:0' (float32 [?, 10])".
+  // The output for messages: "'scope/node:0' (float32 [?, 10])".
   std::string text() const {
     const belay_output_info i = info();
     return "'" + std::string(detail::view(i.name)) + "' (" + dtype_name(static_cast<DType>(i.dtype)) + " " +
            dims_text(i.dims, i.rank) + ")";
   }
-  // The node as an operation: for control dependencies, train operations, fetches without a value.
+  // The node as an operation, for control dependencies, train operations and fetches without a value.
   Output operation() const noexcept { return Output(api_, graph_, {raw_.graph, raw_.node, BELAY_OPERATION}); }
-  // Another output of the same node. That it exists is checked where it is used.
+  // Another output of the same node. A use of it checks that it exists.
   Output sibling(std::uint32_t index) const noexcept { return Output(api_, graph_, {raw_.graph, raw_.node, index}); }
 
-  // Whether two handles are the same output of the same graph. To compare elements make a node: ops::equal.
+  // True if both handles name the same output of the same graph. ops::equal makes a node that compares elements.
   friend bool operator==(const Output& a, const Output& b) noexcept {
     return a.raw_.graph == b.raw_.graph && a.raw_.node == b.raw_.node && a.raw_.index == b.raw_.index;
   }
@@ -109,42 +109,43 @@ class Output {
   belay_output raw_;
 };
 
-// A fetch whose element type is known: RunValues[fetch] is a T. Made by Graph::fetch<T>, which checks the dtype.
+// A fetch of a known element type: RunValues[fetch] is a T. Graph::fetch<T> makes it and checks the dtype.
 //
 //   loss_ = graph.fetch<float>("loss");                            // in begin
 //   RunArgs before_run(RunContext&) override { return {loss_}; }
 //   void after_run(RunContext&, const RunValues& values) override { const float loss = values[loss_]; }
 //
-// Empty until it is assigned. Strings: Fetch<std::string_view>, valid as long as the values.
+// It is empty until it is assigned. For strings use Fetch<std::string_view>, whose values are valid as long as
+// RunValues.
 template <class T>
 class Fetch {
  public:
   Fetch() noexcept : raw_{0, 0, 0} {}
-  // Does not announce and does not check; for an output whose dtype is known to be T.
+  // Makes a fetch without announcing or checking it, for an output of dtype T.
   explicit Fetch(const Output& output) noexcept : raw_(output.raw()) {}
   explicit operator bool() const noexcept { return raw_.graph != 0; }
-  // As it crosses the C boundary.
+  // Returns the struct that crosses the C boundary.
   const belay_output& raw() const noexcept { return raw_; }
 
  private:
   belay_output raw_;
 };
 
-// Names of collections, as TensorFlow spells them. A collection is an ordered list of outputs that parts of a program
-// agree upon by its name; it begins with the first that is collected, and others than these may be made freely.
+// Names of collections, with TensorFlow's spelling. A collection is an ordered list of outputs that parts of a program
+// share under its name. The first collect makes it. Programs may add collections with other names.
 //
 //   const std::vector<Output> gradients = graph.collection(collections::kGradients);            // in Hook::begin
 //   const std::vector<Output> variables = graph.collection(collections::kGradientVariables);
 //   for (std::size_t i = 0; i < gradients.size(); ++i)
 //     ops::histogram_summary(graph.node_name_of(variables[i]) + "_gradient", gradients[i]);
 //
-// The variables' collections are filled by ops/variables.h, kSummaries by ops/summaries.h. kSummaryOp to
-// kReadyForLocalInitOp are pieces of a session: the host makes the default where the model collected none; two items in
-// one of them are FAILED_PRECONDITION.
+// ops/variables.h fills the variables' collections, ops/summaries.h fills kSummaries. kSummaryOp to
+// kReadyForLocalInitOp are pieces of a session. The host makes the default of a piece that the model did not collect.
+// Two items in one of these collections are FAILED_PRECONDITION.
 namespace collections {
 // Every variable that checkpoints hold.
 inline constexpr const char* kGlobalVariables = "variables";
-// Those of them that the optimizer changes.
+// The global variables that the optimizer changes.
 inline constexpr const char* kTrainableVariables = "trainable_variables";
 // Variables of one session, in no checkpoint: counters of an evaluation.
 inline constexpr const char* kLocalVariables = "local_variables";
@@ -152,15 +153,15 @@ inline constexpr const char* kLocalVariables = "local_variables";
 inline constexpr const char* kGlobalStep = "global_step";
 // Summaries; the default kSummaryOp merges them into one message.
 inline constexpr const char* kSummaries = "summaries";
-// What summary_saver runs.
+// The operation that summary_saver runs.
 inline constexpr const char* kSummaryOp = "summary_op";
-// Runs once where there is no checkpoint to restore. Default: the initial values of all global variables.
+// Runs once if there is no checkpoint to restore. Default: the initial values of all global variables.
 inline constexpr const char* kInitOp = "init_op";
-// Runs for every session, once kReadyForLocalInitOp names nothing. Default: the local variables and the tables.
+// Runs for every session, when kReadyForLocalInitOp names nothing. Default: the local variables and the tables.
 inline constexpr const char* kLocalInitOp = "local_init_op";
-// A string vector, the names of what is not initialized: the session is ready when it is empty.
+// A string vector: the names of variables that are not initialized. The session is ready when it is empty.
 inline constexpr const char* kReadyOp = "ready_op";
-// The same, asked before kLocalInitOp runs. Default: the global variables alone.
+// The same, evaluated before kLocalInitOp runs. Default: the global variables alone.
 inline constexpr const char* kReadyForLocalInitOp = "ready_for_local_init_op";
 // Operations that fill tables; part of the default kLocalInitOp.
 inline constexpr const char* kTableInitializers = "table_initializer";
@@ -168,14 +169,14 @@ inline constexpr const char* kTableInitializers = "table_initializer";
 inline constexpr const char* kLosses = "losses";
 // The operation of a training step, made by the host's optimizer.
 inline constexpr const char* kTrainOp = "train_op";
-// The tensors of the training input's batch, features and labels; their first dimension is that of the examples.
+// The tensors of the training input's batch, features and labels. Their first dimension is the batch size.
 inline constexpr const char* kInputBatch = "input_batch";
-// The gradients of the loss, before clipping, that the host's optimizer takes, and their variables in the same
-// order. A trainable variable that the loss does not depend on is in neither.
+// The gradients of the loss before clipping, which the host's optimizer takes, and their variables in the same order.
+// Neither has a trainable variable that the loss does not depend on.
 inline constexpr const char* kGradients = "gradients";
 inline constexpr const char* kGradientVariables = "gradient_variables";
-// Operations that a training step runs beside the optimizer's: a batch norm's moving averages. The host's train
-// operation includes them; a model that makes its own train operation includes them itself.
+// Operations that a training step also runs: a batch norm's moving averages. The host's train operation includes them.
+// A model with its own train operation must include them itself.
 inline constexpr const char* kUpdateOps = "update_ops";
 // TensorFlow's name. The host keeps its queue runners outside the graph's collections.
 inline constexpr const char* kQueueRunners = "queue_runners";
@@ -184,29 +185,29 @@ inline constexpr const char* kQueueRunners = "queue_runners";
 class NodeBuilder;
 
 // A handle of the host's graph; it owns nothing. Its functions are const because the handle does not change. A
-// default-made Graph converts to false; anything but that is undefined for it.
+// default-made Graph converts to false; every other use of it is undefined.
 class Graph {
  public:
   Graph() noexcept : api_(nullptr), self_(nullptr) {}
   Graph(const belay_graph_api* api, belay_graph* self) noexcept : api_(api), self_(self) {}
 
-  // Whether it is a graph's handle: false for a default-made one.
+  // False for a default-made Graph.
   explicit operator bool() const noexcept { return self_ != nullptr; }
-  // The graph's number in this process, never 0: by it an output of another graph is noticed.
+  // The graph's number in this process, never 0. The host uses it to detect an output of another graph.
   std::uint64_t serial() const { return api_->serial(self_); }
-  // Whether it is frozen: a session over it exists.
+  // True if the graph is frozen: a session over it exists.
   bool finalized() const { return api_->finalized(self_) != 0; }
   const belay_graph_api* api() const noexcept { return api_; }
   belay_graph* raw() const noexcept { return self_; }
-  // A handle for a raw output; not checked until it is used.
+  // Makes a handle for a raw output. A use of it checks it.
   Output output(belay_output raw) const noexcept { return Output(api_, self_, raw); }
 
-  // Finds an output by a role of the model ("loss"), a node's name ("scope/node") or its own ("scope/node:1"), tried in
-  // this order. A node without outputs is found as an operation. NOT_FOUND suggests the nearest name; a node of several
-  // outputs without ":i" is INVALID_ARGUMENT.
+  // Finds an output by a role of the model ("loss"), a node's name ("scope/node") or its own name ("scope/node:1"), in
+  // this order. A node without outputs is found as an operation. NOT_FOUND, with the nearest name: the name is unknown.
+  // INVALID_ARGUMENT: a node of several outputs without ":i".
   //
   //   graph.find("loss")             the role
-  //   graph.find("dense/kernel")     output 0 of the node, its only one
+  //   graph.find("dense/kernel")     output 0 of the node, its only output
   //   graph.find("TopK:1")           the indices of a top_k
   //   graph.find("train/advance_global_step")
   Output find(std::string_view name) const {
@@ -215,7 +216,7 @@ class Graph {
     status.check(api_->find(self_, detail::str(name), &out, status));
     return output(out);
   }
-  // As find, but empty where there is no such name; other errors stay errors.
+  // Like find, but empty if the name is unknown. Other errors stay errors.
   Output find_if_exists(std::string_view name) const {
     belay_output out{};
     detail::Status status;
@@ -224,8 +225,8 @@ class Graph {
     status.check(code);
     return output(out);
   }
-  // As find, and announced to the host as something that runs will fetch. Announcing is optional: it saves making a
-  // second plan when the first run with that fetch comes, so do it in Hook::begin.
+  // Like find, and announces the output to the host as a later fetch. This is optional. It saves a second plan at the
+  // first run with that fetch, so call it in Hook::begin.
   Output fetch(std::string_view name) const { return fetch(find(name)); }
   // The output must not be inside a body of a cond or while loop.
   Output fetch(const Output& o) const {
@@ -233,12 +234,12 @@ class Graph {
     status.check(api_->will_fetch(self_, o.raw(), status));
     return o;
   }
-  // As above, and checks the element type: another one is INVALID_ARGUMENT, and the message names both.
+  // The same with a check of the element type. INVALID_ARGUMENT, with both types: the dtype is not T.
   template <class T>
   Fetch<T> fetch(std::string_view name) const {
     return fetch<T>(find(name), name);
   }
-  // As above, of an output. name: what the message calls it instead of the output's name.
+  // The same for an output. name: the message uses it in place of the output's name.
   template <class T>
   Fetch<T> fetch(const Output& o, std::string_view name = {}) const {
     if (o.dtype() != dtype_of<T>)
@@ -246,35 +247,35 @@ class Graph {
                                        dtype_name(o.dtype()) + ", expected " + dtype_name(dtype_of<T>));
     return Fetch<T>(fetch(o));
   }
-  // The int64 scalar that counts training steps, announced as a fetch. FAILED_PRECONDITION where the graph has none.
+  // The int64 scalar that counts training steps, announced as a fetch. FAILED_PRECONDITION: the graph has none.
   Fetch<std::int64_t> global_step() const {
     const Output o = global_step_if_exists();
     if (!o) fail(Code::kFailedPrecondition, "the graph has no global step");
     return fetch<std::int64_t>(o, "global_step");
   }
-  // Empty where there is none; not announced.
+  // The global step; empty if the graph has none. It is not announced.
   Output global_step_if_exists() const {
     const std::uint64_t n = collection_size(collections::kGlobalStep);
     return n == 0 ? Output() : collection_item(collections::kGlobalStep, 0);
   }
 
-  // How many are in the collection; 0 also where there is no such collection.
+  // Number of items in the collection; also 0 if the collection does not exist.
   std::uint64_t collection_size(std::string_view name) const { return api_->collection_size(self_, detail::str(name)); }
-  // Item i in the order of collecting; INVALID_ARGUMENT at and beyond collection_size.
+  // Item i in the order of collecting. INVALID_ARGUMENT: i >= collection_size.
   Output collection_item(std::string_view name, std::uint64_t i) const {
     belay_output out{};
     detail::Status status;
     status.check(api_->collection_item(self_, detail::str(name), i, &out, status));
     return output(out);
   }
-  // All of them, in that order.
+  // All items in that order.
   std::vector<Output> collection(std::string_view name) const {
     std::vector<Output> out;
     for (std::uint64_t i = 0, n = collection_size(name); i < n; ++i) out.push_back(collection_item(name, i));
     return out;
   }
-  // Appends an output or an operation; twice is twice. FAILED_PRECONDITION in a frozen graph, INVALID_ARGUMENT for what
-  // is inside a body.
+  // Appends an output or an operation; a second call appends it again. FAILED_PRECONDITION: the graph is frozen.
+  // INVALID_ARGUMENT: the output is inside a body.
   void collect(std::string_view name, const Output& o) const {
     detail::Status status;
     status.check(api_->collect(self_, detail::str(name), o.raw(), status));
@@ -284,9 +285,11 @@ class Graph {
   std::string op_of(const Output& o) const { return std::string(detail::view(node_info(o).op)); }
   // The node's name without an output's ":0".
   std::string node_name_of(const Output& o) const { return std::string(detail::view(node_info(o).name)); }
-  // The node's data inputs in order, not its control inputs. A node that runs bodies has what they capture behind them.
+  // The node's data inputs in order, without control inputs. A node that runs bodies has the captured outputs after
+  // them.
   //
-  //   for (Output o = loss; graph.op_of(o) == "Identity";) o = graph.inputs_of(o)[0];      // what is behind the names
+  //   for (Output o = loss; graph.op_of(o) == "Identity";) o = graph.inputs_of(o)[0];      // the value without
+  //   identities
   std::vector<Output> inputs_of(const Output& o) const {
     std::vector<Output> out;
     for (std::uint32_t i = 0, n = node_info(o).n_inputs; i < n; ++i) {
@@ -297,8 +300,8 @@ class Graph {
     }
     return out;
   }
-  // An attribute that was set on the node; NOT_FOUND if it was not, its default holds then. bool and DType come back as
-  // integers. Views in it are valid until this thread's next call on a graph: copy at once.
+  // An attribute that was set on the node. bool and DType come as integers. Views in it are valid until this thread's
+  // next call on a graph: copy at once. NOT_FOUND: it was not set, so its default applies.
   belay_value attr_of(const Output& o, std::string_view name) const {
     belay_value value{};
     detail::Status status;
@@ -306,18 +309,18 @@ class Graph {
     return value;
   }
 
-  // The sum of ys, each weighted element by element by its grad_ys (empty: ones), differentiated with respect to each
-  // of xs, as TensorFlow's tf.gradients. Adds nodes under the scope "gradients"; the results have the shapes of xs.
+  // Differentiates the sum of ys with respect to each of xs, like TensorFlow's tf.gradients. grad_ys weight ys element
+  // by element (empty: ones). It adds nodes under the scope "gradients". The results have the shapes of xs.
   //
   //   const std::vector<Output> d = g.gradients({loss}, {w, b});        // d[0] is d loss / d w
   //   if (!d[0]) ...                                                    // the loss does not depend on w
   //
-  // * ys must be floating-point tensors, else INVALID_ARGUMENT; grad_ys are none or one for each of ys.
-  // * An empty Output where no path of floating-point tensors leads from x to a y, or one that stops gradients lies on
-  //   it.
-  // * An operation on the path without a gradient ("error" in docs/reference/ops.md) is INVALID_ARGUMENT, or
-  //   UNIMPLEMENTED where one is only missing so far; both name the node.
-  // * Several paths are added (AddN). Gradients of gradients work where every operation on the path has them.
+  // * ys must be floating-point tensors, else INVALID_ARGUMENT. grad_ys has no element, or one for each of ys.
+  // * A result is an empty Output if no path of floating-point tensors leads from x to a y. It is also empty if an
+  //   operation on the path stops gradients.
+  // * An operation on the path without a gradient ("error" in docs/reference/ops.md) is INVALID_ARGUMENT. It is
+  //   UNIMPLEMENTED if only an implementation is missing so far. Both errors name the node.
+  // * Several paths are added (AddN). Gradients of gradients work if every operation on the path has them.
   std::vector<Output> gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
                                 const std::vector<Output>& grad_ys = {}) const {
     std::vector<belay_output> y = raws(ys), x = raws(xs), g = raws(grad_ys), out(xs.size());
@@ -330,8 +333,8 @@ class Graph {
     return result;
   }
 
-  // Nodes made while the scope lives are named "name/..."; the name is made unique ("name_1"), scopes may be in scopes.
-  // Keep it in a variable, or it ends with the statement:
+  // Nodes made while the scope lives get names "name/...". The name is made unique ("name_1"). Scopes nest. Keep the
+  // scope in a variable, or it ends with the statement:
   //
   //   const auto outer = g.scope("encoder");
   //   for (int i = 0; i < 2; ++i) {
@@ -339,8 +342,8 @@ class Graph {
   //     x = ops::dense(x, 64);                         // "encoder/layer/dense/kernel", "encoder/layer_1/dense/kernel"
   //   }
   //
-  // Scopes end in the reverse order of their making. Names of scopes and nodes: letters, digits and . _ - / \ >,
-  // beginning with a letter, a digit, . or _; another one is INVALID_ARGUMENT.
+  // Scopes end in the reverse order of their creation. A name of a scope or node has only letters, digits and . _ - / \
+  // > and begins with a letter, a digit, . or _. INVALID_ARGUMENT: another name.
   class Scope {
    public:
     Scope(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {
@@ -355,14 +358,14 @@ class Graph {
     const belay_graph_api* api_;
     belay_graph* graph_;
   };
-  // Nodes made while the scope lives run after these: a run that needs one of the new nodes runs these first, whether
-  // or not their values are used. Scopes inside add theirs; a Body begins without any.
+  // Nodes made while the scope lives run after these outputs. A run that needs one of the new nodes runs these first,
+  // with or without a use of their values. Inner scopes add theirs; a Body begins without any.
   //
   //   const Output step = ops::assign_add(counter, one);
   //   const auto after = g.after({step});
   //   const Output now = ops::identity(counter);       // the new value
   //
-  // Nodes that were made before are not affected, also when an operation inside uses them.
+  // Earlier nodes do not change, even if an operation inside uses them.
   class ControlScope {
    public:
     ControlScope(const Graph& g, const std::vector<Output>& after) : api_(g.api_), graph_(g.self_) {
@@ -379,17 +382,17 @@ class Graph {
     belay_graph* graph_;
   };
   // Nodes made while it lives are a body: a named part of the graph that a node such as Cond runs. ops/control_flow.h
-  // makes them; this is what it does:
+  // makes bodies in this way:
   //
   //   belay::Graph::Body body = g.body("double");
   //   const std::string name = body.end({ops::add(x, x)});           // x is from outside: captured
   //   node.attr("then_body", name);                                  // of a NodeBuilder of "Cond"
   //
-  // An output from outside that a node inside uses is captured: it becomes an input of the node that runs the body.
-  // Control dependencies from outside do not reach in. Inside only nodes that compute are allowed: variables,
-  // placeholders, writes, waits, random numbers and summaries are INVALID_ARGUMENT. Nothing inside can be used, fetched
-  // or collected outside; the outputs of the node that runs the body can. A body destroyed without end() is closed and
-  // of no use.
+  // An outer output that a node inside uses is captured: it becomes an input of the node that runs the body. Outer
+  // control dependencies do not apply inside. Only nodes that compute are allowed inside. Variables, placeholders,
+  // writes, waits, random numbers and summaries are INVALID_ARGUMENT. No output inside can be used, fetched or
+  // collected outside; use the outputs of the node that runs the body. A body that ends without end() is closed and
+  // unusable.
   class Body {
    public:
     Body(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {
@@ -402,8 +405,8 @@ class Graph {
     }
     Body(const Body&) = delete;
     Body& operator=(const Body&) = delete;
-    // The body's outputs, at least one, values rather than operations. Returns its full name, for the attribute of the
-    // node that runs it, which is added where the body was begun: outside bodies, or in the same one.
+    // Sets the body's outputs: at least one, values and not operations. Returns its full name, for the attribute of the
+    // node that runs it. Add that node at the place of the body's begin: outside bodies, or in the same body.
     std::string end(const std::vector<Output>& outputs) {
       if (outputs.empty())
         fail(Code::kInvalidArgument, "a body of a cond or while loop must return at least one output");
@@ -420,16 +423,16 @@ class Graph {
     belay_graph* graph_;
     bool ended_ = false;
   };
-  // The three as functions; the result must be kept in a variable, for it ends when it is destroyed.
+  // The three scopes as functions. Keep the result in a variable, because the scope ends when it is destroyed.
   [[nodiscard]] Body body(std::string_view name) const { return Body(*this, name); }
   [[nodiscard]] Scope scope(std::string_view name) const { return Scope(*this, name); }
   [[nodiscard]] ControlScope after(const std::vector<Output>& outputs) const { return ControlScope(*this, outputs); }
 
   // Begins a node of any operation by its name (docs/reference/ops.md, or a plugin's). name: a hint, made unique in the
-  // current scope; empty: the operation's own name. Nothing is added before NodeBuilder::output() or operation().
+  // current scope; empty: the operation's own name. NodeBuilder::output() or operation() adds the node.
   inline NodeBuilder node(std::string_view op, std::string_view name = {}) const;
 
-  // As arrays of the C boundary.
+  // Makes arrays for the C boundary.
   static std::vector<belay_output> raws(const std::vector<Output>& outputs) {
     std::vector<belay_output> raw;
     raw.reserve(outputs.size());
@@ -451,7 +454,7 @@ class Graph {
 
 inline Graph Output::graph() const { return Graph(api_, graph_); }
 
-// Makes one node: g.node("Add", name).in(a).in(b).output(). The calls before the last may come in any order; inputs are
+// Makes one node: g.node("Add", name).in(a).in(b).output(). The calls before the last may come in any order. Inputs are
 // numbered in the order of their calls.
 //
 //    const belay::Output y = g.node("Conv2D", "c").in(x).in(filter).attr("padding", "SAME")
@@ -460,75 +463,76 @@ class NodeBuilder {
  public:
   NodeBuilder(const Graph& graph, std::string_view op, std::string_view name) : graph_(graph), op_(op), name_(name) {}
 
-  // The next data input; a value of the same graph. An operation is refused when the node is added.
+  // Adds the next data input: a value of the same graph. The node's addition refuses an operation here.
   NodeBuilder& in(const Output& o) {
     inputs_.push_back(o.raw());
     return *this;
   }
-  // All of them, as the next inputs.
+  // Adds all of them as the next inputs.
   NodeBuilder& in(const std::vector<Output>& outputs) {
     for (const Output& o : outputs) inputs_.push_back(o.raw());
     return *this;
   }
-  // The node runs after o's node, whose value it does not use.
+  // Makes the node run after o's node, without a use of its value.
   NodeBuilder& control(const Output& o) {
     controls_.push_back(o.operation().raw());
     return *this;
   }
-  // Attributes: the name and the value, copied. The type must be the one that the operation reads;
-  // docs/reference/ops.md says which attributes it has and their defaults. Here a flag: "transpose_a", "keep_dims".
+  // Sets an attribute to a copy of the value. The type must be the operation's; docs/reference/ops.md lists attributes
+  // and defaults. This overload sets a flag: "transpose_a", "keep_dims".
   NodeBuilder& attr(std::string_view name, bool v) { return number(name, BELAY_VALUE_BOOL, v ? 1 : 0); }
-  // A whole number: "axis", "depth".
+  // Sets a whole number: "axis", "depth".
   NodeBuilder& attr(std::string_view name, int v) { return number(name, BELAY_VALUE_INT, v); }
   NodeBuilder& attr(std::string_view name, std::int64_t v) { return number(name, BELAY_VALUE_INT, v); }
-  // A dtype: "dtype" of Cast, Placeholder, Fill.
+  // Sets a dtype: "dtype" of Cast, Placeholder, Fill.
   NodeBuilder& attr(std::string_view name, DType v) {
     return number(name, BELAY_VALUE_INT, static_cast<std::int64_t>(v));
   }
-  // A number: "alpha", "epsilon", "rate". A whole number is taken for one too.
+  // Sets a number: "alpha", "epsilon", "rate". The operation also accepts a whole number for it.
   NodeBuilder& attr(std::string_view name, double v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_FLOAT, {}, {v}, {}, {}});
     return *this;
   }
-  // A string: "padding", "data_format", "tag".
+  // Sets a string: "padding", "data_format", "tag".
   NodeBuilder& attr(std::string_view name, std::string_view v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_TEXT, {}, {}, {std::string(v)}, {}});
     return *this;
   }
-  // A literal, which would otherwise be taken for a bool.
+  // Sets a string literal, which would otherwise convert to bool.
   NodeBuilder& attr(std::string_view name, const char* v) { return attr(name, std::string_view(v)); }
-  // Whole numbers, dimensions too: "axes", "strides", "shape" (-1: unknown).
+  // Sets whole numbers or dimensions: "axes", "strides", "shape" (-1: unknown).
   NodeBuilder& attr(std::string_view name, const std::vector<std::int64_t>& v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_INT | BELAY_VALUE_LIST, v, {}, {}, {}});
     return *this;
   }
-  // Dtypes: those of a queue's components.
+  // Sets dtypes: those of a queue's components.
   NodeBuilder& attr(std::string_view name, const std::vector<DType>& v) {
     std::vector<std::int64_t> numbers;
     numbers.reserve(v.size());
     for (const DType t : v) numbers.push_back(static_cast<std::int64_t>(t));
     return attr(name, numbers);
   }
-  // Strings, for a plugin's operation with such an option.
+  // Sets strings, for a plugin's operation with such an option.
   NodeBuilder& attr(std::string_view name, const std::vector<std::string>& v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_TEXT | BELAY_VALUE_LIST, {}, {}, v, {}});
     return *this;
   }
-  // A tensor: "value" of Const.
+  // Sets a tensor: "value" of Const.
   NodeBuilder& attr(std::string_view name, const Tensor& v) {
     attrs_.push_back({std::string(name), BELAY_VALUE_TENSOR, {}, {}, {}, {v}});
     return *this;
   }
 
-  // Adds the node, once: a second call adds a second node. Its shapes are inferred now: INVALID_ARGUMENT where inputs
-  // or attributes do not fit, NOT_FOUND with the nearest name for an unknown operation, FAILED_PRECONDITION in a frozen
-  // graph. Returns output `index`; use sibling() for the others.
+  // Adds the node and returns output `index`; use sibling() for the others. A second call adds a second node. The host
+  // infers its shapes now. INVALID_ARGUMENT: inputs or attributes do not fit. NOT_FOUND, with the nearest name: the
+  // operation is unknown. FAILED_PRECONDITION: the graph is frozen.
   Output output(std::uint32_t index = 0) { return graph_.output({graph_.serial(), add(), index}); }
-  // The same for a node without outputs, or one that is only run.
+  // The same for a node without outputs, or a node that is only run.
   Output operation() { return output(BELAY_OPERATION); }
 
  private:
-  // One attribute until the node is added: the list that its type names is filled, one element where it is no list.
+  // One attribute until the node is added. The list of its type is filled, with one element for a value that is not a
+  // list.
   struct Attr {
     std::string name;
     std::int32_t type;
@@ -543,7 +547,7 @@ class NodeBuilder {
     return *this;
   }
 
-  // All of it as views of the C boundary, which the host copies. Returns the node's number.
+  // Passes everything to the host as views, which the host copies. Returns the node's number.
   std::uint32_t add() {
     std::vector<belay_named_value> values;
     std::vector<std::vector<belay_str>> texts(attrs_.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Hook watches a session from outside: logging, checkpoints, stopping. Derive, override what you need, export with
-// BELAY_MODULE (module.h).
+// A Hook watches a session from outside: it logs, saves, measures, stops. Derive from it, override the callbacks that
+// you need, and export the class with BELAY_MODULE (module.h).
 //
 //   begin -> after_create_session -> (before_run -> the run -> after_run)* -> end
 //
@@ -16,9 +16,10 @@
 //     Aborted or Unavailable: from the top of the loop, the same run again
 //   for each hook: end
 //
-// Hooks are called in the manifest's order, in every phase. end is skipped when a run fails, so a broken run leaves no
-// "final" checkpoint; on_error is called instead. All calls of one hook come one after the other; nothing here needs a
-// lock unless the hook has threads of its own.
+// The host calls hooks in the manifest's order, in every phase. If a run fails, it calls on_error in place of end, so a
+// broken run leaves no "final" checkpoint. Calls of one hook never overlap. A hook needs no lock unless it has its own
+// threads. All callbacks are [session] and optional. Graph, Session and RunContext are valid for the callback that gets
+// them. An exception of a callback ends the session, except for the codes in error.h.
 #pragma once
 
 #include <map>
@@ -32,12 +33,17 @@
 namespace belay {
 inline namespace v0 {
 
-// A hook's state inside a checkpoint, by key: numbers, strings and lists of them by put, arrays by tensor. All values
-// of a run's hooks together may take 16 MiB of JSON; tensors have no limit but memory and disk. A key has a value or a
-// tensor, not both. [session] Valid for the call of save_state.
+// Writes a hook's state into a checkpoint, by key: put for numbers, strings and lists of them, tensor for arrays. All
+// values of a run's hooks together may take 16 MiB of JSON. Only memory and disk limit tensors. A key has a value or a
+// tensor, not both. Keys are UTF-8. [session] It is valid for the call of save_state.
+//
+//   void save_state(belay::StateWriter& state) const override { state.put("best", best_); }
+//   void load_state(const belay::StateReader& state) override { best_ = state.number("best", best_); }
 class StateWriter {
  public:
   StateWriter(const belay_state_service* api, belay_state* self) noexcept : api_(api), self_(self) {}
+  // Sets the key's value, which is copied; the last value counts. RESOURCE_EXHAUSTED: the limit of all hooks is
+  // reached. INVALID_ARGUMENT: the key is not UTF-8 or has a tensor.
   void put(std::string_view key, bool v) { put_int(key, BELAY_VALUE_BOOL, v ? 1 : 0); }
   void put(std::string_view key, int v) { put_int(key, BELAY_VALUE_INT, v); }
   void put(std::string_view key, std::int64_t v) { put_int(key, BELAY_VALUE_INT, v); }
@@ -47,14 +53,16 @@ class StateWriter {
     put_raw(key, {BELAY_VALUE_TEXT, 0, 1, &s});
   }
   void put(std::string_view key, const char* v) { put(key, std::string_view(v)); }
+  // Set lists of numbers. An empty list reads back as an absent key.
   void put(std::string_view key, const std::vector<double>& v) {
     put_raw(key, {BELAY_VALUE_FLOAT | BELAY_VALUE_LIST, 0, v.size(), v.data()});
   }
   void put(std::string_view key, const std::vector<std::int64_t>& v) {
     put_raw(key, {BELAY_VALUE_INT | BELAY_VALUE_LIST, 0, v.size(), v.data()});
   }
-  // The host's memory for a tensor, to be filled until save_state returns: every element, for it holds anything.
-  // 64-byte aligned. The next save of the same key, dtype and dimensions gets the same memory. Any dtype but strings.
+  // Returns the host's memory for a tensor, 64-byte aligned. Fill every element before save_state returns; the memory
+  // is not zeroed. The next save with the same key, dtype and dimensions gets the same memory. Any dtype but strings is
+  // allowed.
   //   std::copy(window_.begin(), window_.end(),
   //             state.tensor("window", belay::DType::kFloat32, {n}).data<float>());
   TensorView tensor(std::string_view key, DType dtype, const Dims& dims) {
@@ -75,12 +83,15 @@ class StateWriter {
   belay_state* self_;
 };
 
-// The state that a checkpoint has of this hook; none where there is none. A value of another type than is asked for is
-// DATA_LOSS. [session] Valid for the call of load_state.
+// Reads the state that a checkpoint has of this hook. Without a state every key is absent. DATA_LOSS: the stored value
+// has another type than the call asks for. [session] It is valid for the call of load_state.
 class StateReader {
  public:
   StateReader(const belay_state_service* api, belay_state* self) noexcept : api_(api), self_(self) {}
+  // True if the key has a value or a tensor; false for an empty list.
   bool has(std::string_view key) const { return get(key).data != nullptr; }
+  // Return the key's value, or `absent` if the key is absent. flag reads a bool, integer an integer or bool, number an
+  // integer or floating-point number, text a string.
   bool flag(std::string_view key, bool absent = false) const { return integer(key, absent ? 1 : 0) != 0; }
   std::int64_t integer(std::string_view key, std::int64_t absent = 0) const {
     const belay_value v = get(key);
@@ -101,11 +112,12 @@ class StateReader {
     if (v.type != BELAY_VALUE_TEXT) fail_type(key, "a string");
     return std::string(detail::view(*static_cast<const belay_str*>(v.data)));
   }
+  // Return the key's list; empty if the key is absent.
   std::vector<double> numbers(std::string_view key) const { return list<double>(key, BELAY_VALUE_FLOAT); }
   std::vector<std::int64_t> integers(std::string_view key) const { return list<std::int64_t>(key, BELAY_VALUE_INT); }
-  // A tensor, read from the checkpoint by this call; read-only, 64-byte aligned, valid until load_state returns.
-  // Without a value (has_value) where the key is absent. Its form is the file's: compare dims() before copying,
-  // data<T>() refuses another dtype.
+  // Reads a tensor from the checkpoint: read-only, 64-byte aligned, valid until load_state returns. It has no value
+  // (has_value()) if the key is absent. Its dtype and dimensions are the file's: compare dims() before you copy.
+  // data<T>() refuses another dtype. DATA_LOSS: the checkpoint's file is damaged.
   TensorView tensor(std::string_view key) const {
     const belay_value v = get(key);
     if (v.data == nullptr) return {};
@@ -125,7 +137,7 @@ class StateReader {
     }
     return out;
   }
-  // Version of the library that saved this state; empty where that is not known, as of a program's own hook.
+  // Version of the library that saved this state. It is empty if not known, such as for a program's own hook.
   std::string written_by() const {
     belay_str version{};
     detail::Status status;
@@ -134,7 +146,7 @@ class StateReader {
   }
 
  private:
-  // data is null where the key is absent (and where it is an empty list).
+  // Returns the stored value. data is null if the key is absent, and for an empty list.
   belay_value get(std::string_view key) const {
     belay_value v{};
     detail::Status status;
@@ -160,38 +172,44 @@ class StateReader {
 
 // A checkpoint that was written, as after_save gets it.
 struct Saved {
-  std::int64_t step;
-  std::string_view path;  // of its directory, absolute; valid for the call
+  std::int64_t step;      // global step of the snapshot
+  std::string_view path;  // its directory, absolute; valid for the call
 };
 
+// The base of hook plugins. Its callbacks do nothing unless a class overrides them; only overridden ones cost time.
 class Hook : public Plugin {
  public:
-  // Looks up what to fetch. The graph may still grow; a second session on the same graph calls begin again, which must
-  // then add nothing more.
+  // Looks up names to fetch and adds nodes; the graph is still open. A second session on the same graph calls begin
+  // again; it must then add no more nodes.
   virtual void begin(Graph& graph) { (void)graph; }
-  // Called when variables are initialized or restored and the graph is frozen; again after every recovery.
+  // The variables are initialized or restored, and the graph is frozen. It comes again after every recovery.
   virtual void after_create_session(Session& session) { (void)session; }
+  // Returns the fetches, feeds and options for the coming run. Nodes cannot be added. Avoid allocations: it is part of
+  // every step.
   virtual RunArgs before_run(RunContext& run) {
     (void)run;
     return {};
   }
+  // Reads the results of the run. `values` is valid for the call. run.request_stop ends the loop after this step.
   virtual void after_run(RunContext& run, const RunValues& values) { (void)run, (void)values; }
+  // The loop has ended without an error. Raw runs are still possible, and save_checkpoint writes at once.
   virtual void end(Session& session) { (void)session; }
 
-  // Called before every checkpoint, as TensorFlow's saver listeners are. The variables are written as they are at this
-  // moment; it may refuse the checkpoint (skip_checkpoint in checkpoint.h).
+  // Comes before every checkpoint, like TensorFlow's saver listeners. The checkpoint has the variables as they are at
+  // this moment. skip_checkpoint (checkpoint.h) prevents this checkpoint.
   virtual void before_save(Session& session, std::int64_t step) { (void)session, (void)step; }
-  // Called when the checkpoint is on the disk, whole; the session may be some steps further. Returning true asks the
-  // session to stop.
+  // The checkpoint is on the disk, complete; the session may have run some steps since. Return true to stop the
+  // session.
   virtual bool after_save(Session& session, const Saved& saved) {
     (void)session, (void)saved;
     return false;
   }
-  // The session ends because of this error, raised anywhere; the last call before destruction.
+  // The session ends because of this error, which any part may have raised. It is the last call before the destructor.
+  // The host ignores an exception of it.
   virtual void on_error(const Error& error) { (void)error; }
-  // What must survive a restart. save_state is called for every checkpoint; load_state whenever a session was restored
-  // from a checkpoint: its variables have their values, after_create_session comes next. It is also called if the
-  // checkpoint has no state of this hook, and keys may be absent: keep the hook's initial values for these.
+  // Write and read the state that must survive a restart. save_state comes for every checkpoint. load_state comes when
+  // a session was restored from a checkpoint, after its variables and before after_create_session. It also comes if the
+  // checkpoint has no state of this hook. Keys may be absent: keep the initial values for them.
   virtual void save_state(StateWriter& state) const { (void)state; }
   virtual void load_state(const StateReader& state) { (void)state; }
 };

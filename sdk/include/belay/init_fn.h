@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An InitFn runs after the init operation, where no checkpoint was restored (so also in a recovery before there is
-// one): it may load chosen values over the fresh ones, say from another run's checkpoint (checkpoint.h):
+// An InitFn runs after the init operation, if no checkpoint was restored. That includes a recovery before the first
+// checkpoint. It may replace initial values, for example by those of another run's checkpoint (checkpoint.h):
 //
 //   void run(belay::Graph& graph, belay::Session& session) override {
 //     const belay::Checkpoint old(host(), path_);
@@ -16,10 +16,11 @@
 namespace belay {
 inline namespace v0 {
 
-// A plugin of the kind "init_fn"; those of [scaffold] init_fn run in their order.
+// The base of plugins of the kind "init_fn". The host runs those of [scaffold] init_fn in their order.
 class InitFn : public Plugin {
  public:
-  // [main] The graph is frozen; variables are initialized. An error ends the run, but ABORTED and UNAVAILABLE recover.
+  // Sets variables. The graph is frozen; the variables are initialized. Graph and session are valid for the call. An
+  // error ends the run, but ABORTED and UNAVAILABLE recover. [main]
   virtual void run(Graph& graph, Session& session) = 0;
 };
 

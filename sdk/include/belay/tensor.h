@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types, views of tensors, and an owning tensor.
 //
-// A tensor is dense and row-major: of dimensions [2, 3] element [i, j] is number 3 i + j. A scalar has rank 0 and one
-// element; a tensor with a dimension of 0 has none, and its data may be null. TensorView borrows: it is valid as long
-// as the call that it came from says (a hook's values: until after_run returns). Tensor owns a copy: for feeds, and for
-// values that are kept.
+// A tensor is dense and row-major: in a tensor of dimensions [2, 3], element [i, j] is number 3 i + j. A scalar has
+// rank 0 and one element. A tensor with a dimension of 0 has no elements, and its data may be null. TensorView borrows:
+// the call that returned it states how long it is valid (a hook's values: until after_run returns). Tensor owns a copy,
+// for feeds and for values to keep.
 //
 //   const belay::TensorView loss = values[fetch];          // borrowed
 //   const float now = loss.scalar<float>();                // INVALID_ARGUMENT unless it is float32 with one element
@@ -25,13 +25,12 @@
 //   int64      std::int64_t   8       numbers
 //   uint8      std::uint8_t   1       numbers
 //   bool       bool           1
-//   string     belay_str              any length; arbitrary bytes, UTF-8 where people read them
+//   string     belay_str              any length; arbitrary bytes, UTF-8 if people read them
 //   bfloat16                  2       storage: Cast makes float32 of them and back
 //   float16                   2       storage
 //
-// Neither class locks: several threads may read one tensor at once, but Tensor::view() of a string tensor writes into
-// it. Elements are in this process's memory; a tensor with a device or a flag that the receiving side does not know
-// is refused.
+// Neither class locks. Several threads may read one tensor at once, but Tensor::view() of a string tensor writes into
+// it. Elements are in this process's memory. A receiver refuses a tensor with an unknown device or flag.
 #pragma once
 
 #include <cmath>
@@ -49,32 +48,32 @@
 namespace belay {
 inline namespace v0 {
 
-// Element types; the numbers are those of TensorFlow's DataType, so checkpoints and event files have them too.
+// Element types. The numbers are those of TensorFlow's DataType, so checkpoints and event files use them too.
 enum class DType : std::int32_t {
-  // No dtype: that of an operation's value and of a default-made Tensor.
+  // No dtype: an operation's value, or a default-made Tensor.
   kInvalid = 0,
-  // What models compute in; its kernels are the fast ones.
+  // The type of most models; it has the fastest kernels.
   kFloat32 = BELAY_FLOAT32,
-  // For metrics and schedules, where a sum of many terms must not lose digits.
+  // For metrics and schedules, whose sums of many terms must not lose digits.
   kFloat64 = BELAY_FLOAT64,
   // Indices that operations return, such as those of top_k.
   kInt32 = BELAY_INT32,
-  // Pixels and other bytes, as files have them; cast before computing.
+  // Pixels and other bytes, as files have them. Cast them before you compute.
   kUInt8 = BELAY_UINT8,
-  // Elements of any length, arbitrary bytes. As a view: an array of belay_str.
+  // Elements of any length, arbitrary bytes. A view of them is an array of belay_str.
   kString = BELAY_STRING,
   // Labels, ids, steps, dimensions.
   kInt64 = BELAY_INT64,
   // One byte, 0 or 1.
   kBool = BELAY_BOOL,
-  // Two bytes, for storage only: operations cast it to float32 to compute. The upper half of a float32.
+  // Two bytes, for storage only: the upper half of a float32. Operations cast it to float32 to compute.
   kBFloat16 = BELAY_BFLOAT16,
-  // Two bytes, for storage only. IEEE 754 binary16.
+  // Two bytes, for storage only: IEEE 754 binary16.
   kFloat16 = BELAY_FLOAT16,
 };
 
-// "float32", "int64" ..., as messages, manifests and docs/reference/ops.md spell them; "invalid" for kInvalid and for a
-// number that is no dtype. A string literal: valid always.
+// Returns "float32", "int64" ..., as messages, manifests and docs/reference/ops.md spell them. It is "invalid" for
+// kInvalid and for an unknown number. The result is a string literal: always valid.
 inline const char* dtype_name(DType t) noexcept {
   switch (t) {
     case DType::kFloat32: return "float32";
@@ -91,8 +90,7 @@ inline const char* dtype_name(DType t) noexcept {
   return "invalid";
 }
 
-// Bytes of one element; of a string the bytes of a belay_str, not of what it points at. 0 for a number that is no
-// dtype.
+// Bytes of one element; for a string the bytes of a belay_str, without its characters. 0 for an unknown number.
 inline std::size_t dtype_size(DType t) noexcept {
   switch (t) {
     case DType::kFloat32:
@@ -110,8 +108,8 @@ inline std::size_t dtype_size(DType t) noexcept {
 }
 
 namespace detail {
-// Which dtype a C++ type is; a type that is not listed does not compile. bfloat16 and float16 have no C++ type: read
-// them with TensorView::number, write them by casting in the graph.
+// Maps a C++ type to its dtype; other types do not compile. bfloat16 and float16 have no C++ type: read them with
+// TensorView::number, write them with a cast in the graph.
 template <class T>
 struct DTypeOf;
 template <>
@@ -131,7 +129,7 @@ struct DTypeOf<belay_str> : std::integral_constant<DType, DType::kString> {};
 template <>
 struct DTypeOf<std::string_view> : std::integral_constant<DType, DType::kString> {};
 
-// The value of an IEEE half, from its bits; exact, with infinities, NaN and denormal halves.
+// Returns the value of an IEEE half from its bits. It is exact, also for infinities, NaN and denormal halves.
 inline double half_to_double(std::uint16_t bits) noexcept {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
   const double magnitude = exponent == 31  ? (fraction == 0 ? HUGE_VAL : std::nan(""))
@@ -141,15 +139,15 @@ inline double half_to_double(std::uint16_t bits) noexcept {
 }
 }  // namespace detail
 
-// dtype_of<float> is DType::kFloat32. const and volatile are ignored.
+// The dtype of a C++ type: dtype_of<float> is DType::kFloat32. It ignores const and volatile.
 template <class T>
 inline constexpr DType dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
 
-// Dimensions of a tensor or of a partial shape, outermost first: -1 is unknown. Empty for a scalar; an unknown rank
-// cannot be said by Dims alone (see Output::rank).
+// Dimensions of a tensor or of a partial shape, outermost first; -1 is unknown. A scalar has none. Dims cannot express
+// an unknown rank (see Output::rank).
 using Dims = std::vector<std::int64_t>;
 
-// "[2, ?, 3]" for messages: an unknown dimension is "?", an unknown rank (rank < 0) "[...]".
+// Formats dimensions for messages: "[2, ?, 3]". An unknown dimension is "?"; an unknown rank (rank < 0) is "[...]".
 inline std::string dims_text(const std::int64_t* dims, std::int32_t rank) {
   if (rank < 0) return "[...]";
   std::string text = "[";
@@ -159,25 +157,24 @@ inline std::string dims_text(const std::int64_t* dims, std::int32_t rank) {
   }
   return text + "]";
 }
-// The same of a known rank.
+// The same for a known rank.
 inline std::string dims_text(const Dims& dims) {
   return dims_text(dims.data(), static_cast<std::int32_t>(dims.size()));
 }
 
 namespace detail {
-// As a tensor crosses: in this process's memory. Dimensions and data are borrowed: both must live as long as the
+// Builds the struct of a tensor in this process's memory. It borrows dimensions and data; both must live as long as the
 // result.
 inline belay_tensor raw_tensor(DType dtype, std::int32_t rank, const std::int64_t* dims, void* data, std::size_t bytes,
                                std::uint32_t flags = 0) noexcept {
   return {static_cast<std::int32_t>(dtype), rank, dims, bytes == 0 ? nullptr : data, bytes, BELAY_DEVICE_HOST, flags};
 }
-// Dtype and shape alone: data null, bytes 0. Rank and dimensions may be -1 where they are unknown.
+// Builds a struct of dtype and shape alone: data null, bytes 0. Rank and dimensions may be -1: unknown.
 inline belay_tensor described(DType dtype, std::int32_t rank, const std::int64_t* dims) noexcept {
   return raw_tensor(dtype, rank, dims, nullptr, 0);
 }
 
-// Refuses with UNIMPLEMENTED what this side cannot read, instead of misreading it: another device's memory, a flag that
-// a later version defined.
+// Refuses a tensor that this side cannot read: memory of another device, or a flag of a later version. UNIMPLEMENTED.
 inline void check_device(const belay_tensor& t) {
   if (t.device != BELAY_DEVICE_HOST)
     fail(Code::kUnimplemented, "the tensor lies on device " + std::to_string(t.device) +
@@ -187,12 +184,12 @@ inline void check_device(const belay_tensor& t) {
                                    std::to_string(t.flags & ~std::uint32_t{BELAY_TENSOR_READ_ONLY}) +
                                    "; this side was built before it");
 }
-// More dimensions than this are taken for a corrupted struct.
+// Largest plausible rank. A struct with more dimensions counts as damaged.
 inline constexpr std::int32_t kMaxRank = 64;
 
-// A tensor of the other side, before its elements are read: that its fields fit each other. dtype known, rank in [0,
-// kMaxRank], dimensions not negative, bytes = product of the dimensions * dtype_size, data not null unless there are no
-// elements. INVALID_ARGUMENT names the field.
+// Checks that the fields of the other side's tensor are consistent, before its elements are read. The dtype is known,
+// rank is in [0, kMaxRank], and no dimension is negative. bytes is the product of the dimensions times dtype_size. data
+// is not null unless there are no elements. INVALID_ARGUMENT names the field.
 inline void check_tensor(const belay_tensor& t) {
   const auto refuse = [](const std::string& text) { fail(Code::kInvalidArgument, "the tensor has " + text); };
   check_device(t);
@@ -213,41 +210,41 @@ inline void check_tensor(const belay_tensor& t) {
 }
 }  // namespace detail
 
-// A borrowed tensor: dtype, dimensions and a pointer, small enough to be copied freely. It does not keep what it points
-// at alive, neither elements nor dimensions. Accessors do not check indices.
+// A borrowed tensor: dtype, dimensions and a pointer, cheap to copy. It does not keep elements or dimensions alive.
+// Accessors do not check indices.
 class TensorView {
  public:
-  // Empty: has_value() is false, and nothing else may be asked but dtype().
+  // Makes an empty view: has_value() is false, and only dtype() may be called.
   TensorView() noexcept : t_{} {}
-  // Not checked here: what comes from the other side goes through detail::check_tensor where it arrives.
+  // Wraps a struct without a check. The SDK checks tensors of the other side with detail::check_tensor when they
+  // arrive.
   TensorView(const belay_tensor& t) noexcept : t_(t) {}
 
-  // kInvalid for the value of an operation.
+  // Element type; kInvalid for the value of an operation.
   DType dtype() const noexcept { return static_cast<DType>(t_.dtype); }
   // Number of dimensions; 0 for a scalar.
   std::int32_t rank() const noexcept { return t_.rank; }
-  // Dimension i, 0 <= i < rank(); negative i do not count from the end here.
+  // Dimension i, 0 <= i < rank(). A negative i does not count from the end here.
   std::int64_t dim(std::int32_t i) const noexcept { return t_.dims[i]; }
-  // A copy of the dimensions, which allocates: in a loop use dim().
+  // Returns a copy of the dimensions, which allocates: use dim() in a loop.
   Dims dims() const { return t_.rank == 0 ? Dims{} : Dims(t_.dims, t_.dims + t_.rank); }
-  // Number of elements: 1 for a scalar, 0 where a dimension is 0.
+  // Number of elements: 1 for a scalar, 0 if a dimension is 0.
   std::size_t size() const noexcept {
     std::size_t n = 1;
     for (std::int32_t i = 0; i < t_.rank; ++i) n *= static_cast<std::size_t>(t_.dims[i]);
     return n;
   }
-  // size() * dtype_size(dtype()); for strings without the characters. What a memcpy of the elements needs.
+  // Bytes of the elements: size() * dtype_size(dtype()), for a memcpy. The characters of strings are not included.
   std::size_t bytes() const noexcept { return size() * dtype_size(dtype()); }
-  // False for the value of an operation, which has none, and for a default-made view. All tensors that a plugin gets
-  // for outputs it fetched have one.
+  // False for the value of an operation, and for a default-made view. All fetched tensors have a value.
   bool has_value() const noexcept { return t_.dtype != 0; }
-  // Whether its elements must not be written: a hook's values, an operation's inputs. mutable_data() does not check it.
+  // True if the elements must not be written: a hook's values, an operation's inputs. mutable_data() does not check it.
   bool read_only() const noexcept { return (t_.flags & BELAY_TENSOR_READ_ONLY) != 0; }
-  // As it crosses the boundary: what a slot of belay/abi takes. Valid as long as this view object.
+  // Returns the struct for a slot of belay/abi. Valid as long as this view object.
   const belay_tensor& raw() const noexcept { return t_; }
 
-  // Part i of the first axis: one rank less, the same memory, so [n, h, w] becomes [h, w]. 0 <= i < dim(0), rank at
-  // least 1; neither is checked.
+  // Part i of the first axis, in the same memory. The rank is one less: [n, h, w] becomes [h, w]. 0 <= i < dim(0) and
+  // rank >= 1; neither is checked.
   TensorView row(std::int64_t i) const noexcept {
     belay_tensor part = t_;
     --part.rank;
@@ -257,13 +254,13 @@ class TensorView {
     return part;
   }
 
-  // The elements as bytes, for dtypes without a C++ type and for copying. Null where there are none.
+  // The elements as bytes, for dtypes without a C++ type and for copies. Null if there are none.
   const void* data() const noexcept { return t_.data; }
-  // For what was passed to be filled: a batch's tensor, an operation's outputs.
+  // The elements for writing, if the tensor was passed to be filled: a batch's tensor, an operation's outputs.
   void* mutable_data() const noexcept { return t_.data; }
-  // The elements as T: `view.data<const float>()` to read, `data<float>()` to write what was passed to be filled. A T
-  // that is not the dtype is INVALID_ARGUMENT, and both are named: nothing is converted. Strings are belay_str;
-  // data<bool>() is an array of bool. Null where there are no elements.
+  // The elements as T: `view.data<const float>()` to read, `data<float>()` to fill. Nothing is converted. Strings are
+  // belay_str; data<bool>() is an array of bool. Null if there are no elements. INVALID_ARGUMENT, with both types: T is
+  // not the dtype.
   template <class T>
   T* data() const {
     using Element = std::remove_cv_t<T>;
@@ -272,8 +269,8 @@ class TensorView {
            std::string("the tensor is ") + dtype_name(dtype()) + ", not " + dtype_name(dtype_of<Element>));
     return static_cast<T*>(t_.data);
   }
-  // The only element of a scalar, or of a tensor of one element of any rank; more or fewer are INVALID_ARGUMENT, a
-  // wrong T too. scalar<std::string_view>() borrows from the tensor.
+  // Returns the only element, of a scalar or of a tensor of any rank. scalar<std::string_view>() borrows from the
+  // tensor. INVALID_ARGUMENT: another number of elements, or a wrong T.
   template <class T>
   T scalar() const {
     if (size() != 1) fail(Code::kInvalidArgument, "expected a scalar, got shape " + dims_text(t_.dims, t_.rank));
@@ -283,12 +280,12 @@ class TensorView {
       return *data<const T>();
     }
   }
-  // String i, row-major; INVALID_ARGUMENT if this is no string tensor. Valid as long as the elements are: copy it into
-  // a std::string to keep it.
+  // String i, row-major, valid as long as the elements. Copy it into a std::string to keep it. INVALID_ARGUMENT: the
+  // dtype is not string.
   std::string_view text(std::size_t i) const { return detail::view(data<const belay_str>()[i]); }
-  // Element i of any numeric dtype or bool, row-major; the only way to read bfloat16 and float16. int64 beyond 2^53 is
-  // rounded. A string tensor is INVALID_ARGUMENT. For a few elements: it looks at the dtype each time; a loop over many
-  // uses data<T>().
+  // Element i of any numeric dtype or bool as double, row-major. It is the only way to read bfloat16 and float16. int64
+  // beyond 2^53 is rounded. It tests the dtype at each call: use data<T>() in a loop over many elements.
+  // INVALID_ARGUMENT: a string tensor.
   double number(std::size_t i) const {
     switch (dtype()) {
       case DType::kFloat32: return static_cast<const float*>(t_.data)[i];
@@ -312,19 +309,19 @@ class TensorView {
   belay_tensor t_;
 };
 
-// Owns its elements. Movable and copyable (a deep copy); strings are kept as std::string. Default-made it is empty,
-// with the dtype kInvalid and no dimensions.
+// An owning tensor. It is movable and copyable; a copy is deep. It keeps strings as std::string. A default-made Tensor
+// is empty: dtype kInvalid, no dimensions.
 //
-// The dimensions and the dtype of a Tensor are fixed; assign another one to change them. It is passed wherever a
-// TensorView is wanted, without a copy.
+// The dimensions and the dtype of a Tensor are fixed; an assignment of another Tensor replaces them. A Tensor converts
+// to a TensorView without a copy.
 class Tensor {
  public:
   Tensor() = default;
-  // All elements zero (strings: empty). Dimensions must be known; a negative one ends in a std::length_error or
-  // std::bad_alloc. bfloat16 and float16 are allowed: they are two zero bytes each.
+  // Makes a tensor of zeros (strings: empty). Dimensions must be known; a negative one ends in a std::length_error or
+  // std::bad_alloc. bfloat16 and float16 are allowed: each element is two zero bytes.
   Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) { allocate(); }
-  // A scalar: Tensor(1.0f) is float32, Tensor(1.0) float64, Tensor(std::int64_t{1}) int64. A string_view is copied.
-  // Implicit, so that a number can be passed where a Tensor is wanted:
+  // Makes a scalar: Tensor(1.0f) is float32, Tensor(1.0) float64, Tensor(std::int64_t{1}) int64. It copies a
+  // string_view. It is implicit, so a number can be passed as a Tensor:
   //
   //   session.run({loss}, {{rate, Tensor(0.1f)}, {mode, Tensor(std::string_view("fast"))}})
   template <class T, class = decltype(detail::DTypeOf<T>::value)>
@@ -336,8 +333,8 @@ class Tensor {
       std::memcpy(bytes_.data(), &scalar, sizeof(T));
     }
   }
-  // Elements row by row; as many as the dimensions ask for, else INVALID_ARGUMENT. T fixes the dtype; nothing is
-  // converted, so {1, 2} is int32 and {1.0, 2.0} float64. string_views are copied.
+  // Makes a tensor of elements, row by row. T fixes the dtype and nothing is converted: {1, 2} is int32, {1.0, 2.0}
+  // float64. It copies string_views. INVALID_ARGUMENT: the number of elements does not match the dimensions.
   template <class T>
   Tensor(Dims dims, const std::vector<T>& values) : dtype_(dtype_of<T>), dims_(std::move(dims)) {
     allocate();
@@ -352,10 +349,10 @@ class Tensor {
       std::memcpy(bytes_.data(), values.data(), bytes_.size());
     }
   }
-  // The same with the elements in braces: Tensor({2}, {1.f, 2.f}). Of {} T must be named.
+  // The same with elements in braces: Tensor({2}, {1.f, 2.f}). An empty list needs an explicit T.
   template <class T>
   Tensor(Dims dims, std::initializer_list<T> values) : Tensor(std::move(dims), std::vector<T>(values)) {}
-  // A copy of a view's elements, strings too, which outlives the view. Explicit, since it allocates.
+  // Copies a view's elements, strings too; the copy outlives the view. It is explicit, because it allocates.
   explicit Tensor(const TensorView& view) : dtype_(view.dtype()), dims_(view.dims()) {
     allocate();
     if (dtype_ == DType::kString) {
@@ -365,21 +362,22 @@ class Tensor {
     }
   }
 
-  // kInvalid if it is default-made.
+  // Element type; kInvalid if it is default-made.
   DType dtype() const noexcept { return dtype_; }
-  // Valid until the tensor is assigned to.
+  // Dimensions, valid until the tensor is assigned to.
   const Dims& dims() const noexcept { return dims_; }
   // Number of elements; 0 if it is default-made.
   std::size_t size() const noexcept { return count_; }
-  // String i of a string tensor, copied. std::out_of_range beyond size(), and for every i of another dtype.
+  // Sets string i of a string tensor to a copy. std::out_of_range: i >= size(), or another dtype.
   void set_text(std::size_t i, std::string_view text) { texts_.at(i) = std::string(text); }
-  // As TensorView::data, for filling it in place. Invalid after assignment to the tensor. Not for strings: use
-  // set_text, what is written into their belay_str array is lost.
+  // The elements for filling, as TensorView::data. The pointer is invalid after an assignment to the tensor. Use
+  // set_text for strings: writes to their belay_str array are lost.
   template <class T>
   T* data() {
     return TensorView(view()).template data<T>();
   }
-  // As it crosses the boundary. Valid until the tensor changes or is destroyed; of strings also until the next view().
+  // Returns the struct that crosses the boundary. Valid until the tensor changes or ends; for strings also until the
+  // next view().
   belay_tensor view() const {
     void* data = const_cast<unsigned char*>(bytes_.data());
     if (dtype_ == DType::kString) {
@@ -390,11 +388,11 @@ class Tensor {
     return detail::raw_tensor(dtype_, static_cast<std::int32_t>(dims_.size()), dims_.data(), data,
                               count_ * dtype_size(dtype_));
   }
-  // So that a Tensor can be passed where a view is wanted; do not keep the view of a temporary.
+  // Converts to a view. Do not keep the view of a temporary.
   operator TensorView() const { return TensorView(view()); }
 
  private:
-  // Elements of dims_, zero; called once, by each constructor.
+  // Makes the elements of dims_, all zero. Each constructor calls it once.
   void allocate() {
     count_ = 1;
     for (const std::int64_t d : dims_) count_ *= static_cast<std::size_t>(d);
@@ -410,7 +408,7 @@ class Tensor {
   std::size_t count_ = 0;
   std::vector<unsigned char> bytes_;
   std::vector<std::string> texts_;
-  // What view() of a string tensor points at: made anew by each view(), so that the strings may have moved.
+  // The array that view() of a string tensor points at. Each view() makes it again, because strings may have moved.
   mutable std::vector<belay_str> text_views_;
 };
 
