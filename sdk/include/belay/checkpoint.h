@@ -5,8 +5,8 @@
 //   for (const Checkpoint::Entry& e : old.entries())
 //     if (e.name.rfind("encoder/", 0) == 0) session.assign(e.name, old.read(e.name));
 //
-// Names are those of the variables' nodes ("dense/kernel"), with optimizers' slots and the global step beside them.
-// docs/reference/checkpoint.md has the files' format.
+// Names are those of the variables' nodes ("dense/kernel"). Checkpoints also hold the optimizers' slots and the global
+// step. docs/reference/checkpoint.md describes the files' format.
 #pragma once
 
 #include <algorithm>
@@ -23,23 +23,23 @@
 namespace belay {
 inline namespace v0 {
 
-// Asks the host for a checkpoint of this step, as before something risky, or when a metric is at its best:
+// Asks the host for a checkpoint of this step, for example before a risk, or when a metric is at its best:
 //
 //   if (improvement_.look(look->value, look->step)) belay::save_checkpoint(host());
 //
-// It is written at the step's boundary, after every hook's after_run, so that it is one moment of variables, hook
-// states and input positions; asked for in after_create_session, when the session is complete; in `end` at once. Asking
-// twice in a step writes one.
+// The host writes it at the step's boundary, after every hook's after_run. So it is one moment of variables, hook
+// states and input positions. In after_create_session it writes when the session is complete; in `end` at once. Two
+// requests in a step write one checkpoint.
 inline void save_checkpoint(const Host& host) {
   detail::Status status;
   status.check(host.services().checkpoint.save(host.raw(), status));
 }
 
-// In before_save: this checkpoint is not written (the reason goes into the log), and training goes on. Hooks after this
-// one are not asked, and no after_save follows. Throws Error with the code kSkip, so nothing behind it runs.
+// In before_save: prevents this checkpoint, and training continues. The reason goes into the log. The host does not
+// call the later hooks' before_save, nor after_save. It throws Error with the code kSkip, so no code after it runs.
 [[noreturn]] inline void skip_checkpoint(const std::string& reason) { fail(Code::kSkip, reason); }
 
-// The path of the newest whole checkpoint of a run directory; empty where there is none. Other errors are thrown.
+// Path of the newest whole checkpoint of a run directory; empty if it has none. Other errors are thrown.
 inline std::string latest_checkpoint(const Host& host, std::string_view directory) {
   belay_str path{};
   detail::Status status;
@@ -49,13 +49,13 @@ inline std::string latest_checkpoint(const Host& host, std::string_view director
   return std::string(detail::view(path));
 }
 
-// Any checkpoint that the host can read, of this run or another one:
+// Any checkpoint that the host can read, of this run or another run:
 // * a directory "runs/x/model.ckpt-100";
-// * a run directory "runs/x": its newest;
-// * the file "runs/x/best": the best one of [checkpoint] keep_best; FAILED_PRECONDITION where none was evaluated yet;
+// * a run directory "runs/x": its newest checkpoint;
+// * the file "runs/x/best": the best checkpoint of [checkpoint] keep_best. FAILED_PRECONDITION: none was evaluated yet;
 // * a file that the scaffold's saver understands.
 //
-// Movable. It holds files open: keep it no longer than the callback that opened it.
+// It is movable. It holds files open: keep it no longer than the callback that opened it.
 class Checkpoint {
  public:
   // One tensor, without its elements.
@@ -65,8 +65,8 @@ class Checkpoint {
     Dims dims;
   };
 
-  // Opens and verifies it: NOT_FOUND if there is none, DATA_LOSS with file and place where it is damaged. The entries
-  // are in memory then, the elements are not. The destructor closes it.
+  // Opens and verifies a checkpoint. It reads the entries, but not the elements, into memory. The destructor closes it.
+  // NOT_FOUND: the path has none. DATA_LOSS, with file and place: it is damaged.
   Checkpoint(const Host& host, std::string_view path) : api_(&host.services().checkpoint) {
     detail::Status status;
     belay_checkpoint* opened = nullptr;
@@ -81,16 +81,16 @@ class Checkpoint {
     }
   }
 
-  // Sorted by name. Valid as long as the object.
+  // All tensors, sorted by name. Valid as long as the object.
   const std::vector<Entry>& entries() const noexcept { return entries_; }
-  // Null where there is no such tensor.
+  // The entry of a tensor, or null if the name is unknown. Valid as long as the object.
   const Entry* find(std::string_view name) const noexcept {
     const auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
                                      [](const Entry& e, std::string_view wanted) { return e.name < wanted; });
     return at == entries_.end() || at->name != name ? nullptr : &*at;
   }
-  // A copy of its elements, checked by its checksum (DATA_LOSS). NOT_FOUND where there is no such tensor; string
-  // tensors cannot be read.
+  // Returns a copy of the elements. NOT_FOUND: the name is unknown. DATA_LOSS: the checksum differs. String tensors
+  // cannot be read.
   Tensor read(std::string_view name) const {
     const Entry* entry = find(name);
     if (entry == nullptr) fail(Code::kNotFound, "the checkpoint has no tensor '" + std::string(name) + "'");
@@ -102,6 +102,7 @@ class Checkpoint {
   }
 
  private:
+  // Closes the checkpoint for the unique_ptr.
   struct Closer {
     const belay_checkpoint_api* api;
     void operator()(belay_checkpoint* c) const { api->close(c); }

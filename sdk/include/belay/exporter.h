@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Exporter writes a trained model for another program: [[exporters]] names it in a manifest, `belay export` and the
+// An Exporter writes a trained model for another program. [[exporters]] names it in a manifest; `belay export` and the
 // evaluations of a training call it.
 //
 //   class NodeList final : public belay::Exporter {
 //    public:
-//     static constexpr auto about = belay::about("node_list", "The nodes of the model, one a line");
+//     static constexpr auto about = belay::about("node_list", "Writes the model's nodes, one per line");
 //     void write(const ExportContext& model, Directory& directory) override {
 //       std::string lines;
 //       for (const ExportNode& node : model.nodes()) lines += node.op() + " " + node.name() + "\n";
@@ -14,12 +14,13 @@
 //     }
 //   };
 //
-// The host has built the model in mode predict, restored a checkpoint's variables, and made an empty directory under a
-// temporary name. It calls write, syncs the files, calls check, and renames the directory to its version: so readers
-// see a whole export or none. An exporter neither syncs nor names directories, and reads no file of the run.
+// Before the call the host builds the model in mode predict, restores a checkpoint's variables, and makes an empty
+// directory under a temporary name. It calls write, syncs the files, calls check, and renames the directory to its
+// version. So readers see a whole export or none. An exporter neither syncs nor names directories, and reads no file of
+// the run.
 //
-// Threads: [session]. What an exporter throws removes the directory; an operation without a translation is
-// Code::kUnimplemented, made by ExportNode::fail_untranslated, which names the node, its operation and the model.
+// Threads: [session]. An exception removes the directory. For an operation without a translation call
+// ExportNode::fail_untranslated: Code::kUnimplemented with the node, its operation and the model.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@
 namespace belay {
 inline namespace v0 {
 
-// A node of the exported graph, as a handle: for the call.
+// A handle of a node of the exported graph, valid for the call.
 class ExportNode {
  public:
   ExportNode(const Graph& graph, std::uint32_t node, std::string_view model)
@@ -47,30 +48,33 @@ class ExportNode {
     n_inputs_ = info.n_inputs, n_outputs_ = info.n_outputs;
   }
 
-  // "MatMul", as docs/reference/ops.md lists them.
+  // "MatMul", as docs/reference/ops.md lists operations.
   const std::string& op() const noexcept { return op_; }
-  // "dense/MatMul". Of a variable: its name in `variables` and in checkpoints.
+  // "dense/MatMul". A variable's node has the variable's name in `variables` and in checkpoints.
   const std::string& name() const noexcept { return name_; }
+  // Number of the node in the graph, and the numbers of its inputs and outputs.
   std::uint32_t number() const noexcept { return node_; }
   std::uint32_t n_inputs() const noexcept { return n_inputs_; }
   std::uint32_t n_outputs() const noexcept { return n_outputs_; }
-  // With dtype and dims, -1 where a caller chooses. INVALID_ARGUMENT: there is no such input.
+  // The output that is input `index`, with dtype and dims; -1: a caller chooses the dimension. INVALID_ARGUMENT: the
+  // node has no such input.
   Output input(std::uint32_t index) const {
     belay_output in{};
     detail::Status status;
     status.check(graph_.api()->input(graph_.raw(), node_, index, &in, status));
     return graph_.output(in);
   }
+  // Output `index` of this node. A use of it checks that it exists.
   Output output(std::uint32_t index = 0) const { return graph_.output({graph_.serial(), node_, index}); }
 
-  // ---- attributes. `otherwise` is what the operation's default is (docs/reference/ops.md): the graph keeps those
-  // alone that the model set. Flags and dtypes are integers. INVALID_ARGUMENT: it is of another type.
+  // Attributes of the node. `otherwise` is the operation's default (docs/reference/ops.md): the graph keeps only the
+  // attributes that the model set. Flags and dtypes are integers. INVALID_ARGUMENT: the attribute is of another type.
   std::int64_t integer(std::string_view attr, std::int64_t otherwise) const {
     const std::optional<belay_value> v = given(attr, BELAY_VALUE_INT);
     return v ? *static_cast<const std::int64_t*>(v->data) : otherwise;
   }
   bool flag(std::string_view attr, bool otherwise) const { return integer(attr, otherwise ? 1 : 0) != 0; }
-  // A whole number is taken for one, too.
+  // The same for a number; a whole number is accepted too.
   double number_of(std::string_view attr, double otherwise) const {
     belay_value v{};
     detail::Status status;
@@ -91,14 +95,14 @@ class ExportNode {
     const auto* first = static_cast<const std::int64_t*>(v->data);
     return std::vector<std::int64_t>(first, first + v->count);
   }
-  // A copy of a tensor, "value" of a Const; nothing where it was not set.
+  // Returns a copy of a tensor, such as "value" of a Const; empty if it was not set.
   std::optional<Tensor> tensor(std::string_view attr) const {
     const std::optional<belay_value> v = given(attr, BELAY_VALUE_TENSOR);
     if (!v) return std::nullopt;
     return Tensor(TensorView(*static_cast<const belay_tensor*>(v->data)));
   }
 
-  // "node 'layer/Foo' of the operation Foo in the model 'mlp': WHY", UNIMPLEMENTED.
+  // Throws UNIMPLEMENTED: "node 'layer/Foo' of the operation Foo in the model 'mlp' cannot be exported: WHY".
   [[noreturn]] void fail_untranslated(std::string_view why) const {
     fail(Code::kUnimplemented, "node '" + name_ + "' of the operation " + op_ + " in the model '" +
                                    std::string(model_) + "' cannot be exported: " + std::string(why));
@@ -126,45 +130,45 @@ class ExportNode {
   std::uint32_t n_inputs_ = 0, n_outputs_ = 0;
 };
 
-// A plugin of the run, for exporters that write down what the model needs to run.
+// A plugin of the run, for exporters that record what the model needs to run. The views are valid for the call.
 struct ExportPlugin {
   std::int32_t kind;  // of BELAY_KIND_...
   std::string_view name, version;
-  std::string_view file;  // absolute; empty: linked into the program
+  std::string_view file;  // absolute path; empty: linked into the program
   std::string_view hash;  // identifies the library's code; empty: linked into the program
 };
 
-// What write and check get. For the call.
+// The arguments of write and check. It is valid for the call.
 class ExportContext {
  public:
-  // `given` as detail::read_sized returned it.
+  // For the SDK: `given` is the result of detail::read_sized.
   ExportContext(const detail::Services* services, const belay_export_args& given)
       : args_(given), graph_(&services->graph, args_.graph), variables_(&services->saver, args_.variables) {}
 
-  // Frozen. Its other nodes (the input's queue, local variables) are not part of the export.
+  // The graph, frozen. Its other nodes (the input's queue, local variables) are not part of the export.
   const Graph& graph() const noexcept { return graph_; }
-  // What the outputs depend on, each node behind its inputs; those before an input of the signature are left out.
+  // The nodes that the outputs depend on, each after its inputs. Nodes before an input of the signature are left out.
   std::vector<ExportNode> nodes() const {
     std::vector<ExportNode> all;
     all.reserve(args_.n_nodes);
     for (std::uint64_t i = 0; i < args_.n_nodes; ++i) all.emplace_back(graph_, args_.nodes[i], model());
     return all;
   }
-  // What a caller gives and gets, in the order of the signature.
+  // The tensors that a caller gives and gets, in the order of the signature.
   std::vector<NamedOutput> inputs() const { return named(args_.inputs, args_.n_inputs); }
   std::vector<NamedOutput> outputs() const { return named(args_.outputs, args_.n_outputs); }
-  // "serving_default"; "predict", "classify" or "regress".
+  // The signature's name ("serving_default") and method: "predict", "classify" or "regress".
   std::string_view signature() const noexcept { return detail::view(args_.signature); }
   std::string_view method() const noexcept { return detail::view(args_.method); }
   // The variables that the nodes read, sorted by name. Views are valid for the call.
   const TensorSource& variables() const noexcept { return variables_; }
+  // The checkpoint's global step.
   std::int64_t global_step() const noexcept { return args_.global_step; }
   // The model plugin's name.
   std::string_view model() const noexcept { return detail::view(args_.model); }
-  // The run's manifest as it is in effect; empty: a program composed the run.
+  // The run's effective manifest; empty: a program composed the run.
   std::string_view manifest() const noexcept { return detail::view(args_.manifest); }
-  // What the training learned of its data, as JSON; the host writes it beside the exporter's files as schema.json.
-  // Empty: not known.
+  // The training's schema as JSON. The host writes it to schema.json in the exporter's directory. Empty: not known.
   std::string_view schema() const noexcept { return detail::view(args_.schema); }
   // Model, inputs, saver and operations of the run, each with its library's file and hash.
   std::vector<ExportPlugin> plugins() const {
@@ -191,13 +195,13 @@ class ExportContext {
   TensorSource variables_;
 };
 
-// A plugin of the kind "exporter".
+// The base of plugins of the kind "exporter".
 class Exporter : public Plugin {
  public:
   // Creates at least one file in the directory and closes each.
   virtual void write(const ExportContext& model, Directory& directory) = 0;
-  // Reads back what write left, the directory now read-only, and throws Code::kDataLoss where it is not what was meant.
-  // The host compares the files' checksums by itself; this is for what only the format's reader finds. Few lines that
+  // Reads the written files back; the directory is now read-only. Throws Code::kDataLoss if they are wrong. The host
+  // compares the files' checksums by itself. This is for errors that only the format's reader finds. A few lines that
   // parse the file and compare names and shapes are enough.
   virtual void check(const ExportContext&, const Directory&) {}
 };

@@ -342,8 +342,8 @@ class Graph {
   //     x = ops::dense(x, 64);                         // "encoder/layer/dense/kernel", "encoder/layer_1/dense/kernel"
   //   }
   //
-  // Scopes end in the reverse order of their creation. A name of a scope or node has only letters, digits and . _ - / \
-  // > and begins with a letter, a digit, . or _. INVALID_ARGUMENT: another name.
+  // Scopes end in the reverse order of their creation. The name of a scope or node begins with a letter, a digit, . or
+  // _ and has only letters, digits and . _ - / \ > in it. INVALID_ARGUMENT: another name.
   class Scope {
    public:
     Scope(const Graph& g, std::string_view name) : api_(g.api_), graph_(g.self_) {

@@ -19,15 +19,15 @@
 //     std::int64_t at_ = 0;
 //   };
 //
-// spec declares names, dtypes and partial shapes before the model is built. next fills one batch in memory that the
-// host passes (the first on the main thread, then on a feeding thread, never two at once) and says where the input is
-// after it; seek goes back there, so that a resumed run sees the same batches as one that never stopped. Seed, shard
-// and position decide a batch. ExampleOrder does the bookkeeping for numbered examples, DecodePool decodes them in
-// parallel.
+// spec declares names, dtypes and partial shapes before the model is built. next fills one batch in the host's memory,
+// and returns the input's position after it. The first next is on the main thread, the others on a feeding thread; two
+// calls never overlap. seek returns to a position, so a resumed run sees the same batches as a run without a stop.
+// Seed, shard and position alone decide a batch. ExampleOrder manages the order of numbered examples; DecodePool
+// decodes them in parallel.
 //
-// What a training learned from its data belongs to the model: names of columns and classes, and what the input fitted,
-// such as the mean of a column. spec declares them; the host keeps them in checkpoints and exports. Another input of
-// the model (an evaluation, a prediction, a resumed training) reads them in spec and delivers the same:
+// A model keeps data that its training learned: names of columns and classes, and fitted values such as the mean of a
+// column. spec declares them, and the host keeps them in checkpoints and exports. Another input of the model (an
+// evaluation, a prediction, a resumed training) reads them in spec and delivers the same:
 //
 //   void spec(belay::InputSpec& s) override {
 //     columns_ = s.learned_columns("x").value_or(columns_of_file());     // the training's, in the training's order
@@ -37,9 +37,9 @@
 //     s.keep("mean", mean_);
 //   }
 //
-// The host compares what spec declares with the training's schema, by name. It puts features, columns and class numbers
-// of an input that declares their names into the training's order. What cannot be matched is an error before the first
-// batch.
+// The host compares the declarations of spec with the training's schema, by name. If an input declares names, the host
+// puts its features, columns and class numbers into the training's order. A name without a match is an error before the
+// first batch.
 #pragma once
 
 #include <cstdint>
@@ -56,60 +56,61 @@
 namespace belay {
 inline namespace v0 {
 
-// Where the next batch begins: the next example to deliver is `index` in the order of `epoch`, both from 0. An input
-// that cannot go back there by these two alone puts what it needs into `bytes`, at most BELAY_POSITION_BYTES; they are
-// kept in checkpoints, and seek gets them back as they were. Empty when next is called.
+// The place where the next batch begins: example `index` in the order of `epoch`, both from 0. Some inputs need more
+// data to return there. They keep it in `bytes`, at most BELAY_POSITION_BYTES. Checkpoints hold the bytes, and seek
+// gets them unchanged. They are empty when next is called.
 struct Position {
   std::int64_t epoch = 0;
   std::int64_t index = 0;
   std::string bytes = {};
 };
 
-// What the batches of an input are for.
+// The purpose of an input's batches.
 enum class InputUse : std::int32_t {
   kTraining = BELAY_INPUT_TRAINING,
   kEvaluation = BELAY_INPUT_EVALUATION,
-  kPrediction = BELAY_INPUT_PREDICTION,  // no label is needed
+  kPrediction = BELAY_INPUT_PREDICTION,  // needs no label
 };
 
-// What spec declares. Slots are numbered from 0 in the order of the calls; names are different from each other. For the
-// call of spec alone.
+// The declarations of spec. Slots are numbered from 0 in the order of the calls; all names differ. It is valid for the
+// call of spec.
 class InputSpec {
  public:
   InputSpec(const belay_input_service* api, belay_input_spec* self) noexcept : api_(api), self_(self) {}
-  // What the model computes from. dims[0] is the batch, usually -1; other unknown dimensions may be -1 too. Returns the
-  // slot.
+  // Declares a tensor that the model computes from, and returns its slot. dims[0] is the batch, usually -1; other
+  // unknown dimensions may be -1 too.
   std::uint32_t feature(std::string_view name, DType dtype, const Dims& dims) {
     return declare(BELAY_FEATURE, name, dtype, dims);
   }
-  // What it should compute, absent when it predicts. Otherwise as a feature.
+  // Declares a tensor that the model should compute. It is absent in predictions. Otherwise it is like a feature.
   std::uint32_t label(std::string_view name, DType dtype, const Dims& dims) {
     return declare(BELAY_LABEL, name, dtype, dims);
   }
-  // The values of an integer slot (int32, int64 or uint8) are in [0, classes), classes at least 1: the size of a
-  // vocabulary, the number of classes. A model reads it as ModelContext::feature_classes or label_classes. Values
-  // outside are not looked for.
+  // Declares that the values of an integer slot (int32, int64 or uint8) are in [0, classes), classes >= 1. Examples are
+  // the size of a vocabulary and the number of classes. A model reads it as ModelContext::feature_classes or
+  // label_classes. The host does not check the values.
   void set_classes(std::uint32_t slot, std::int64_t classes) {
     detail::Status status;
     status.check(api_->set_classes(self_, slot, classes, status));
   }
-  // What these values mean: names[i] is value i. With them a prediction names its class, and a language model writes
-  // text: its names are the characters of the vocabulary. The names are copied; all differ, and are UTF-8 or single
-  // bytes. Implies set_classes(names.size()); a call with another number is INVALID_ARGUMENT.
+  // Names these values: names[i] is value i. With them a prediction names its class, and a language model writes
+  // characters: its names are those of the vocabulary. The names are copied. All differ, and they are UTF-8 or single
+  // bytes. It implies set_classes(names.size()). INVALID_ARGUMENT: another number of classes was set.
   void set_class_names(std::uint32_t slot, const std::vector<std::string>& names) {
     const std::vector<belay_str> raw = raw_names(names);
     detail::Status status;
     status.check(api_->set_class_names(self_, slot, raw.data(), raw.size(), status));
   }
-  // The names of what stands in the slot's last dimension, in order: as many as it has elements, all different.
+  // Names the elements of the slot's last dimension, in order. All names differ; their number is that dimension's size.
   void set_columns(std::uint32_t slot, const std::vector<std::string>& names) {
     const std::vector<belay_str> raw = raw_names(names);
     detail::Status status;
     status.check(api_->set_columns(self_, slot, raw.data(), raw.size(), status));
   }
-  // Keeps what this input fitted on the examples of the training. A name that is that of an option, or begins with it
-  // and a dot ("standardize.mean"), belongs to the option: see Option::learned() in belay/options.h. Words that end in
-  // ".dtype" ("scale.dtype") say for which elements the option's value is. They are compared if an input inherits it.
+  // Keeps values or words that this input fitted on the examples of the training. A name that is an option's name, or
+  // begins with it and a dot ("standardize.mean"), belongs to the option: see Option::learned() in belay/options.h.
+  // Words that end in ".dtype" ("scale.dtype") name the dtype that the option's value is for. The host compares them if
+  // an input inherits the value.
   void keep(std::string_view name, const std::vector<double>& values) {
     detail::Status status;
     status.check(api_->keep_values(self_, detail::str(name), values.data(), values.size(), status));
@@ -120,11 +121,12 @@ class InputSpec {
     status.check(api_->keep_words(self_, detail::str(name), raw.data(), raw.size(), status));
   }
 
+  // The purpose of this input's batches. It is kTraining with a host that cannot tell.
   InputUse use() const { return purpose().first; }
-  // Whether a training's schema is known, which this input has to match. False in the first start of a training.
+  // True if this input must match a training's schema. False in the first start of a training.
   bool has_learned() const { return purpose().second; }
-  // What the training's input declared or kept under a name; none: nothing of that name, or no schema is known. A
-  // feature or label is named as the training's input named it.
+  // Return data that the training's input declared or kept under a name. Empty: the name or the schema is unknown. A
+  // feature or label has the name that the training's input gave it.
   std::optional<std::vector<std::string>> learned_columns(std::string_view component) const {
     return learned_words(BELAY_LEARNED_COLUMNS, component);
   }
@@ -147,7 +149,7 @@ class InputSpec {
     for (const std::string& name : names) raw.push_back(detail::str(name));
     return raw;
   }
-  // A host without these slots knows no schema.
+  // Returns use and has_learned. A host without this slot knows no schema.
   std::pair<InputUse, bool> purpose() const {
     std::int32_t use = BELAY_INPUT_TRAINING, has_learned = 0;
     detail::Status status;
@@ -181,20 +183,19 @@ class InputSpec {
   std::uint32_t slots_ = 0;
 };
 
-// The batch that next fills; every slot must get its tensor. For the call of next alone.
+// The batch that next fills; every slot must get its tensor. It is valid for the call of next.
 class Batch {
  public:
   Batch(const belay_input_service* api, belay_batch* self) noexcept : api_(api), self_(self) {}
-  // Memory for the slot's tensor, 64-byte aligned, not zeroed (strings: empty). dims are all known and fit the declared
-  // ones; dims[0] is the number of examples, the same for all slots. Valid until next returns.
+  // Returns memory for the slot's tensor, 64-byte aligned, not zeroed (strings: empty). dims are all known and match
+  // the declared ones. dims[0] is the number of examples, the same for all slots. Valid until next returns.
   TensorView tensor(std::uint32_t slot, const Dims& dims) {
     belay_tensor t{};
     detail::Status status;
     status.check(api_->tensor(self_, slot, static_cast<std::int32_t>(dims.size()), dims.data(), &t, status));
     return TensorView(t);
   }
-  // Sets element `element` (row-major) of a string tensor, after tensor() was called for the slot; the bytes are
-  // copied.
+  // Sets element `element` (row-major) of a string tensor to a copy of `bytes`. Call tensor() for the slot first.
   void set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes) {
     detail::Status status;
     status.check(api_->set_string(self_, slot, element, detail::str(bytes), status));
@@ -205,33 +206,34 @@ class Batch {
   belay_batch* self_;
 };
 
-// What open gets; the same in a resumed run, where the manifest is the same.
+// The arguments of open. A resumed run gets the same, if the manifest is the same.
 struct OpenArgs {
-  std::int64_t shard = 0;   // this replica's share ...
-  std::int64_t shards = 1;  // ... of this many
-  std::uint64_t seed = 0;   // keys shuffling and augmentation
+  std::int64_t shard = 0;   // the share of this replica, 0 <= shard < shards
+  std::int64_t shards = 1;  // the number of shares
+  std::uint64_t seed = 0;   // key for shuffling and augmentation
 };
 
-// A plugin of the kind "input"; [input] of a manifest names it. An error that it throws ends the run, but for ABORTED
-// and UNAVAILABLE, after which the session is made anew and seek comes.
+// The base of plugins of the kind "input"; [input] of a manifest names them. An exception ends the run. After ABORTED
+// and UNAVAILABLE the session is made again, and seek comes.
 class Input : public Plugin {
  public:
-  // [main] Declares features and labels, at least one of them; may read files to know their shapes.
+  // Declares features and labels, at least one of them. It may read files to learn their shapes. [main]
   virtual void spec(InputSpec& spec) = 0;
-  // [main] Fails where a file is missing or there is nothing to read.
+  // Opens the files. It fails if a file is missing or there is nothing to read. [main]
   virtual void open(const OpenArgs& args) = 0;
-  // [input] Fills one batch and sets `position` to where the next one begins; false at the end, and again when asked
-  // again. It may wait, and should then override interrupt or ask host().stopping(). If it throws, it has not moved.
+  // Fills one batch and sets `position` to the beginning of the next batch. Returns false at the end, also when it is
+  // called again. It may wait; then it should override interrupt or ask host().stopping(). After an exception the
+  // position is unchanged. [input]
   virtual bool next(Batch& batch, Position& position) = 0;
-  // [main] or [input] The next batch begins at `position`, which an earlier next returned; also after the end, to begin
-  // anew. A position that it cannot have is INVALID_ARGUMENT.
+  // Makes the next batch begin at `position`, which an earlier next returned. It also works after the end, for another
+  // pass. INVALID_ARGUMENT: an impossible position. [main] or [input]
   virtual void seek(const Position& position) = 0;
-  // Makes a next that waits (for a network, a pipe) return soon, since the run is being stopped: next then throws
-  // Error(Code::kCancelled, ...) or returns false. Called from another thread, also while no next is inside; it must
-  // not wait. What it leaves behind counts until the next seek: the input is not used again before one. Only inputs
-  // that may wait for long override it. [any]
+  // Makes a next that waits (for a network, a pipe) return soon, because the run stops. next then throws
+  // Error(Code::kCancelled, ...) or returns false. The call comes from another thread, also if no next is in progress,
+  // and must not wait. Its effect may last until the next seek: the input is not used before it. Only inputs that may
+  // wait long override it. [any]
   virtual void interrupt() {}
-  // [main] Examples in one epoch of this shard, after open; -1: cannot say. For people: the run's plan shows it.
+  // Number of examples in one epoch of this shard, after open; -1: not known. The run's plan shows it. [main]
   virtual std::int64_t size() const { return -1; }
 };
 

@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Model builds a graph: from the features and labels of an input to a loss, predictions and metrics. The host calls
-// build once per graph (training and evaluation have their own) and adds the train operation from [optimizer]. What it
-// may say of the graph is what TensorFlow's EstimatorSpec takes: eval_metric_ops are metrics, export_outputs
-// signatures, the hooks of each mode are those that build brings in that mode, and the scaffold's pieces are roles.
+// A Model builds a graph: from the features and labels of an input to a loss, predictions and metrics.
+//
+//   void build(belay::ModelContext& m) override {
+//     const belay::Output y = ops::dense(m.feature("x"), 1);
+//     m.prediction("y", y);
+//     if (m.mode() == belay::Mode::kPredict) return;
+//     m.loss(ops::mean_squared_error(m.label("y"), y));
+//   }
+//
+// The host calls build once per graph (training and evaluation have their own). It adds the train operation from
+// [optimizer]. A model can set all parts of TensorFlow's EstimatorSpec. eval_metric_ops are metrics, export_outputs are
+// signatures, and the scaffold's pieces are roles. The hooks of a mode are those that build adds in that mode. Threads:
+// [main].
 #pragma once
 
 #include <string>
@@ -15,25 +24,26 @@
 namespace belay {
 inline namespace v0 {
 
+// A tensor of the graph under a name that the input or a signature uses.
 struct NamedOutput {
   std::string name;
   Output output;
-  std::int64_t classes = 0;  // of a feature or label: its values are in [0, classes); 0: the input did not say
+  std::int64_t classes = 0;  // of a feature or label: its values are in [0, classes); 0: not known
 };
 
-// A label as the input declares it: known in every mode, while the label itself is there for training and evaluation
-// only.
+// A label as the input declares it. It is known in every mode; the label's tensor exists only in training and
+// evaluation.
 struct DeclaredLabel {
   std::string name;
   DType dtype = DType::kInvalid;
   Dims dims;                 // dims[0] is the batch; -1: unknown
-  std::int64_t classes = 0;  // as of NamedOutput
+  std::int64_t classes = 0;  // as in NamedOutput
 
-  // "'digit' (int64 [?])"
+  // The label for messages: "'digit' (int64 [?])".
   std::string text() const { return "'" + name + "' (" + dtype_name(dtype) + " " + dims_text(dims) + ")"; }
 };
 
-// How the trained model is called when it is served, as in TensorFlow's SavedModel.
+// A way to call the trained model when it is served, as in TensorFlow's SavedModel.
 struct Signature {
   std::string name;                  // unique in the model; a client that names none gets "serving_default"
   std::string method;                // "predict", "classify" or "regress"
@@ -41,17 +51,20 @@ struct Signature {
   std::vector<NamedOutput> outputs;  // tensors
 };
 
-// A hook that comes with the model, by its name among the hooks that the host finds and those of the model's own
-// library. Its options are checked as a manifest's are.
+// A hook that comes with the model. Its name is looked up among the hooks that the host finds and those of the model's
+// own library. The host checks its options like a manifest's.
 struct ModelHook {
   std::string plugin;
   std::vector<OptionValue> options = {};
-  std::string name = {};    // of the instance: unique among the session's hooks; empty: the plugin's
-  bool chief_only = false;  // on rank 0 alone, as TensorFlow's training_chief_hooks
+  std::string name = {};    // of the instance, unique among the session's hooks; empty: the plugin's name
+  bool chief_only = false;  // on rank 0 alone, like TensorFlow's training_chief_hooks
 };
 
+// The arguments of build, and the setters for its results. It is valid for the call of build. Outputs are valid as long
+// as the graph.
 class ModelContext {
  public:
+  // For the SDK. Copies the names; `args` need not outlive the object.
   ModelContext(const detail::Services* services, const belay_model_args& args)
       : s_(services), spec_(args.spec), mode_(static_cast<Mode>(args.mode)), graph_(&services->graph, args.graph) {
     for (std::uint64_t i = 0; i < args.n_features; ++i)
@@ -62,40 +75,44 @@ class ModelContext {
                                    args.declared_label_classes == nullptr ? 0 : args.declared_label_classes[i]));
   }
 
+  // The mode of the graph. UNIMPLEMENTED is the answer to a mode that the model does not know.
   Mode mode() const noexcept { return mode_; }
   bool training() const noexcept { return mode_ == Mode::kTrain; }
+  // The graph to build, open.
   const Graph& graph() const noexcept { return graph_; }
+  // All features in the order of the input's declarations.
   const std::vector<NamedOutput>& features() const noexcept { return features_; }
-  // Empty in mode kPredict: predictions must be built without labels.
+  // All labels. Empty in mode kPredict: predictions must not need labels.
   const std::vector<NamedOutput>& labels() const noexcept { return labels_; }
-  // The labels' names, types and shapes as the input declares them, the same in every mode: what decides how a model
-  // ends (a class or a number, how many) decides by these. Empty where the input declares no label.
+  // The labels' names, types and shapes as the input declares them, the same in every mode. Use them to decide how a
+  // model ends: a class or a number, and how many. Empty if the input declares no label.
   const std::vector<DeclaredLabel>& declared_labels() const noexcept { return declared_; }
-  // By name; without a name the only one. An error lists what there is.
+  // Find a feature or label by name; without a name there must be exactly one. INVALID_ARGUMENT, with the known names:
+  // the name is unknown, or there are several.
   Output feature(std::string_view name = {}) const { return pick(features_, "feature", name).output; }
   Output label(std::string_view name = {}) const { return pick(labels_, "label", name).output; }
   const DeclaredLabel& declared_label(std::string_view name = {}) const { return pick(declared_, "label", name); }
-  // The values of that feature or label are in [0, n), as its input says: a vocabulary's size, a number of classes. 0
-  // where it does not say.
+  // Return the number n of that feature's or label's classes: its values are in [0, n), such as a vocabulary's size. 0:
+  // the input does not declare it.
   std::int64_t feature_classes(std::string_view name = {}) const { return pick(features_, "feature", name).classes; }
   std::int64_t label_classes(std::string_view name = {}) const { return pick(labels_, "label", name).classes; }
 
-  // The scalar to minimize; mandatory unless the mode is kPredict.
+  // Sets the scalar to minimize. It is mandatory unless the mode is kPredict.
   void loss(const Output& o) { set(BELAY_ROLE_LOSS, "loss", o); }
-  // A value per example.
+  // Adds a prediction: one value per example.
   void prediction(std::string_view name, const Output& o) { set(BELAY_ROLE_PREDICTION, name, o); }
-  // A scalar: the mean over a batch, averaged over batches by their number of examples.
+  // Adds a metric: a scalar, the mean over a batch. The host averages it over batches by their number of examples.
   void metric(std::string_view name, const Output& value) { set(BELAY_ROLE_METRIC, name, value); }
-  // A metric with state of its own: `update` runs with every batch, `value` is read at the end. The value is a scalar,
-  // or a float64 matrix [n, n] (ops::metrics::confusion_matrix). Scalars go to logs, events and whatever compares
-  // metrics; a matrix is written as a tensor where results are written as values, and is no number to log, to plot or
-  // to stop on.
+  // Adds a metric with its own state: `update` runs with every batch, and `value` is read at the end. The value is a
+  // scalar, or a float64 matrix [n, n] (ops::metrics::confusion_matrix). Scalars go to logs, events and comparisons. A
+  // matrix is only written as a tensor with the results; it cannot be logged, plotted or used to stop.
   void metric(std::string_view name, const Output& value, const Output& update) {
     set(BELAY_ROLE_METRIC, name, value, update);
   }
-  // Replaces the host's train operation; must advance the global step.
+  // Replaces the host's train operation. It must advance the global step.
   void train_op(const Output& o) { set(BELAY_ROLE_TRAIN_OP, "train_op", o); }
-  // For whatever exports the model; `belay graph` lists them.
+  // Adds a signature for exporters; `belay graph` lists them. INVALID_ARGUMENT: the name is taken, the method is
+  // unknown, or an output is not in the graph.
   void signature(const Signature& s) {
     const std::vector<belay_named_output> inputs = raw(s.inputs), outputs = raw(s.outputs);
     auto raw_signature = detail::sized<belay_signature>();
@@ -106,8 +123,9 @@ class ModelContext {
     detail::Status status;
     status.check(s_->model.export_signature(spec_, &raw_signature, status));
   }
-  // Called in the session of this graph, behind the hooks of the manifest: one that is brought in mode kTrain is one of
-  // the training's, in kEval of each evaluation's, in kPredict of the prediction's.
+  // Adds a hook to the session of this graph. The session calls it after the hooks of the manifest. A hook from mode
+  // kTrain belongs to the training, from kEval to each evaluation, from kPredict to the prediction. NOT_FOUND and
+  // INVALID_ARGUMENT come after build.
   void hook(const ModelHook& h) {
     const detail::RawOptions options(h.options);
     auto raw_hook = detail::sized<belay_model_hook>();
@@ -118,18 +136,18 @@ class ModelContext {
     detail::Status status;
     status.check(s_->model.add_hook(spec_, &raw_hook, status));
   }
-  // The pieces of the session's scaffold, each at most once. What [scaffold] of the manifest names has precedence.
-  // Instead of the operation that runs all initializers, in a new run.
+  // Set the pieces of the session's scaffold, each at most once. A piece in the manifest's [scaffold] has precedence.
+  // init_op runs in a new run, in place of the operation that runs all initializers.
   void init_op(const Output& o) { set(BELAY_ROLE_INIT_OP, "init_op", o); }
-  // Besides the one for local variables and tables; whenever a session is made.
+  // Runs in each session, besides the initializers of local variables and tables.
   void local_init_op(const Output& o) { set(BELAY_ROLE_LOCAL_INIT_OP, "local_init_op", o); }
-  // A string vector, the names of what is not ready: empty where the session may run.
+  // A string vector: the names of what is not ready. It is empty when the session may run.
   void ready_op(const Output& o) { set(BELAY_ROLE_READY_OP, "ready_op", o); }
   // The same, for the local init operation.
   void ready_for_local_init_op(const Output& o) {
     set(BELAY_ROLE_READY_FOR_LOCAL_INIT_OP, "ready_for_local_init_op", o);
   }
-  // Serialized summaries, in place of all of the graph.
+  // Serialized summaries, in place of all summaries of the graph.
   void summary_op(const Output& o) { set(BELAY_ROLE_SUMMARY_OP, "summary_op", o); }
 
  private:
@@ -176,13 +194,16 @@ class ModelContext {
   std::vector<DeclaredLabel> declared_;
 };
 
+// The base of plugins of the kind "model". One instance builds the graphs of all modes.
 class Model : public Plugin {
  public:
+  // Adds the model to the graph of model.mode(). An error ends the run before its first step, with the plugin's name.
+  // [main]
   virtual void build(ModelContext& model) = 0;
-  // The value with which a variable begins, instead of what its initializer computes. Asked for each variable of a new
-  // run, before it is initialized; not by a run that is resumed, and not where a checkpoint is evaluated or predicted
-  // with. `value` is zeroed memory of the variable's dtype and shape: fill it (value.data<float>()) and return true, or
-  // return false, and the initializer's value stays.
+  // Sets the first value of a variable, in place of its initializer's value. Only a new run asks, for each global
+  // variable, before it is initialized. A resumed run does not ask, nor does an evaluation or prediction of a
+  // checkpoint. `value` is zeroed memory of the variable's dtype and shape, valid for the call. Fill it
+  // (value.data<float>()) and return true, or return false to keep the initializer's value. [session]
   virtual bool initial_value(std::string_view /*variable*/, const TensorView& /*value*/) { return false; }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Op is an operation of a graph: a shape rule, a kernel and, if gradients shall pass through it, their rule.
+// An Op is an operation of a graph: a shape rule, a kernel and, if gradients should pass through it, their rule.
 //
 //   class Swish final : public belay::Op {
 //    public:
@@ -14,16 +14,17 @@
 //   };
 //   BELAY_MODULE("1.0.0", Swish)
 //
-// In a graph its name is the plugin's in title case ("leaky_swish": "LeakySwish"), and a model uses it as any other:
-// graph.node("Swish", "act").in(x).attr("beta", 1.5).output(). The attributes are checked as options are, from `about`.
-// The operations of a library are there as soon as a run uses anything of that library; [[ops]] in the manifest names
-// those that come alone.
+// Its name in a graph is the plugin's name in title case ("leaky_swish": "LeakySwish"). A model uses it like any other:
+// graph.node("Swish", "act").in(x).attr("beta", 1.5).output(). The host checks attributes like options, from `about`.
+// The operations of a library are available when a run uses anything of the library. [[ops]] in the manifest names
+// libraries that have operations only.
 //
-// One object is one node: the host makes one when the node is added (infer), one per kernel (infer, prepare, run, run,
-// ...) and one for its gradient. infer and gradient are [main] but for the infer before a kernel is made; objects of
-// several nodes may be called at the same time, one object never. An operation is a function of its inputs and
-// attributes (and of the step's counter, if it is random()): what must last from step to step belongs into a variable,
-// which is saved, restored and resumed. Two nodes that are equal may be merged, one of constants may be computed once.
+// One object is one node. The host makes an object when the node is added (infer), one per kernel (infer, prepare, run,
+// run, ...) and one for its gradient. infer and gradient are [main], except for the infer before a kernel is made.
+// Objects of several nodes may be called at the same time; calls of one object never overlap. An operation is a
+// function of its inputs and attributes, and of the step's counter if it is random(). Keep state between steps in a
+// variable: it is saved, restored and resumed. The host may merge equal nodes, and may compute a node of constants
+// once.
 #pragma once
 
 #include <atomic>
@@ -41,24 +42,27 @@
 namespace belay {
 inline namespace v0 {
 
-// What holds for every node of the operation. `static constexpr auto traits = belay::OpTraits()...;` in the class,
-// below `public:`; one input and nothing else without it. The host plans by it: a trait that does not hold is a bug
-// that `belay validate` looks for.
+// The properties of every node of the operation: `static constexpr auto traits = belay::OpTraits()...;` in the class,
+// after `public:`. Without it a node has one input and no other trait. The host plans with these traits. `belay
+// validate` searches for traits that are not true.
 class OpTraits {
  public:
-  // So many inputs in every node; the host checks the number before infer. 0 is allowed.
+  // Sets the number of inputs of every node; 0 is allowed. The host checks it before infer.
   constexpr OpTraits inputs(int n) const { return with(n, flags_, in_place_); }
-  // infer says how many it takes.
+  // Allows any number of inputs; infer checks it.
   constexpr OpTraits any_inputs() const { return with(-1, flags_, in_place_); }
-  // Output 0 has the broadcast shape of the inputs, and each of its elements comes from the inputs' at that place.
+  // Declares that output 0 has the broadcast shape of the inputs. Each element depends only on the inputs' elements at
+  // its place.
   constexpr OpTraits elementwise() const { return with(inputs_, flags_ | BELAY_OP_ELEMENTWISE, in_place_); }
-  // run draws numbers from seed() and counter(): nodes are not merged, nor computed once.
+  // Declares that run draws numbers from seed() and counter(). The host does not merge such nodes or compute them once.
   constexpr OpTraits random() const { return with(inputs_, flags_ | BELAY_OP_RANDOM, in_place_); }
-  // The same inputs may have another result: it reads a clock, a file, a device. Nodes are not merged, nor computed
-  // once.
+  // Declares that equal inputs may give other results: it reads a clock, a file, a device. The host does not merge such
+  // nodes or compute them once.
   constexpr OpTraits stateful() const { return with(inputs_, flags_ | BELAY_OP_STATEFUL, in_place_); }
-  // Output 0 may lie in the memory of this input (0..31): run reads an element before it writes the one at its place.
+  // Allows output 0 to use the memory of this input (0..31). Then run must read each element before it writes that
+  // place.
   constexpr OpTraits in_place(int input = 0) const { return with(inputs_, flags_, in_place_ | (1u << input)); }
+  // Returns the struct that crosses the boundary.
   constexpr belay_op_traits raw() const { return {sizeof(belay_op_traits), flags_, inputs_, in_place_}; }
 
  private:
@@ -72,20 +76,21 @@ class OpTraits {
   std::uint32_t in_place_ = 0;
 };
 
-// What infer sees and declares. An input's rank and dimensions may be unknown while the graph is built; an output's may
-// be unknown then too, and must be known once all inputs are. For the call of infer. An input that the node does not
-// have is INVALID_ARGUMENT in every function here.
+// The inputs that infer sees, and the outputs that it declares. An input's rank and dimensions may be unknown while the
+// graph is built. Then an output's may be unknown too; they must be known when all inputs are. It is valid for the call
+// of infer. INVALID_ARGUMENT in every function here: the node has no such input.
 class OpShapes {
  public:
   OpShapes(const belay_op_service* api, const belay_op_node& node, belay_op_outputs* outputs) noexcept
       : api_(api), node_(node), outputs_(outputs) {}
 
-  // How many inputs the node has: as the traits say, or any number.
+  // Number of inputs of the node.
   std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(node_.n_inputs); }
+  // Element type of input i.
   DType dtype(std::size_t i) const { return static_cast<DType>(at(i).dtype); }
-  // -1: unknown.
+  // Rank of input i; -1: unknown.
   std::int32_t rank(std::size_t i) const { return at(i).rank; }
-  // -1: unknown. A negative axis counts from the end.
+  // Dimension of input i; -1: unknown. A negative axis counts from the end. INVALID_ARGUMENT: the axis does not exist.
   std::int64_t dim(std::size_t i, std::int32_t axis) const {
     const belay_tensor& t = at(i);
     if (t.rank < 0) return -1;
@@ -93,15 +98,15 @@ class OpShapes {
     if (a < 0 || a >= t.rank) fail(Code::kInvalidArgument, text(i) + " has no axis " + std::to_string(axis));
     return t.dims[a];
   }
-  // With -1 for unknown dimensions; empty where the rank is unknown (see rank).
+  // Dimensions of input i, with -1 for unknown ones. Empty if the rank is unknown (see rank).
   Dims dims(std::size_t i) const { return at(i).rank <= 0 ? Dims{} : Dims(at(i).dims, at(i).dims + at(i).rank); }
-  // "input 1 (float32 [2, ?])"
+  // The input for messages: "input 1 (float32 [2, ?])".
   std::string text(std::size_t i) const {
     return "input " + std::to_string(i) + " (" + dtype_name(dtype(i)) + " " + dims_text(at(i).dims, at(i).rank) + ")";
   }
 
-  // Checks that say what was expected and found; the host puts the node's name in front. What is unknown passes, and is
-  // checked again when a run has it.
+  // Check inputs: INVALID_ARGUMENT names the expected and the actual value, and the host adds the node's name. Unknown
+  // values pass, and are checked again when a run knows them.
   void need_inputs(std::size_t n) const {
     if (n_inputs() != n)
       fail(Code::kInvalidArgument, "expected " + std::to_string(n) + " inputs, got " + std::to_string(n_inputs()));
@@ -111,7 +116,7 @@ class OpShapes {
       fail(Code::kInvalidArgument, text(i) + " must have " + std::to_string(rank) + " dimensions");
   }
   void need_dtype(std::size_t i, DType dtype) const { need_dtype(i, {dtype}); }
-  // One of these dtypes.
+  // Input i must have one of these dtypes.
   void need_dtype(std::size_t i, std::initializer_list<DType> allowed) const {
     std::string names;
     for (const DType t : allowed) {
@@ -120,11 +125,11 @@ class OpShapes {
     }
     fail(Code::kInvalidArgument, text(i) + " must be " + names);
   }
-  // Inputs i and j.
+  // Inputs i and j must have one dtype.
   void need_same_dtype(std::size_t i, std::size_t j) const {
     if (dtype(i) != dtype(j)) fail(Code::kInvalidArgument, text(i) + " and " + text(j) + " must have the same dtype");
   }
-  // Inputs i and j, as far as both are known; nothing is broadcast.
+  // Inputs i and j must have one shape, if both are known; nothing is broadcast.
   void need_same_shape(std::size_t i, std::size_t j) const {
     const belay_tensor &a = at(i), &b = at(j);
     bool same = a.rank < 0 || b.rank < 0 || a.rank == b.rank;
@@ -133,12 +138,12 @@ class OpShapes {
     if (!same) fail(Code::kInvalidArgument, text(i) + " and " + text(j) + " must have the same shape");
   }
 
-  // The next output, from 0; -1 for a dimension that is unknown still. No strings. At least one output, and the same
-  // number of them for every node of the same attributes and inputs.
+  // Declares the next output, from 0; -1: a dimension that is still unknown. Strings are not allowed. A node has at
+  // least one output. Nodes with the same attributes and inputs have the same number of outputs.
   void output(DType dtype, const Dims& dims) { output(dtype, static_cast<std::int32_t>(dims.size()), dims.data()); }
-  // The next output, where not even the rank follows from what is known.
+  // Declares the next output if even its rank is still unknown.
   void output_of_unknown_rank(DType dtype) { output(dtype, -1, nullptr); }
-  // With dtype and shape of input i, as far as they are known.
+  // Declares the next output with dtype and known shape of input i.
   void output_like(std::size_t i) { output(dtype(i), at(i).rank, at(i).dims); }
 
  private:
@@ -158,43 +163,47 @@ class OpShapes {
   belay_op_outputs* outputs_;
 };
 
-// What prepare sees: every dimension of the inputs and outputs that all later runs have. For the call of prepare.
+// The shapes that prepare sees: every dimension of the inputs and outputs in all later runs. It is valid for the call
+// of prepare.
 class OpSetup {
  public:
   explicit OpSetup(const belay_op_kernel_args& args) noexcept : args_(args) {}
+  // Number of inputs, and of outputs.
   std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(args_.node->n_inputs); }
   std::size_t n_outputs() const noexcept { return static_cast<std::size_t>(args_.n_outputs); }
-  // Dtype and dimensions; there is no data yet. i < n_inputs(), n_outputs().
+  // Dtype and dimensions, without data. i < n_inputs() or n_outputs(); it is not checked.
   TensorView input(std::size_t i) const noexcept { return args_.node->inputs[i]; }
   TensorView output(std::size_t i) const noexcept { return args_.outputs[i]; }
-  // How many threads a run has at most: for scratch memory of each of them.
+  // Largest number of threads of a run, for scratch memory of each thread.
   int threads() const noexcept { return args_.threads; }
 
  private:
   const belay_op_kernel_args& args_;
 };
 
-// One run: the inputs' elements, and the outputs to fill, all of them. Neither allocates nor checks: infer has done so.
+// One run: the inputs' elements, and the outputs, whose elements must all be written. The accessors neither allocate
+// nor check: infer has checked. It is valid for the call of run.
 class OpRun {
  public:
   OpRun(const belay_op_service* api, const belay_op_run& run, int threads, std::uint64_t seed) noexcept
       : api_(api), run_(run), threads_(threads), seed_(seed) {}
   std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(run_.n_inputs); }
   std::size_t n_outputs() const noexcept { return static_cast<std::size_t>(run_.n_outputs); }
-  // i < n_inputs(), n_outputs(). Inputs are read-only; outputs hold arbitrary bytes at first, or with in_place() those
-  // of the input. Memory is 64-byte aligned. Views are for this run.
+  // Tensors of the run, valid until it returns. i < n_inputs() or n_outputs(). Inputs are read-only. Outputs hold
+  // arbitrary bytes at first, or the input's with in_place(). Memory is 64-byte aligned.
   TensorView input(std::size_t i) const noexcept { return run_.inputs[i]; }
   TensorView output(std::size_t i) const noexcept { return run_.outputs[i]; }
-  // For philox.h, of a random() operation: the key of this node's numbers, and the global step that counts them.
+  // For philox.h in a random() operation: the key of this node's numbers, and the global step as their counter.
   std::uint64_t seed() const noexcept { return seed_; }
   std::uint64_t counter() const noexcept { return run_.counter; }
-  // The size of the host's team: parallel() uses it.
+  // Number of threads that parallel() uses at most.
   int threads() const noexcept { return threads_; }
-  // Whether the run has been cancelled or is past its deadline. A run that takes long asks now and then and returns:
-  // its outputs are not used.
+  // True if the run was cancelled or is past its deadline. A long run asks at times and returns early; its outputs are
+  // not used.
   bool cancelled() const noexcept { return api_->cancelled(run_.context) != 0; }
-  // Memory for this run alone: 64-byte aligned, not zeroed, the same from run to run as long as no run asks for more.
-  // Valid until run returns; a second call replaces it. Null for 0 bytes.
+  // Returns memory for this run alone: 64-byte aligned, not zeroed. It stays allocated from run to run while no run
+  // asks for more. Valid until run returns; a second call replaces it. Null for 0 bytes. RESOURCE_EXHAUSTED: not enough
+  // memory.
   void* scratch(std::size_t bytes) const {
     void* memory = nullptr;
     detail::Status status;
@@ -202,9 +211,10 @@ class OpRun {
     return memory;
   }
 
-  // f(begin, end) for disjoint parts of [0, n), each of at least `grain` where n allows, on the host's threads; the
-  // parts are the same in every run. Choose grain so that a part takes some 10 us at least. The first error that a part
-  // throws comes out when all have ended. f must not call parallel, scratch or the graph.
+  // Calls f(begin, end) for disjoint parts of [0, n) on the host's threads, and returns when all parts have ended. Each
+  // part has at least `grain` elements, if n allows it. The parts are the same in every run. Choose grain so that a
+  // part takes at least about 10 us. The first exception of a part is thrown at the end. f must not call parallel,
+  // scratch or the graph.
   template <class F>
   void parallel(std::int64_t n, std::int64_t grain, F&& f) const {
     struct Work {
@@ -232,34 +242,35 @@ class OpRun {
   std::uint64_t seed_;
 };
 
-// Adds the nodes that compute the inputs' gradients from the incoming gradients of the outputs; see ops/ for the
-// functions that make nodes. For the call of gradient. [main]
+// Adds the nodes that compute the inputs' gradients from the incoming gradients of the outputs. The functions in ops/
+// make nodes. It is valid for the call of gradient. [main]
 //
 //   void gradient(belay::OpGradient& g) const override {                  of y = a * b
 //     if (g.wanted(0)) g.set(0, g.grad() * g.input(1));
 //     if (g.wanted(1)) g.set(1, g.grad() * g.input(0));
 //   }
 //
-// An operation whose gradient is worth a kernel has a second Op for it, "swish_grad", in the same library:
+// If a gradient needs its own kernel, make a second Op for it, "swish_grad", in the same library:
 // g.graph().node("SwishGrad").
 class OpGradient {
  public:
   OpGradient(const belay_graph_api* api, const belay_op_gradient_args& args) noexcept
       : graph_(api, args.graph), args_(args) {}
+  // The graph to add nodes to, open.
   const Graph& graph() const noexcept { return graph_; }
   std::size_t n_inputs() const noexcept { return static_cast<std::size_t>(args_.node->n_inputs); }
   std::size_t n_outputs() const noexcept { return static_cast<std::size_t>(args_.n_outputs); }
-  // i < n_inputs(), n_outputs().
+  // The node's inputs and outputs. i < n_inputs() or n_outputs(); it is not checked.
   Output input(std::size_t i) const noexcept { return graph_.output(args_.inputs[i]); }
   Output output(std::size_t i = 0) const noexcept { return graph_.output(args_.outputs[i]); }
-  // The incoming gradient of output i, of its dtype and shape; empty where there is none.
+  // The incoming gradient of output i, of its dtype and shape; empty if there is none.
   Output grad(std::size_t i = 0) const noexcept {
     return args_.output_gradients[i].graph == 0 ? Output() : graph_.output(args_.output_gradients[i]);
   }
-  // False where input i's gradient is not used: then no node need be made for it.
+  // False if input i's gradient is not used: then make no node for it.
   bool wanted(std::size_t i) const noexcept { return args_.wanted[i] != 0; }
-  // The gradient of input i, of its dtype and shape (what was broadcast is summed: ops::sum_like). An input without one
-  // passes none on.
+  // Sets the gradient of input i, of its dtype and shape. Sum over broadcast dimensions with ops::sum_like. An input
+  // that is not set passes no gradient on.
   void set(std::size_t i, const Output& gradient) const noexcept { args_.input_gradients[i] = gradient.raw(); }
 
  private:
@@ -267,28 +278,29 @@ class OpGradient {
   const belay_op_gradient_args& args_;
 };
 
-// A plugin of the kind "op". Calls, by object:
+// The base of plugins of the kind "op". Calls, by object:
 //
 //   a node is added            constructor, infer, destructor
 //   a kernel is made and used  constructor, infer, prepare, run, run, ..., destructor
 //   a gradient is asked for    constructor, gradient, destructor
 //
-// So members hold what follows from the attributes and dimensions, never what one run leaves for the next.
+// So members may keep values that follow from attributes and dimensions, but no data from one run for the next.
 class Op : public Plugin {
  public:
-  // A class that differs has its own.
+  // Default traits; a class with other traits declares its own.
   static constexpr OpTraits traits{};
 
-  // Checks the inputs and declares the outputs. A function of the inputs' dtypes and shapes and of the attributes: it
-  // is called when the node is added, and again with all dimensions before a kernel is made.
+  // Checks the inputs and declares the outputs. It depends only on the inputs' dtypes and shapes and on the attributes.
+  // The host calls it when the node is added, and again with all dimensions before a kernel is made. [any]
   virtual void infer(OpShapes& shapes) const = 0;
-  // Before the first run of a kernel, and again for other dimensions in another object: makes scratch memory, tables,
-  // whatever run shall not. May be slow.
+  // Makes scratch memory and tables for run; it may be slow. It comes before the first run of a kernel. Other
+  // dimensions get another object. [any]
   virtual void prepare(const OpSetup& setup) { (void)setup; }
-  // Fills the outputs. Allocates nothing, keeps nothing for the next run. An error ends the step, which then has
-  // changed no variable.
+  // Fills the outputs. It must not allocate, or keep data for the next run. A step in which it throws changes no
+  // variable. [any]
   virtual void run(OpRun& run) = 0;
-  // A class that does not override it has no gradient: asking for one is an error that names the node.
+  // Adds the nodes of the gradient. A class that does not override it has no gradient: a request is an error with the
+  // node's name. [main]
   virtual void gradient(OpGradient& gradient) const { (void)gradient; }
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // An Optimizer adds the nodes that update a model's variables by the gradients of its loss. [optimizer] of a manifest
-// names it; the host computes the gradients, clips them and makes the learning rate, and increases the global step.
+// names it. The host computes the gradients, clips them, makes the learning rate, and increases the global step.
 //
 //   class Momentum final : public belay::Optimizer {
 //    public:
 //     struct Options { double momentum = 0.9; };
 //     static constexpr auto about = belay::about("my_momentum", "Gradient descent with momentum",
-//         belay::option("momentum", &Options::momentum, "the part of the sum that a step keeps").range(0, 1));
+//         belay::option("momentum", &Options::momentum, "fraction of the sum that each step keeps").range(0, 1));
 //     explicit Momentum(const Options& o) : o_(o) {}
 //     void create_slots(const belay::OptimizerContext& o) override { sums_ = o.slots("Momentum"); }
 //     void prepare(const belay::OptimizerContext& o) override { momentum_ = o.scalar(o_.momentum, "momentum"); }
@@ -20,12 +20,12 @@
 //
 //   create_slots -> prepare -> apply, once for each variable -> finish
 //
-// They are TensorFlow's _create_slots, _prepare, _apply_dense and _finish. What they make may be kept in the object
-// until finish has returned. No code of an optimizer runs in a step: the nodes do. Nodes that write variables write at
-// the end of the step, all together; an Output of a variable is its value before the step.
+// They are TensorFlow's _create_slots, _prepare, _apply_dense and _finish. The object may keep nodes that they make
+// until finish has returned. No code of an optimizer runs in a step: its nodes do. Nodes that write variables write
+// together at the end of the step. An Output of a variable is its value before the step.
 //
-// Formulas and nodes for the common rules: belay/ops/training.h. Any other rule is made of ops::assign, assign_add and
-// assign_sub (belay/ops/variables.h), with operators on Outputs and belay/ops/math.h; the engine fuses what it can.
+// belay/ops/training.h has formulas and nodes for the common rules. Make other rules of ops::assign, assign_add and
+// assign_sub (belay/ops/variables.h), operators on Outputs and belay/ops/math.h. The engine fuses nodes if it can.
 #pragma once
 
 #include <cstddef>
@@ -41,46 +41,46 @@
 namespace belay {
 inline namespace v0 {
 
-// One variable's share of a step.
+// The part of a step for one variable.
 struct Update {
-  std::size_t index;  // of the variable, and of its slot in what slots() returned
+  std::size_t index;  // of the variable, and of its slot in the result of slots()
   Output variable;
   Output gradient;   // of the variable's dtype and shape
   std::string name;  // for the node that writes the variable: "update_dense/kernel"
 };
 
-// What every callback gets: the graph, the variables and their gradients, the rate. For the call; outputs that were
-// made with it may be kept until finish has returned.
+// The arguments of every callback: the graph, the variables and their gradients, the rate. It is valid for the call.
+// Outputs made with it may be kept until finish has returned.
 class OptimizerContext {
  public:
-  // `given` as detail::read_sized returned it.
+  // For the SDK: `given` is the result of detail::read_sized.
   OptimizerContext(const detail::Services* services, const belay_optimizer_args& given)
       : args_(given), graph_(&services->graph, args_.graph) {}
 
   // The training's graph, open.
   const Graph& graph() const noexcept { return graph_; }
-  // The variables to update, at least one; all of one dtype, float32 or float64.
+  // Number of variables to update, at least one, and their common dtype: float32 or float64.
   std::size_t size() const noexcept { return static_cast<std::size_t>(args_.n_variables); }
   DType dtype() const { return graph_.output(args_.variables[0]).dtype(); }
-  // i < size()
+  // Variable i with its gradient, i < size(). The index is not checked.
   Update update(std::size_t i) const {
     const Output variable = graph_.output(args_.variables[i]);
     return {i, variable, graph_.output(args_.gradients[i]), "update_" + graph_.node_name_of(variable)};
   }
-  // In the order of update(i).
+  // All variables, in the order of update(i).
   std::vector<Output> variables() const { return outputs(args_.variables); }
-  // In the variables' order, clipped as [optimizer] says. Dense, of the variables' shapes.
+  // All gradients in the variables' order, clipped as [optimizer] sets. They are dense and have the variables' shapes.
   std::vector<Output> gradients() const { return outputs(args_.gradients); }
-  // A scalar of dtype(), as a schedule and hooks make it.
+  // The learning rate: a scalar of dtype(), after schedule and hooks.
   Output learning_rate() const { return graph_.output(args_.learning_rate); }
-  // An integer scalar: the steps that were taken before this one.
+  // The number of steps before this step, an integer scalar.
   Output global_step() const { return graph_.output(args_.global_step); }
 
-  // A constant of dtype().
+  // Makes a constant of dtype().
   Output scalar(double value, std::string_view name = {}) const { return ops::scalar(graph_, value, dtype(), name); }
-  // A saved variable beside each variable, named "<variable>/<name>", of its dtype and shape, with each element
-  // `initial` at first; in the variables' order. In create_slots alone: elsewhere a scope would be part of the name,
-  // and a checkpoint finds its values by names.
+  // Makes a saved variable for each variable, named "<variable>/<name>", in the variables' order. It has the variable's
+  // dtype and shape; each element is `initial` at first. Call it in create_slots alone. Elsewhere a scope would become
+  // part of the name, and checkpoints find values by names.
   std::vector<Output> slots(std::string_view name, double initial = 0) const {
     std::vector<Output> all;
     for (const Output& v : variables()) {
@@ -91,13 +91,13 @@ class OptimizerContext {
     }
     return all;
   }
-  // One saved scalar for all variables, of dtype(). In create_slots alone, too.
+  // Makes one saved scalar for all variables, of dtype(). Call it in create_slots alone too.
   Output slot_for_all(std::string_view name, double initial) const {
     return ops::variable(graph_, name, scalar(initial, std::string(name) + "_initial_value"),
                          ops::VariableKind::kGlobal);
   }
 
-  // As many outputs as there are variables.
+  // Makes outputs of an array with one element per variable.
   std::vector<Output> outputs(const belay_output* raw) const {
     std::vector<Output> all;
     for (std::size_t i = 0; i < size(); ++i) all.push_back(graph_.output(raw[i]));
@@ -109,19 +109,19 @@ class OptimizerContext {
   Graph graph_;
 };
 
-// A plugin of the kind "optimizer". An error that a callback throws ends the building of the graph, with the plugin's
-// name in front. `belay validate` runs it on synthetic variables.
+// The base of plugins of the kind "optimizer". An exception of a callback ends the building of the graph, with the
+// plugin's name. `belay validate` runs it on synthetic variables.
 class Optimizer : public Plugin {
  public:
-  // Makes the variables that the optimizer keeps from step to step.
+  // Makes the variables that the optimizer keeps from step to step. [main]
   virtual void create_slots(const OptimizerContext& optimizer) { (void)optimizer; }
-  // Makes nodes that all updates share. Here and below names begin with "train/".
+  // Makes nodes that all updates share. Names begin with "train/" here and in the callbacks below. [main]
   virtual void prepare(const OptimizerContext& optimizer) { (void)optimizer; }
-  // Adds the nodes that write one variable and its slots; returns one that is there when all of them have: the only
-  // one, or ops::group of several.
+  // Adds the nodes that write one variable and its slots. Returns a node that runs after all of these writes: the only
+  // node, or ops::group of several. [main]
   virtual Output apply(const OptimizerContext& optimizer, const Update& update) = 0;
-  // Adds what comes after the updates, and returns it: operations that are part of the step. What must see the updates
-  // done is made under graph().after(updates).
+  // Adds nodes after the updates, and returns them: operations that are part of the step. Make nodes that must see the
+  // updates under graph().after(updates). [main]
   virtual std::vector<Output> finish(const OptimizerContext& optimizer, const std::vector<Output>& updates) {
     (void)optimizer, (void)updates;
     return {};

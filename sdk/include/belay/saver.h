@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Saver is a codec: it writes named tensors into a directory that the host has opened, and reads them back. Naming,
-// checksums, fsync, rename, retention and the choice of tensors are the host's.
+// A Saver is a codec: it writes named tensors into a directory that the host has opened, and reads them back. The host
+// does the rest: names, checksums, fsync, rename, retention, and the choice of tensors.
+//
+//   void write(belay::Directory& directory, const belay::TensorSource& tensors) override {
+//     belay::File file = directory.create("tensors.bin");
+//     for (std::uint64_t i = 0; i < tensors.count(); ++i) {
+//       const auto [name, value] = tensors.get(i);
+//       write_header(file, name, value);
+//       file.write(value.data(), value.bytes());
+//     }
+//     file.close();
+//   }
+//
+// Directory, File, TensorSource and TensorSink are valid for the call that gets them. A failed call throws Error. The
+// host has its own buffer for small writes.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +27,11 @@
 namespace belay {
 inline namespace v0 {
 
-// A file of that directory. Closes when it dies; call close() after writing, since closing can fail.
+// A file of that directory, open for writing or for reading. The destructor closes it and ignores errors, so call
+// close() after writing.
 class File {
  public:
+  // For the SDK: Directory makes Files.
   File(const belay_files_api* api, belay_file* self) noexcept : api_(api), self_(self) {}
   File(File&& o) noexcept : api_(o.api_), self_(std::exchange(o.self_, nullptr)) {}
   File& operator=(File&&) = delete;
@@ -25,21 +40,25 @@ class File {
     detail::Status ignored;
     api_->close(self_, ignored);
   }
+  // Appends `size` bytes, all of them. RESOURCE_EXHAUSTED: the disk is full. The caller may reuse `data` when it
+  // returns.
   void write(const void* data, std::uint64_t size) {
     detail::Status status;
     status.check(api_->write(self_, data, size, status));
   }
+  // Size of the file in bytes.
   std::uint64_t size() const {
     std::uint64_t n = 0;
     detail::Status status;
     status.check(api_->size(self_, &n, status));
     return n;
   }
-  // Exactly `size` bytes; DATA_LOSS where the file ends before.
+  // Reads exactly `size` bytes at `offset`. DATA_LOSS: the file ends before.
   void read_at(std::uint64_t offset, void* data, std::uint64_t size) const {
     detail::Status status;
     status.check(api_->read_at(self_, offset, data, size, status));
   }
+  // Closes the file. An error means that the file may be incomplete. Do not use the object after it.
   void close() {
     detail::Status status;
     status.check(api_->close(std::exchange(self_, nullptr), status));
@@ -50,17 +69,18 @@ class File {
   belay_file* self_;
 };
 
+// A directory that the host has opened. write may only create files, read may only open them.
 class Directory {
  public:
   Directory(const belay_files_api* api, belay_dir* self) noexcept : api_(api), self_(self) {}
-  // Names without '/'. create: the file must not exist yet.
+  // Makes a new file and opens it for writing. Names have no '/'. ALREADY_EXISTS: the file exists.
   File create(std::string_view name) const {
     belay_file* f = nullptr;
     detail::Status status;
     status.check(api_->create(self_, detail::str(name), &f, status));
     return File(api_, f);
   }
-  // NOT_FOUND where it is absent.
+  // Opens a file for reading. NOT_FOUND: it does not exist.
   File open(std::string_view name) const {
     belay_file* f = nullptr;
     detail::Status status;
@@ -77,8 +97,9 @@ class Directory {
 class TensorSource {
  public:
   TensorSource(const belay_saver_service* api, belay_tensors* self) noexcept : api_(api), self_(self) {}
+  // Number of tensors.
   std::uint64_t count() const { return api_->count(self_); }
-  // The view is valid for the write call.
+  // Name and value of tensor i, i < count(). Both are views, valid until write returns. The value is read-only.
   std::pair<std::string_view, TensorView> get(std::uint64_t i) const {
     belay_str name{};
     belay_tensor t{};
@@ -92,13 +113,13 @@ class TensorSource {
   belay_tensors* self_;
 };
 
-// Takes the tensors that read announces. found returns the memory to fill, row-major, or null if the host does not want
+// Takes the tensors that read announces. found returns the memory to fill, row-major, or null if the host does not need
 // the tensor.
 //
-// DType::kInvalid is a tensor of a type that belay does not have: it is listed, and found throws UNIMPLEMENTED where it
-// is wanted. No variable is of strings, so the host lists a DType::kString tensor and wants none; where there is memory
-// for one, as in a test, it is an array of belay_str, one for each element. What they point at is the saver's, and
-// stays valid until the saver's next call.
+// DType::kInvalid announces a tensor of a type that Belay does not have. The host lists it, and found throws
+// UNIMPLEMENTED if it is wanted. No variable has strings, so the host lists a DType::kString tensor and does not want
+// it. If a test wants one, the memory is an array of belay_str, one for each element. Their characters are the saver's,
+// and must stay valid until the saver's next call.
 class TensorSink {
  public:
   TensorSink(const belay_saver_service* api, belay_tensors* self) noexcept : api_(api), self_(self) {}
@@ -115,14 +136,18 @@ class TensorSink {
   belay_tensors* self_;
 };
 
+// The base of plugins of the kind "saver". write and read never overlap on one instance; each may come on any thread.
 class Saver : public Plugin {
  public:
+  // Writes every tensor into at least one new file, and closes each file. The tensors are a snapshot: training
+  // continues during the call. UNIMPLEMENTED, with the name: the format cannot hold a tensor. [save]
   virtual void write(Directory& directory, const TensorSource& tensors) = 0;
-  // Announces every tensor that the directory holds, each once. A damaged or foreign file is DATA_LOSS, with the
-  // offset.
+  // Announces every tensor in the directory, each once, and fills the memory that found returns. Do not trust a length
+  // in a file: compare it with File::size(). DATA_LOSS, with the offset: a damaged file, or a file of another format.
+  // [save]
   virtual void read(Directory& directory, TensorSink& tensors) = 0;
-  // Makes a write or read that waits (for a lock, a remote disk) return soon, with an error, since the run is being
-  // stopped. Called from another thread while one is inside; it must not wait. Few savers override it. [any]
+  // Makes a write or read that waits (for a lock, a remote disk) return soon with an error, because the run stops. The
+  // call comes from another thread during a write or read, and must not wait. Few savers override it. [any]
   virtual void interrupt() {}
 };
 
