@@ -4,9 +4,9 @@
 //   const Output y = ops::multi_head_attention(x, {.heads = 4, .causal = true});   x and y [batch, time, width]
 //   const Output y = ops::attention(query, key, value, {.heads = 8, .mask = hidden});
 //
-// The matrix of weights [queries, keys] never exists as a whole: 64 queries at a time, and the gradient computes them
-// again from the logarithm of each row's sum (sibling(1) of the result). So memory grows with the length of the
-// sequences, not with its square. It can be differentiated once, with respect to query, key and value.
+// The matrix of weights [queries, keys] never exists as a whole: the kernel works on 64 queries at a time. The gradient
+// computes the weights again from the logarithm of each row's sum (sibling(1) of the result). So memory grows with the
+// length of the sequences, not with its square. It can be differentiated once, with respect to query, key and value.
 #pragma once
 
 #include <string>
@@ -20,17 +20,18 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// How the scores become weights.
+// Options of the step from scores to weights.
 struct AttentionOptions {
-  // The last dimensions are cut into so many parts, each of which attends alone; it must divide them.
+  // Number of heads. The last dimensions are cut into this number of parts, and each part attends alone. It must divide
+  // them.
   std::int64_t heads = detail_defaults::value(&AttentionOptions::heads, 1);
-  // A query sees the keys up to its own place; where there are more keys than queries, the last query sees all. More
-  // queries than keys are INVALID_ARGUMENT then.
+  // If true, a query sees the keys up to its own place. If there are more keys than queries, the last query sees all.
+  // INVALID_ARGUMENT: more queries than keys.
   bool causal = detail_defaults::value(&AttentionOptions::causal, false);
-  // Added to the scores before softmax, of their dtype: [queries, keys], or [batch, queries, keys]; empty: nothing.
-  // -infinity hides a key; a query from which all are hidden is NaN. It has no gradient.
+  // Added to the scores before softmax, of their dtype: [queries, keys], or [batch, queries, keys]; empty: no mask.
+  // -infinity hides a key. A query without a visible key becomes NaN. The mask has no gradient.
   Output mask = {};
-  // Of the scores, before the mask; 0: 1 / sqrt(width of a head).
+  // Factor of the scores before the mask; 0: 1 / sqrt(width of a head).
   double scale = detail_defaults::value(&AttentionOptions::scale, 0);
   // The scope of multi_head_attention's variables.
   std::string_view name = "attention";
@@ -50,22 +51,22 @@ inline Output build(const std::vector<Output>& operands, bool packed, const Atte
 }
 }  // namespace detail_attention
 
-// softmax(query key^T * scale + mask) value, of each head. query [batch, queries, width], key [batch, keys, width],
+// softmax(query key^T * scale + mask) value, for each head. query [batch, queries, width], key [batch, keys, width],
 // value [batch, keys, value width] -> [batch, queries, value width].
 inline Output attention(const Output& query, const Output& key, const Output& value,
                         const AttentionOptions& options = {}) {
   return detail_attention::build({query, key, value}, false, options);
 }
-// The same of one tensor [batch, time, 3 * width] that holds query, key and value one after the other along its last
-// dimension, as one dense layer computes them: nothing is cut apart.
+// The same for one tensor [batch, time, 3 * width] with query, key and value in this order along its last dimension.
+// One dense layer computes them so, and no copy is made.
 inline Output self_attention(const Output& packed, const AttentionOptions& options = {}) {
   return detail_attention::build({packed}, true, options);
 }
 
-// Self-attention as a layer: a dense layer to query, key and value, attention, a dense layer back to the width of x
-// [batch, time, width]. Variables "<name>/qkv/kernel" [width, 3 * width], "<name>/qkv/bias", "<name>/output/kernel"
-// [width, width], "<name>/output/bias". Width, and one of batch and time, must be known; heads must divide the width,
-// else INVALID_ARGUMENT.
+// Self-attention as a layer for x [batch, time, width]. A dense layer makes query, key and value; a second dense layer
+// returns to the width of x after the attention. Variables "<name>/qkv/kernel" [width, 3 * width], "<name>/qkv/bias",
+// "<name>/output/kernel" [width, width], "<name>/output/bias". Width, and one of batch and time, must be known.
+// INVALID_ARGUMENT: heads does not divide the width.
 //
 // A block of a transformer: x = x + ops::multi_head_attention(ops::layer_norm(x), {.heads = 4, .causal = true});
 inline Output multi_head_attention(const Output& x, const AttentionOptions& options = {}) {

@@ -7,17 +7,17 @@
 //   Output p = ops::while_loop([&](const Output& v) { return ops::less(v * 2, n); },
 //                              [&](const Output& v) { return v * 2; }, ops::constant(g, 1));
 //
-// The functions are called once, while the graph is built; what they add is a body, a part of the graph that only runs
-// where it is needed. They may use outputs from outside (which are then computed before, whether the body runs or not),
-// and bodies may hold cond and while_loop themselves.
+// The functions are called once, while the graph is built. The nodes that they add are a body: a part of the graph that
+// runs only if it is needed. They may use outer outputs, which are then computed before, even if the body does not run.
+// Bodies may contain cond and while_loop.
 //
-// Rules, each an INVALID_ARGUMENT that names the node:
-// * A body only computes: variables, placeholders, writes, queues, random numbers and summaries are made outside it;
-//   reading a variable made outside is fine.
-// * Nothing inside a body can be fetched, fed, collected or used outside it.
-// * Branches return the same dtypes and shapes; a loop changes neither. No strings.
+// Rules; each violation is an INVALID_ARGUMENT with the node's name:
+// * A body only computes. Make variables, placeholders, writes, queues, random numbers and summaries outside it. It may
+//   read an outer variable.
+// * No output of a body can be fetched, fed, collected or used outside it.
+// * Branches return the same dtypes and shapes. A loop changes neither. Strings are not allowed.
 //
-// No gradient passes through (UNIMPLEMENTED where one is wanted); where one must, use ops::select, which computes both.
+// No gradient passes (UNIMPLEMENTED if one is wanted). If one must pass, use ops::select, which computes both sides.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ inline namespace v0 {
 namespace ops {
 
 namespace detail_control_flow {
-// So that a function may return one output or several.
+// A function may return one output or several.
 inline std::vector<Output> list(Output o) { return {o}; }
 inline std::vector<Output> list(std::vector<Output> o) { return o; }
 
@@ -43,7 +43,7 @@ inline std::vector<Output> siblings(const Output& first, std::size_t n) {
   return out;
 }
 
-// An argument of a body, of the dtype and shape of this value outside.
+// An argument of a body, with the dtype and shape of this outer value.
 inline Output argument(const Graph& g, const Output& like) {
   NodeBuilder node = g.node("BodyInput", "value");
   node.attr("dtype", like.dtype());
@@ -61,13 +61,13 @@ inline std::vector<Output> arguments(const Graph& g, const std::vector<Output>& 
 }
 }  // namespace detail_control_flow
 
-// What then_function returns where the bool scalar is true, else what else_function returns; both return as many
-// outputs, of the same dtypes and shapes. Functions: () -> Output or std::vector<Output>.
+// Returns the results of then_function if the bool scalar is true, else those of else_function. Both return the same
+// number of outputs, with the same dtypes and shapes. Functions: () -> Output or std::vector<Output>.
 //
 //   const std::vector<Output> ab = ops::cond_list(swap, [&] { return std::vector<Output>{b, a}; },
 //                                                 [&] { return std::vector<Output>{a, b}; });
 //
-// One predicate for the whole tensor; to choose element by element use ops::select.
+// The predicate is for the whole tensor. To choose element by element use ops::select.
 template <class Then, class Else>
 std::vector<Output> cond_list(const Output& condition, Then&& then_function, Else&& else_function,
                               std::string_view name = "cond") {
@@ -83,15 +83,15 @@ std::vector<Output> cond_list(const Output& condition, Then&& then_function, Els
   node.attr("else_body", else_body.end(list(else_function())));
   return detail_control_flow::siblings(node.output(), outputs);
 }
-// With one output: the first, if the functions return several.
+// The same with one output: the first, if the functions return several.
 template <class Then, class Else>
 Output cond(const Output& condition, Then&& then_function, Else&& else_function, std::string_view name = "cond") {
   return cond_list(condition, then_function, else_function, name)[0];
 }
 
-// The values after body(values) was applied as often as condition(values) was true before; at most maximum_iterations
-// times (-1: no limit; a loop cannot be cancelled while it runs). condition: const std::vector<Output>& -> Output, a
-// bool scalar. body: the same -> as many values, of the dtypes and shapes of those that come in.
+// Applies body(values) while condition(values) is true, at most maximum_iterations times, and returns the last values.
+// -1: no limit; a loop cannot be cancelled while it runs. condition: const std::vector<Output>& -> Output, a bool
+// scalar. body: the same -> the same number of values, with the dtypes and shapes of its arguments.
 //
 //   // Newton's square root of a, ten times at most:
 //   using Values = std::vector<Output>;
@@ -113,7 +113,7 @@ std::vector<Output> while_loop(Condition&& condition, Body&& body, const std::ve
   node.attr("loop_body", loop_body.end(list(body(arguments(g, values)))));
   return detail_control_flow::siblings(node.output(), values.size());
 }
-// With one value.
+// The same with one value.
 template <class Condition, class Body>
 Output while_loop(Condition&& condition, Body&& body, const Output& value, std::int64_t maximum_iterations = -1,
                   std::string_view name = "while") {

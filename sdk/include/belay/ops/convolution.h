@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of images, and the layer made of one. float32 and float64; float32 is computed by oneDNN, together with
-// a bias, an activation (relu, sigmoid, tanh) and, behind a relu, a max pooling that follow it.
+// Convolutions of images, and the convolutional layer. float32 and float64. oneDNN computes float32. Its kernel
+// includes a bias, an activation (relu, sigmoid, tanh) and, after a relu, a max pooling that follow.
 //
-//                                                                     x  [batch, 28, 28, 1]
+//                                                                      x  [batch, 28, 28, 1]
 //   Output y = ops::conv2d(x, 32, 5, {.window = {.padding = "SAME"},
 //                                     .activation = ops::Activation::kRelu});   [batch, 28, 28, 32]
 //   Output z = ops::max_pool2d(y, 2);                                           [batch, 14, 14, 32]
 //
-// As everywhere in this field "convolution" is a cross-correlation: the filter is not mirrored.
+// As is usual in this field, "convolution" is a cross-correlation: the filter is not mirrored.
 #pragma once
 
 #include <functional>
@@ -27,44 +27,46 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// Images [batch, height, width, channels] (NCHW: [batch, channels, height, width]) filtered by [height, width, in
-// channels, out channels]: [batch, height', width', out channels], sizes as windows.h says. Both of one dtype; the
-// images' channels must be the filter's in channels (there are no groups). Gradients of any order.
+// Filters images [batch, height, width, channels] (NCHW: [batch, channels, height, width]) with a filter [height,
+// width, in channels, out channels]. The result is [batch, height', width', out channels]; windows.h has the sizes.
+// Both have one dtype. The images' channels must equal the filter's in channels (there are no groups). It has gradients
+// of any order.
 //
 //   y[b, i, j, o] = sum over u, v, c of x[b, i * stride + u * dilation - before, j * ..., c] * filter[u, v, c, o]
 //
-// which is batch * height' * width' * height * width * in * out multiplications, and twice that for both gradients.
+// This costs batch * height' * width' * height * width * in * out multiplications, and twice that for both gradients.
 inline Output convolve2d(const Output& x, const Output& filter, const WindowOptions& window = {},
                          std::string_view name = {}) {
   NodeBuilder node = x.graph().node("Conv2D", name).in(x).in(filter);
   return detail_windows::add_window_options(node, window).output();
 }
 
-// Images plus one number for each channel: bias [channels], of known size with NCHW. Only window.data_format is read.
+// Adds one number per channel to images: bias [channels], of known size with NCHW. Only window.data_format is read.
 inline Output bias_add_image(const Output& x, const Output& bias, const WindowOptions& window = {}) {
   return window.channels_last() ? bias_add(x, bias) : x + reshape(bias, {bias.dim(0), 1, 1});
 }
 
-// How a convolutional layer is made; padding VALID, no activation and a bias, as in tf.layers.conv2d, or as a scope
-// says (defaults.h).
+// Options of a convolutional layer. The defaults are those of tf.layers.conv2d (padding VALID, no activation, a bias),
+// or those of a scope (defaults.h).
 struct Conv2dOptions {
   // Strides, dilations, padding and the order of dimensions.
   WindowOptions window = detail_defaults::value(&Conv2dOptions::window, {});
-  // Applied after the bias.
+  // The function that is applied after the bias.
   Activation activation = detail_defaults::value(&Conv2dOptions::activation, Activation::kNone);
-  // Called once with graph, dims [height, width, in, out] and dtype; none: glorot_uniform.
+  // Called once with graph, dims [height, width, in, out] and dtype; empty: glorot_uniform.
   std::function<Output(const Graph&, const Dims&, DType)> kernel_initializer =
       detail_defaults::value(&Conv2dOptions::kernel_initializer, nullptr);
-  // The bias begins at 0. Without it there is no variable "<name>/bias"; use false before a batch norm, which has an
-  // offset.
+  // If true, the layer has a bias, initially 0. If false, there is no variable "<name>/bias". Use false before a batch
+  // norm, which has an offset.
   bool use_bias = detail_defaults::value(&Conv2dOptions::use_bias, true);
-  // The scope of the layer; a second one of that name is "conv2d_1".
+  // The scope of the layer. A second layer of this name is "conv2d_1".
   std::string_view name = "conv2d";
 };
 
-// activation(x convolved with a kernel + bias), with the trainable variables "<name>/kernel" [height, width, channels,
-// filters] and "<name>/bias" [filters], which begins at 0, of the dtype of x. The name is made unique. The number of
-// channels must be known, batch, height and width need not be. INVALID_ARGUMENT names the layer.
+// activation(x convolved with a kernel + bias). Its trainable variables are "<name>/kernel" [height, width, channels,
+// filters] and "<name>/bias" [filters], initially 0, of the dtype of x. The name is made unique. The number of channels
+// must be known; batch, height and width need not be. INVALID_ARGUMENT, with the layer's name: x, filters or
+// kernel_size is wrong.
 inline Output conv2d(const Output& x, std::int64_t filters, const HeightWidth& kernel_size,
                      const Conv2dOptions& options = {}) {
   const std::string who = "conv2d '" + std::string(options.name) + "': ";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults of layers for a part of a program, as slim's arg_scope: while it lives, a layer that says nothing else is
-// made with them.
+// Defaults of layers for a part of a program, like slim's arg_scope. While a scope lives, a layer without its own
+// options uses the scope's.
 //
 //   {
 //     const auto scope = ops::defaults(ops::Conv2dOptions{.window = {.padding = "SAME"},
@@ -11,17 +11,17 @@
 //     logits = ops::dense(h, 10, {.activation = ops::Activation::kNone});   // linear
 //   }
 //
-// By function: each layer has a struct of options (DenseOptions for dense and dense_last, PoolOptions for both
-// poolings), and what is set in one holds for no other. A struct that is made inside the scope begins with the scope's
-// values instead of its own defaults, so what a call sets wins and the rest is the scope's; that goes for each member
-// as a whole: `.window = {...}` of a call replaces all of the scope's window. The same goes for a scope within a scope:
-// it begins with the outer one's values. Behind its end the outer one's, or the defaults of the struct, hold again.
+// Each function has its own struct of options (DenseOptions for dense and dense_last, PoolOptions for both poolings). A
+// setting of one struct does not affect another. A struct that is made inside the scope begins with the scope's values
+// instead of its own defaults. So a call's settings win, and the scope supplies the rest. This applies to each member
+// as a whole: `.window = {...}` of a call replaces all of the scope's window. An inner scope begins with the outer
+// scope's values. After its end the outer scope's values, or the defaults of the struct, apply again.
 //
-// Names of layers, and tensors among the options (a mask, a state), belong to one call and are never taken over. What a
-// string_view in the options refers to must live as long as the scope; a literal does.
+// Names of layers, and tensors among the options (a mask, a state), belong to one call and are never inherited. The
+// characters of a string_view in the options must live as long as the scope, as those of a literal do.
 //
-// A scope is of its thread, for what this program or plugin builds on it; hold it in a local variable, since scopes end
-// in the opposite order. Manifests have the same in the model `sequential` (`defaults`).
+// A scope belongs to its thread and affects graphs that this program or plugin builds on it. Keep it in a local
+// variable, because scopes end in the opposite order. Manifests have the same in the model `sequential` (`defaults`).
 #pragma once
 
 #include <utility>
@@ -32,7 +32,7 @@ namespace ops {
 
 namespace detail_defaults {
 
-// Of the innermost scope of this thread; null: there is none.
+// Options of the innermost scope of this thread; null: there is none.
 template <class Options>
 const Options*& innermost() noexcept {
   thread_local const Options* options = nullptr;
@@ -44,7 +44,7 @@ struct Same {
   using Type = T;
 };
 
-// What a member of a layer's options begins with. Where the compiler evaluates it there is no scope.
+// The initial value of a member of a layer's options. In a constant expression there is no scope.
 template <class Options, class T>
 constexpr T value(T Options::*member, typename Same<T>::Type otherwise) {
   if (__builtin_is_constant_evaluated()) return otherwise;
@@ -75,7 +75,7 @@ class Scopes : Scope<Options>... {
 
 }  // namespace detail_defaults
 
-// Holds until what it returns is destroyed. Each struct of options at most once.
+// Sets defaults until the returned object ends. Each struct of options may be given once.
 template <class... Options>
 [[nodiscard]] detail_defaults::Scopes<Options...> defaults(Options... options) {
   return detail_defaults::Scopes<Options...>(std::move(options)...);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and what goes with them, of floats (float32 or float64). Logits are unscaled: softmax or sigmoid is part of
-// the loss, which is exact where the probabilities are close to 0 or 1.
+// Losses, of floats (float32 or float64). Logits are unscaled: softmax or sigmoid is part of the loss, which is exact
+// for probabilities close to 0 or 1.
 //
 //   Output logits = ops::dense(h, 10);                          [batch, 10]
 //   Output loss = ops::softmax_cross_entropy(logits, labels);   labels [batch] int64; a scalar to minimize
@@ -8,13 +8,12 @@
 //   Output rows = ops::sparse_softmax_cross_entropy_with_logits(logits, labels);      [batch], to be weighted:
 //   Output loss = ops::reduce_sum(rows * weights) / ops::reduce_sum(weights);
 //
-// The ..._with_logits functions return a loss for each row or element; the others the mean, a scalar. A mean of no
-// elements is NaN. Labels and targets have the shape of the predictions, unless a function says otherwise, and the same
-// dtype unless it says that they are cast: [n] beside [n, 1] is INVALID_ARGUMENT, where numpy's rule would make [n, n]
-// of it.
+// The ..._with_logits functions return a loss for each row or element; the others return the mean, a scalar. A mean of
+// no elements is NaN. Unless a function states otherwise, labels and targets have the shape and dtype of the
+// predictions. [n] with [n, 1] is INVALID_ARGUMENT, because numpy's rule would make [n, n] of it.
 //
-// Which one: classes that exclude each other, softmax_cross_entropy; several classes at once, sigmoid_cross_entropy; a
-// number, mean_squared_error, or huber_loss where single targets are far off.
+// Use softmax_cross_entropy for classes that exclude each other, and sigmoid_cross_entropy for several classes at once.
+// Use mean_squared_error for a number, or huber_loss if single targets are far off.
 #pragma once
 
 #include <string>
@@ -28,22 +27,22 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// -log(softmax(logits)[label]) of each row. logits [..., classes], labels [...] int32 or int64 in [0, classes); a label
+// -log(softmax(logits)[label]) of each row. logits [..., classes], labels [...] int32 or int64 in [0, classes). A label
 // outside ends the run with INVALID_ARGUMENT. sibling(1) is the gradient of each row's loss, [..., classes], computed
-// along; so it can be differentiated once only.
+// at the same time. So it can be differentiated once only.
 inline Output sparse_softmax_cross_entropy_with_logits(const Output& logits, const Output& labels,
                                                        std::string_view name = {}) {
   return logits.graph().node("SparseSoftmaxCrossEntropyWithLogits", name).in(logits).in(labels).output();
 }
-// -sum(labels * log(softmax(logits))) of each row; labels are probabilities of the shape and dtype of logits, which
-// should add up to 1 in each row: that is not checked. Gradients for both.
+// -sum(labels * log(softmax(logits))) of each row. labels are probabilities of the shape and dtype of logits. Each row
+// should add up to 1, which is not checked. Both have gradients.
 inline Output softmax_cross_entropy_with_logits(const Output& logits, const Output& labels,
                                                 std::string_view name = {}) {
   return logits.graph().node("SoftmaxCrossEntropyWithLogits", name).in(logits).in(labels).output();
 }
 // -labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits)) of each element, for classes that do not
-// exclude each other; labels in [0, 1], of the shape and dtype of logits. Computed as max(x, 0) - x * label + log(1 +
-// e^-|x|), which does not overflow. Gradients for both.
+// exclude each other. labels are in [0, 1], of the shape and dtype of logits. It is computed as max(x, 0) - x * label +
+// log(1 + e^-|x|), which does not overflow. Both have gradients.
 //
 //   const Output each = ops::sigmoid_cross_entropy_with_logits(logits, labels);
 //   const Output loss = ops::reduce_mean(each * (labels * 9.0 + 1.0));            rare true elements count ten times
@@ -54,7 +53,7 @@ inline Output sigmoid_cross_entropy_with_logits(const Output& logits, const Outp
 
 namespace detail_losses {
 inline bool is_float(const Output& x) { return x.dtype() == DType::kFloat32 || x.dtype() == DType::kFloat64; }
-// [n] and [n, 1] would broadcast to [n, n], which is always a mistake here.
+// Refuses [n] with [n, 1], which would broadcast to [n, n]: always a mistake here.
 inline void need_same_rank(const char* what, const Output& a, const Output& b) {
   if (a.rank() >= 0 && b.rank() >= 0 && a.rank() != b.rank())
     fail(Code::kInvalidArgument, std::string(what) + ": " + a.text() + " and " + b.text() +
@@ -63,8 +62,8 @@ inline void need_same_rank(const char* what, const Output& a, const Output& b) {
 }  // namespace detail_losses
 
 // The mean over all rows. Labels are classes (int32 or int64, [...]), or probabilities (of the dtype and shape of
-// logits). With ids of a language model, logits [batch, time, classes] and labels [batch, time], it is the mean over
-// all words, in nats: e to its power is the perplexity.
+// logits). For a language model with logits [batch, time, classes] and labels [batch, time] it is the mean over all
+// words, in nats. e to its power is the perplexity.
 inline Output softmax_cross_entropy(const Output& logits, const Output& labels, std::string_view name = {}) {
   const Graph g = logits.graph();
   const auto scope = g.scope(name.empty() ? "softmax_cross_entropy" : name);
@@ -81,22 +80,22 @@ inline Output sigmoid_cross_entropy(const Output& logits, const Output& labels, 
   const Output targets = labels.dtype() == logits.dtype() ? labels : cast(labels, logits.dtype());
   return reduce_mean(sigmoid_cross_entropy_with_logits(logits, targets), {}, false, "value");
 }
-// The mean of (predictions - targets)^2 over all elements; TensorFlow's, without the 1/2.
+// The mean of (predictions - targets)^2 over all elements: TensorFlow's form, without the factor 1/2.
 inline Output mean_squared_error(const Output& predictions, const Output& targets, std::string_view name = {}) {
   const Graph g = predictions.graph();
   detail_losses::need_same_rank("mean_squared_error", predictions, targets);
   const auto scope = g.scope(name.empty() ? "mean_squared_error" : name);
   return reduce_mean(squared_difference(predictions, targets), {}, false, "value");
 }
-// The mean of |predictions - targets|, which outliers move less. The gradient is 0 where both are equal.
+// The mean of |predictions - targets|, on which outliers have less effect. The gradient is 0 if both are equal.
 inline Output absolute_difference(const Output& predictions, const Output& targets, std::string_view name = {}) {
   const Graph g = predictions.graph();
   detail_losses::need_same_rank("absolute_difference", predictions, targets);
   const auto scope = g.scope(name.empty() ? "absolute_difference" : name);
   return reduce_mean(abs(predictions - targets), {}, false, "value");
 }
-// The mean of d^2 / 2 where d = |predictions - targets| is at most delta (above 0), of delta * d - delta^2 / 2
-// elsewhere (Huber 1964): squares near the target, its slope at most delta.
+// The mean over elements of d = |predictions - targets| (Huber 1964): d^2 / 2 if d <= delta, else delta * d - delta^2 /
+// 2. It is quadratic near the target, and its slope is at most delta. INVALID_ARGUMENT: delta is not above 0.
 inline Output huber_loss(const Output& predictions, const Output& targets, double delta = 1,
                          std::string_view name = {}) {
   const Graph g = predictions.graph();
@@ -107,8 +106,8 @@ inline Output huber_loss(const Output& predictions, const Output& targets, doubl
   const Output inner = minimum(distance, scalar(g, delta, distance.dtype()));
   return reduce_mean(square(inner) * 0.5 + (distance - inner) * delta, {}, false, "value");
 }
-// The mean of max(0, 1 - t * logits), t being -1 where the label is 0 and 1 where it is 1; labels of any numeric dtype
-// or bool are cast.
+// The mean of max(0, 1 - t * logits). t is -1 for a label 0 and 1 for a label 1. Labels of any numeric dtype or bool
+// are cast.
 inline Output hinge_loss(const Output& logits, const Output& labels, std::string_view name = {}) {
   const Graph g = logits.graph();
   detail_losses::need_same_rank("hinge_loss", logits, labels);
@@ -117,8 +116,8 @@ inline Output hinge_loss(const Output& logits, const Output& labels, std::string
   const Output missing = 1.0 - side * logits;
   return reduce_mean(maximum(missing, scalar(g, 0, missing.dtype())), {}, false, "value");
 }
-// The mean of -labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions + epsilon), predictions being
-// probabilities; epsilon is TensorFlow's. Where there are logits, sigmoid_cross_entropy is more exact. Labels are cast.
+// The mean of -labels * log(predictions + epsilon) - (1 - labels) * log(1 - predictions + epsilon). predictions are
+// probabilities; epsilon is TensorFlow's. With logits, sigmoid_cross_entropy is more exact. Labels are cast.
 inline Output log_loss(const Output& predictions, const Output& labels, double epsilon = 1e-7,
                        std::string_view name = {}) {
   const Graph g = predictions.graph();
@@ -128,8 +127,8 @@ inline Output log_loss(const Output& predictions, const Output& labels, double e
   const Output yes = t * log(predictions + epsilon), no = (1.0 - t) * log(1.0 - predictions + epsilon);
   return reduce_mean(-yes - no, {}, false, "value");
 }
-// The mean of 1 - sum(predictions * targets) along the axis; both have length 1 there (ops::l2_normalize), which is not
-// checked. 0 for equal directions, 2 for opposite ones.
+// The mean of 1 - sum(predictions * targets) along the axis. Both must have length 1 there (ops::l2_normalize), which
+// is not checked. Equal directions give 0, opposite ones 2.
 inline Output cosine_distance(const Output& predictions, const Output& targets, std::int64_t axis = -1,
                               std::string_view name = {}) {
   const Graph g = predictions.graph();
@@ -137,9 +136,9 @@ inline Output cosine_distance(const Output& predictions, const Output& targets, 
   const auto scope = g.scope(name.empty() ? "cosine_distance" : name);
   return reduce_mean(1.0 - reduce_sum(predictions * targets, {axis}), {}, false, "value");
 }
-// The mean over examples of the mean of (d_i - d_j)^2 over all pairs of elements of an example, d = predictions -
-// targets [examples, elements]: the error in differences, whatever the offset. At least two elements, a known number of
-// them.
+// The error in differences, which ignores a common offset. With d = predictions - targets [examples, elements], it is
+// the mean of (d_i - d_j)^2 over all pairs of elements of an example, then the mean over examples. The number of
+// elements must be known and at least two.
 inline Output mean_pairwise_squared_error(const Output& predictions, const Output& targets,
                                           std::string_view name = {}) {
   const Graph g = predictions.graph();
@@ -155,8 +154,8 @@ inline Output mean_pairwise_squared_error(const Output& predictions, const Outpu
   return reduce_mean(pairs * (2 / (n * (n - 1))), {}, false, "value");
 }
 // The fraction of rows whose largest logit is that of the label: logits [..., classes], labels [...] of any integer
-// dtype. A float32 scalar of this batch, for a summary; over the batches of an evaluation: ops::metrics::accuracy. No
-// gradient.
+// dtype. It is a float32 scalar of this batch, for a summary. ops::metrics::accuracy covers all batches of an
+// evaluation. It has no gradient.
 inline Output accuracy(const Output& logits, const Output& labels, std::string_view name = {}) {
   const Graph g = logits.graph();
   const auto scope = g.scope(name.empty() ? "accuracy" : name);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise arithmetic, comparison and choice. Operands of different shapes are repeated by numpy's rule (aligned at
-// the last dimension; a dimension of 1 fits any); operands have one dtype, which is the result's, of comparisons bool.
-// Integers wrap.
+// Element-wise arithmetic, comparison and choice. Operands have one dtype. The result has it too; comparisons return
+// bool. Operands of different shapes are repeated by numpy's rule: shapes are aligned at the last dimension, and a
+// dimension of 1 matches any. Integers wrap.
 //
-//   Output y = (a + b) * 2.0 - ops::sqrt(c);      a number takes the dtype of the tensor beside it
+//   Output y = (a + b) * 2.0 - ops::sqrt(c);      a number takes the dtype of its tensor operand
 //   Output z = ops::select(ops::greater(y, ops::zeros_like(y)), y, -y);
-//   Output right = ops::cast(ops::equal(ops::arg_max(logits), labels), DType::kFloat32);       1 where right, else 0
+//   Output right = ops::cast(ops::equal(ops::arg_max(logits), labels), DType::kFloat32);       1 if right, else 0
 //
 //   a                    b               a + b
 //   [batch, features]    [features]      [batch, features]         b is added to each row
@@ -13,13 +13,13 @@
 //   [batch, 1, width]    [time, width]   [batch, time, width]
 //   [2, 3]               [2]             INVALID_ARGUMENT          expand_dims(b, 1) makes [2, 1] of it
 //
-// Numbers are float32, float64, int32, int64 and uint8; floats the first two. Another dtype, two different ones, and
-// shapes that do not fit are INVALID_ARGUMENT while the graph is built, as far as the shapes are known then. Gradients
-// of an operand that was repeated are summed back to its shape. Kernels share a large tensor among the threads of the
-// run. exp, log and log1p of float32 are within 3 units in the last place of the exact value; everything else is the C
-// library's.
+// Numbers are float32, float64, int32, int64 and uint8; floats are the first two. Wrong or different dtypes are
+// INVALID_ARGUMENT while the graph is built. So are shapes that do not match, if they are known then. The gradient of a
+// repeated operand is summed back to its shape. Kernels divide a large tensor among the threads of the run. float32
+// exp, log and log1p are within 3 units in the last place of the exact value. The C library computes all other
+// functions.
 //
-// ops::equal compares elements and makes a node; Output's own == asks whether two handles are the same output.
+// ops::equal compares elements and makes a node. Output's own == tests if two handles are the same output.
 #pragma once
 
 #include <string_view>
@@ -51,31 +51,30 @@ inline Output add(const Output& a, const Output& b, std::string_view name = {}) 
 inline Output sub(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Sub", a, b, name);
 }
-// a * b of numbers, element by element (of matrices: ops::matmul). The gradient of each is the incoming one times the
-// other.
+// a * b of numbers, element by element (for matrices use ops::matmul). The gradient of each operand is the incoming one
+// times the other operand.
 inline Output mul(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Mul", a, b, name);
 }
-// a / b of floats; divided by 0: an infinity, or NaN for 0 / 0. For integers see floor_div, or cast first.
+// a / b of floats. Division by 0 returns an infinity, 0 / 0 returns NaN. For integers see floor_div, or cast first.
 inline Output real_div(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("RealDiv", a, b, name);
 }
-// floor(a / b) of numbers, the whole number at or below the quotient: -7 by 2 is -4. Integers divided by 0 are 0. No
-// gradient passes.
+// floor(a / b) of numbers, the whole number at or below the quotient: -7 by 2 is -4. Division of integers by 0 returns
+// 0. No gradient passes.
 inline Output floor_div(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("FloorDiv", a, b, name);
 }
-// The rest of floor_div: a - floor(a / b) * b, so it has the sign of b: -7 by 2 is 1. Of integers divided by 0 it is 0.
+// The remainder of floor_div: a - floor(a / b) * b. It has the sign of b: -7 by 2 is 1. For integers and b = 0 it is 0.
 // Gradients: 1 for a, -floor(a / b) for b.
 inline Output floor_mod(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("FloorMod", a, b, name);
 }
-// a to the power b, of floats. A negative a with a b that is no whole number is NaN. The gradient for b is 0 where a is
-// not above 0.
+// a to the power b, of floats. A negative a with a fractional b returns NaN. The gradient for b is 0 unless a > 0.
 inline Output pow(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Pow", a, b, name);
 }
-// The larger of a and b. NaN where either is NaN. Where both are equal the gradient goes to a.
+// The larger of a and b; NaN if either is NaN. If both are equal, the gradient passes to a.
 inline Output maximum(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Maximum", a, b, name);
 }
@@ -87,8 +86,8 @@ inline Output minimum(const Output& a, const Output& b, std::string_view name = 
 inline Output squared_difference(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("SquaredDifference", a, b, name);
 }
-// The sum of at least one tensor of numbers, all of one dtype and shape: nothing is repeated. One pass for any number
-// of them; gradients that meet are added by it.
+// The sum of one or more tensors of numbers, all of one dtype and shape, without broadcasting. It makes one pass for
+// any number of tensors. It also adds the gradients of several paths.
 inline Output add_n(const std::vector<Output>& xs, std::string_view name = {}) {
   if (xs.empty()) fail(Code::kInvalidArgument, "add_n needs at least one tensor");
   return xs[0].graph().node("AddN", name).in(xs).output();
@@ -96,67 +95,66 @@ inline Output add_n(const std::vector<Output>& xs, std::string_view name = {}) {
 
 // -x of numbers.
 inline Output neg(const Output& x, std::string_view name = {}) { return detail_math::unary("Neg", x, name); }
-// |x| of numbers; of the smallest integer it is that integer. The gradient at 0 is 0.
+// x| of numbers; the smallest integer stays itself. The gradient at 0 is 0.
 inline Output abs(const Output& x, std::string_view name = {}) { return detail_math::unary("Abs", x, name); }
-// -1, 0 or 1 of numbers (NaN of NaN). No gradient passes.
+// -1, 0 or 1 for numbers; NaN for NaN. No gradient passes.
 inline Output sign(const Output& x, std::string_view name = {}) { return detail_math::unary("Sign", x, name); }
 // x^2 of numbers.
 inline Output square(const Output& x, std::string_view name = {}) { return detail_math::unary("Square", x, name); }
-// From here to floor: floats only, others are INVALID_ARGUMENT. The square root; of a negative number NaN, and the
-// gradient at 0 is infinite: add a small number before where x may be 0.
+// The square root. From here to floor only floats are allowed; other dtypes are INVALID_ARGUMENT. A negative number
+// returns NaN. The gradient at 0 is infinite: add a small number first if x may be 0.
 inline Output sqrt(const Output& x, std::string_view name = {}) { return detail_math::unary("Sqrt", x, name); }
-// 1 / sqrt(x); of 0 infinity.
+// 1 / sqrt(x); infinity for 0.
 inline Output rsqrt(const Output& x, std::string_view name = {}) { return detail_math::unary("Rsqrt", x, name); }
-// 1 / x; of 0 an infinity of its sign.
+// 1 / x; an infinity of its sign for 0.
 inline Output reciprocal(const Output& x, std::string_view name = {}) {
   return detail_math::unary("Reciprocal", x, name);
 }
-// e^x; above about 88.7 (float64: 709.7) infinity.
+// e^x; infinity above about 88.7 (float64: 709.7).
 inline Output exp(const Output& x, std::string_view name = {}) { return detail_math::unary("Exp", x, name); }
-// The natural logarithm; of 0 minus infinity, of a negative number NaN.
+// The natural logarithm: minus infinity for 0, NaN for a negative number.
 inline Output log(const Output& x, std::string_view name = {}) { return detail_math::unary("Log", x, name); }
-// e^x - 1, exact for small x, where exp(x) - 1 loses digits.
+// e^x - 1, exact for small x; exp(x) - 1 loses digits there.
 inline Output expm1(const Output& x, std::string_view name = {}) { return detail_math::unary("Expm1", x, name); }
-// log(1 + x), exact for small x; below -1 NaN.
+// log(1 + x), exact for small x; NaN below -1.
 inline Output log1p(const Output& x, std::string_view name = {}) { return detail_math::unary("Log1p", x, name); }
-// x is in radians here and in the next two.
+// Trigonometric functions of x in radians.
 inline Output sin(const Output& x, std::string_view name = {}) { return detail_math::unary("Sin", x, name); }
 inline Output cos(const Output& x, std::string_view name = {}) { return detail_math::unary("Cos", x, name); }
 inline Output tan(const Output& x, std::string_view name = {}) { return detail_math::unary("Tan", x, name); }
-// The arc tangent, in radians, in [-pi / 2, pi / 2].
+// The arc tangent in radians, in [-pi / 2, pi / 2].
 inline Output atan(const Output& x, std::string_view name = {}) { return detail_math::unary("Atan", x, name); }
 // The error function, 2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x.
 inline Output erf(const Output& x, std::string_view name = {}) { return detail_math::unary("Erf", x, name); }
 // The smallest whole number that is not below x, in the dtype of x. No gradient passes.
 inline Output ceil(const Output& x, std::string_view name = {}) { return detail_math::unary("Ceil", x, name); }
-// The nearest whole number, of two the even one: 0.5 is 0, 1.5 is 2. No gradient passes.
+// The nearest whole number; a tie goes to the even one: 0.5 becomes 0, 1.5 becomes 2. No gradient passes.
 inline Output round(const Output& x, std::string_view name = {}) { return detail_math::unary("Round", x, name); }
 // The largest whole number that is not above x. No gradient passes.
 inline Output floor(const Output& x, std::string_view name = {}) { return detail_math::unary("Floor", x, name); }
-// Elements below min become min, those above max become max; no gradient passes there, at min and max themselves it
-// does. NaN stays NaN. Floats; min <= max, else INVALID_ARGUMENT.
+// Limits elements of floats to [min, max]. The gradient passes inside the limits and at min and max themselves, not
+// outside. NaN stays NaN. INVALID_ARGUMENT: min > max.
 inline Output clip_by_value(const Output& x, double min, double max, std::string_view name = {}) {
   return x.graph().node("ClipByValue", name).in(x).attr("min", min).attr("max", max).output();
 }
-// x in another dtype: numbers and bool, in both directions (bool: x != 0). What is behind the point is cut off; a value
-// that does not fit an integer type becomes an unspecified number. bfloat16 and float16 are for storage: they are cast
-// to and from float32 only, rounded to the nearest, of two to the even one. Between floats the gradient passes, cast
-// back.
+// Converts x to another dtype: numbers and bool, in both directions (bool: x != 0). Integers drop the fraction; a value
+// that does not fit an integer type becomes an unspecified number. bfloat16 and float16 are for storage. They convert
+// to and from float32 only, rounded to the nearest, ties to even. Between floats the gradient passes, cast back.
 inline Output cast(const Output& x, DType dtype, std::string_view name = {}) {
   return x.graph().node("Cast", name).in(x).attr("dtype", dtype).output();
 }
 
 // ---- comparison, logic and choice
 
-// a == b, element by element: a bool of the broadcast shape. Numbers or bool; NaN equals nothing, itself neither.
+// a == b, element by element: a bool of the broadcast shape. Numbers or bool. NaN equals no value, not even itself.
 inline Output equal(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Equal", a, b, name);
 }
-// The opposite of equal, so true where a NaN is.
+// The opposite of equal: true for a NaN.
 inline Output not_equal(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("NotEqual", a, b, name);
 }
-// These four compare numbers; false wherever a NaN is. No comparison passes a gradient.
+// These four compare numbers; each is false for a NaN. No comparison passes a gradient.
 inline Output less(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("Less", a, b, name);
 }
@@ -169,7 +167,7 @@ inline Output greater(const Output& a, const Output& b, std::string_view name = 
 inline Output greater_equal(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("GreaterEqual", a, b, name);
 }
-// These four take bool tensors and broadcast them; nothing else is cast to bool for them.
+// These four take bool tensors and broadcast them. They cast no other dtype.
 inline Output logical_and(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("LogicalAnd", a, b, name);
 }
@@ -179,17 +177,17 @@ inline Output logical_or(const Output& a, const Output& b, std::string_view name
 inline Output logical_not(const Output& x, std::string_view name = {}) {
   return detail_math::unary("LogicalNot", x, name);
 }
-// Whether exactly one of the two is true.
+// True if exactly one of the two is true.
 inline Output logical_xor(const Output& a, const Output& b, std::string_view name = {}) {
   return detail_math::binary("LogicalXor", a, b, name);
 }
-// Of floats, as is_inf (either infinity) and is_finite (neither infinity nor NaN): a bool for each element.
+// Test each element of floats and return bool. is_inf means either infinity; is_finite means neither infinity nor NaN.
 inline Output is_nan(const Output& x, std::string_view name = {}) { return detail_math::unary("IsNan", x, name); }
 inline Output is_inf(const Output& x, std::string_view name = {}) { return detail_math::unary("IsInf", x, name); }
 inline Output is_finite(const Output& x, std::string_view name = {}) { return detail_math::unary("IsFinite", x, name); }
-// a where the condition (bool) is true, b elsewhere; all three are repeated to one shape. Both are computed: it chooses
-// values, it does not skip work (ops::cond does). The gradient goes to the one chosen, 0 to the other; an infinite
-// gradient of the other is still multiplied by that 0, so guard the operand, not the result:
+// Returns a where the condition (bool) is true, else b; all three are repeated to one shape. Both sides are computed:
+// it chooses values but does not skip work (ops::cond does). The gradient passes to the chosen side; the other gets 0.
+// An infinite gradient of the other side is multiplied by that 0, so guard the operand, not the result:
 //
 //   ops::log(ops::select(positive, x, one))       not: ops::select(positive, ops::log(x), zero)
 inline Output select(const Output& condition, const Output& a, const Output& b, std::string_view name = {}) {
@@ -198,14 +196,14 @@ inline Output select(const Output& condition, const Output& a, const Output& b, 
 
 }  // namespace ops
 
-// Operators of the namespace belay, found for every Output; the nodes have the operations' names. / is real_div.
+// Operators of the namespace belay, found for every Output. Nodes have the operations' names. / is real_div.
 inline Output operator+(const Output& a, const Output& b) { return ops::add(a, b); }
 inline Output operator-(const Output& a, const Output& b) { return ops::sub(a, b); }
 inline Output operator*(const Output& a, const Output& b) { return ops::mul(a, b); }
 inline Output operator/(const Output& a, const Output& b) { return ops::real_div(a, b); }
 inline Output operator-(const Output& x) { return ops::neg(x); }
 
-// With a number: a constant of the tensor's dtype, cut off for integers (x + 0.5 adds 0 to an int32 x).
+// The same with a number: a constant of the tensor's dtype. Integers drop the fraction (x + 0.5 adds 0 to an int32 x).
 inline Output operator+(const Output& a, double b) { return ops::add(a, ops::scalar(a.graph(), b, a.dtype())); }
 inline Output operator-(const Output& a, double b) { return ops::sub(a, ops::scalar(a.graph(), b, a.dtype())); }
 inline Output operator*(const Output& a, double b) { return ops::mul(a, ops::scalar(a.graph(), b, a.dtype())); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics that add up over many runs: an evaluation's accuracy over all its batches. Each keeps its counts in local
-// variables, which a session starts at 0 and no checkpoint holds.
+// Metrics that add up over many runs, such as an evaluation's accuracy over all its batches. Each keeps its counts in
+// local variables. A session starts them at 0, and no checkpoint holds them.
 //
 //   ops::Metric accuracy = ops::metrics::accuracy(labels, ops::arg_max(logits));
 //   for (each batch) session.run({accuracy.update});          adds the batch; returns the value with it
@@ -17,28 +17,28 @@
 //
 // The arguments are in TensorFlow's order: labels before predictions. `name` is the scope of the metric's variables.
 //
-// value and update are float64 scalars (of confusion_matrix [classes, classes]), and so are all counts: a float32 count
-// stops at 2^24, and sums of the same examples cut into other batches would differ in the seventh digit. Like this they
-// agree to about 1e-15 of their size. A batch of no examples adds nothing. To start again, run the session's local init
-// operation. No gradient passes through the counts.
+// value and update are float64 scalars (for confusion_matrix [classes, classes]), and so are all counts. A float32
+// count would stop at 2^24. Float32 sums of the same examples in other batches would differ in the seventh digit;
+// float64 sums agree to about 1e-15 of their size. A batch without examples adds nothing. To start again, run the
+// session's local init operation. No gradient passes through the counts.
 //
 // Shapes:
-// * labels and predictions have one shape; a last dimension of 1 that one of them has more ([n] and [n, 1]) is taken
-//   away. Any other difference is an error: [n] and [n, 1] would repeat each other to [n, n].
-// * weights, unless they are empty, are numbers, or bool for 0 and 1: each element counts so much. They are a scalar,
-//   or belong to the first dimensions of the values: weights [n] with values [n, time] are those of n examples.
-//   Dimensions of 1 are repeated. They must not be negative; that is not looked at.
+// * labels and predictions have one shape. If one of them has an additional last dimension of 1 ([n] and [n, 1]), it is
+//   removed. Any other difference is an error: [n] and [n, 1] would broadcast to [n, n].
+// * weights are the counts of the elements: numbers, or bool for 0 and 1; empty: each counts 1. They are a scalar, or
+//   match the first dimensions of the values: weights [n] with values [n, time] are those of n examples. Dimensions of
+//   1 are repeated. They must not be negative, which is not checked.
 //
 // Special values:
-// * Nothing to count, which is also one class only where a metric needs two: the value is 0, of every metric. It is
-//   what TensorFlow's metrics return (div_no_nan) for most; a model that predicts nothing true yet has a point of
-//   precision in the plot; and an evaluation without any example is an error of the host's anyway. So an error measure
-//   of 0 can mean that all weights were 0.
-// * Weight 0: the element counts nowhere, whatever it holds; a NaN behind a padding mask does no harm. TensorFlow
+// * With nothing to count, every metric's value is 0. The same applies to a single class if a metric needs two. Most
+//   metrics of TensorFlow return 0 too (div_no_nan), and a plot of precision gets a point before the first positive
+//   prediction. The host reports an evaluation without any example as an error. So an error measure of 0 can mean that
+//   all weights were 0.
+// * With weight 0 an element does not count, whatever its value: a NaN under a padding mask has no effect. TensorFlow
 //   multiplies, and NaN * 0 is NaN.
-// * NaN in an element that counts: it never agrees with anything (accuracy, in_top_k: wrong), is not 0 (where booleans
-//   are asked for: true), and makes a mean, an error measure, a perplexity and an area NaN for good, so that it
-//   cannot be missed. A weight that is NaN makes any value NaN.
+// * A NaN in an element that counts never agrees with a label (accuracy, in_top_k: wrong). As a boolean it is true,
+//   because it is not 0. It makes a mean, an error measure, a perplexity and an area NaN permanently, so it cannot be
+//   missed. A NaN weight makes any value NaN.
 #pragma once
 
 #include <limits>
@@ -63,26 +63,25 @@ inline constexpr const char* kMetricVariables = "metric_variables";
 
 namespace ops {
 
-// Both are scalars, but for confusion_matrix. ModelContext::metric takes the two; a program that runs its evaluation
-// itself fetches `update` once for each batch and `value` at the end. To compute both in one run is allowed: `value` is
-// then that of the batches before.
+// Two scalars, or matrices for confusion_matrix. ModelContext::metric takes both. A program with its own evaluation
+// loop fetches `update` once for each batch and `value` at the end. One run may compute both; then `value` is that of
+// the batches before.
 struct Metric {
   // The metric of all updates before this run.
   Output value;
-  // The metric with this run's batch, which is added; fetch it once for each batch.
+  // Adds this run's batch and returns the metric with it. Fetch it once for each batch.
   Output update;
 };
 
 namespace metrics {
 namespace detail {
 
-// A sum over all updates, as it was before this run and as it is after it: a local variable and what assign_add
-// returned.
+// A sum over all updates, before this run and after it: a local variable and the result of assign_add.
 struct Total {
   Output before;
   Output after;
 };
-// Adds `batch` (float64) to the local variable `name` of its shape, which begins at 0.
+// Adds `batch` (float64) to the local variable `name` of its shape, initially 0.
 inline Total total_of(const Output& batch, std::string_view name) {
   const Graph g = batch.graph();
   const Output variable = ops::variable(
@@ -90,7 +89,7 @@ inline Total total_of(const Output& batch, std::string_view name) {
   g.collect(collections::kMetricVariables, variable);
   return {variable, assign_add(variable, batch)};
 }
-// What a function makes of both states of one total, or of two: the metric before this run and after it.
+// Applies a function to both states of one total, or of two: the metric before this run and after it.
 template <class Function>
 Metric metric_of(const Total& a, Function function) {
   return {identity(function(a.before), "value"), identity(function(a.after), "update")};
@@ -100,20 +99,20 @@ Metric metric_of(const Total& a, const Total& b, Function function) {
   return {identity(function(a.before, b.before), "value"), identity(function(a.after, b.after), "update")};
 }
 
-// Counts and errors are computed in float64 from the start: a difference of float32 would be rounded already.
+// Converts to float64. Counts and errors use float64 from the start: a float32 difference would already be rounded.
 inline Output to_float64(const Output& x) { return x.dtype() == DType::kFloat64 ? x : cast(x, DType::kFloat64); }
 
-// x without its last dimension where that is 1 and y has one dimension less: [n, 1] beside [n].
+// x without its last dimension if that is 1 and y has one dimension less: [n, 1] with [n].
 inline Output without_last(const Output& x, const Output& y) {
   const bool one_more = x.rank() > 0 && y.rank() == x.rank() - 1;
   return one_more && x.dim(-1) == 1 ? squeeze(x, {-1}) : x;
 }
-// Labels and predictions of one shape, each still of its dtype.
+// Labels and predictions of one shape, each with its own dtype.
 struct Pair {
   Output labels, predictions;
 };
-// Brings both to one shape, or throws INVALID_ARGUMENT that names the metric; dimensions that only a run knows are
-// compared there, by reshape_like.
+// Brings both to one shape. INVALID_ARGUMENT, with the metric's name: they do not match. reshape_like compares the
+// dimensions that only a run knows.
 inline Pair pair_of(const char* metric, const Output& labels, const Output& predictions) {
   const Output p = without_last(predictions, labels), l = without_last(labels, p);
   bool fits = l.rank() < 0 || p.rank() < 0 || l.rank() == p.rank();
@@ -122,10 +121,11 @@ inline Pair pair_of(const char* metric, const Output& labels, const Output& pred
   if (!fits)
     fail(Code::kInvalidArgument, std::string(metric) + ": the labels " + labels.text() + " and the predictions " +
                                      predictions.text() + " must have one shape");
-  return {reshape_like(l, p), p};  // what is known in a run only is compared there
+  // reshape_like compares what only a run knows.
+  return {reshape_like(l, p), p};
 }
 
-// How much each element of `like` counts, float64 in its shape: 1 without weights, else the weights, repeated to it.
+// The weight of each element of `like`, as float64 in its shape: 1 without weights, else the repeated weights.
 inline Output counts_of(const Output& like, const Output& weights) {
   if (!weights) return to_float64(ones_like(like));
   Output w = without_last(to_float64(weights), like);
@@ -135,22 +135,22 @@ inline Output counts_of(const Output& like, const Output& weights) {
   for (std::int32_t rank = w.rank(); rank > 0 && rank < like.rank(); ++rank) w = expand_dims(w, -1);
   return broadcast_like(w, like);
 }
-// The values times their counts; nothing where the count is 0.
+// The values times their counts; 0 if the count is 0.
 inline Output counted(const Output& values, const Output& counts) {
   const Output zero = zeros_like(counts);
   return select(equal(counts, zero), zero, to_float64(values) * counts);
 }
-// a / b, 0 where b is 0, element by element; never NaN by a division.
+// a / b element by element, or 0 if b is 0. The division never makes a NaN.
 inline Output ratio(const Output& a, const Output& b) {
   const Output nothing = equal(b, zeros_like(b));
   return select(nothing, zeros_like(b), a / select(nothing, ones_like(b), b));
 }
 
-// A mean as its two sums: of the values times their weights, and of the weights.
+// A mean as two sums: of the weighted values, and of the weights.
 struct Mean {
   Total total, count;
 };
-// Adds a batch to both sums. Without weights values are not selected, so that a NaN stays visible.
+// Adds a batch to both sums. Without weights it selects no values, so a NaN stays visible.
 inline Mean mean_of(const Output& values, const Output& weights) {
   const Output counts = counts_of(values, weights);
   return {total_of(reduce_sum(weights ? counted(values, counts) : to_float64(values)), "total"),
@@ -161,13 +161,13 @@ inline Mean mean_of(const Output& values, const Output& weights) {
 inline Output boolean(const Output& x) { return x.dtype() == DType::kBool ? x : cast(x, DType::kBool); }
 inline Output as_wanted(const Output& x, bool wanted) { return wanted ? boolean(x) : logical_not(boolean(x)); }
 
-// The weight of the elements whose label and prediction are so, as a total.
+// The total weight of the elements with this label and this prediction.
 inline Total count_of(const Pair& p, bool label, bool prediction, const Output& weights, std::string_view name) {
   const Output agree = logical_and(as_wanted(p.labels, label), as_wanted(p.predictions, prediction));
   return total_of(reduce_sum(counted(agree, counts_of(agree, weights))), name);
 }
 
-// The scope of a metric's variables: the name that was passed, else that of the function.
+// The scope of a metric's variables: the given name, else that of the function.
 inline std::string scope_name(std::string_view name, const char* metric) {
   return name.empty() ? std::string(metric) : std::string(name);
 }
@@ -181,7 +181,7 @@ inline Metric count_metric(const char* metric, const Output& labels, const Outpu
   return metric_of(count, [](const Output& c) { return c; });
 }
 
-// true positives / (true positives + those that are wrong in this way)
+// true positives / (true positives + errors of this kind)
 inline Metric positives_ratio(const char* metric, const Output& labels, const Output& predictions, bool wrong_label,
                               const Output& weights, std::string_view name) {
   const Graph g = labels.graph();
@@ -193,7 +193,7 @@ inline Metric positives_ratio(const char* metric, const Output& labels, const Ou
   return metric_of(right, wrong, [](const Output& r, const Output& w) { return ratio(r, r + w); });
 }
 
-// The mean of function(labels, predictions), both in float64: a difference of float32 is not rounded then.
+// The mean of function(labels, predictions). Both are float64, so a float32 difference is not rounded.
 template <class Function>
 Mean mean_of_errors(const char* metric, const Output& labels, const Output& predictions, const Output& weights,
                     Function function) {
@@ -201,8 +201,8 @@ Mean mean_of_errors(const char* metric, const Output& labels, const Output& pred
   return mean_of(function(to_float64(pair.labels), to_float64(pair.predictions)), weights);
 }
 
-// Whether elements are the same. In one dtype that holds both: int64 for integers and bool, else float64, so that a
-// prediction of 2.7 is not class 2.
+// Compares elements in one dtype that holds both: int64 for integers and bool, else float64. So a prediction of 2.7
+// does not equal class 2.
 inline Output same(const Pair& p) {
   const auto whole = [](const Output& x) { return x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64; };
   const DType both = p.labels.dtype() == p.predictions.dtype() ? p.labels.dtype()
@@ -215,8 +215,8 @@ inline Output same(const Pair& p) {
 }  // namespace detail
 
 // The mean of all elements of `values`, numbers or bool of any shape: sum(values * weights) / sum(weights). A scalar is
-// one element of each run, however large the batch it was made from: pass the loss of each example, not the batch's
-// mean, or a short last batch counts as much as a whole one.
+// one element of each run, for a batch of any size. So pass the loss of each example, not the batch's mean: otherwise a
+// short last batch counts like a whole one.
 //
 //   ops::Metric loss = ops::metrics::mean(ops::sparse_softmax_cross_entropy_with_logits(logits, labels));
 //   ops::Metric padded = ops::metrics::mean(losses, ops::not_equal(ids, padding));       [batch, time] both
@@ -227,9 +227,9 @@ inline Metric mean(const Output& values, const Output& weights = {}, std::string
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// e^(mean of `values`), the cross entropies (natural logarithms) of words: what ops::softmax_cross_entropy_with_logits
-// and ops::sparse_softmax_cross_entropy_with_logits return, before any mean. At least 1; for words that are all equally
-// likely it is their number.
+// e^(mean of `values`). The values are the cross entropies (natural logarithms) of words.
+// ops::softmax_cross_entropy_with_logits and ops::sparse_softmax_cross_entropy_with_logits return them, before any
+// mean. It is at least 1. For words that are all equally likely it is their number.
 inline Metric perplexity(const Output& values, const Output& weights = {}, std::string_view name = {}) {
   const Graph g = values.graph();
   const auto scope = g.scope(detail::scope_name(name, "perplexity"));
@@ -240,8 +240,8 @@ inline Metric perplexity(const Output& values, const Output& weights = {}, std::
   });
 }
 
-// The fraction of elements in which predictions are the labels: classes (ops::arg_max of the logits) or booleans.
-// Numbers or bool, not necessarily of one dtype.
+// The fraction of elements whose prediction equals the label: classes (ops::arg_max of the logits) or booleans. They
+// are numbers or bool, and may have two dtypes.
 inline Metric accuracy(const Output& labels, const Output& predictions, const Output& weights = {},
                        std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -250,13 +250,13 @@ inline Metric accuracy(const Output& labels, const Output& predictions, const Ou
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// The fraction of labels [...], int32 or int64, that are among the k (at least 1) largest of their predictions [...,
-// classes], floating-point: fewer than k are larger.
+// The fraction of labels [...], int32 or int64, that are among the k (at least 1) largest of their predictions.
+// Predictions [..., classes] are floating-point. A label is among them if fewer than k predictions are larger.
 //
 //   ops::metrics::in_top_k(labels, logits, 5)                   top-5 accuracy; logits do as well as probabilities
 //
-// Of equal predictions all are in, so a model that predicts the same for each class is right everywhere (TensorFlow's
-// in_top_k). A label that is no class is wrong, and so is one beside predictions that are not finite.
+// Ties count for the label, so a model with equal predictions for all classes is always right (TensorFlow's in_top_k).
+// A label out of range is wrong, and so is a label whose row has a prediction that is not finite.
 inline Metric in_top_k(const Output& labels, const Output& predictions, std::int64_t k, const Output& weights = {},
                        std::string_view name = {}) {
   if (k < 1) fail(Code::kInvalidArgument, "in_top_k: k must be at least 1, got " + std::to_string(k));
@@ -283,7 +283,7 @@ inline Metric mean_squared_error(const Output& labels, const Output& predictions
                              [](const Output& l, const Output& p) { return squared_difference(l, p); });
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
-// Its root: the root of the mean of squares over all batches, not a mean of roots. In the units of the labels.
+// The root of the mean of squares over all batches, which is not a mean of roots. It has the unit of the labels.
 inline Metric root_mean_squared_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                       std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -294,7 +294,7 @@ inline Metric root_mean_squared_error(const Output& labels, const Output& predic
   return detail::metric_of(m.total, m.count,
                            [](const Output& total, const Output& count) { return sqrt(detail::ratio(total, count)); });
 }
-// The mean of |labels - predictions| over all elements; in the units of the labels.
+// The mean of |labels - predictions| over all elements, in the unit of the labels.
 inline Metric mean_absolute_error(const Output& labels, const Output& predictions, const Output& weights = {},
                                   std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -304,9 +304,8 @@ inline Metric mean_absolute_error(const Output& labels, const Output& prediction
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
-// The weight (without weights: the number) of the elements whose label and prediction are so. From here to recall
-// labels and predictions are bool, or numbers that are true where they are not 0: compare probabilities with a
-// threshold first.
+// The weight (without weights: the number) of elements with label true, predicted true. From here to recall labels and
+// predictions are bool, or numbers that are true unless they are 0. Compare probabilities with a threshold first.
 inline Metric true_positives(const Output& labels, const Output& predictions, const Output& weights = {},
                              std::string_view name = {}) {
   return detail::count_metric("true_positives", labels, predictions, true, true, weights, name);
@@ -327,7 +326,7 @@ inline Metric false_negatives(const Output& labels, const Output& predictions, c
   return detail::count_metric("false_negatives", labels, predictions, true, false, weights, name);
 }
 
-// Of what was predicted true, the fraction that is: tp / (tp + fp); 0 while nothing was predicted true.
+// The fraction of positive predictions that are right: tp / (tp + fp); 0 while there is no positive prediction.
 //
 //   const Output positive = ops::greater(probabilities, ops::scalar(g, 0.5, DType::kFloat32));      [batch], bool
 //   model.metric("precision", precision.value, precision.update);     of ops::metrics::precision(labels, positive)
@@ -335,7 +334,7 @@ inline Metric precision(const Output& labels, const Output& predictions, const O
                         std::string_view name = {}) {
   return detail::positives_ratio("precision", labels, predictions, false, weights, name);
 }
-// Of what is true, the fraction that was predicted: tp / (tp + fn); 0 while nothing is true.
+// The fraction of true elements that were predicted: tp / (tp + fn); 0 while no element is true.
 //
 //   const Output p = ops::metrics::precision(labels, positive).value, r = ops::metrics::recall(labels, positive).value;
 //
@@ -345,11 +344,12 @@ inline Metric recall(const Output& labels, const Output& predictions, const Outp
   return detail::positives_ratio("recall", labels, predictions, true, weights, name);
 }
 
-// How often label i was predicted as j: float64 [classes, classes], row i, column j; with weights, how much. labels and
-// predictions are int32 or int64. An element counts nowhere if either is not in [0, classes): -1 can mark padding.
+// A float64 matrix [classes, classes]: row i, column j has the number (with weights: the weight) of elements with label
+// i and prediction j. labels and predictions are int32 or int64. An element does not count if either is not in [0,
+// classes), so -1 can mark padding.
 //
-// The sum of row i is how often i was the label, the diagonal divided by it the recall of each class. Costs a product
-// of [classes, n] and [n, classes] for each batch of n.
+// The sum of row i is the number of labels i. The diagonal divided by it is the recall of each class. A batch of n
+// costs a product of [classes, n] and [n, classes].
 inline Metric confusion_matrix(const Output& labels, const Output& predictions, std::int64_t classes,
                                const Output& weights = {}, std::string_view name = {}) {
   if (classes < 1)
@@ -359,7 +359,7 @@ inline Metric confusion_matrix(const Output& labels, const Output& predictions, 
   const detail::Pair pair = detail::pair_of("confusion_matrix", labels, predictions);
   const auto rows = [&](const Output& x) { return one_hot(reshape(x, {-1}), classes, 1, 0, DType::kFloat64); };
   const Output counts = reshape(detail::counts_of(pair.predictions, weights), {-1, 1});
-  // Not ops::matmul: its header would bring the layers into every program that evaluates.
+  // ops::matmul is not used: its header would bring the layers into every program that evaluates.
   const Output product = g.node("MatMul")
                              .in(rows(pair.labels) * counts)
                              .in(rows(pair.predictions))
@@ -370,12 +370,12 @@ inline Metric confusion_matrix(const Output& labels, const Output& predictions, 
   return detail::metric_of(total, [](const Output& counts_so_far) { return counts_so_far; });
 }
 
-// Which curve auc measures; TensorFlow's curve="ROC" and "PR". kRoc is about how well the two classes are ordered,
-// whatever their sizes; kPrecisionRecall about the true ones, where they are few.
+// The curve that auc measures, TensorFlow's curve="ROC" and "PR". kRoc measures the order of two classes of any sizes.
+// kPrecisionRecall is for true elements that are few.
 enum class Curve { kRoc, kPrecisionRecall };
 
 namespace detail {
-// The steps from each element of a vector to the next one, which is smaller.
+// The differences between each element of a vector and the next, smaller element.
 struct Steps {
   explicit Steps(const Output& x)
       : from(slice(x, {0}, {x.dims()[0] - 1})), to(slice(x, {1}, {x.dims()[0] - 1})), change(from - to) {}
@@ -383,12 +383,13 @@ struct Steps {
 };
 // The trapezoids under (false positive rate, true positive rate), from threshold to threshold.
 //
-// tp and fp: float64 [thresholds], the thresholds rising; at the first one everything is predicted true.
+// tp and fp: float64 [thresholds], with rising thresholds. At the first threshold all elements are predicted true.
 inline Output area_under_roc(const Output& tp, const Output& fp) {
   const Steps y(ratio(tp, slice(tp, {0}, {1}))), x(ratio(fp, slice(fp, {0}, {1})));
   return reduce_sum(x.change * (y.from + y.to)) * 0.5;
 }
-// The integral of precision over recall, with true positives interpolated along with all predicted; tp and fp as above.
+// The integral of precision over recall, with true positives interpolated over all positive predictions; tp and fp as
+// above.
 inline Output area_under_precision_recall(const Output& tp, const Output& fp) {
   const Steps right(tp), all(tp + fp);
   const Output slope = ratio(right.change, all.change);
@@ -398,7 +399,7 @@ inline Output area_under_precision_recall(const Output& tp, const Output& fp) {
   const Output area = reduce_sum(slope * (right.change + intercept * log(growth)));
   return ratio(area, reshape(slice(tp, {0}, {1}), {}));
 }
-// How much each prediction counts: NaN for one that is no probability.
+// The weight of each prediction; NaN for a value that is not a probability.
 inline Output counts_of_probabilities(const Output& predictions, const Output& clipped, const Output& weights) {
   const Output counts = counts_of(predictions, weights);
   const Output fits = less_equal(abs(predictions - clipped), scalar(counts.graph(), 1e-6, DType::kFloat64));
@@ -408,28 +409,27 @@ inline Output counts_of_probabilities(const Output& predictions, const Output& c
 }
 }  // namespace detail
 
-// The area under a curve that is known at num_thresholds (at least 2) thresholds from 0 to 1, evenly spaced: an element
-// counts as predicted true where its prediction is above the threshold (the first one lies just below 0, the last one
-// just above 1). labels: bool, or numbers that are true where they are not 0; predictions: probabilities, in any order.
-// Predictions between the same two thresholds count as equal; the area is that of all examples where the thresholds
-// part all predictions that differ.
+// The area under a curve that is known at num_thresholds (at least 2) thresholds from 0 to 1, evenly spaced. An element
+// counts as predicted true if its prediction is above the threshold. The first threshold is just below 0, the last just
+// above 1. labels: bool, or numbers that are true unless they are 0. predictions: probabilities, in any order.
+// Predictions between the same two thresholds count as equal. If the thresholds separate all different predictions, the
+// area is exact.
 //
 //   kRoc: true positive rate over false positive rate, by the trapezoidal rule:
 //       sum over steps of (x_i - x_i+1) * (y_i + y_i+1) / 2.
-//     It is the probability that a true element is predicted higher than a false one, equal ones counting half (Hanley
-//     and McNeil, Radiology 143, 1982). 0 if there is one class only.
-//   kPrecisionRecall: precision over recall. Between two points precision is no straight line, so the true positives t
-//     are interpolated along with all predicted n (Davis and Goadrich, ICML 2006), whose integral is, with
-//     s = (t_i - t_i+1) / (n_i - n_i+1) and c = t_i+1 - s * n_i+1:
+//     It is the probability that a true element is predicted higher than a false one; equal ones count half (Hanley and
+//     McNeil, Radiology 143, 1982). It is 0 if there is one class only.
+//   kPrecisionRecall: precision over recall. Between two points precision is not linear. So the true positives t are
+//     interpolated over all positive predictions n (Davis and Goadrich, ICML 2006). With s = (t_i - t_i+1) /
+//     (n_i - n_i+1) and c = t_i+1 - s * n_i+1 the integral is:
 //       sum over steps of s * (t_i - t_i+1 + c * ln(n_i / n_i+1)) / (number of true elements);
-//     the logarithm is 0 in the step from n = 0. 0 if no element is true, 1 if all are.
+//     the logarithm is 0 in the step from n = 0. It is 0 if no element is true, 1 if all are.
 //
-// TensorFlow 1 takes trapezoids for both unless it is asked otherwise, which is too good for precision and recall, and
-// adds 1e-6 to numerators and denominators, which makes the ROC area of true elements alone 0 and of false ones
-// alone 1.
+// TensorFlow 1 by default takes trapezoids for both, which is too good for precision and recall. It also adds 1e-6 to
+// numerators and denominators. So its ROC area is 0 for true elements alone, and 1 for false elements alone.
 //
-// A prediction more than 1e-6 outside of [0, 1] (a logit), or NaN, makes the value NaN. A batch of n elements needs
-// tensors of [num_thresholds, n] in float64.
+// A NaN, or a prediction more than 1e-6 outside of [0, 1] (a logit), makes the value NaN. A batch of n elements needs
+// float64 tensors of [num_thresholds, n].
 inline Metric auc(const Output& labels, const Output& predictions, const Output& weights = {},
                   std::int64_t num_thresholds = 200, Curve curve = Curve::kRoc, std::string_view name = {}) {
   if (num_thresholds < 2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations, and the layers made of them: float32 and float64, results in the shape of x.
+// Normalizations, and their layers: float32 and float64, results in the shape of x.
 //
 //   Output y = ops::layer_norm(x);                                             over the features of each example
 //   Output y = ops::batch_norm(x, model.training());                           over the batch, for each channel
@@ -7,7 +7,7 @@
 //   x [batch, features]                     layer_norm: batch means            batch_norm: features means
 //   x [batch, height, width, channels]      batch * height * width means       channels means
 //
-// layer_norm does the same in training and evaluation and with batches of any size; batch_norm needs batches of some
+// layer_norm computes the same in training and evaluation, with batches of any size. batch_norm needs batches of some
 // size and keeps averages for the evaluation. Both can be differentiated once, with respect to x, scale and offset.
 #pragma once
 
@@ -24,22 +24,22 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// (x - mean) / sqrt(variance + epsilon) * scale + offset, mean and variance (divided by n) over the last dimension of x
-// (Ba, Kiros and Hinton 2016); scale and offset are vectors of its size and of the dtype of x. With scale 1 and offset
-// 0 [1, 2, 3] becomes [-1.2247, 0, 1.2247].
+// (x - mean) / sqrt(variance + epsilon) * scale + offset (Ba, Kiros and Hinton 2016). Mean and variance (divided by n)
+// are over the last dimension of x. scale and offset are vectors of its size and of the dtype of x. With scale 1 and
+// offset 0, [1, 2, 3] becomes [-1.2247, 0, 1.2247].
 inline Output layer_norm(const Output& x, const Output& scale, const Output& offset, double epsilon = 1e-5,
                          std::string_view name = {}) {
   return x.graph().node("LayerNorm", name).in(x).in(scale).in(offset).attr("epsilon", epsilon).output();
 }
 
-// What a layer norm is made with.
+// Options of a layer norm.
 struct LayerNormOptions {
-  // Keeps the root away from 0 in rows of equal elements.
+  // Keeps the root above 0 in rows of equal elements.
   double epsilon = detail_defaults::value(&LayerNormOptions::epsilon, 1e-5);
   std::string_view name = "layer_norm";
 };
 
-// The same with the trainable variables "<name>/scale", which begins at 1, and "<name>/offset", which begins at 0. The
+// The same as a layer with the trainable variables "<name>/scale", initially 1, and "<name>/offset", initially 0. The
 // last dimension must be known.
 inline Output layer_norm(const Output& x, const LayerNormOptions& options) {
   if (x.rank() < 1 || x.dim(-1) < 0)
@@ -52,31 +52,31 @@ inline Output layer_norm(const Output& x, const LayerNormOptions& options) {
   const Output offset = variable(g, "offset", zeros(g, dims, x.dtype()));
   return layer_norm(x, scale, offset, options.epsilon);
 }
-// With the defaults.
+// The same with the default options.
 inline Output layer_norm(const Output& x) { return layer_norm(x, LayerNormOptions()); }
 
-// What a batch norm is made with; momentum and epsilon are the defaults of tf.layers.batch_normalization.
+// Options of a batch norm. momentum and epsilon have the defaults of tf.layers.batch_normalization.
 struct BatchNormOptions {
-  // Of the moving averages: what is kept of them at each step. After 300 steps 5 % of the initial values are still in
-  // them: use 0.9 for short runs.
+  // The fraction of the moving averages that each step keeps. After 300 steps they still contain 5 % of the initial
+  // values: use 0.9 for short runs.
   double momentum = detail_defaults::value(&BatchNormOptions::momentum, 0.99);
   // Added to the variance; above 0.
   double epsilon = detail_defaults::value(&BatchNormOptions::epsilon, 1e-3);
-  // Where the channels are: the last dimension, or with "NCHW" dimension 1 of 4.
+  // The place of the channels: the last dimension, or with "NCHW" dimension 1 of 4.
   std::string_view data_format = detail_defaults::value(&BatchNormOptions::data_format, "NHWC");
   std::string_view name = "batch_norm";
 };
 
-// (x - mean) / sqrt(variance + epsilon) * scale + offset for each channel of x: its last dimension, or dimension 1 with
-// NCHW (Ioffe and Szegedy 2015). x has at least two dimensions, and its number of channels is known.
+// (x - mean) / sqrt(variance + epsilon) * scale + offset for each channel of x (Ioffe and Szegedy 2015). Channels are
+// its last dimension, or dimension 1 with NCHW. x has at least two dimensions, and its number of channels is known.
 //
-// Training, mean and variance are those of the batch, and the operations in the collection "update_ops", which the
-// host's train operation runs, move the averages towards them; else the averages are used. So make the evaluation's
-// graph with training false, and a batch of one example is normal there.
+// In training, mean and variance are those of the batch. The operations in the collection "update_ops", which the
+// host's train operation runs, move the averages towards them. Otherwise the averages are used. So build the
+// evaluation's graph with training false; a batch of one example works there.
 //
-// Variables of the dtype of x, [channels]: trainable "<name>/scale", which begins at 1, and "<name>/offset", 0; saved
-// "<name>/moving_mean", 0, and "<name>/moving_variance", 1. The moving variance is over n - 1, as TensorFlow's. The
-// name is made unique.
+// Variables of the dtype of x, [channels]: trainable "<name>/scale", initially 1, and "<name>/offset", initially 0.
+// Saved but not trainable: "<name>/moving_mean", initially 0, and "<name>/moving_variance", initially 1. The moving
+// variance is over n - 1, like TensorFlow's. The name is made unique.
 inline Output batch_norm(const Output& x, bool training, const BatchNormOptions& options = {}) {
   const std::int64_t channels = x.rank() < 2 ? -1 : x.dim(options.data_format == "NCHW" ? 1 : -1);
   if (channels < 0)

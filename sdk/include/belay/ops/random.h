@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers and dropout. Every node has its own stream (Philox), keyed by the run's seed and the node's full name
-// and counted by the global step: the same step draws the same numbers, however often it is repeated, on however many
-// threads, and whatever else runs. So renaming a node, or the scope around it, changes its numbers.
+// Random numbers and dropout. Every node has its own stream (Philox). Its key is the run's seed and the node's full
+// name; its counter is the global step. The same step draws the same numbers, with any number of repetitions or
+// threads, and with any other work. So a new name of a node, or of its scope, changes its numbers.
 //
 //   Output w = ops::variable(g, "w", ops::truncated_normal(g, {784, 10}, 0, 0.05));   drawn once, by the initializer
-//   Output noisy = x + ops::random_normal(g, {32, 784}, 0, 0.1);                      drawn anew in each step
+//   Output noisy = x + ops::random_normal(g, {32, 784}, 0, 0.1);                      drawn again in each step
 //
-// Drawn tensors are float32 or float64 and of known dimensions, else INVALID_ARGUMENT; no gradient passes to them. In a
-// body of a cond or while loop they are refused.
+// Drawn tensors are float32 or float64 and of known dimensions, else INVALID_ARGUMENT. No gradient passes to them.
+// Bodies of cond or while loops refuse them.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,8 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// Uniform in [low, high); low <= high. From 53 random bits, rounded to the dtype, but never to high itself.
+// Uniform in [low, high); low <= high. It is computed from 53 random bits and rounded to the dtype, but never to high
+// itself.
 inline Output random_uniform(const Graph& g, const Dims& dims, double low = 0, double high = 1,
                              DType dtype = DType::kFloat32, std::string_view name = {}) {
   return g.node("RandomUniform", name)
@@ -30,8 +31,8 @@ inline Output random_uniform(const Graph& g, const Dims& dims, double low = 0, d
       .attr("high", high)
       .output();
 }
-// Normal with this mean and standard deviation, which is at least 0, by Box and Muller's method in float64; float32
-// numbers are the same bits on every processor. Nothing is cut off: of 10 million numbers some 6 lie beyond 5 standard
+// Normal with this mean and standard deviation (at least 0), by Box and Muller's method in float64. float32 numbers are
+// the same bits on every processor. It is not truncated: of 10 million numbers about 6 are beyond 5 standard
 // deviations.
 inline Output random_normal(const Graph& g, const Dims& dims, double mean = 0, double stddev = 1,
                             DType dtype = DType::kFloat32, std::string_view name = {}) {
@@ -42,8 +43,8 @@ inline Output random_normal(const Graph& g, const Dims& dims, double mean = 0, d
       .attr("stddev", stddev)
       .output();
 }
-// Normal, but what lies more than two standard deviations from the mean is drawn again; so its own deviation is 0.88 of
-// stddev. The usual start of weights: one that is far off would be saturated.
+// Normal, but numbers more than two standard deviations from the mean are drawn again. So its own deviation is 0.88 of
+// stddev. It is the usual start of weights: a weight far off would be saturated.
 inline Output truncated_normal(const Graph& g, const Dims& dims, double mean = 0, double stddev = 1,
                                DType dtype = DType::kFloat32, std::string_view name = {}) {
   return g.node("TruncatedNormal", name)
@@ -54,22 +55,22 @@ inline Output truncated_normal(const Graph& g, const Dims& dims, double mean = 0
       .output();
 }
 // Uniform within +-sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010), which keeps the variance of a layer with
-// tanh. A matrix is [fan_in, fan_out]; of a filter [height, width, in, out] both fans are multiplied by height * width.
-// At least two dimensions.
+// tanh. A matrix is [fan_in, fan_out]. For a filter [height, width, in, out] both fans are multiplied by height *
+// width. It needs at least two dimensions.
 //
 //   [784, 128]           within +-0.081
 //   [5, 5, 1, 32]        within +-0.085
 Output glorot_uniform(const Graph& g, const Dims& dims, DType dtype = DType::kFloat32, std::string_view name = {});
-// Normal with stddev sqrt(2 / fan_in) (He et al. 2015), truncated; for layers with relu. Dimensions as for
+// Normal with stddev sqrt(2 / fan_in) (He et al. 2015), truncated, for layers with relu. Dimensions are as for
 // glorot_uniform.
 Output he_normal(const Graph& g, const Dims& dims, DType dtype = DType::kFloat32, std::string_view name = {});
 
-// Sets a fraction `rate` (0 <= rate < 1) of the elements of x (floats) to 0 and scales the others by 1 / (1 - rate), so
-// that the mean stays (Srivastava et al. 2014, in its inverted form). It does not look at the mode:
+// Sets a fraction `rate` (0 <= rate < 1) of the elements of x (floats) to 0. It scales the others by 1 / (1 - rate), so
+// the mean stays (Srivastava et al. 2014, in its inverted form). It has the same effect in every mode:
 //
 //   if (model.training()) h = ops::dropout(h, 0.5);
 //
-// sibling(1) is the mask, uint8 of the shape of x, by which the gradient passes.
+// sibling(1) is the mask, uint8 of the shape of x. The gradient passes through it.
 inline Output dropout(const Output& x, double rate, std::string_view name = {}) {
   return x.graph().node("Dropout", name).in(x).attr("rate", rate).output();
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers over whole sequences, of float32 or float64. All steps of all gates are one matrix product in front;
-// what remains of each step runs for the examples in parallel. No loop is in the graph: the number of steps may differ
-// from run to run.
+// Recurrent layers over whole sequences, of float32 or float64. One matrix product computes the inputs of all steps and
+// gates first. The rest of each step runs for the examples in parallel. The graph has no loop: the number of steps may
+// differ from run to run.
 //
 //   const ops::LstmResult r = ops::lstm(x, 128);        x [batch, time, features] -> r.y [batch, time, 128]
 //   const Output last = ops::dense(r.h, classes);       r.h [batch, 128], the state after the last step
 //
-// Truncated backpropagation: the last states of one part are the first ones of the next (they are ordinary inputs and
-// outputs; ops::stop_gradient or a feed cuts the gradient). Sequences are not masked: in a padded batch every example
-// runs through all steps; pick the last real one from y with ops::gather, or weight the losses.
+// For truncated backpropagation, the last states of one part are the first states of the next. They are ordinary inputs
+// and outputs; ops::stop_gradient or a feed cuts the gradient. Sequences are not masked: every example of a padded
+// batch runs through all steps. Pick the last real step from y with ops::gather, or weight the losses.
 //
 // Both can be differentiated once, with respect to x, the weights and the initial states.
 #pragma once
@@ -27,41 +27,41 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// What a layer computes; the dtype is that of x.
+// The result of a layer, of the dtype of x.
 struct LstmResult {
   Output y;     // h of each step, in the order of x
   Output h, c;  // after the last step: [batch, units]
 };
-// How an LSTM runs, and for the layer how it begins.
+// Options of an LSTM, and of the layer's initial values.
 struct LstmOptions {
-  // x and y are [time, batch, ...].
+  // If true, x and y are [time, batch, ...].
   bool time_major = detail_defaults::value(&LstmOptions::time_major, false);
-  // [batch, units], the states before the first step; empty: zeros. Both or none, else INVALID_ARGUMENT.
+  // The states before the first step, [batch, units]; empty: zeros. INVALID_ARGUMENT: only one of them is set.
   Output initial_h, initial_c;
-  // Where the bias of the forget gates begins, the others begin at 0: cells remember at first (Jozefowicz et al. 2015).
-  // In the variable, not added in each step as in TensorFlow's BasicLSTMCell. For the layer only.
+  // The initial bias of the forget gates; the others begin at 0. So cells remember at first (Jozefowicz et al. 2015).
+  // The variable holds it, unlike TensorFlow's BasicLSTMCell, which adds it in each step. For the layer only.
   double forget_bias = detail_defaults::value(&LstmOptions::forget_bias, 1);
   // The scope of the layer's variables.
   std::string_view name = "lstm";
 };
-// As LstmResult; a GRU has one state.
+// Like LstmResult; a GRU has one state.
 struct GruResult {
   // h of each step: [batch, time, units], or [time, batch, units].
   Output y;
-  // After the last step: [batch, units].
+  // The state after the last step: [batch, units].
   Output h;
 };
-// As LstmOptions.
+// Like LstmOptions.
 struct GruOptions {
-  // x and y are [time, batch, ...].
+  // If true, x and y are [time, batch, ...].
   bool time_major = detail_defaults::value(&GruOptions::time_major, false);
-  // [batch, units]; empty: zeros.
+  // The state before the first step, [batch, units]; empty: zeros.
   Output initial_h;
   std::string_view name = "gru";
 };
 
-// A long short-term memory with given weights (Hochreiter and Schmidhuber 1997, with forget gates). Gates along the
-// kernels' columns: input, forget, candidate, output. kernel [features, 4 * units], recurrent_kernel [units, 4 *
+// A long short-term memory with given weights (Hochreiter and Schmidhuber 1997, with forget gates). The gates are along
+// the kernels' columns: input, forget, candidate, output. kernel [features, 4 * units], recurrent_kernel [units, 4 *
 // units], bias [4 * units].
 //
 //   i, f, g, o = x W + h U + b, cut into four       of this step's x and the step's h before
@@ -79,9 +79,9 @@ inline LstmResult lstm(const Output& x, const Output& kernel, const Output& recu
   return {y, y.sibling(1), y.sibling(2)};
 }
 
-// A gated recurrent unit with given weights (Cho et al. 2014), its reset gate behind the recurrent product, as in
-// cuDNN's and Keras' reset_after. Gates along the kernels' columns: reset, update, candidate. kernel [features, 3 *
-// units], recurrent_kernel [units, 3 * units], bias and recurrent_bias [3 * units].
+// A gated recurrent unit with given weights (Cho et al. 2014). Its reset gate is after the recurrent product, as in
+// cuDNN's and Keras' reset_after. The gates are along the kernels' columns: reset, update, candidate. kernel [features,
+// 3 * units], recurrent_kernel [units, 3 * units], bias and recurrent_bias [3 * units].
 //
 //   r = sigmoid(x Wr + br + h Ur + cr)         z = sigmoid(x Wz + bz + h Uz + cz)
 //   n = tanh(x Wn + bn + r (h Un + cn))        h' = (1 - z) n + z h
@@ -108,9 +108,9 @@ inline Output recurrent_kernel(const Graph& g, std::int64_t units, std::int64_t 
 }
 }  // namespace detail_recurrent
 
-// The same as a layer with the trainable variables "<name>/kernel" (glorot_uniform), "<name>/recurrent_kernel" (uniform
-// within 1 / sqrt(units)) and "<name>/bias", of the shapes above: 4 * units * (features + units + 1) numbers. x has 3
-// dimensions, its features are known.
+// The same as a layer with 4 * units * (features + units + 1) numbers in trainable variables of the shapes above. They
+// are "<name>/kernel" (glorot_uniform), "<name>/recurrent_kernel" (uniform within 1 / sqrt(units)) and "<name>/bias". x
+// has 3 dimensions, and its features are known.
 inline LstmResult lstm(const Output& x, std::int64_t units, const LstmOptions& options = {}) {
   detail_recurrent::check("lstm", options.name, x, units);
   const Graph g = x.graph();
@@ -122,7 +122,8 @@ inline LstmResult lstm(const Output& x, std::int64_t units, const LstmOptions& o
       concat({zeros(g, {units}, dtype), fill(g, {units}, options.forget_bias, dtype), zeros(g, {2 * units}, dtype)}, 0);
   return lstm(x, kernel, recurrent, variable(g, "bias", begin), options);
 }
-// Its variables: as those of lstm, with 3 instead of 4, and "<name>/recurrent_bias"; both biases begin at 0.
+// The same as a layer. Its variables are like those of lstm, with 3 instead of 4, and "<name>/recurrent_bias". Both
+// biases begin at 0.
 inline GruResult gru(const Output& x, std::int64_t units, const GruOptions& options = {}) {
   detail_recurrent::check("gru", options.name, x, units);
   const Graph g = x.graph();

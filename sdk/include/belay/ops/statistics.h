@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Means with their variances, norms, and sums of exponentials, of floats. Axes as in reductions.h: negative ones from
-// the last, none: all; keep_dims leaves them as 1. Each is made of several nodes, in a scope of its name, and has
-// gradients.
+// Means with their variances, norms, and sums of exponentials, of floats. Axes are as in reductions.h: negative ones
+// count from the last, none means all, and keep_dims leaves them as 1. Each function makes several nodes in a scope of
+// its name, and has gradients.
 //
 //   const ops::Moments m = ops::moments(x, {0});                x [batch, features] -> both [features]
 //   const Output y = (x - m.mean) / ops::sqrt(m.variance + 1e-5);
@@ -20,14 +20,14 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// What moments() computes: two tensors of one shape.
+// The result of moments(): two tensors of one shape.
 struct Moments {
   Output mean;
   // Of the population: divided by n, as in tf.nn.moments.
   Output variance;
 };
-// Mean and variance over the axes, the latter as the mean of (x - mean)^2: exact also where the mean is large compared
-// with the deviation. Of nothing: NaN.
+// Mean and variance over the axes. The variance is the mean of (x - mean)^2, so it is exact also if the mean is much
+// larger than the deviation. Without elements: NaN.
 inline Moments moments(const Output& x, const Axes& axes = {}, bool keep_dims = false, std::string_view name = {}) {
   const Graph g = x.graph();
   const auto scope = g.scope(name.empty() ? "moments" : name);
@@ -40,14 +40,14 @@ inline Output reduce_variance(const Output& x, const Axes& axes = {}, bool keep_
                               std::string_view name = {}) {
   return moments(x, axes, keep_dims, name.empty() ? "variance" : name).variance;
 }
-// Its square root, the standard deviation of the population. The gradient is infinite where all elements are equal: add
-// an epsilon to reduce_variance and take the root where that can be.
+// The standard deviation of the population: the square root of the variance. Its gradient is infinite if all elements
+// are equal. If that can happen, add an epsilon to reduce_variance and take the root.
 inline Output reduce_std(const Output& x, const Axes& axes = {}, bool keep_dims = false, std::string_view name = {}) {
   return sqrt(reduce_variance(x, axes, keep_dims, name.empty() ? "std" : name));
 }
 
-// log(sum(e^x)), without overflow where x is large: the largest element is subtracted first. Of nothing, and of minus
-// infinity alone: minus infinity. The gradient is softmax(x) times the incoming one.
+// log(sum(e^x)), without overflow for large x: it subtracts the largest element first. Without elements, and for minus
+// infinities alone, it is minus infinity. The gradient is softmax(x) times the incoming one.
 //
 //   ops::reduce_logsumexp(x, {-1})                [..., classes] -> [...]: what log_softmax subtracts
 inline Output reduce_logsumexp(const Output& x, const Axes& axes = {}, bool keep_dims = false,
@@ -72,8 +72,8 @@ inline Output l2_normalize(const Output& x, const Axes& axes = {}, double epsilo
   return x * rsqrt(maximum(sum, scalar(g, epsilon, x.dtype())));
 }
 
-// x scaled so that its norm, over all elements, is at most clip_norm (above 0, else INVALID_ARGUMENT): x * clip_norm /
-// max(norm, clip_norm). For all gradients together the host has [optimizer] clip_norm.
+// Scales x so that its norm, over all elements, is at most clip_norm: x * clip_norm / max(norm, clip_norm). For all
+// gradients together the host has [optimizer] clip_norm. INVALID_ARGUMENT: clip_norm is not above 0.
 inline Output clip_by_norm(const Output& x, double clip_norm, std::string_view name = {}) {
   if (!(clip_norm > 0))
     fail(Code::kInvalidArgument, "clip_by_norm: clip_norm must be above 0, got " + std::to_string(clip_norm));

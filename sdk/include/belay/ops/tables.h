@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash tables: from strings or int64 numbers to values, a vocabulary say. A table belongs to a session, which fills it
-// in its local init (collection "table_initializer"); from then on it does not change.
+// Hash tables from strings or int64 numbers to values, for example a vocabulary. A table belongs to a session, which
+// fills it in its local init (collection "table_initializer"). After that it does not change.
 //
 //   Tensor words(DType::kString, {2});
 //   words.set_text(0, "yes");
@@ -9,8 +9,8 @@
 //   const ops::TableRef ids = ops::hash_table(g, ops::constant(g, words), numbers, "answers");
 //   const Output id = ops::lookup(ids, answer, ops::constant(g, Tensor(std::int64_t{-1})));     -1: neither
 //
-// Keys are looked up on the host, one by one, between the parallel parts of a step. No gradient passes: look ids up
-// here and embed them with ops::embedding.
+// The host looks up keys one by one, between the parallel parts of a step. No gradient passes: look up ids here and
+// embed them with ops::embedding.
 #pragma once
 
 #include <string_view>
@@ -21,16 +21,16 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// A table's node, and what it maps from and to.
+// A table's node, and the dtypes of its keys and values.
 struct TableRef {
   Output handle;
   DType key_dtype = DType::kInvalid;  // kString or kInt64
   DType value_dtype = DType::kInvalid;
 };
 
-// A table with its contents: two vectors of one length [n], keys of string or int64, values of any dtype. A key that
-// comes twice with different values is an error (INVALID_ARGUMENT) of the run that initializes; initializing again with
-// other contents is FAILED_PRECONDITION.
+// A table with its contents: two vectors of one length [n], keys of string or int64, values of any dtype. The run that
+// initializes it fails with INVALID_ARGUMENT if a key has two values. A second initialization with other contents is
+// FAILED_PRECONDITION.
 inline TableRef hash_table(const Graph& g, const Output& keys, const Output& values, std::string_view name = {}) {
   const TableRef t{
       g.node("HashTable", name).attr("key_dtype", keys.dtype()).attr("value_dtype", values.dtype()).output(),
@@ -45,8 +45,8 @@ inline TableRef hash_table(const Graph& g, const Output& keys, const Output& val
   g.collect(collections::kTableInitializers, init);
   return t;
 }
-// The keys' values, in the keys' shape and the values' dtype; default_value, a scalar of that dtype, for keys that the
-// table does not hold. Before the table is filled: FAILED_PRECONDITION.
+// The keys' values, in the keys' shape and the values' dtype. default_value, a scalar of that dtype, is for unknown
+// keys. FAILED_PRECONDITION: the table is not filled yet.
 inline Output lookup(const TableRef& t, const Output& keys, const Output& default_value, std::string_view name = {}) {
   return t.handle.graph()
       .node("TableLookup", name)
@@ -57,7 +57,7 @@ inline Output lookup(const TableRef& t, const Output& keys, const Output& defaul
       .attr("value_dtype", t.value_dtype)
       .output();
 }
-// How many different keys it holds, an int64 scalar; 0 before it is filled.
+// The number of different keys, an int64 scalar; 0 before the table is filled.
 inline Output table_size(const TableRef& t, std::string_view name = {}) {
   return t.handle.graph().node("TableSize", name).in(t.handle).output();
 }

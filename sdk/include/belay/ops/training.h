@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of a variable by its gradient: what an optimizer adds to the graph, one for each variable. They write in the
-// run's commit, all together at its end, and return the variable as it is then.
+// Updates of a variable by its gradient, which an optimizer adds to the graph, one for each variable. They write
+// together at the end of the run, in its commit, and return the variable's new value.
 //
 //   Output apply(const OptimizerContext& o, const Update& u) override {       of an Optimizer (belay/optimizer.h)
 //     return ops::apply_momentum(u.variable, sums_[u.index], o.learning_rate(), u.gradient, momentum_, false, u.name);
 //   }
 //
-// var, its slots, the gradient and the scalars have one dtype, float32 or float64; slots and gradient have the
-// variable's shape, other inputs are scalars; else INVALID_ARGUMENT. var and slots are variables themselves, not what
-// was computed from them. No gradient passes. float32 updates of one kind that share their scalars run as one pass over
-// all variables.
+// var, its slots, the gradient and the scalars have one dtype, float32 or float64. Slots and gradient have the
+// variable's shape, other inputs are scalars; else INVALID_ARGUMENT. var and slots must be variables themselves, not
+// values computed from them. No gradient passes. float32 updates of one kind that share their scalars run as one pass
+// over all variables.
 //
-// A scalar may be a variable or a computed value: a schedule changes learning_rate, nothing is compiled in. The
-// formulas are those of TensorFlow's operations of the same names.
+// A scalar may be a variable or a computed value, so a schedule can change learning_rate. The formulas are those of
+// TensorFlow's operations of the same names.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace ops {
 
 //   var -= learning_rate * grad
 //
-// No slots.
+// It has no slots.
 inline Output apply_gradient_descent(const Output& var, const Output& learning_rate, const Output& grad,
                                      std::string_view name = {}) {
   return var.graph().node("ApplyGradientDescent", name).in(var).in(learning_rate).in(grad).output();
@@ -36,8 +36,8 @@ inline Output apply_gradient_descent(const Output& var, const Output& learning_r
 //   var -= learning_rate * accum                                    or, with use_nesterov,
 //   var -= learning_rate * grad + learning_rate * momentum * accum
 //
-// accum begins at 0. The learning rate is outside the accumulator: changing it changes at once what all of it moves
-// (Polyak 1964; Nesterov's form as in Sutskever et al. 2013).
+// accum begins at 0. The learning rate is outside the accumulator, so a new rate applies at once to all of it (Polyak
+// 1964; Nesterov's form as in Sutskever et al. 2013).
 inline Output apply_momentum(const Output& var, const Output& accum, const Output& learning_rate, const Output& grad,
                              const Output& momentum, bool use_nesterov = false, std::string_view name = {}) {
   return var.graph()
@@ -51,8 +51,7 @@ inline Output apply_momentum(const Output& var, const Output& accum, const Outpu
       .output();
 }
 
-// Kingma and Ba 2015, in the form of the end of its section 2, in which epsilon is added to the root that is not
-// corrected:
+// Kingma and Ba 2015, in the form at the end of its section 2, which adds epsilon to the uncorrected root:
 //
 //   rate = learning_rate * sqrt(1 - beta2_power) / (1 - beta1_power)
 //   m += (1 - beta1) * (grad - m)
@@ -62,17 +61,17 @@ inline Output apply_momentum(const Output& var, const Output& accum, const Outpu
 //
 // AdamW: Loshchilov and Hutter 2019, decay apart from the gradient's moments.
 struct AdamConstants {
-  // Of the gradients' mean: what is kept at each step, below 1.
+  // The fraction of the gradients' mean that each step keeps, below 1.
   double beta1 = 0.9;
-  // Of the squares' mean.
+  // The same for the squares' mean.
   double beta2 = 0.999;
-  // Against a division by 0. Larger ones (1e-3) calm steps of small gradients.
+  // Prevents a division by 0. Larger values (1e-3) damp steps of small gradients.
   double epsilon = 1e-8;
-  // 0: plain Adam.
+  // Weight decay per step, times the learning rate; 0: plain Adam.
   double weight_decay = 0;
 };
-// m and v begin at 0. The powers are beta1^t and beta2^t at the t-th update, t = 1, 2, ...; their owner multiplies them
-// afterwards, once for all variables.
+// m and v begin at 0. The powers are beta1^t and beta2^t at the t-th update, t = 1, 2, .... The caller multiplies them
+// after the updates, once for all variables.
 inline Output apply_adam(const Output& var, const Output& m, const Output& v, const Output& beta1_power,
                          const Output& beta2_power, const Output& learning_rate, const Output& grad,
                          const AdamConstants& constants = {}, std::string_view name = {}) {
@@ -95,7 +94,7 @@ inline Output apply_adam(const Output& var, const Output& m, const Output& v, co
 //   accum += grad^2
 //   var -= learning_rate * grad / sqrt(accum)
 //
-// accum begins above 0 (TensorFlow: at 0.1), or the first 0 gradient divides by 0. Duchi et al. 2011.
+// accum begins above 0 (TensorFlow: at 0.1); with 0 the first gradient of 0 would divide by 0. Duchi et al. 2011.
 inline Output apply_adagrad(const Output& var, const Output& accum, const Output& learning_rate, const Output& grad,
                             std::string_view name = {}) {
   return var.graph().node("ApplyAdagrad", name).in(var).in(accum).in(learning_rate).in(grad).output();
@@ -107,11 +106,11 @@ inline Output apply_adagrad(const Output& var, const Output& accum, const Output
 //   mom = momentum * mom + learning_rate * grad / sqrt(ms + epsilon)
 //   var -= mom
 struct RmsPropConstants {
-  // Of the squares' mean: what is kept at each step.
+  // The fraction of the squares' mean that each step keeps.
   double decay = 0.9;
-  // Of the steps; 0: none.
+  // The fraction of the previous step that is added; 0: none.
   double momentum = 0;
-  // Under the root.
+  // Added under the root.
   double epsilon = 1e-10;
 };
 // ms begins at 1, mom at 0, as in TensorFlow. epsilon is under the root, unlike Adam's.
@@ -129,8 +128,8 @@ inline Output apply_rms_prop(const Output& var, const Output& ms, const Output& 
       .attr("epsilon", constants.epsilon)
       .output();
 }
-// The same, but divided by the deviation: mg = decay * mg + (1 - decay) * grad, and ms - mg^2 in the place of ms. mg
-// begins at 0 (Graves 2013).
+// The same, divided by the deviation: mg = decay * mg + (1 - decay) * grad, and ms - mg^2 replaces ms. mg begins at 0
+// (Graves 2013).
 inline Output apply_centered_rms_prop(const Output& var, const Output& mg, const Output& ms, const Output& mom,
                                       const Output& learning_rate, const Output& grad,
                                       const RmsPropConstants& constants = {}, std::string_view name = {}) {
@@ -155,11 +154,11 @@ inline Output apply_centered_rms_prop(const Output& var, const Output& mg, const
 //   var = (sign(linear) * l1 - linear) / (sum^p / learning_rate + 2 * l2) where |linear| > l1, else 0
 //   accum = sum
 struct FtrlConstants {
-  // How strongly variables are pulled to exactly 0.
+  // Strength of the pull to exactly 0.
   double l1 = 0;
-  // How strongly large variables are pulled back; TensorFlow's l2_regularization_strength.
+  // Strength of the pull on large variables; TensorFlow's l2_regularization_strength.
   double l2 = 0;
-  // -0.5: rates fall with the root of the sum of squares, as Adagrad's. 0: they stay.
+  // -0.5: rates fall with the root of the sum of squares, like Adagrad's. 0: they stay constant.
   double learning_rate_power = -0.5;
 };
 // accum begins above 0 (TensorFlow: at 0.1), linear at 0, both of the variable's shape. With l1 above 0 variables
@@ -179,14 +178,14 @@ inline Output apply_ftrl(const Output& var, const Output& accum, const Output& l
       .output();
 }
 
-// The mean of `value` over the batches of one step: everything that it depends on runs `batches` times in a run, each
-// time with the next batch that the queues bring, in the memory of one; what depends on the mean runs once behind that.
-// The run stays atomic: it commits once, or not at all, and then it has taken no batch. `value` is float32 or float64
-// and has the same shape for each batch; what it depends on writes no variable. batches is at least 2, and the same for
-// all means of a run. Random numbers differ from batch to batch. A gradient passes.
+// The mean of `value` over the batches of one step. All nodes that it depends on run `batches` times in a run. Each
+// pass takes the next batch from the queues and reuses the memory. The nodes that depend on the mean run once after
+// that. The run stays atomic: it commits once or not at all; without a commit it has taken no batch. `value` is float32
+// or float64 and has one shape for all batches. The nodes that it depends on must not write variables. `batches` is at
+// least 2, and equal for all means of a run. Random numbers differ from batch to batch. A gradient passes.
 //
-// What [optimizer] accumulate = N adds behind each gradient; a batch that the queue lacks at its end ends the step with
-// OUT_OF_RANGE, as any other. Values that are fetched beside the means are those of the step's last batch.
+// [optimizer] accumulate = N adds this node after each gradient. A missing batch at the end of a queue ends the step
+// with OUT_OF_RANGE, like any other step. Other fetched values are those of the step's last batch.
 inline Output mean_over_batches(const Output& value, std::int64_t batches, std::string_view name = {}) {
   return value.graph().node("MeanOverBatches", name).in(value).attr("batches", batches).output();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How windows slide over images: for convolutions and pooling. An axis of size n, with a window of k elements at
-// distance dilation and in all p elements of padding, has
+// Windows that slide over images, for convolutions and pooling. Take an axis of size n, windows of k elements at
+// distance dilation, and p elements of padding in all. It has
 //
 //    floor((n + p - ((k - 1) * dilation + 1)) / stride) + 1 results.       SAME: ceil(n / stride)
 //
@@ -11,7 +11,7 @@
 //   28   2   2        VALID            14
 //   28   3   1        VALID, dilation 2    24    each window reaches over 5
 //
-// Of SAME the padding is split evenly, an odd element goes to the bottom and right, as in TensorFlow.
+// SAME splits the padding evenly; an odd element is at the bottom and right, as in TensorFlow.
 //
 //   ops::WindowOptions w = {.strides = 2, .padding = "SAME"};     28 x 28 -> 14 x 14
 //   ops::WindowOptions w = {.strides = {1, 2}};                   every row, every second column
@@ -31,26 +31,26 @@ namespace ops {
 struct HeightWidth {
   std::int64_t height;
   std::int64_t width;
-  // Implicit, so that a 3 can be passed.
+  // It is implicit, so a 3 can be passed.
   HeightWidth(std::int64_t both) : height(both), width(both) {}  // NOLINT: 3 is {3, 3}
   HeightWidth(std::int64_t h, std::int64_t w) : height(h), width(w) {}
 };
 
-// What is wrong in it (an unknown padding or format, a stride below 1, a window larger than the padded image) is
-// INVALID_ARGUMENT from the function that gets it.
+// Options of windows. INVALID_ARGUMENT from the function that gets them: an unknown padding or format, a stride below
+// 1, or a window larger than the padded image.
 struct WindowOptions {
   // Steps from one window to the next, in elements; at least 1.
   HeightWidth strides = 1;
   // Distance between the elements of a window; 1: they are neighbours. Convolutions only.
   HeightWidth dilations = 1;
-  // "VALID": none. "SAME": so much that a size of n becomes ceil(n / stride). "EXPLICIT": as explicit_paddings says.
+  // "VALID": none. "SAME": a size of n becomes ceil(n / stride). "EXPLICIT": explicit_paddings.
   std::string_view padding = "VALID";
   // For "EXPLICIT": elements at the top, bottom, left and right, none negative.
   std::array<std::int64_t, 4> explicit_paddings = {0, 0, 0, 0};
   // The order of an image tensor's dimensions: "NHWC", which is faster here, or "NCHW".
   std::string_view data_format = "NHWC";
 
-  // Whether channels are the last dimension rather than the second.
+  // True if channels are the last dimension, false if they are the second.
   bool channels_last() const { return data_format != "NCHW"; }
 };
 
