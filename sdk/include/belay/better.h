@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values of a metric are better, and what its name says of that.
+// The direction in which values of a metric are better, from an option or from the metric's name.
 //
 //   const Better better = better_by_mode(o.mode, o.tensor);   // "min", "max", or "auto": by the name
 //
@@ -18,11 +18,11 @@
 namespace belay {
 inline namespace v0 {
 
-// For hooks that keep, stop or lower by a metric: kSmaller as for a loss, kLarger as for an accuracy.
+// For hooks that keep, stop or lower by a metric: kSmaller for a loss, kLarger for an accuracy.
 enum class Better { kSmaller, kLarger };
 
-// By the last word of the name, where '/' and '_' part words: "eval/loss" is better the smaller, "eval/top_5_accuracy"
-// the larger. None if the name does not say it.
+// Decides by the last word of the name; '/' and '_' separate words. "eval/loss" is better if smaller,
+// "eval/top_5_accuracy" if larger. Empty: the name does not decide it.
 inline std::optional<Better> better_by_name(std::string_view metric) noexcept {
   const std::string_view word = metric.substr(metric.find_last_of("/_") + 1);
   for (const std::string_view name : {"loss", "error", "perplexity", "mse", "rmse", "mae"})
@@ -32,8 +32,8 @@ inline std::optional<Better> better_by_name(std::string_view metric) noexcept {
   return std::nullopt;
 }
 
-// Of an option with the choices "auto", "min" and "max"; `metric` is the name that "auto" looks at. INVALID_ARGUMENT if
-// that does not say it, as "eval/score" does not.
+// Evaluates an option with the choices "auto", "min" and "max". `metric` is the name for "auto". INVALID_ARGUMENT: this
+// name does not decide it, for example "eval/score".
 inline Better better_by_mode(std::string_view mode, std::string_view metric) {
   if (mode == "min") return Better::kSmaller;
   if (mode == "max") return Better::kLarger;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many classes the labels of an input have, and what they are called: the options `classes` and `class_names`.
+// The number and names of the classes in an input's labels: the options `classes` and `class_names`.
 //
 //   struct Options : belay::ClassOptions, belay::BatchOptions { ... };
 //   static constexpr auto about = belay::about(..., belay::class_options<Options>(), belay::batch_options<Options>());
@@ -7,7 +7,7 @@
 //   classes_ = declare_classes(spec, label_, options_);      // in spec; 0: labels are not checked
 //   if (classes_ != 0 && (label < 0 || label >= classes_)) fail(Code::kDataLoss, ... + text_of_classes(classes_));
 //
-// Other inputs of the model have the training's, unless they say their own.
+// Other inputs of the model get the training's values, unless they set their own.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@
 namespace belay {
 inline namespace v0 {
 
-// An input's Options derive from it, and its `about` names them with class_options.
+// The members of these options. An input's Options derive from it, and its `about` names them with class_options.
 struct ClassOptions {
   std::optional<std::int64_t> classes;
   List<Str> class_names;
 };
 
-// classes and class_names for the `about` of an input whose Options O derive from ClassOptions.
+// The declarations of classes and class_names, for the `about` of an input whose Options O derive from ClassOptions.
 template <class O>
 constexpr auto class_options(std::string_view classes_help =
                                  "labels are whole numbers below this; 0: not checked; unset: as many as "
@@ -41,8 +41,8 @@ constexpr auto class_options(std::string_view classes_help =
       option("class_names", names, "what the labels 0, 1, ... are called; predictions name their class").learned());
 }
 
-// Declares them of a label of integers, and returns how many they are; 0: not said. `fallback`: where neither option is
-// set.
+// Declares the classes of an integer label and returns their number; 0: not known. `fallback` applies if neither option
+// is set. INVALID_ARGUMENT: the two options contradict each other.
 inline std::int64_t declare_classes(InputSpec& spec, std::uint32_t slot, const ClassOptions& options,
                                     std::int64_t fallback = 0) {
   if (options.class_names.empty()) {
@@ -60,7 +60,7 @@ inline std::int64_t declare_classes(InputSpec& spec, std::uint32_t slot, const C
   return count;
 }
 
-// For the message about a label that is no class: "with 3 classes labels are 0 to 2".
+// For the message about a label out of range: "with 3 classes labels are 0 to 2".
 inline std::string text_of_classes(std::int64_t classes) {
   return "with " + std::to_string(classes) + " classes labels are 0 to " + std::to_string(classes - 1);
 }

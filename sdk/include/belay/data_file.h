@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data files that a manifest names: errors that say which option, which file, and what to do. For an input's spec
-// and open, before anything is read.
+// Checks of the data files that a manifest names. Errors name the option, the file and the fix. Use them in an input's
+// spec and open, before any read.
 //
 //   const std::uint64_t bytes = data_file_size("path", options.path.string());
 //   content_ = in_memory("path", options.path.string(), bytes, [&] { return read_all(options.path.string()); });
@@ -11,7 +11,7 @@
 //   path: '/data/a.csv' is a pointer of Git LFS: git lfs pull fetches the file itself          FAILED_PRECONDITION
 //   path: '/data/all.csv' does not fit into the memory: it needs 64000000000 bytes or more; ...    RESOURCE_EXHAUSTED
 //
-// Any thread; nothing is kept.
+// All functions work on any thread and keep no state.
 #pragma once
 
 #include <dirent.h>
@@ -38,7 +38,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// NOT_FOUND with the nearest name in the folder, or why the folder cannot be opened.
+// Throws NOT_FOUND with the nearest name in the folder, or with the reason that the folder cannot be opened.
 [[noreturn]] inline void fail_missing_file(std::string_view option, const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -50,12 +50,13 @@ namespace detail {
   fail(Code::kNotFound, text + did_you_mean(path.substr(slash + 1), names));
 }
 
-// FAILED_PRECONDITION for what a git repository has in place of a file that was not fetched: as text it would be data.
+// Refuses the pointer that a git repository has in place of a file that was not fetched, with FAILED_PRECONDITION. Read
+// as text it would be data.
 inline void refuse_pointer(const std::string& prefix, const std::string& path, std::uint64_t size) {
-  constexpr std::uint64_t kMost = 1024;  // by the specification of Git LFS
+  constexpr std::uint64_t kMost = 1024;  // limit in the specification of Git LFS
   if (size == 0 || size >= kMost) return;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;  // the reader says why
+  if (fd < 0) return;  // the reader reports the reason
   char bytes[64];
   const ssize_t got = read(fd, bytes, sizeof(bytes));
   close(fd);
@@ -66,11 +67,11 @@ inline void refuse_pointer(const std::string& prefix, const std::string& path, s
 
 }  // namespace detail
 
-// The size in bytes of a regular file that this process may read; symbolic links are followed. Else an Error, as an
-// input's spec or open should throw: NOT_FOUND with the nearest name in the folder, PERMISSION_DENIED, or
-// INVALID_ARGUMENT for an empty path, a folder or a device, FAILED_PRECONDITION for a pointer of Git LFS or git-annex.
-// `option` is the name of the manifest's option, with which the message begins. 0 for an empty file, which is no error
-// here.
+// Returns the size in bytes of a regular file that this process may read; it follows symbolic links. Otherwise it
+// throws the Error that an input's spec or open should throw. NOT_FOUND, with the nearest name in the folder: the file
+// does not exist. PERMISSION_DENIED: it cannot be read. INVALID_ARGUMENT: an empty path, a folder or a device.
+// FAILED_PRECONDITION: a pointer of Git LFS or git-annex. `option` is the name of the manifest's option; messages begin
+// with it. An empty file is not an error here: 0.
 inline std::uint64_t data_file_size(std::string_view option, const std::string& path) {
   struct stat status {};
   const std::string prefix = std::string(option) + ": '" + path + "' ";
@@ -89,17 +90,17 @@ inline std::uint64_t data_file_size(std::string_view option, const std::string& 
   return size;
 }
 
-// Calls f, which brings at least so many bytes of a data file into memory, and returns what it returns.
-// RESOURCE_EXHAUSTED that names the file where the machine has less memory than that, without calling f, and where f
-// runs out of it (std::bad_alloc, std::length_error). Other exceptions of f pass. `bytes` may be an estimate from
-// below: a compressed file's size does.
+// Calls f and returns its result. f brings at least `bytes` bytes of a data file into memory. RESOURCE_EXHAUSTED, with
+// the file's name: the machine has less memory than `bytes`, or f runs out of it (std::bad_alloc, std::length_error).
+// In the first case f is not called. Other exceptions of f pass. `bytes` may be a lower estimate, such as a compressed
+// file's size.
 template <class F>
 auto in_memory(std::string_view option, const std::string& path, std::uint64_t bytes, F&& f) {
   const auto too_large = [&] {
     fail(Code::kResourceExhausted, std::string(option) + ": '" + path + "' does not fit into the memory: it needs " +
                                        std::to_string(bytes) + " bytes or more; give a smaller file, or several");
   };
-  // Allocating more than there is may succeed (overcommit) and end the process later.
+  // An allocation beyond the machine's memory may succeed (overcommit) and end the process later.
   const std::uint64_t machine =
       static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   if (bytes > machine) too_large();

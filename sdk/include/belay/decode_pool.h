@@ -15,13 +15,13 @@
 //     belay::DecodePool pool_;                               // made with DecodeOptions::decode_threads
 //   };
 //
-// Each row is decoded once, by one thread; thread t of k takes the rows [rows * t / k, rows * (t + 1) / k) in order. As
-// long as a row depends on nothing but its number, the batch is bit-identical for every k. Noise must be keyed by the
-// example (philox.h), not drawn from a shared generator.
+// One thread decodes each row, once. Thread t of k takes the rows [rows * t / k, rows * (t + 1) / k) in order. If a row
+// depends only on its number, the batch is bit-identical for every k. So derive noise from the example's number
+// (philox.h); do not draw it from a shared generator.
 //
-// Threads start at the first call that has work for them and are joined by the destructor: make the pool a member of
-// the input, not one for each batch. Handing a batch to threads costs some 10 to 100 us, so where decoding is cheap one
-// thread is fastest.
+// Threads start at the first call that has work for them. The destructor joins them, so make the pool a member of the
+// input, not one per batch. Handing a batch to threads costs about 10 to 100 us. If decoding is cheap, one thread is
+// fastest.
 #pragma once
 
 #include <condition_variable>
@@ -42,36 +42,36 @@
 namespace belay {
 inline namespace v0 {
 
-// The option of an input that decodes with several threads. Its Options derive from it, and its `about` names it with
-// decode_option.
+// The option of an input that decodes with several threads. Its Options derive from it, and its `about` names the
+// option with decode_option.
 struct DecodeOptions {
   std::int64_t decode_threads = 1;
 };
 
-// decode_threads for the `about` of an input whose Options O derive from DecodeOptions. help: where the threads do not
-// decode but, say, parse.
+// The declaration of decode_threads, for the `about` of an input whose Options O derive from DecodeOptions. Set `help`
+// if the threads do other work, such as parsing.
 template <class O>
 constexpr auto decode_option(std::string_view help = "threads that decode; the batches are the same for any") {
   constexpr std::int64_t O::*decode_threads = &O::decode_threads;
   return option("decode_threads", decode_threads, help).range(1, 64).watching();
 }
 
-// Neither copied nor moved. One caller at a time; the callers of an input never overlap.
+// A pool of threads. It cannot be copied or moved. It takes one caller at a time; an input's calls never overlap.
 class DecodePool {
  public:
-  // `threads` includes the caller's; below 1 is 1. Starts none yet.
+  // `threads` includes the caller's thread; below 1 means 1. It starts no thread yet.
   explicit DecodePool(std::int64_t threads) : errors_(static_cast<std::size_t>(threads < 1 ? 1 : threads)) {}
   DecodePool(const DecodePool&) = delete;
   DecodePool& operator=(const DecodePool&) = delete;
   ~DecodePool() { stop(); }
 
-  // Calls decode(row) for 0 <= row < rows and returns when every row is done or left out. The calling thread is one of
-  // the k; with one thread, or fewer than two rows, it is the only one. decode runs on several threads at once and must
-  // write to its row alone.
+  // Calls decode(row) for 0 <= row < rows, and returns when every row is done or skipped. The calling thread is one of
+  // the k. With one thread, or fewer than two rows, it is the only one. decode runs on several threads at once and must
+  // write only to its row.
   //
-  // Where it throws, that thread leaves out its remaining rows, and the exception of the lowest row that threw comes
-  // out of here, the same one for every k. RESOURCE_EXHAUSTED where threads cannot be started. No allocation after the
-  // first call.
+  // If decode throws, its thread skips its remaining rows. The exception of the lowest row that threw is thrown at the
+  // caller, the same for every k. RESOURCE_EXHAUSTED: threads cannot be started. It allocates nothing after the first
+  // call.
   template <class Decode>
   void for_each_row(std::int64_t rows, Decode&& decode) {
     using Function = std::remove_reference_t<Decode>;
@@ -95,18 +95,18 @@ class DecodePool {
       if (error) std::rethrow_exception(error);
   }
 
-  // Those that were started, without the caller's: 0 before the first call that needed them.
+  // Number of started threads, without the caller's: 0 before the first call that needed them.
   std::size_t running_threads() const noexcept { return threads_.size(); }
 
  private:
-  // The rows of one call; decode calls `function`, which is the caller's and outlives the call.
+  // The rows of one call. decode calls `function`, which is the caller's and outlives the call.
   struct Job {
     void (*decode)(void*, std::int64_t) = nullptr;
     void* function = nullptr;
     std::int64_t rows = 0;
   };
 
-  // The rows of one thread; a part with fewer rows than threads may have none.
+  // Decodes the rows of one thread. With fewer rows than threads a part may be empty.
   void run_part(std::size_t part) noexcept {
     const auto k = static_cast<std::int64_t>(errors_.size()), t = static_cast<std::int64_t>(part);
     errors_[part] = nullptr;
@@ -117,7 +117,7 @@ class DecodePool {
     }
   }
 
-  // A thread's life: waits for the next job, runs its part, reports it.
+  // The body of a thread: waits for the next job, runs its part, reports it.
   void serve(std::size_t part) {
     std::uint64_t served = 0;
     for (;;) {
@@ -133,7 +133,7 @@ class DecodePool {
     }
   }
 
-  // All threads or none: where one cannot be made, those that were are joined again.
+  // Starts all threads or none: if one fails, the started ones are joined again.
   void start() {
     if (!threads_.empty()) return;
     threads_.reserve(errors_.size() - 1);
@@ -146,7 +146,7 @@ class DecodePool {
     }
   }
 
-  // Joins all threads. A job is never under way then: for_each_row has returned.
+  // Joins all threads. No job is in progress then, because for_each_row has returned.
   void stop() {
     {
       const std::lock_guard lock(mutex_);
@@ -160,12 +160,12 @@ class DecodePool {
 
   std::vector<std::exception_ptr> errors_;  // one per part of the job
   std::vector<std::thread> threads_;        // parts 1 ..; part 0 is the caller's
-  // Guards job_, job_number_, busy_ and stopping_. A part's error is its thread's until busy_ is 0.
+  // Guards job_, job_number_, busy_ and stopping_. A part's error belongs to its thread until busy_ is 0.
   std::mutex mutex_;
   std::condition_variable work_, done_;
   Job job_;  // written before its number changes
   std::uint64_t job_number_ = 0;
-  // Threads that have not finished the job; the caller waits until there are none.
+  // Threads that have not finished the job; the caller waits until it is 0.
   std::size_t busy_ = 0;
   bool stopping_ = false;
 };

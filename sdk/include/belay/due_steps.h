@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs in which a hook fetches more than in the others: the first of a training, and regularly after it. For what
-// costs too much to be computed in every step.
+// The runs in which a hook fetches more than in the others: the first run of a training, and then at a period. Use it
+// for values that cost too much to compute in every step.
 //
 //   class Norm final : public belay::Hook {
 //     ...
@@ -20,8 +20,9 @@
 //     belay::DueSteps due_{100};
 //   };
 //
-// With the state a resumed run looks at the same steps as one that never stopped, but for periods in seconds. A member
-// of a hook, [session]; between two due steps it allocates nothing and reads the clock only for a period in seconds.
+// With the saved state a resumed run acts at the same steps as a run without a stop, except for periods in seconds. It
+// is a member of a hook, [session]. Between two due steps it allocates nothing, and reads the clock only for a period
+// in seconds.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +36,15 @@ inline namespace v0 {
 
 class DueSteps {
  public:
-  // Every so many global steps.
+  // Acts every `every_n_steps` global steps.
   explicit DueSteps(std::int64_t every_n_steps) : timer_(std::nullopt, every_n_steps) {}
-  // In seconds, in steps or both, whichever comes first; neither is INVALID_ARGUMENT.
+  // Acts after seconds, steps or both, by the first that is over. INVALID_ARGUMENT: neither is set.
   DueSteps(std::optional<double> every_n_secs, std::optional<std::int64_t> every_n_steps)
       : timer_(every_n_secs, every_n_steps) {}
 
-  // In Hook::begin. FAILED_PRECONDITION where the graph has no global step.
+  // Call it in Hook::begin. FAILED_PRECONDITION: the graph has no global step.
   void begin(const Graph& graph) { step_ = GlobalStep(graph); }
-  // In each after_create_session. After a recovery to an earlier step what was done later is forgotten.
+  // Call it in each after_create_session. After a recovery to an earlier step it forgets later actions.
   void session_created(const Session& session) {
     const std::int64_t step = step_.read(session);
     step_.forget();
@@ -51,16 +52,17 @@ class DueSteps {
     if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();
   }
 
-  // To be fetched in every run.
+  // The fetch to add in every run.
   const Fetch<std::int64_t>& fetch() const noexcept { return step_.fetch(); }
-  // In before_run: whether the coming run is due.
+  // Call it in before_run: true if the coming run is due.
   bool next(const Host& host) {
     due_ = timer_.should_trigger_for_step(next_step_, host);
     return due_;
   }
-  // What the last `next` returned.
+  // The result of the last `next`.
   bool due() const noexcept { return due_; }
-  // In after_run: the global step that a run which was due has come to, read by a raw run; nothing in the others.
+  // Call it in after_run. If the run was due, it returns the global step after it, read by a raw run; otherwise it is
+  // empty.
   std::optional<std::int64_t> reached(const Session& session, const RunValues& values, const Host& host) {
     std::int64_t step = step_.predicted(values);
     if (due_) {
@@ -71,14 +73,14 @@ class DueSteps {
     return due_ ? std::optional<std::int64_t>(step) : std::nullopt;
   }
 
-  // In save_state and load_state. The keys are those of SecondOrStepTimer.
+  // Call them in save_state and load_state. The keys are those of SecondOrStepTimer.
   void save(StateWriter& state, const Host& host) const { timer_.save(state, host.monotonic()); }
   void load(const StateReader& state, const Host& host) { timer_.load(state, host.monotonic()); }
 
  private:
   SecondOrStepTimer timer_;
   GlobalStep step_;
-  std::int64_t next_step_ = 0;  // that the coming run probably reaches
+  std::int64_t next_step_ = 0;  // step that the coming run probably reaches
   bool due_ = false;
 };
 

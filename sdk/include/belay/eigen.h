@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as Eigen's arrays, vectors, matrices and tensors, wherever an author computes with one: the values of a hook,
-// the batch of an input, what an op reads and writes, a checkpoint's tensors.
+// Tensors as Eigen's arrays, vectors, matrices and tensors: the values of a hook, the batch of an input, an op's inputs
+// and outputs, a checkpoint's tensors.
 //
 //   void after_run(belay::RunContext&, const belay::RunValues& values) override {
 //     const auto weights = belay::eigen_matrix<const float>(values[weights_], "weights");
@@ -15,24 +15,24 @@
 //     });
 //   }
 //
-// What comes back is a map: it copies nothing, owns nothing, and is valid as long as the tensor is (a hook's value: for
-// the callback). `const float` maps for reading, `float` for writing too; write only into what was given to be filled
-// (an op's outputs, a batch, an own Tensor): the values of a run belong to the session. Elements are float, double,
-// std::int32_t, std::int64_t, std::uint8_t, bool, Eigen::bfloat16 and Eigen::half. Another dtype or rank than asked for
-// is INVALID_ARGUMENT, with the tensor's name, what it is and what was expected.
+// Each function returns a map: it copies nothing, owns nothing, and is valid as long as the tensor (a hook's value: for
+// the callback). `const float` maps for reading, `float` also for writing. Write only into tensors that were passed to
+// be filled (an op's outputs, a batch, an own Tensor). The values of a run belong to the session. Elements are float,
+// double, std::int32_t, std::int64_t, std::uint8_t, bool, Eigen::bfloat16 and Eigen::half. INVALID_ARGUMENT, with the
+// tensor's name: dtype or rank is not the expected one.
 //
-// plugin.h does not include this header, and nothing of Eigen crosses the boundary: each library brings the version
-// that it was compiled with. Only this header needs Eigen (3.4, Debian's libeigen3-dev):
+// plugin.h does not include this header, and no Eigen type crosses the boundary. Each library brings the version that
+// it was compiled with. Only this header needs Eigen (3.4, Debian's libeigen3-dev):
 //
 //   g++ -std=c++17 -O2 -shared -fPIC my.cc $(pkg-config --cflags belay-sdk eigen3) -o my.so
 //   find_package(Eigen3 REQUIRED)  belay_add_plugin(my SOURCES my.cc LINK Eigen3::Eigen)
 //
-// Speed. Assign whole expressions: `y = x.square() + 1` is one loop over the elements, in packets as wide as the
-// compiler may use. `auto` keeps an expression unevaluated, which is right for a map and wrong for a result: name its
-// type. In a kernel write a product as `y.noalias() = a * b`, which needs no temporary; what allocates belongs into
-// prepare. Threads are the host's (OpRun::parallel): do not compile with -fopenmp, or define EIGEN_DONT_PARALLELIZE.
-// The last elements that fill no packet are computed one by one, and exp or tanh may round otherwise there: where the
-// same bits matter for every number of threads, let the parts of parallel begin at multiples of 16 elements.
+// Speed. Assign whole expressions: `y = x.square() + 1` is one loop over the elements, in packets of the width that the
+// compiler may use. `auto` keeps an expression unevaluated. That is right for a map and wrong for a result: name the
+// result's type. In a kernel write a product as `y.noalias() = a * b`, which needs no temporary. Allocate in prepare.
+// The host provides threads (OpRun::parallel): compile without -fopenmp, or define EIGEN_DONT_PARALLELIZE. The last
+// elements, which fill no packet, are computed one by one; exp or tanh may round differently there. If results must be
+// the same bits for every number of threads, begin the parts of parallel at multiples of 16 elements.
 #pragma once
 
 #include <Eigen/Core>
@@ -57,7 +57,7 @@ struct DTypeOf<Eigen::half> : std::integral_constant<DType, DType::kFloat16> {};
 template <class T, class... Allowed>
 inline constexpr bool is_one_of = (std::is_same_v<T, Allowed> || ...);
 
-// "'weights' is int64 [3], expected float32 [?, ?]"; rank -1: any.
+// Throws "'weights' is int64 [3], expected float32 [?, ?]"; rank -1: any.
 [[noreturn]] inline void fail_map(const TensorView& tensor, std::string_view name, DType dtype, std::int32_t rank) {
   std::string text = name.empty() ? "the tensor" : "'" + std::string(name) + "'";
   text += std::string(" is ") + dtype_name(tensor.dtype()) + " " + dims_text(tensor.dims()) + ", expected ";
@@ -76,13 +76,13 @@ T* data_to_map(const TensorView& tensor, std::string_view name, std::int32_t ran
   return static_cast<T*>(tensor.mutable_data());
 }
 
-// Read-only where T is const, as Eigen's maps take it.
+// Read-only if T is const, as Eigen's maps take it.
 template <class T, class Plain>
 using Mapped = std::conditional_t<std::is_const_v<T>, const Plain, Plain>;
 
 }  // namespace detail
 
-// The types that come back, for members and parameters. Elements may lie anywhere (Eigen::Unaligned).
+// The types of the results, for members and parameters. Elements need no alignment (Eigen::Unaligned).
 template <class T>
 using EigenArray = Eigen::Map<detail::Mapped<T, Eigen::Array<std::remove_const_t<T>, Eigen::Dynamic, 1>>>;
 template <class T>
@@ -94,28 +94,28 @@ template <class T, int rank>
 using EigenTensor =
     Eigen::TensorMap<detail::Mapped<T, Eigen::Tensor<std::remove_const_t<T>, rank, Eigen::RowMajor, Eigen::Index>>>;
 
-// All elements of a tensor of any rank in row-major order, a scalar's too. Operators work element by element; .matrix()
-// is the same as a vector, for dot and norm. `name` is for the error alone.
+// Maps all elements of a tensor of any rank in row-major order, a scalar's too. Operators work element by element.
+// .matrix() is the same as a vector, for dot and norm. `name` is for the error only.
 template <class T>
 EigenArray<T> eigen_array(const TensorView& tensor, std::string_view name = {}) {
   return {detail::data_to_map<T>(tensor, name, -1), static_cast<Eigen::Index>(tensor.size())};
 }
 
-// Of a tensor [n]: a column vector.
+// Maps a tensor [n] as a column vector.
 template <class T>
 EigenVector<T> eigen_vector(const TensorView& tensor, std::string_view name = {}) {
   return {detail::data_to_map<T>(tensor, name, 1), tensor.dim(0)};
 }
 
-// Of a tensor [rows, columns], row-major as the tensor is. Eigen's own matrices are column-major: assigning one to the
-// other copies each element to its place.
+// Maps a tensor [rows, columns], row-major like the tensor. Eigen's own matrices are column-major: an assignment
+// between them copies each element to its place.
 template <class T>
 EigenMatrix<T> eigen_matrix(const TensorView& tensor, std::string_view name = {}) {
   return {detail::data_to_map<T>(tensor, name, 2), tensor.dim(0), tensor.dim(1)};
 }
 
-// Of a tensor of this rank, from 0: images(n, y, x, channel). Eigen calls its tensors unsupported, and means the
-// interface.
+// Maps a tensor of this rank, from 0: images(n, y, x, channel). Eigen calls its tensors unsupported, which refers to
+// their interface.
 template <class T, int rank>
 EigenTensor<T, rank> eigen_tensor(const TensorView& tensor, std::string_view name = {}) {
   T* data = detail::data_to_map<T>(tensor, name, rank);
@@ -124,7 +124,7 @@ EigenTensor<T, rank> eigen_tensor(const TensorView& tensor, std::string_view nam
   return {data, dims};
 }
 
-// A Tensor that ends with the statement would leave the map with nothing: keep it in a variable.
+// A temporary Tensor ends with the statement, and its map would be invalid: keep the Tensor in a variable.
 template <class T>
 void eigen_array(Tensor&& tensor, std::string_view name = {}) = delete;
 template <class T>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which examples an input delivers next, and its position: what an input with numbered examples needs for `epochs`,
-// `shuffle`, `batch_size`, shards and seek. The input itself only turns example numbers into tensors.
+// The order of examples and an input's position: `epochs`, `shuffle`, `batch_size`, shards and seek for inputs with
+// numbered examples. The input itself only turns example numbers into tensors.
 //
 //   struct Options : belay::BatchOptions { belay::Path path; };
 //   static constexpr auto about = belay::about("points", "Points of a file",
-//       belay::option("path", &Options::path, "the file").required(), belay::batch_options<Options>());
+//       belay::option("path", &Options::path, "file of points").required(), belay::batch_options<Options>());
 //   ...
 //   void open(const OpenArgs& args) override { order_ = ExampleOrder(examples, options_, args); }
 //   bool next(Batch& batch, Position& position) override {
 //     const std::vector<std::int64_t>& examples = order_.batch();
 //     if (examples.empty()) return false;
-//     ...                                       // one row per example; what throws here has not moved
+//     ...                                       // one row per example; an exception here leaves the position
 //     position = order_.advance();
 //     return true;
 //   }
@@ -18,8 +18,8 @@
 //   std::int64_t size() const override { return order_.size(); }
 //
 // An epoch's order is 0 .. examples - 1, or with shuffle a Permutation of it by the seed of OpenArgs. Shard i of n gets
-// its elements i, i + n, i + 2n ...: in every epoch each example goes to exactly one shard, and two shards differ by at
-// most one example. A batch never crosses the end of an epoch; the last one of an epoch is short where the batch size
+// its elements i, i + n, i + 2n .... So in every epoch each example goes to exactly one shard, and two shards differ by
+// at most one example. A batch never crosses the end of an epoch. The last batch of an epoch is short if the batch size
 // does not divide the shard's examples.
 //
 // Positions count this shard's examples. The position after the last example of epoch e is {e + 1, 0}.
@@ -45,48 +45,48 @@ inline namespace v0 {
 struct BatchOptions {
   std::int64_t batch_size = 32;
   bool shuffle = false;
-  std::int64_t epochs = 0;  // 0: for ever
+  std::int64_t epochs = 0;  // 0: without end
 };
 
-// batch_size, shuffle and epochs for the `about` of an input whose Options O derive from BatchOptions. shuffle_help:
-// what is shuffled, where that is not plain.
+// The declarations of batch_size, shuffle and epochs, for the `about` of an input whose Options O derive from
+// BatchOptions. Set shuffle_help if the shuffled things need a name.
 template <class O>
 constexpr auto batch_options(std::string_view shuffle_help = "another order in each epoch, by the run's seed") {
   constexpr std::int64_t O::*batch_size = &O::batch_size;
   constexpr bool O::*shuffle = &O::shuffle;
   constexpr std::int64_t O::*epochs = &O::epochs;
-  // Where the passes end changes no number of the steps before.
+  // The number of passes changes no number of the steps before the end.
   return std::make_tuple(
       option("batch_size", batch_size, "examples in a batch; an epoch's last one may be shorter").range(1, 1e6),
       option("shuffle", shuffle, shuffle_help),
       option("epochs", epochs, "passes over the examples; 0: for ever").min(0).watching());
 }
 
-// Of 10 examples, batch_size 4, without shuffle:
+// The order of 10 examples with batch_size 4, without shuffle:
 //
 //   shard 0 of 1    epoch 0: 0 1 2 3 | 4 5 6 7 | 8 9       epoch 1: 0 1 2 3 | ...
 //   shard 0 of 3    epoch 0: 0 3 6 9 |                     epoch 1: 0 3 6 9 | ...
 //   shard 1 of 3    epoch 0: 1 4 7 |                       epoch 1: 1 4 7 | ...
 //
-// Copyable. One thread at a time, as an input is called.
+// It is copyable. Use it from one thread at a time, as an input is called.
 class ExampleOrder {
  public:
-  // From the input's options and its data: for one that does not have BatchOptions.
+  // The same options with the number of examples, for an input without BatchOptions.
   struct Options {
     std::int64_t examples = 0;  // of all shards together; at least 1
     std::int64_t batch_size = 32;
     bool shuffle = false;
-    std::int64_t epochs = 0;  // 0: for ever
+    std::int64_t epochs = 0;  // 0: without end
   };
 
   ExampleOrder() = default;
 
-  // examples: of all shards together. Otherwise as the next one.
+  // The same with BatchOptions. examples: of all shards together.
   ExampleOrder(std::int64_t examples, const BatchOptions& options, const OpenArgs& args)
       : ExampleOrder(Options{examples, options.batch_size, options.shuffle, options.epochs}, args) {}
 
-  // In Input::open. FAILED_PRECONDITION where this shard would get no example, INVALID_ARGUMENT for a shard that there
-  // is not. With shuffle it takes 8 bytes for each example of all shards, at the first batch.
+  // Call it in Input::open. With shuffle it allocates 8 bytes for each example of all shards, at the first batch.
+  // FAILED_PRECONDITION: this shard gets no example. INVALID_ARGUMENT: the shard does not exist.
   ExampleOrder(const Options& options, const OpenArgs& args)
       : options_(options), shard_(args.shard), shards_(args.shards), permutation_(args.seed, options.examples) {
     if (shard_ < 0 || shard_ >= shards_)
@@ -99,12 +99,13 @@ class ExampleOrder {
                                           " examples; use fewer shards");
   }
 
-  // Examples of this shard in one epoch: what Input::size returns.
+  // Number of examples of this shard in one epoch: the result of Input::size.
   std::int64_t size() const noexcept { return size_; }
-  // Where the next batch begins.
+  // The place where the next batch begins.
   const Position& position() const noexcept { return position_; }
 
-  // The examples of the next batch, in order; empty at the end, also when asked again. Valid until the next call here.
+  // The examples of the next batch, in order. It is empty at the end, also when it is called again. Valid until the
+  // next call here.
   const std::vector<std::int64_t>& batch() {
     batch_.clear();
     if (options_.epochs != 0 && position_.epoch >= options_.epochs) return batch_;
@@ -117,15 +118,15 @@ class ExampleOrder {
     return batch_;
   }
 
-  // Moves past the batch that batch() returned last; once for each. Returns the position after it.
+  // Moves past the batch that batch() returned last; call it once for each. Returns the position after it.
   Position advance() noexcept {
     position_.index += static_cast<std::int64_t>(batch_.size());
     if (position_.index == size_) position_ = {next_epoch(), 0};
     return position_;
   }
 
-  // The next batch begins at `position`. A position that this shard cannot have is INVALID_ARGUMENT; one after the last
-  // epoch is the end.
+  // Makes the next batch begin at `position`. A position after the last epoch is the end. INVALID_ARGUMENT: this shard
+  // cannot have the position.
   void seek(const Position& position) {
     if (position.epoch < 0 || position.index < 0 || position.index > size_)
       fail(Code::kInvalidArgument,
@@ -138,7 +139,7 @@ class ExampleOrder {
   }
 
  private:
-  // A stored position may be of the last epoch that has a number.
+  // A stored position may have the largest possible epoch.
   std::int64_t next_epoch() const noexcept {
     return position_.epoch < std::numeric_limits<std::int64_t>::max() ? position_.epoch + 1 : position_.epoch;
   }

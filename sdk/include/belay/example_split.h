@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which examples of a data set an input uses: the options `split`, `eval_fraction` and `split_seed`.
+// The part of a data set that an input uses: the options `split`, `eval_fraction` and `split_seed`.
 //
 //   struct Options : belay::SplitOptions, belay::BatchOptions { ... };
 //   static constexpr auto about = belay::about(..., belay::split_options<Options>(), belay::batch_options<Options>());
@@ -8,8 +8,8 @@
 //   order_ = ExampleOrder(static_cast<std::int64_t>(rows_.size()), options_, args);
 //   ... rows_[order_.batch()[i]] is a row of the file
 //
-// "eval" gets `eval_fraction` of the examples, rounded; "train" the others; "all" every one. Seed and fraction alone
-// choose them, so that two inputs with the same ones get parts that are disjoint and complete.
+// "eval" gets `eval_fraction` of the examples, rounded; "train" gets the others; "all" gets every one. Only seed and
+// fraction decide. So two inputs with the same values get parts that are disjoint and complete.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ struct SplitOptions {
   std::int64_t split_seed = 0;
 };
 
-// split, eval_fraction and split_seed for the `about` of an input whose Options O derive from SplitOptions. The helps:
-// where its examples have another name, such as rows.
+// The declarations of split, eval_fraction and split_seed, for the `about` of an input whose Options O derive from
+// SplitOptions. Set the helps if its examples have another name, such as rows.
 template <class O>
 constexpr auto split_options(std::string_view split_help = "which examples; each is in either train or eval",
                              std::string_view fraction_help = "part of the examples that is for eval") {
@@ -46,9 +46,9 @@ constexpr auto split_options(std::string_view split_help = "which examples; each
                          option("split_seed", split_seed, "chooses them; give train and eval the same one"));
 }
 
-// The numbers of the examples in [0, examples), ascending; empty where a part gets none. `split` is "all", "train" or
-// "eval" (another string counts as "train"; the option has choices), eval_fraction in [0, 1]. Adding an example changes
-// the whole choice. O(examples) in time and memory.
+// Returns the numbers of the examples in [0, examples), ascending; empty if a part gets none. `split` is "all", "train"
+// or "eval"; another string counts as "train" (the option has choices). eval_fraction is in [0, 1]. One more example
+// changes the whole choice. It takes O(examples) time and memory.
 inline std::vector<std::int64_t> split_examples(std::int64_t examples, std::string_view split, double eval_fraction,
                                                 std::int64_t seed) {
   std::vector<std::int64_t> chosen;

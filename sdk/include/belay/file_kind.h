@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file is that a reader cannot use, by its first bytes: names are often wrong, and "a pickle" says more than a
-// header of 2336927755350992246 bytes. For the errors of inputs, savers and init functions.
+// Recognizes a file that a reader cannot use, by its first bytes. Names are often wrong, and "a pickle" helps more than
+// a header of 2336927755350992246 bytes. It is for the errors of inputs, savers and init functions.
 //
 //   if (!begins_as_mine(bytes))
 //     fail(Code::kInvalidArgument,
@@ -8,7 +8,8 @@
 //
 //   is a page of HTML, no IDX file: a download that failed leaves one; fetch the file again
 //
-// Ask it only where the format's own check has failed: a few of these beginnings may begin a text, too.
+// Call it only after the format's own check has failed: some of these beginnings may also begin a text. All functions
+// work on any thread and keep no state; the strings are literals.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +19,10 @@
 namespace belay {
 inline namespace v0 {
 
+// The name of a kind of file, for messages.
 struct FileKind {
   std::string_view name;  // "a pickle of Python (torch.save, joblib)"; empty: not known
-  std::string_view help;  // how to get what belongs there; empty: the kind does not say
+  std::string_view help;  // how to get the right file; empty: the kind has no advice
 };
 
 namespace detail {
@@ -28,7 +30,7 @@ namespace detail {
 inline constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
 inline constexpr std::string_view kFetchAgain = "a download that failed leaves one; fetch the file again";
 
-// Behind blanks, without regard to case.
+// True if the bytes begin with `lower` after blanks, in any case.
 inline bool begins_as_markup(std::string_view bytes, std::string_view lower) {
   const std::size_t begin = bytes.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || bytes.size() - begin < lower.size()) return false;
@@ -39,18 +41,19 @@ inline bool begins_as_markup(std::string_view bytes, std::string_view lower) {
   return true;
 }
 
-// It begins with the length of a header of JSON.
+// True if the bytes begin with the length of a JSON header.
 inline bool begins_as_safetensors(std::string_view bytes) {
   constexpr std::size_t kLength = 8, kZeros = 4;  // headers have at most 100 MB
   return bytes.size() > kLength && bytes[kLength] == '{' &&
          bytes.substr(kLength - kZeros, kZeros) == std::string_view("\0\0\0\0", kZeros);
 }
 
+// True if the bytes begin with the opcode of protocol 2 to 5.
 inline bool begins_as_pickle(std::string_view bytes) {
   return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
 }
 
-// What stands in a git repository for a file that is kept elsewhere: the file itself was not fetched.
+// Recognizes the pointer that a git repository has in place of a file that was not fetched.
 inline FileKind pointer_kind(std::string_view bytes) {
   if (bytes.substr(0, kLfsPointer.size()) == kLfsPointer)
     return {"a pointer of Git LFS", "git lfs pull fetches the file itself"};
@@ -62,7 +65,7 @@ inline FileKind pointer_kind(std::string_view bytes) {
 
 }  // namespace detail
 
-// `bytes`: the file's first ones, 512 or more if it has them.
+// Returns the kind of a file. `bytes`: the file's first bytes, 512 or more if it has them.
 inline FileKind file_kind(std::string_view bytes) {
   if (const FileKind pointer = detail::pointer_kind(bytes); !pointer.name.empty()) return pointer;
   for (const char* page : {"<!doctype html", "<html"})
@@ -106,7 +109,8 @@ inline FileKind file_kind(std::string_view bytes) {
   return {};
 }
 
-// "is NAME, no WANTED: HELP", with the kind's help, or else `help`. `otherwise` where the kind is not known.
+// Returns "is NAME, no WANTED: HELP", with the kind's help, or else `help`. It returns `otherwise` if the kind is not
+// known.
 inline std::string foreign_text(std::string_view bytes, std::string_view wanted, std::string_view help,
                                 const std::string& otherwise) {
   const FileKind kind = file_kind(bytes);

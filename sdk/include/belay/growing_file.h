@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file in the run directory that grows with the training, each step once: whatever a session goes on from, the file
-// has the lines up to its step and none of a later one.
+// A file in the run directory that grows with the training and has each step once. When a session continues, the file
+// has the lines up to its step and no later ones.
 //
 //   belay::GrowingFile file_{host(), path, "global_step,loss"};
 //   void after_create_session(belay::Session& session) override { file_.session_created(step_.read(session)); }
@@ -10,9 +10,9 @@
 //   void save_state(belay::StateWriter& state) const override { file_.save(state); }
 //   void load_state(const belay::StateReader& state) override { file_.load(state); }
 //
-// The first number in a line is its global step, by which lines of steps that are done again are found: behind a
-// resume, behind a recovery with a checkpoint or without one, and where another process has trained further than the
-// last checkpoint. What cannot be written ends no training (lines_file.h). A member of a hook, [session].
+// The first number in a line is its global step. By this number the file finds lines of steps that are repeated. That
+// happens after a resume, after a recovery with or without a checkpoint, and if another process has trained past the
+// last checkpoint. An error of the disk does not end the training (lines_file.h). It is a member of a hook, [session].
 #pragma once
 
 #include <algorithm>
@@ -30,14 +30,15 @@
 namespace belay {
 inline namespace v0 {
 
+// The file, as a LinesFile with one line per step.
 class GrowingFile {
  public:
-  // As LinesFile has them. Nothing is opened yet.
+  // Takes the arguments of LinesFile. It opens no file yet.
   GrowingFile(const Host& host, std::string path, std::string_view header = {})
       : host_(host), file_(host, std::move(path), header) {}
 
-  // In each after_create_session: cuts off what is of later steps than the session's. FAILED_PRECONDITION where the
-  // process begins with a file that is not the run's: a link, a pipe, or one with another header.
+  // Call it in each after_create_session: removes lines of later steps than the session's. FAILED_PRECONDITION: the
+  // process begins with a file that is not the run's: a link, a pipe, or a file with another header.
   void session_created(std::int64_t step) {
     const bool first = !std::exchange(begun_, true);
     const std::int64_t restored = std::exchange(restored_, 0);
@@ -52,7 +53,7 @@ class GrowingFile {
     last_step_ = step;
   }
 
-  // A line without its end. INVALID_ARGUMENT where its first number is not the step.
+  // Adds a line, given without its end. INVALID_ARGUMENT: its first number is not the step.
   void add(std::int64_t step, std::string_view line) {
     if (step_of(line) != step)
       fail(Code::kInvalidArgument, "a line of step " + std::to_string(step) + " in '" + file_.path() +
@@ -60,16 +61,17 @@ class GrowingFile {
     file_.add(line);
     last_step_ = step;
   }
-  // For others to read.
+  // Writes the lines to the file, for other readers.
   void flush() { file_.flush(); }
-  // Onto the disk, so that a checkpoint never counts bytes that a crash loses.
+  // Writes the lines to the disk, so a checkpoint never counts bytes that a crash loses.
   void sync() { file_.sync(); }
 
-  // In save_state and load_state, under the key "bytes".
+  // Call them in save_state and load_state. They use the key "bytes".
   void save(StateWriter& state) const { state.put("bytes", file_.is_open() ? file_.size() : restored_); }
   void load(const StateReader& state) { restored_ = state.integer("bytes"); }
 
  private:
+  // The first number of a line; empty: it has none.
   static std::optional<std::int64_t> step_of(std::string_view line) {
     const std::size_t digit = line.find_first_of("0123456789");
     std::int64_t step = 0;
@@ -92,7 +94,7 @@ class GrowingFile {
              "move it away, or give another 'output_file'");
   }
 
-  // Of the first bytes, which a checkpoint counted, no line is of a later step.
+  // Removes lines of later steps. The first bytes, which a checkpoint counted, have none.
   void cut_behind(std::int64_t step, std::int64_t restored) {
     const auto header = static_cast<std::int64_t>(file_.header().size());
     std::int64_t kept = std::max(restored, header);
@@ -103,7 +105,7 @@ class GrowingFile {
                       " bytes that the last checkpoint counted are left; the run continues " + "after them");
       kept = std::min(header, bytes);
     }
-    std::string text;  // behind what is kept for sure
+    std::string text;  // after the part that is certainly kept
     for (;;) {
       const std::string more = file_.read_at(kept + static_cast<std::int64_t>(text.size()), kChunk);
       text += more;
@@ -117,14 +119,14 @@ class GrowingFile {
       text.erase(0, line);
       if (more.empty()) break;
     }
-    if (!text.empty()) file_.cut(kept);  // half a line
+    if (!text.empty()) file_.cut(kept);  // an incomplete line
   }
 
   static constexpr std::size_t kChunk = 1 << 16;
 
   const Host& host_;
   LinesFile file_;
-  std::int64_t restored_ = 0;   // by load, until the session's beginning
+  std::int64_t restored_ = 0;   // bytes from load, until the session begins
   std::int64_t last_step_ = 0;  // of the last line, at most
   bool begun_ = false;
 };

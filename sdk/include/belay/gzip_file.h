@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data file, plain or compressed with gzip (its first two bytes, 1f 8b, say which), read front to back. For a plugin
-// that links zlib: this header includes zlib.h.
+// A data file, plain or compressed with gzip, read from front to back. Its first two bytes, 1f 8b, decide which. It is
+// for plugins that link zlib: this header includes zlib.h.
 //
 //   // Lines of "train.csv" or "train.csv.gz":
 //   GzipFile file("path", options.path.string());
@@ -8,11 +8,11 @@
 //   char buffer[1 << 16];
 //   while (const std::size_t got = file.read(buffer, sizeof(buffer))) {
 //     lines.append(buffer, got);
-//     lines.erase(0, parse_whole_lines(lines));                    // what is left is the beginning of a line
+//     lines.erase(0, parse_whole_lines(lines));                    // the rest is the beginning of a line
 //   }
 //
-// Several gzip files one behind the other are one content, as the format (RFC 1952) has it; checksums are verified.
-// There is no way back: to begin again make another object. One thread at a time.
+// Several gzip files in sequence are one content, as the format (RFC 1952) defines; checksums are verified. It cannot
+// go back: to begin again make another object. Use it from one thread at a time.
 //
 // Errors name option, file and place:
 //
@@ -37,17 +37,17 @@
 namespace belay {
 inline namespace v0 {
 
-// An open file; holds one descriptor and a buffer of 64 KiB. An input that must go back, in seek, opens it again and
+// An open file. It holds one descriptor and a buffer of 64 KiB. An input that must go back, in seek, opens it again and
 // skips:
 //
 //   file_.emplace("path", path_);
 //   while (file_->position() < place) file_->read(buffer_, std::min(sizeof(buffer_), place - file_->position()));
 //
-// which unpacks everything before the place: for data that is shuffled read it into memory once.
+// This unpacks everything before the place. Read shuffled data into memory once instead.
 class GzipFile {
  public:
-  // Opens the file and looks at its first bytes. `option` is the manifest's option that named it, for messages. Errors
-  // as data_file_size has them; RESOURCE_EXHAUSTED if it cannot be opened then (too many open files), or there is no
+  // Opens the file and reads its first bytes. `option` is the manifest's option that named it, for messages. Errors are
+  // those of data_file_size. RESOURCE_EXHAUSTED: it cannot be opened (too many open files), or there is not enough
   // memory.
   GzipFile(std::string_view option, const std::string& path)
       : prefix_(std::string(option) + ": '" + path + "' "), file_bytes_(data_file_size(option, path)) {
@@ -67,16 +67,16 @@ class GzipFile {
     ::close(fd_);
   }
 
-  // Whether it is gzip; its name does not matter.
+  // True if the content is gzip; the file's name has no effect.
   bool compressed() const noexcept { return compressed_; }
-  // The size of the file when it was opened, compressed if it is.
+  // The size of the file when it was opened; the compressed size for gzip.
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
-  // How many bytes of the content (unpacked) were read.
+  // Number of bytes of the content (unpacked) that were read.
   std::uint64_t position() const noexcept { return position_; }
 
   // Fills `bytes` with the next bytes of the content and returns their number: `size`, fewer only at its end, then 0.
-  // DATA_LOSS where the compressed data is damaged or cut short, anything else follows it, or the disk fails; after an
-  // error the object is of no more use.
+  // DATA_LOSS: the compressed data is damaged or cut short, other data follows it, or the disk fails. The object is
+  // unusable after an error.
   std::size_t read(void* bytes, std::size_t size) {
     auto* at = static_cast<Bytef*>(bytes);
     std::size_t done = 0;
@@ -91,10 +91,10 @@ class GzipFile {
   }
 
  private:
-  // The most compressed bytes read at once; and what zlib, which counts in 32 bits, is asked for at once.
+  // Largest number of compressed bytes per read, and of bytes per call of zlib, which counts in 32 bits.
   static constexpr std::size_t kBuffer = 1 << 16, kMostAtOnce = std::size_t{1} << 30;
 
-  // Reads the first bytes and decides by them; unpacking needs zlib's state, some 40 KiB more.
+  // Reads the first bytes and decides by them. Unpacking needs zlib's state, about 40 KiB more.
   void begin() {
     buffer_.resize(static_cast<std::size_t>(std::clamp<std::uint64_t>(file_bytes_, 2, kBuffer)));
     refill();
@@ -106,7 +106,7 @@ class GzipFile {
     compressed_ = true;
   }
 
-  // Up to `size` bytes of the file as it is; 0 at its end. A read that a signal broke off is repeated.
+  // Reads up to `size` bytes of the file unchanged; 0 at its end. It repeats a read that a signal interrupted.
   std::size_t read_file(void* bytes, std::size_t size) {
     ssize_t got = 0;
     do got = ::read(fd_, bytes, size);
@@ -116,16 +116,16 @@ class GzipFile {
                                 " of its content: " + std::strerror(errno));
     return static_cast<std::size_t>(got);
   }
-  // False at the end of the file.
+  // Reads the next bytes into the buffer. False: the end of the file.
   bool refill() {
     stream_.next_in = buffer_.data();
     stream_.avail_in = static_cast<uInt>(read_file(buffer_.data(), buffer_.size()));
     return stream_.avail_in > 0;
   }
-  // A file system may deliver its bytes one by one, and the first two are needed to know the format.
+  // Reads one more byte. A file system may return bytes one by one, and the format needs the first two.
   void more() { stream_.avail_in += static_cast<uInt>(read_file(buffer_.data() + stream_.avail_in, 1)); }
 
-  // Of a plain file: what is left of the first buffer, then the file directly into the caller's memory, without a copy.
+  // For a plain file: copies the rest of the first buffer, then reads the file directly into the caller's memory.
   std::size_t copy_some(Bytef* out, std::size_t size) {
     if (stream_.avail_in == 0) return read_file(out, size);
     const std::size_t n = std::min<std::size_t>(stream_.avail_in, size);
@@ -135,8 +135,8 @@ class GzipFile {
     return n;
   }
 
-  // At least one byte, unless the content ends. between_ keeps a file that ends after a whole gzip member apart from
-  // one cut short.
+  // Unpacks at least one byte, unless the content ends. between_ distinguishes an end after a whole gzip member from a
+  // file that is cut short.
   std::size_t inflate_some(Bytef* out, std::size_t size) {
     stream_.next_out = out;
     stream_.avail_out = static_cast<uInt>(size);
@@ -159,8 +159,8 @@ class GzipFile {
     }
     return size - stream_.avail_out;
   }
-  // Counts bytes of the content, not of the file: what a reader of the unpacked file can look for. `unpacked`: bytes
-  // behind position_ that were unpacked before the damage.
+  // Throws DATA_LOSS. The place counts bytes of the content, not of the file, so a reader of the unpacked file can find
+  // it. `unpacked`: bytes after position_ that were unpacked before the damage.
   [[noreturn]] void damaged(const std::string& why, std::size_t unpacked = 0) const {
     fail(Code::kDataLoss, prefix_ + "is damaged behind byte " + std::to_string(position_ + unpacked) +
                               " of its content: " + why + "; fetch it again");
@@ -171,11 +171,11 @@ class GzipFile {
   std::uint64_t file_bytes_;
   std::uint64_t position_ = 0;
   int fd_ = -1;
-  // Whether stream_ is zlib's, to be ended.
+  // True if stream_ is zlib's and must be ended.
   bool compressed_ = false;
-  bool between_ = false;  // one gzip file has ended and no other has begun
+  bool between_ = false;  // one gzip member has ended and no other has begun
   std::vector<Bytef> buffer_;
-  // next_in and avail_in are the rest of buffer_, also of a plain file.
+  // next_in and avail_in are the rest of buffer_, also for a plain file.
   z_stream stream_{};
 };
 

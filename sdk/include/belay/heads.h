@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads: the last part of a model, from its last layer to loss, predictions and metrics. And its first part: the
+// Heads: the last part of a model, from its last layer to loss, predictions and metrics. Also its first part: the
 // features as one matrix.
 //
 //   class Linear final : public belay::Model {
@@ -16,8 +16,8 @@
 //     }
 //   };
 //
-// All of it is called in Model::build. [main] What does not fit the input is INVALID_ARGUMENT, with the feature and the
-// option that would help.
+// Call all functions in Model::build. [main] INVALID_ARGUMENT, with the feature and an option that helps: the input
+// does not match.
 #pragma once
 
 #include <string>
@@ -36,9 +36,9 @@
 namespace belay {
 inline namespace v0 {
 
-// All features as float32 [examples, columns], in the input's order, each flattened: numbers of any dtype and bool,
-// [examples] as one column. INVALID_ARGUMENT for strings, for a feature whose size per example is not known, and where
-// there is none.
+// Returns all features as float32 [examples, columns], in the input's order, each flattened. Features are numbers of
+// any dtype or bool; [examples] becomes one column. INVALID_ARGUMENT: a feature has strings or an unknown size per
+// example, or there is no feature.
 inline Output feature_matrix(const ModelContext& model) {
   std::vector<Output> parts;
   for (const NamedOutput& f : model.features()) {
@@ -55,8 +55,8 @@ inline Output feature_matrix(const ModelContext& model) {
   return parts.size() == 1 ? parts[0] : ops::concat(parts, 1, "features");
 }
 
-// The input's one feature as float32 images [examples, height, width, channels]: `image` is what one example is,
-// height, width and, unless it is 1, channels; empty: as the feature's dimensions say.
+// Returns the input's one feature as float32 images [examples, height, width, channels]. `image` is the shape of one
+// example: height, width and, unless it is 1, channels. Empty: the feature's dimensions.
 //
 //   feature [examples, 784], image {28, 28}         [examples, 28, 28, 1]
 //   feature [examples, 32, 32, 3], image {}         [examples, 32, 32, 3]
@@ -87,16 +87,16 @@ inline Output image_feature(const ModelContext& model, const Dims& image) {
   return ops::reshape(x, {x.dim(0), dims[0], dims[1], dims[2]}, "image");
 }
 
-// The only feature as ids of a language model, as sequence_feature found them.
+// The only feature as ids of a language model, the result of sequence_feature.
 struct Sequences {
   Output ids;  // int32 or int64 [batch, time]
-  // How many ids there are; they are in [0, vocabulary).
+  // Number of different ids; they are in [0, vocabulary).
   std::int64_t vocabulary;
   // Ids per example; known, unlike the batch.
   std::int64_t time;
 };
-// `vocabulary`: how many ids there are; 0: as many as the input declares (InputSpec::set_classes). With a smaller
-// number than that the run ends at the first id that is not in the table.
+// Returns the only feature as sequences of ids. `vocabulary`: the number of ids; 0: the number that the input declares
+// (InputSpec::set_classes). With a smaller number the run ends at the first id outside the table.
 //
 //   const belay::Sequences s = belay::sequence_feature(model, options_.vocabulary);
 //   const belay::Output x = ops::embedding(s.ids, s.vocabulary, 64);                  [batch, time, 64]
@@ -114,9 +114,9 @@ inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabu
   return {ids, vocabulary, ids.dim(1)};
 }
 
-// "regression" where the label is a floating-point number, "classification" where it is anything else (add_head casts
-// uint8 and bool to int32; a string label is refused by its loss), unless `task` says which. By what the input
-// declares, so that it is the same in every mode; where it declares no label and `task` is "auto", INVALID_ARGUMENT.
+// Returns `task` unless it is "auto". Then it is "regression" for a floating-point label, else "classification".
+// add_head casts uint8 and bool to int32; the loss refuses a string label. It uses the input's declaration, so it is
+// the same in every mode. INVALID_ARGUMENT: `task` is "auto" and the input declares no label.
 inline std::string head_task(const ModelContext& model, std::string_view task) {
   if (task != "auto") return std::string(task);
   if (model.declared_labels().empty())
@@ -126,8 +126,9 @@ inline std::string head_task(const ModelContext& model, std::string_view task) {
   return t == DType::kFloat32 || t == DType::kFloat64 ? "regression" : "classification";
 }
 
-// How many classes a classification has: `classes` if it is set, else as many as the input declares for the label, else
-// kClassesUnlessSaid. INVALID_ARGUMENT: the input declares another number than `classes`, or there is only one.
+// Returns the number of classes of a classification: `classes` if it is set, else the number that the input declares
+// for the label, else kClassesUnlessSaid. INVALID_ARGUMENT: the input declares another number than `classes`, or there
+// is only one class.
 inline constexpr std::int64_t kClassesUnlessSaid = 10;
 inline std::int64_t head_classes(const ModelContext& model, std::int64_t classes) {
   const std::int64_t declared = model.declared_labels().size() == 1 ? model.declared_label().classes : 0;
@@ -142,9 +143,9 @@ inline std::int64_t head_classes(const ModelContext& model, std::int64_t classes
   return n;
 }
 
-// Outputs that the last layer needs: head_classes(model, classes) for a classification, the label's numbers per example
-// for a regression (of a label [examples, 3]: 3; else 1). `task` as in head_task; the same in every mode, so that a
-// checkpoint fits.
+// Returns the number of outputs of the last layer. For a classification it is head_classes(model, classes). For a
+// regression it is the label's numbers per example (3 for a label [examples, 3], else 1). `task` is as in head_task. It
+// is the same in every mode, so a checkpoint matches.
 inline std::int64_t head_units(const ModelContext& model, std::string_view task, std::int64_t classes) {
   if (head_task(model, task) == "classification") return head_classes(model, classes);
   if (model.declared_labels().empty()) return 1;
@@ -152,10 +153,11 @@ inline std::int64_t head_units(const ModelContext& model, std::string_view task,
   return label.size() == 2 && label[1] > 0 ? label[1] : 1;
 }
 
-// What add_head does for each task.
+// The two parts of add_head, one for each task.
 namespace detail {
 
-// One class for each row of logits. Rows of 0 and 1, or several classes at once, are numbers to this head.
+// Refuses labels with several integers per row of logits. Rows of 0 and 1, or several classes at once, are numbers to
+// this head.
 inline void need_one_class(const Output& logits, const Output& label) {
   const bool is_integer = label.dtype() == DType::kInt32 || label.dtype() == DType::kInt64;
   if (!is_integer || logits.rank() < 0 || label.rank() != logits.rank()) return;
@@ -186,8 +188,8 @@ inline void classification_head(ModelContext& model, const Output& logits) {
   }
 }
 
-// The coefficient of determination over a whole pass: 1 - (sum of squared errors) / (sum of squares about the mean). In
-// float64, by sums that batches add to. Minus infinity or NaN where all targets are equal.
+// Adds the coefficient of determination over a whole pass: 1 - (sum of squared errors) / (sum of squares about the
+// mean). It is float64, from sums that batches add to. It is minus infinity or NaN if all targets are equal.
 inline void add_r2(ModelContext& model, const Output& y, const Output& target) {
   const Graph g = y.graph();
   const auto scope = g.scope("r2");
@@ -202,7 +204,7 @@ inline void add_r2(ModelContext& model, const Output& y, const Output& target) {
   model.metric("r2", 1.0 - errors / (squares - ops::square(sum) / count), update);
 }
 
-// y [examples, numbers]; a label [examples] becomes [examples, 1], other dtypes than float32 are cast.
+// y [examples, numbers]; a label [examples] becomes [examples, 1], and dtypes other than float32 are cast.
 inline void regression_head(ModelContext& model, const Output& y) {
   model.prediction("value", y);
   if (model.labels().empty()) return;
@@ -221,18 +223,18 @@ inline void regression_head(ModelContext& model, const Output& y) {
 
 }  // namespace detail
 
-// Loss, predictions and metrics from the last layer's output [examples, units], or [batch, time, classes] where the
-// label is [batch, time]: the loss is the mean over all of them then.
+// Adds loss, predictions and metrics for the last layer's output [examples, units]. It may be [batch, time, classes] if
+// the label is [batch, time]; then the loss is the mean over all of them.
 //
 //   classification   softmax cross entropy; predictions "probabilities" (softmax of `last`) and "class" (int64);
 //                    metric "accuracy"
 //   regression       mean squared error; prediction "value"; metrics "mean_absolute_error" and, evaluating, "r2"
 //
-// In mode kEval the metrics add up over the whole pass in float64: 238 of 300 right is 238 / 300, whatever the size of
-// the batches. In mode kTrain they are those of the batch.
+// In mode kEval the metrics add up over the whole pass in float64: 238 of 300 right is 238 / 300, for batches of any
+// size. In mode kTrain they are those of the batch.
 //
-// In mode kPredict the predictions alone. `task` as in head_task. `last` has no activation: logits, or the value
-// itself. The model may add predictions and metrics of other names before or after.
+// In mode kPredict it adds the predictions alone. `task` is as in head_task. `last` has no activation: it is the
+// logits, or the value itself. The model may add predictions and metrics of other names before or after.
 inline void add_head(ModelContext& model, const Output& last, std::string_view task) {
   if (head_task(model, task) == "classification") {
     detail::classification_head(model, last);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a watched value still gets better: for hooks that act when it does not.
+// Tests if a watched value still improves, for hooks that act when it does not.
 //
 //   class Patience final : public belay::Hook {
 //     ...
@@ -14,8 +14,8 @@
 //     belay::Improvement improvement_{belay::Better::kSmaller, 0.001};
 //   };
 //
-// A value is better if it beats the best one by more than min_delta, an absolute difference. NaN is never better. Small
-// steps are not added up: with min_delta 0.1 the values 1, 0.95, 0.89 have their second best at 0.89.
+// A value is better if it beats the best value by more than min_delta, an absolute difference. NaN is never better.
+// Small steps do not add up: with min_delta 0.1 the values 1, 0.95, 0.89 have their second best at 0.89.
 #pragma once
 
 #include <cmath>
@@ -30,13 +30,13 @@ inline namespace v0 {
 
 class Improvement {
  public:
-  // min_delta at least 0, which is not checked: a hook's option has a range.
+  // min_delta must be at least 0, which is not checked: a hook's option has a range.
   Improvement(Better better, double min_delta) noexcept : better_(better), min_delta_(min_delta) {}
 
-  // For a hook that knows it in begin only. What was looked at so far stays.
+  // Sets the direction, for a hook that knows it only in begin. The best value stays.
   void set_better(Better better) noexcept { better_ = better; }
 
-  // Notes the value of this step and returns whether it is the best so far; the first one that is no NaN is.
+  // Records the value of this step. Returns true if it is the best so far; the first value that is not NaN is.
   bool look(double value, std::int64_t step) noexcept {
     if (!since_step_) since_step_ = step;
     if (!is_better(value)) {
@@ -48,24 +48,24 @@ class Improvement {
     looks_without_ = 0;
     return true;
   }
-  // Counts from zero again, and steps from this one; the best value stays. For a hook that has acted, as by lowering
-  // the learning rate.
+  // Restarts both counts: looks from zero, steps from this one; the best value stays. Call it after an action, such as
+  // a lower learning rate.
   void restart(std::int64_t step) noexcept {
     looks_without_ = 0;
     since_step_ = step;
   }
 
-  // Looks since the best value or the last restart.
+  // Number of looks since the best value or the last restart.
   std::int64_t looks_without() const noexcept { return looks_without_; }
-  // To this step, from that of the best value or of the last restart; without either, from the first look's. For a
-  // patience in steps rather than looks.
+  // Number of steps to this step from that of the best value or of the last restart, else from the first look's. Use it
+  // for a patience in steps.
   std::int64_t steps_without(std::int64_t step) const noexcept { return step - since_step_.value_or(step); }
-  // The best value; nothing before the first one that is no NaN.
+  // The best value; empty before the first value that is not NaN.
   std::optional<double> best() const noexcept { return best_; }
   // The step of the best value; 0 before it.
   std::int64_t best_step() const noexcept { return best_step_; }
 
-  // For a hook's state; `better` and min_delta are not in it, they come from the options.
+  // Writes to a hook's state. `better` and min_delta come from the options and are not saved.
   void save(StateWriter& state) const {
     state.put("looks_without", looks_without_);
     if (since_step_) state.put("since_step", *since_step_);
@@ -73,7 +73,7 @@ class Improvement {
     state.put("best", *best_);
     state.put("best_step", best_step_);
   }
-  // What save wrote. State of an older version without "since_step" counts from the best value's step.
+  // Reads the values of save. An older state without "since_step" counts from the best value's step.
   void load(const StateReader& state) {
     looks_without_ = state.integer("looks_without");
     best_.reset();

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file in the run directory that lines are added to while a training runs. It never ends the training:
+// A file in the run directory to which a hook adds lines during a training. An error of the file never ends the
+// training:
 //
 //   belay::LinesFile file_{host(), path};
-//   file_.add("{\"step\":7}");          // gathered
-//   file_.flush();                      // in the file, for others to read
+//   file_.add("{\"step\":7}");          // gathered in memory
+//   file_.flush();                      // in the file, for other readers
 //
-// What cannot be written is one warning, is kept (1 MiB of it at most) and is tried again by the next flush. The file
-// is opened anew when another one is at its path, after a log rotation for instance, which is one warning, too. A
-// symbolic link is not followed, and what is no regular file, a pipe for instance, is not waited for.
+// A failed write is one warning. The lines are kept (at most 1 MiB), and the next flush tries again. If another file is
+// at the path, for example after a log rotation, the object opens that file; this is one warning too. It does not
+// follow a symbolic link, and does not wait for a file that is not regular, such as a pipe.
 //
-// A member of a hook, [session]. A line goes into the file whole, behind those that others have added.
+// It is a member of a hook, [session]. A line enters the file as a whole, after the lines that others have added.
 #pragma once
 
 #include <fcntl.h>
@@ -29,10 +30,11 @@
 namespace belay {
 inline namespace v0 {
 
+// The file and the lines that are not written yet. The destructor writes them and closes the file.
 class LinesFile {
  public:
-  // `path` is absolute; the host outlives this. `header`: the line that a new file begins with; empty: none. Nothing
-  // is opened yet.
+  // `path` is absolute; the host must outlive the object. `header`: the first line of a new file; empty: none. It opens
+  // no file yet.
   LinesFile(const Host& host, std::string path, std::string_view header = {}) : host_(host), path_(std::move(path)) {
     if (!header.empty()) (header_ += header) += '\n';
   }
@@ -46,13 +48,13 @@ class LinesFile {
   const std::string& path() const noexcept { return path_; }
   const std::string& header() const noexcept { return header_; }  // with its end
 
-  // Opens the file that is there, or makes one; `empty`: without what was in it. False: it failed.
+  // Opens the existing file, or makes one. `empty`: removes its contents. False: it failed, with a warning.
   bool open(bool empty = false) {
     const Host::DiskCall call(host_);
     if (empty) close();
     if (is_current()) return true;
     const int opened = open_regular(empty);
-    // A directory that was moved has taken the file with it.
+    // If the directory was moved, the file has moved with it.
     if (opened < 0 && errno == ENOENT && is_open()) return true;
     if (opened < 0) return note(why());
     if (is_open()) say_replaced();
@@ -61,20 +63,21 @@ class LinesFile {
     begins_ = true;
     return true;
   }
+  // True if a file is open.
   bool is_open() const noexcept { return file_ >= 0; }
 
-  // A line without its end.
+  // Adds a line, given without its end. It is only in memory until the next flush.
   void add(std::string_view line) {
     if (failing_ && gathered_.size() + line.size() > kMostKept) gathered_.clear(), begins_ = true;
     (gathered_ += line) += '\n';
   }
-  // False: not all of them are in the file.
+  // Writes all added lines to the file. False: some are not in the file.
   bool flush() {
     if (gathered_.empty() && !begins_) return true;
     const Host::DiskCall call(host_);
     return open() && write_gathered();
   }
-  // Onto the disk, too.
+  // Writes all added lines to the disk too. False: it failed.
   bool sync() {
     if (!flush()) return false;
     if (!is_open()) return true;
@@ -86,11 +89,12 @@ class LinesFile {
 
   // ---- of the open file
 
+  // Size of the open file in bytes; 0 if none is open.
   std::int64_t size() const {
     struct stat info {};
     return is_open() && ::fstat(file_, &info) == 0 ? static_cast<std::int64_t>(info.st_size) : 0;
   }
-  // As many bytes as there are, at most n.
+  // Reads at most n bytes from `offset`; fewer at the end of the file.
   std::string read_at(std::int64_t offset, std::size_t n) const {
     const Host::DiskCall call(host_);
     std::string text(n, '\0');
@@ -104,13 +108,14 @@ class LinesFile {
     text.resize(done);
     return text;
   }
+  // Cuts the open file to `size` bytes. False: it failed, with a warning.
   bool cut(std::int64_t size) {
     const Host::DiskCall call(host_);
     while (::ftruncate(file_, size) != 0)
       if (errno != EINTR) return note(why());
     return true;
   }
-  // Why the file at the path cannot be this one; empty: it can, or there is none.
+  // The reason that the file at the path cannot be used; empty: it can, or it does not exist.
   std::string why_foreign() const {
     struct stat info {};
     if (::lstat(path_.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return "";
@@ -122,12 +127,13 @@ class LinesFile {
   static constexpr const char* kLink = "it is a symbolic link, which could lead out of the run directory";
   static constexpr const char* kNoFile = "it is no regular file";
 
-  // Of errno.
+  // Describes errno.
   std::string why() const {
     if (errno == ELOOP) return kLink;
     return errno == ENXIO ? kNoFile : std::strerror(errno);
   }
 
+  // Opens a regular file or makes one. -1: errno has the reason.
   int open_regular(bool empty) const {
     const int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (empty ? O_TRUNC : 0);
     int file = -1;
@@ -140,6 +146,7 @@ class LinesFile {
     errno = ENXIO;
     return -1;
   }
+  // True if the open file is still the one at the path.
   bool is_current() const {
     struct stat opened {
     }, found{};
@@ -147,7 +154,7 @@ class LinesFile {
     if (::lstat(path_.c_str(), &found) != 0) return errno != ENOENT;
     return ::fstat(file_, &opened) == 0 && opened.st_ino == found.st_ino && opened.st_dev == found.st_dev;
   }
-  // A new file begins with the header; a line that a crash has cut is ended, so that it harms no other.
+  // Adds the header to a new file. Ends a line that a crash has cut, so that it damages no other line.
   void begin() {
     begins_ = false;
     const std::int64_t bytes = size();
@@ -158,6 +165,7 @@ class LinesFile {
     }
   }
 
+  // Writes the gathered lines. After an error it keeps those that are not in the file.
   bool write_gathered() {
     if (begins_) begin();
     const std::int64_t before = size();
@@ -175,12 +183,13 @@ class LinesFile {
       return true;
     }
     const std::string reason = why();
-    // Half a line would be read as one.
+    // A reader would take an incomplete line as a whole one.
     if (done > 0 && ::ftruncate(file_, before) == 0) done = 0;
     gathered_.erase(0, done);
     return note(reason);
   }
 
+  // Reports a failure, once per object. Returns false.
   bool note(const std::string& reason) {
     failing_ = true;
     if (!std::exchange(warned_, true))
@@ -204,7 +213,7 @@ class LinesFile {
   std::string gathered_;
   int file_ = -1;
   bool begins_ = false;   // nothing was written since it was opened
-  bool failing_ = false;  // the last try
+  bool failing_ = false;  // the last write failed
   bool warned_ = false, said_replaced_ = false;
 };
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line of the log says, once more as fields: for who reads the log with a program.
+// The values of a log line as fields, for programs that read the log.
 //
 //   belay::LogFields fields;
 //   fields.add("loss", 0.25);
 //   fields.add("steps_per_sec", 120.5);
 //   host().info("loss 0.25, 120.5 steps/s" + fields.text());
 //
-// `belay run --log-format json` makes members of the line's object of them, beside "time", "level", "source" and
-// "message", which they cannot replace. A log for people shows the text alone. A field's name is written as TensorBoard
-// and metrics.jsonl have it: lower case, words joined by '_', a unit at the end.
+// `belay run --log-format json` adds them as members to the line's object, next to "time", "level", "source" and
+// "message", which they cannot replace. A log for people shows the text alone. Write a field's name like TensorBoard
+// and metrics.jsonl do: lower case, words joined by '_', a unit at the end.
 //
-// A host that does not know them shows them escaped, behind the text. [any thread], an object for each line
+// A host that does not know fields shows them escaped, after the text. Use one object for each line. [any]
 #pragma once
 
 #include <charconv>
@@ -24,12 +24,12 @@ inline namespace v0 {
 
 namespace detail {
 
-// How the parts of a line cross: TEXT, rows that a log for people shows below it, and one JSON object. ASCII's record
-// and unit separator are in no text of a person's.
+// The parts of a line as they cross: the text, rows that a log for people shows below it, and one JSON object. ASCII's
+// record and unit separators do not occur in text for people.
 constexpr char kLogRow = '\x1e';
 constexpr char kLogFields = '\x1f';
 
-// "text", with quotes.
+// Returns the text as a JSON string, with quotes.
 inline std::string json_text(std::string_view text) {
   constexpr const char* kHex = "0123456789abcdef";
   std::string out = "\"";
@@ -45,7 +45,7 @@ inline std::string json_text(std::string_view text) {
   return out += '"';
 }
 
-// All digits that read back to the same number; null where it is not finite, for which JSON has no word.
+// Returns all digits that read back to the same number; null for a NaN or infinity, which JSON cannot express.
 inline std::string json_number(double v) {
   if (!std::isfinite(v)) return "null";
   char text[32];
@@ -54,18 +54,19 @@ inline std::string json_number(double v) {
 
 }  // namespace detail
 
+// The fields of one line, in the order in which they were added.
 class LogFields {
  public:
-  // A name that was added before is there twice: the reader takes the last one.
+  // Adds a field. If a name is added twice, the object has both; readers take the last one.
   void add(std::string_view name, double v) { put(name, detail::json_number(v)); }
   void add(std::string_view name, std::int64_t v) { put(name, std::to_string(v)); }
   void add(std::string_view name, int v) { put(name, std::to_string(v)); }
   void add(std::string_view name, std::string_view v) { put(name, detail::json_text(v)); }
   void add(std::string_view name, const char* v) { put(name, detail::json_text(v)); }
-  // `json`: an object or a list, as it is to be in the line.
+  // Adds a field of JSON: `json` is an object or a list, and is not changed.
   void add_json(std::string_view name, std::string_view json) { put(name, json); }
 
-  // What is appended to the line's text; empty without fields.
+  // The string to append to the line's text; empty without fields.
   std::string text() const { return members_.empty() ? "" : detail::kLogFields + json(); }
   // The object: {"loss":0.25}
   std::string json() const { return "{" + members_ + "}"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For error messages: the known name that was probably meant.
+// For error messages: the known name that the user probably meant.
 //
 //   fail(Code::kNotFound, "there is no column \"" + name + "\"" + did_you_mean(name, columns));
 //   there is no column "lable" (did you mean "label"?)
@@ -11,8 +11,8 @@
 //   colour     size                    none           too far
 //   same       SAME                    SAME           the same but for upper and lower case
 //
-// Otherwise bytes are compared, upper and lower case differ. No state, any thread; meant for errors, not for a step:
-// every candidate of about the same length costs the product of both lengths.
+// Otherwise it compares bytes: upper and lower case differ. The functions keep no state and work on any thread. They
+// are for errors, not for a step: every candidate of about the same length costs the product of both lengths.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,9 @@
 namespace belay {
 inline namespace v0 {
 
-// How many characters must be inserted, deleted, replaced or swapped with their neighbour to turn one name into the
-// other (Damerau and Levenshtein's distance in the restricted form: nothing is changed twice). "lable" and "label": 1.
+// Returns the number of changes that turn one name into the other. A change inserts, deletes or replaces a character,
+// or swaps two neighbours (Damerau and Levenshtein's distance in the restricted form: no character changes twice).
+// "lable" and "label": 1.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1),
       row(b.size() + 1);  // three rows of the usual table
@@ -42,15 +43,15 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// Whether two names are the same but for upper and lower case of a to z.
+// True if two names are equal except for upper and lower case of a to z.
 inline bool equal_but_for_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-// The candidate that differs in case alone; else the one at the smallest edit distance, which must be at most 3 and at
-// most a third of the longer name, but may always be 1; empty where none is that near, or shares nothing with it. Ties:
-// the first. `candidates` is a range of strings or string views.
+// Returns the candidate that differs in case alone, else the candidate at the smallest edit distance. The distance is
+// at most 3 and at most a third of the longer name; 1 is always allowed. Empty: no candidate is that near, or all share
+// no character with it. Ties: the first. `candidates` is a range of strings or string views.
 template <class Candidates>
 std::string nearest(std::string_view name, const Candidates& candidates) {
   std::string best;
@@ -67,7 +68,7 @@ std::string nearest(std::string_view name, const Candidates& candidates) {
   return best;
 }
 
-// ` (did you mean "x"?)`, to be appended to a message, or empty.
+// Returns ` (did you mean "x"?)` to append to a message, or an empty string.
 template <class Candidates>
 std::string did_you_mean(std::string_view name, const Candidates& candidates) {
   const std::string near = nearest(name, candidates);

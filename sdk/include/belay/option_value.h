@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's option as a C++ value: a bool, a number, a string, or a list of them. An option of the table kind is given
+// A plugin's option as a C++ value: a bool, a number, a string, or a list of them. An option of the table kind is
 // flattened: {"layers.0.units", 8}.
 //
 //   model.hook({"logging_tensor", {{"every_n_iter", 10}, {"tensors", std::vector<std::string>{"loss"}}}});
@@ -16,17 +16,19 @@
 namespace belay {
 inline namespace v0 {
 
+// One option with its value. It owns both. The host checks name and type against the plugin's note.
 struct OptionValue {
+  // `value`: bool, an integer, a floating-point number, a string, or a std::vector of one of these.
   template <class T>
   OptionValue(std::string option_name, const T& value) : name(std::move(option_name)) {
     set(value);
   }
 
   std::string name;
-  std::int32_t type = 0;
-  std::vector<std::int64_t> integers;  // of BOOL and INT
-  std::vector<double> floats;
-  std::vector<std::string> texts;
+  std::int32_t type = 0;               // of BELAY_VALUE_...
+  std::vector<std::int64_t> integers;  // for BOOL and INT
+  std::vector<double> floats;          // for FLOAT
+  std::vector<std::string> texts;      // for TEXT
 
  private:
   template <class T>
@@ -55,7 +57,7 @@ struct OptionValue {
 
 namespace detail {
 
-// The same values as they cross the boundary. Valid as long as it lives.
+// The same values as they cross the boundary. The views are valid as long as the object.
 class RawOptions {
  public:
   explicit RawOptions(std::vector<OptionValue> values) : given_(std::move(values)), texts_(given_.size()) {
@@ -71,6 +73,7 @@ class RawOptions {
   }
   RawOptions(const RawOptions&) = delete;
   RawOptions& operator=(const RawOptions&) = delete;
+  // The entries as an array of size(). Valid as long as the object.
   const belay_named_value* data() const noexcept { return raw_.data(); }
   std::uint64_t size() const noexcept { return raw_.size(); }
 

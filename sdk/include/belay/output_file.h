@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a plugin writes into the run directory by itself. A symbolic link in the place of one is refused: the file
-// that it leads to is not the run's. Errors are in errno; ELOOP: there is such a link.
+// Files that a plugin itself writes into the run directory. A symbolic link at the path is refused, because its target
+// is not the run's file. Errors are in errno; ELOOP: the path is such a link.
 //
 //   OutputFile file = open_output_file(std::string(host().run_directory()) + "/losses.csv");
 //   if (file == nullptr) host().warning(std::string("losses.csv cannot be written: ") + std::strerror(errno));
 //
-// Any thread; nothing is kept.
+// All functions work on any thread and keep no state.
 #pragma once
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 namespace belay {
 inline namespace v0 {
 
-// Whether the run itself has a file or folder of that name in its directory, or may get one.
+// True if the run itself has, or may get, a file or folder with this name in its directory.
 inline bool is_file_of_run(std::string_view name) {
   constexpr std::string_view kUnfinished = ".tmp";
   if (name.size() > kUnfinished.size() && name.substr(name.size() - kUnfinished.size()) == kUnfinished)
@@ -41,9 +41,9 @@ inline bool is_file_of_run(std::string_view name) {
   return false;
 }
 
-// In a constructor, for an option that names a file: INVALID_ARGUMENT where the name has a '/' or is the run's own,
-// with the option's name and the value. An empty name passes: most hooks write no file then. `shared`: a file of the
-// run's to which this hook adds whole lines.
+// Checks an option that names a file; call it in a constructor. An empty name passes: most hooks write no file then.
+// `shared`: a file of the run to which this hook adds whole lines. INVALID_ARGUMENT, with the option's name and value:
+// the name has a '/' or is the run's own.
 inline void check_file_name(std::string_view option, std::string_view name, std::string_view shared = {}) {
   const std::string given = "'" + std::string(option) + "' is '" + std::string(name) + "'";
   if (name.find('/') != name.npos) fail(Code::kInvalidArgument, given + "; give a name without '/'");
@@ -51,9 +51,8 @@ inline void check_file_name(std::string_view option, std::string_view name, std:
     fail(Code::kInvalidArgument, given + ", which is the run's own file; give another name");
 }
 
-// The path of the file in the run directory that an option names; for a plugin that cannot do without it.
-// INVALID_ARGUMENT where the name is empty or as check_file_name refuses it, and where there is no run directory;
-// `owner` begins that message.
+// Returns the path of the file in the run directory that an option names, for a plugin that needs it. INVALID_ARGUMENT:
+// the name is empty, check_file_name refuses it, or there is no run directory. `owner` begins that message.
 inline std::string path_in_run_directory(const Host& host, std::string_view owner, std::string_view option,
                                          std::string_view name, std::string_view shared = {}) {
   check_file_name(option, name, shared);
@@ -64,16 +63,16 @@ inline std::string path_in_run_directory(const Host& host, std::string_view owne
   return directory + "/" + std::string(name);
 }
 
-// What closes it; an error of the last write is lost there: call std::fflush before where it matters.
+// Closes a C stream. It ignores an error of the last write: call std::fflush first if it matters.
 struct CloseFile {
   void operator()(std::FILE* file) const noexcept { std::fclose(file); }
 };
 // A C stream that closes itself.
 using OutputFile = std::unique_ptr<std::FILE, CloseFile>;
 
-// A new, empty file (mode 0666 without the umask's bits), or with `keep` the one that is there, from its start, for
-// reading and writing: where there is none, null with ENOENT. Not inherited by child processes, and never waited for:
-// a pipe in its place is ENXIO. Null: it failed.
+// Opens a new, empty file (mode 0666 without the umask's bits) for reading and writing. With `keep` it opens the
+// existing file, at its start; ENOENT: it does not exist. Child processes do not inherit it. It never waits: a pipe at
+// the path is ENXIO. Null: it failed.
 inline OutputFile open_output_file(const std::string& path, bool keep = false) {
   const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (keep ? 0 : O_CREAT | O_TRUNC);
   int descriptor = -1;
@@ -92,9 +91,9 @@ inline OutputFile open_output_file(const std::string& path, bool keep = false) {
   return file;
 }
 
-// Replaces a file by one with this content; it is written under another name first ("<path>.part"), so that half a file
-// is never found. It is not synced: after a power failure the old one may be there. False: it failed, errno says why,
-// the old file is as it was, and the part may be left.
+// Replaces the content of a file. It writes another file first ("<path>.part"), so readers never find half a file. It
+// does not sync: after a power failure the old file may be back. False: it failed, and errno has the reason. The old
+// file is unchanged; the part may be left.
 inline bool replace_output_file(const std::string& path, std::string_view content) {
   const std::string part = path + ".part";
   const OutputFile file = open_output_file(part);
@@ -108,8 +107,8 @@ inline bool replace_output_file(const std::string& path, std::string_view conten
   return std::rename(part.c_str(), path.c_str()) == 0;
 }
 
-// The same for a file without which the training continues, as it does for all that only watches: what fails is a
-// warning, once for each `warned`.
+// The same for a file that the training does not need: a failure is one warning for each `warned`, and the training
+// continues.
 inline void replace_or_warn(const Host& host, const std::string& path, std::string_view content, bool& warned) {
   const Host::DiskCall call(host);
   if (replace_output_file(path, content) || std::exchange(warned, true)) return;

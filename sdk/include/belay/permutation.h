@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seeded order of the numbers 0 .. size - 1, another one for each epoch.
+// A seeded order of the numbers 0 .. size - 1, which differs in each epoch.
 //
 //   Permutation order(seed, 60000);
-//   order.use_epoch(3);                  // O(size); nothing to do where it is the epoch in use
+//   order.use_epoch(3);                  // O(size); no work if the epoch is in use
 //   for (std::int64_t i = 0; i < order.size(); ++i) visit(order[i]);
 //
-// The order depends on seed, size and epoch alone: any epoch is made without those before it, on any thread, so that an
-// input can seek. It is the same on every machine. Eight bytes per number, taken at the first use_epoch and never
-// again. Reading is for any thread while no use_epoch runs.
+// The order depends only on seed, size and epoch. Any epoch is made without those before it, on any thread, so an input
+// can seek. It is the same on every machine. It takes eight bytes per number, allocated at the first use_epoch only.
+// Several threads may read while no use_epoch runs.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@
 namespace belay {
 inline namespace v0 {
 
-// Copyable, with its table. Default-made it has no numbers.
+// An order and its table; a copy includes the table. A default-made object has no numbers.
 class Permutation {
  public:
   Permutation() = default;
-  // Makes no order yet. size at least 0. Another seed, another order in every epoch.
+  // Stores seed and size (at least 0); it makes no order yet. Another seed makes another order in every epoch.
   Permutation(std::uint64_t seed, std::int64_t size) : key_(mix_key(seed, stream_id("permutation"))), size_(size) {}
 
   std::int64_t size() const noexcept { return size_; }
 
-  // Fisher and Yates's shuffle of 0 .. size - 1, with the epoch (at least 0) as the random stream. Not while others
-  // read.
+  // Makes the order of an epoch (at least 0): Fisher and Yates's shuffle of 0 .. size - 1, with the epoch as the random
+  // stream. No thread may read during the call.
   void use_epoch(std::int64_t epoch) {
     if (epoch == epoch_) return;
     order_.resize(static_cast<std::size_t>(size_));
@@ -41,7 +41,7 @@ class Permutation {
     epoch_ = epoch;
   }
 
-  // Needs a use_epoch before; 0 <= i < size.
+  // Number i of the order, 0 <= i < size. Call use_epoch first.
   std::int64_t operator[](std::int64_t i) const noexcept { return order_[static_cast<std::size_t>(i)]; }
 
  private:

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a counter-based
-// generator. The same key and counter make the same numbers, in any order and on any thread, so a stream has no state
-// to save: a resumed run draws what the first one would have drawn.
+// generator. The same key and counter make the same numbers, in any order and on any thread. So a stream has no state
+// to save: a resumed run draws the same numbers.
 //
 //   const std::uint64_t key = mix_key(seed, stream_id("augmentation"));
-//   PhiloxSequence random(key, example);                       // its own numbers for each example, whatever the order
+//   PhiloxSequence random(key, example);                       // its own numbers for each example, in any order
 //   const bool mirrored = random.uniform() < 0.5;
 //   const std::uint64_t left = random.below(5);                // 0 ... 4
 //
 //   for (std::int64_t i = begin; i < end; ++i)                 // in OpRun::parallel: the counter is the element
 //     y[i] = uniform_float(philox(run.seed(), i, run.counter())[0]);
 //
-// The host's random operations and the first-party inputs use it: key = seed and name, counter = step or example. Not
-// for secrets. All functions may be called on any thread.
+// The host's random operations and the first-party inputs use it: key = seed and name, counter = step or example. Do
+// not use it for secrets. All functions work on any thread.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@
 namespace belay {
 inline namespace v0 {
 
-// What one counter yields: 128 bits.
+// The result for one counter: 128 bits.
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-// Four random words for one counter of 128 bits, in two halves. Two counters that differ in any bit yield independent
-// words; so use one half for the element and the other for the stream.
+// Returns four random words for one counter of 128 bits, in two halves. Two counters that differ in any bit have
+// independent words. So use one half for the element and the other for the stream.
 inline PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_low, std::uint64_t counter_high) noexcept {
   constexpr std::uint64_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
   constexpr std::uint32_t kW0 = 0x9E3779B9u, kW1 = 0xBB67AE85u;
@@ -48,15 +48,15 @@ inline PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_low, std::uin
   return {c0, c1, c2, c3};
 }
 
-// 64-bit FNV-1a: a name as part of a key. The same on every machine and in every version.
+// 64-bit FNV-1a: a name as part of a key. It is the same on every machine and in every version.
 constexpr std::uint64_t stream_id(std::string_view name) noexcept {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return h;
 }
 
-// Mixes two 64-bit numbers into a key (the finalizer of splitmix64 over their combination). Not symmetric: mix_key(a,
-// b) is another key than mix_key(b, a). For three: mix_key(mix_key(a, b), c).
+// Mixes two 64-bit numbers into a key (the finalizer of splitmix64 over their combination). It is not symmetric:
+// mix_key(a, b) differs from mix_key(b, a). For three numbers use mix_key(mix_key(a, b), c).
 constexpr std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) noexcept {
   std::uint64_t z = a + 0x9e3779b97f4a7c15u * (b + 1);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -64,20 +64,20 @@ constexpr std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) noexcept {
   return z ^ (z >> 31);
 }
 
-// In [0, 1), 24 bits: the multiples of 2^-24, never 1.
+// Converts a word to [0, 1), 24 bits: the multiples of 2^-24, never 1.
 inline float uniform_float(std::uint32_t word) noexcept { return static_cast<float>(word >> 8) * 0x1p-24f; }
-// In [0, 1), 53 bits: the multiples of 2^-53.
+// Converts two words to [0, 1), 53 bits: the multiples of 2^-53.
 inline double uniform_double(std::uint32_t high, std::uint32_t low) noexcept {
   const std::uint64_t bits = (static_cast<std::uint64_t>(high) << 32) | low;
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// A sequence of numbers from one key and one counter half, for code that just wants the next one. 64-bit counting: it
-// does not repeat. Copying it copies its place; one object is for one thread. It is cheap to make: one for each
-// example, keyed by the example's number, is how noise stays independent of threads and batches.
+// A sequence of numbers from one key and one counter half. It counts with 64 bits, so it does not repeat. A copy
+// continues at the same place; one object is for one thread. It is cheap to make. Make one for each example, with the
+// example's number as stream: then noise does not depend on threads and batches.
 class PhiloxSequence {
  public:
-  // `stream`: what distinguishes sequences of one key, an epoch or an example.
+  // `stream` distinguishes sequences of one key, such as an epoch or an example.
   PhiloxSequence(std::uint64_t key, std::uint64_t stream) noexcept : key_(key), stream_(stream) {}
   // The next 32 random bits; one in four calls computes a block.
   std::uint32_t next() noexcept {
@@ -87,7 +87,7 @@ class PhiloxSequence {
     }
     return block_[used_++];
   }
-  // In [0, n), n at least 1, without bias (rejection): two words, seldom more.
+  // A number in [0, n), n at least 1, without bias (rejection). It takes two words, seldom more.
   std::uint64_t below(std::uint64_t n) noexcept {
     const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % n;
     for (;;) {
@@ -95,13 +95,13 @@ class PhiloxSequence {
       if (v < limit) return v % n;
     }
   }
-  // In [0, 1), by two words.
+  // A number in [0, 1), from two words.
   double uniform() noexcept {
     const std::uint32_t high = next();
     return uniform_double(high, next());
   }
-  // Standard normal (Box-Muller, the cosine branch): two uniform numbers each, so always four words. 1 - uniform() is
-  // never 0, whose logarithm would be infinite.
+  // A standard normal number (Box-Muller, the cosine branch): from two uniform numbers, so always four words. 1 -
+  // uniform() is never 0, whose logarithm would be infinite.
   double normal() noexcept {
     const double u = 1 - uniform();
     return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * uniform());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One number of 128 bits for all variables of a training. Two states with the same digest have the same bits: as good
-// as surely, since another state has the same digest by chance once in 2^128. It is no seal: two states with one digest
-// can be made on purpose. For the host and for plugins; this header includes xxhash.h (Debian's libxxhash-dev), of
-// which nothing needs to be linked.
+// One number of 128 bits for all variables of a training. States with different bits have the same digest by chance
+// once in 2^128. So equal digests practically mean equal bits. It is not a seal: two states with one digest can be made
+// on purpose. Host and plugins use it. This header includes xxhash.h (Debian's libxxhash-dev), which needs no library
+// to link.
 //
 //   belay::StateDigest digest;
 //   for (const belay::VariableInfo& variable : session.variables()) {
@@ -11,18 +11,18 @@
 //   }
 //   digest.text();  // "9f1c...", 32 digits
 //
-// What goes in of each variable: its name, dtype and shape, and the bytes of its elements, row by row and
-// little-endian. The order in which they are added, the number of threads, the instruction set and the machine do not:
-// of each variable's elements XXH3's number is taken, and of those numbers with the names and forms, sorted by name,
-// the digest. -0.0 and 0.0 differ, and so do two NaNs of other bits. Nothing of the hooks' states or the inputs'
-// positions is in it; those are in the file `state` beside it.
+// The digest covers each variable's name, dtype, shape and elements, row by row and little-endian. It does not depend
+// on the order of adding, the number of threads, the instruction set or the machine. It takes XXH3 of each variable's
+// elements. Then it takes XXH3 of these numbers with names and forms, sorted by name. -0.0 and 0.0 differ, and so do
+// two NaNs with different bits. It does not cover the hooks' states and the inputs' positions; the file `state` of a
+// checkpoint has those.
 //
-// One thread at a time; add() reads the elements once, at the speed of memory, and keeps none of them.
+// Use it from one thread at a time. add() reads the elements once, at the speed of memory, and keeps none of them.
 #pragma once
 
-#define XXH_INLINE_ALL  // the functions are this translation unit's own
-// How far ahead it asks for memory, in bytes: with xxhash.h's own number it waits, and takes a quarter longer than
-// reading (bench/digest_bench.cc). The numbers that come out are the same.
+#define XXH_INLINE_ALL  // the functions belong to this translation unit
+// Distance of prefetching in bytes. With xxhash.h's own value it waits, and takes a quarter longer than reading
+// (bench/digest_bench.cc). The results are the same.
 #ifndef XXH_PREFETCH_DIST
 #define XXH_PREFETCH_DIST 1536
 #endif
@@ -40,9 +40,10 @@
 namespace belay {
 inline namespace v0 {
 
+// The digest of the tensors that were added.
 class StateDigest {
  public:
-  // Of a tensor of numbers; one of strings is UNIMPLEMENTED. A name is added once: twice is another digest.
+  // Adds a tensor of numbers. Add each name once: a second add changes the digest. UNIMPLEMENTED: a tensor of strings.
   void add(std::string_view name, const TensorView& tensor) {
     if (tensor.dtype() == DType::kString)
       fail(Code::kUnimplemented, "'" + std::string(name) + "' is of type string; a digest is of numbers");
@@ -52,7 +53,7 @@ class StateDigest {
     put(form, static_cast<std::uint64_t>(tensor.dtype()));
     put(form, static_cast<std::uint64_t>(tensor.rank()));
     for (std::int32_t i = 0; i < tensor.rank(); ++i) put(form, static_cast<std::uint64_t>(tensor.dim(i)));
-    // Of no elements there may be no address, either.
+    // A tensor without elements may have no address.
     const std::size_t bytes = tensor.bytes();
     XXH128_canonical_t number;
     XXH128_canonicalFromHash(&number, XXH3_128bits(bytes == 0 ? "" : tensor.raw().data, bytes));
@@ -60,7 +61,7 @@ class StateDigest {
     forms_.emplace_back(std::string(name), std::move(form));
   }
 
-  // Of what was added so far, as 32 digits of base 16. Of nothing, too.
+  // The digest of all added tensors, as 32 digits of base 16. It also works without any.
   std::string text() const {
     std::vector<std::pair<std::string, std::string>> sorted = forms_;
     std::sort(sorted.begin(), sorted.end());
@@ -75,7 +76,7 @@ class StateDigest {
     return digits;
   }
 
-  // Whether a string can be one: 32 digits of base 16, letters in lower case.
+  // True if a string has the form of a digest: 32 digits of base 16, letters in lower case.
   static bool is_text(std::string_view text) noexcept {
     return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The summaries that a hook writes into the event file: those that its options name, or that of the scaffold, which is
-// all of the graph's merged.
+// The summaries that a hook writes into the event file. Its options name them; otherwise it takes the scaffold's
+// summary, a merge of all of the graph's.
 //
 //   SummaryOps summaries(o.summaries);
 //   void begin(Graph& graph) override { summaries.begin(graph); }
 //   void after_create_session(Session& session) override { summaries.session_created(session, host()); }
 //   ... for (const SummaryOps::Op& op : summaries.ops()) ...
 //
-// A member of a hook, [session].
+// It is a member of a hook, [session].
 #pragma once
 
 #include <string>
@@ -20,29 +20,30 @@
 namespace belay {
 inline namespace v0 {
 
-// Names from an option, outputs of a graph once there is one.
+// Names from an option, and their outputs in a graph after begin.
 class SummaryOps {
  public:
   // A string scalar: a serialized Summary message.
   using Op = Fetch<std::string_view>;
 
-  // Names as Graph::find has them; none: the scaffold's. They are copied.
+  // Takes names for Graph::find and copies them; none: the scaffold's summary.
   explicit SummaryOps(const List<Str>& names) {
     for (const Str& name : names) names_.emplace_back(name);
   }
 
-  // NOT_FOUND where the graph has no such name, INVALID_ARGUMENT where it is no string.
+  // Call it in Hook::begin. NOT_FOUND: the graph has no such name. INVALID_ARGUMENT: it is not a string.
   void begin(const Graph& graph) {
     named_.clear();
     for (const std::string& name : names_) named_.push_back(graph.fetch<std::string_view>(name));
   }
-  // The scaffold's operation is looked up here: it may be made after the hooks' begin. FAILED_PRECONDITION where the
-  // collection "summary_op" has several items, INVALID_ARGUMENT where its item is no string.
+  // Call it in after_create_session. It looks up the scaffold's operation here, which may be made after the hooks'
+  // begin. FAILED_PRECONDITION: the collection "summary_op" has several items. INVALID_ARGUMENT: its item is not a
+  // string.
   void session_created(const Session& session, const Host& host) {
     ops_ = names_.empty() ? of_scaffold(session.graph()) : named_;
     if (host.run_directory().empty()) ops_.clear();
   }
-  // Empty where there is nothing to write, or no event file.
+  // The summaries to fetch. Empty if there are none, or no event file.
   const std::vector<Op>& ops() const noexcept { return ops_; }
 
  private:
@@ -58,7 +59,7 @@ class SummaryOps {
   }
 
   std::vector<std::string> names_;
-  std::vector<Op> named_;  // the same in this graph
+  std::vector<Op> named_;  // outputs of the names in this graph
   std::vector<Op> ops_;
 };
 

@@ -9,8 +9,9 @@
 //     args.feed(output, table_tensor(options.feed, i, output));                 // entry i as a value for this output
 //   }
 //
-// A number, boolean or string becomes a scalar, or a vector of one where the shape wants it. A list is row-major: where
-// the output's shape is known but for one dimension, that one is worked out; of an unknown rank it is a vector.
+// A number, boolean or string becomes a scalar, or a vector of one element if the output's shape needs it. A list is
+// row-major. If the output's shape is known except for one dimension, that dimension is computed. For an unknown rank
+// the list is a vector.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// INVALID_ARGUMENT, which names the key, what it has and what is wanted:
+// Throws INVALID_ARGUMENT, with the key, its value and the expected form:
 //
 //   'x': a list of 5 value(s) is no value for 'x:0' (float32 [2, 3])
 //   'ids': a number is no value for 'ids:0' (int64 [?])
@@ -34,8 +35,8 @@ namespace detail {
   fail(Code::kInvalidArgument, "'" + std::string(key) + "': " + what + " is no value for " + output.text());
 }
 
-// The shape of `count` values for this output; an error where they cannot fill it. [?, 2] and 6 values: [3, 2]; [?, ?]
-// and any number: an error, for there is more than one way.
+// Returns the shape of `count` values for this output, or throws if they cannot fill it. [?, 2] and 6 values: [3, 2].
+// [?, ?] is an error for any number, because several shapes are possible.
 inline Dims table_tensor_dims(std::string_view key, const Output& output, std::uint64_t count, bool is_list) {
   const auto n = static_cast<std::int64_t>(count);
   if (output.rank() < 0) return is_list ? Dims{n} : Dims{};
@@ -57,7 +58,7 @@ inline Dims table_tensor_dims(std::string_view key, const Output& output, std::u
   return dims;
 }
 
-// An integer where the dtype is smaller than the option's 64 bits: what does not fit is an error, not cut off.
+// Sets an integer of a dtype smaller than the option's 64 bits. INVALID_ARGUMENT: the value does not fit.
 template <class T>
 void put_integer(Tensor& tensor, std::size_t i, std::int64_t v, std::string_view key, const Output& output) {
   if (v < static_cast<std::int64_t>(std::numeric_limits<T>::min()) ||
@@ -68,7 +69,7 @@ void put_integer(Tensor& tensor, std::size_t i, std::int64_t v, std::string_view
 
 }  // namespace detail
 
-// Entry `entry` of the table as a tensor of the output's dtype, a copy.
+// Returns entry `entry` of the table as a tensor of the output's dtype, a copy.
 //
 //   in the table              for float32 [2, 2]      for int64 []      for string of unknown rank
 //   1                         an error                1                 an error
@@ -76,8 +77,7 @@ void put_integer(Tensor& tensor, std::size_t i, std::int64_t v, std::string_view
 //   "a"                       an error                an error          "a"
 //
 // Integers and floats become float32 or float64; integers int64, int32 or uint8; booleans bool; strings string.
-// Everything else is INVALID_ARGUMENT, with the key and the output: a float for an int64, a number out of range, too
-// many or too few values.
+// INVALID_ARGUMENT, with the key and the output: any other pair, a number out of range, or too many or too few values.
 inline Tensor table_tensor(const Table& table, std::size_t entry, const Output& output) {
   const belay_value& value = table.value(entry);
   const std::string_view key = table.key(entry);

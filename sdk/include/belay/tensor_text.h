@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor as people read it, for log lines.
+// A tensor as text for people, for log lines.
 //
 //   host().info("weights = " + belay::tensor_text(values[weights_], 6));
 //
@@ -11,11 +11,11 @@
 //   float32 [0]                    []
 //   an operation                   (no value)
 //
-// Numbers have as many digits as it takes to distinguish them from their neighbours of the same dtype (bfloat16 and
-// float16 four), so reading one back returns the same number; strings are in quotes, of long ones the first 64 bytes
-// and "...". After `max_elements` elements the rest is "...". The same in every locale.
+// Numbers have enough digits to distinguish them from their neighbours of the same dtype, so they read back exactly.
+// bfloat16 and float16 have four digits. Strings are in quotes; a long string shows its first 64 bytes and "...". After
+// `max_elements` elements the rest is "...". The text is the same in every locale.
 //
-// rounded_text is a number of a message, in which six digits are enough; exact_text one that is read back.
+// rounded_text is for a number in a message, with six digits. exact_text is for a number that is read back.
 #pragma once
 
 #include <charconv>
@@ -28,16 +28,16 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// By std::to_chars, which knows no locale and does not allocate.
+// Appends a number by std::to_chars, which uses no locale and does not allocate.
 template <class T, class... Format>
 void append_number(std::string& out, T value, Format... format) {
   char text[48];
   out.append(text, std::to_chars(text, text + sizeof(text), value, format...).ptr);
 }
 
-// Element i in row-major order. Bytes of strings are copied as they are: what shows them escapes them.
+// Appends element i in row-major order. It copies the bytes of strings unchanged: the display must escape them.
 inline void append_element(std::string& out, const TensorView& t, std::size_t i) {
-  // Of a string, in bytes; a character of several may be cut.
+  // Limit for a string in bytes; it may cut a character of several bytes.
   constexpr std::size_t kLongestText = 64;
   switch (t.dtype()) {
     case DType::kFloat32: return append_number(out, static_cast<float>(t.number(i)));
@@ -57,8 +57,8 @@ inline void append_element(std::string& out, const TensorView& t, std::size_t i)
   }
 }
 
-// Elements [next, ...) of one sub-tensor, with its brackets; one call for each dimension. Returns false where `left`,
-// the number of elements that may still be shown, is used up, so that the outer ones close their brackets and stop.
+// Appends elements [next, ...) of one sub-tensor, with its brackets; one call for each dimension. `left` is the number
+// of elements that may still be shown. False: it is used up, so the outer calls close their brackets and stop.
 inline bool append_elements(std::string& out, const TensorView& t, std::int32_t axis, std::size_t& next,
                             std::size_t& left) {
   if (axis == t.rank()) {
@@ -83,24 +83,24 @@ inline bool append_elements(std::string& out, const TensorView& t, std::int32_t 
 
 }  // namespace detail
 
-// `value` with at most `digits` significant digits, as printf's %g shows it: "0.693147", "1e-05", "nan". digits: 1
-// to 17. In every locale with a dot.
+// Formats `value` with at most `digits` (1 to 17) significant digits, like printf's %g: "0.693147", "1e-05", "nan". It
+// uses a dot in every locale.
 inline std::string rounded_text(double value, int digits = 6) {
   std::string out;
   detail::append_number(out, value, std::chars_format::general, digits);
   return out;
 }
 
-// `value` with the fewest digits from which the same number is read back: "0.1", "1e+22", "nan". In every locale with a
-// dot.
+// Formats `value` with the fewest digits that read back to the same number: "0.1", "1e+22", "nan". It uses a dot in
+// every locale.
 inline std::string exact_text(double value) {
   std::string out;
   detail::append_number(out, value);
   return out;
 }
 
-// The elements, nested by dimensions; a scalar without brackets, an empty one "[]", the value of an operation "(no
-// value)". max_elements 0 counts as 1. It allocates the string: for every 100th step rather than for each.
+// Formats the elements, nested by dimensions. A scalar has no brackets, an empty tensor is "[]", the value of an
+// operation "(no value)". max_elements 0 counts as 1. It allocates the string, so use it in few steps, not in each.
 inline std::string tensor_text(const TensorView& t, std::size_t max_elements = 10) {
   if (!t.has_value()) return "(no value)";
   std::string out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scalar that a hook looks at: a value of the training step ("loss"), every so many steps, or a metric of the
+// A scalar that a hook watches. It is a value of the training step ("loss"), at a period of steps, or a metric of the
 // evaluation ("eval/accuracy"), once for each evaluation.
 //
 //   WatchedMetric metric("eval/loss", every_n_steps, start_from_step);
@@ -12,12 +12,12 @@
 //   void save_state(StateWriter& state) const override { metric.save(state, host()); }
 //   void load_state(const StateReader& state) override { metric.load(state, host()); }
 //
-// With the state a resumed run looks at the same steps as one that never stopped.
+// With the saved state a resumed run looks at the same steps as a run without a stop.
 //
-// Evaluations between two steps leave their metrics in the training graph, under the names eval/loss, eval/accuracy,
-// ... of [input.eval] and eval_NAME/... of [input.eval_NAME], and beside them eval/global_step, the step that was
-// evaluated; NaN and -1 before the first one. So the run behind an evaluation is the one that sees it, and the step of
-// the look is that of the evaluation.
+// Evaluations between two steps write their metrics into the training graph. The names are eval/loss, eval/accuracy,
+// ... for [input.eval] and eval_NAME/... for [input.eval_NAME]. eval/global_step is the step that was evaluated. Before
+// the first evaluation they are NaN and -1. So the first run after an evaluation sees it, and the step of the look is
+// that of the evaluation.
 #pragma once
 
 #include <cstdint>
@@ -34,21 +34,21 @@ inline namespace v0 {
 // One watched scalar; a member of a hook, called on the session's thread.
 class WatchedMetric {
  public:
-  // What a hook decides by.
+  // The value for a hook's decision.
   struct Look {
-    // Of any numeric dtype, as a double; may be NaN.
+    // The value of any numeric dtype, as a double; it may be NaN.
     double value;
-    // The global step that it belongs to: after the run's update, or that of the evaluation.
+    // The global step of the value: after the run's update, or that of the evaluation.
     std::int64_t step;
   };
 
-  // `name`: as Graph::find has it. `every_n_steps` is for values of the training step; of an evaluation no look is left
-  // out. There is no look before the global step `start_from_step`.
+  // `name` is for Graph::find. `every_n_steps` applies to values of the training step; every evaluation is a look.
+  // There is no look before the global step `start_from_step`.
   WatchedMetric(std::string name, std::int64_t every_n_steps, std::int64_t start_from_step = 0)
       : name_(std::move(name)), start_from_step_(start_from_step), timer_({}, every_n_steps) {}
 
-  // In Hook::begin. NOT_FOUND where the graph has no such name, with the nearest one; INVALID_ARGUMENT where it is no
-  // scalar number; FAILED_PRECONDITION where there is no global step. The message has `hook`.
+  // Call it in Hook::begin. Messages contain `hook`. NOT_FOUND, with the nearest name: the graph has no such name.
+  // INVALID_ARGUMENT: it is not a scalar number. FAILED_PRECONDITION: there is no global step.
   void begin(const Graph& graph, std::string_view hook) {
     hook_ = hook;
     tensor_ = graph.fetch(graph.find(name_));
@@ -58,8 +58,8 @@ class WatchedMetric {
     evaluated_.reset();
     if (const Output step = step_of_evaluation(graph)) evaluated_ = graph.fetch<std::int64_t>(step);
   }
-  // In each after_create_session. After a recovery to an earlier step what was seen later is forgotten, so that the
-  // steps that come again are looked at again.
+  // Call it in each after_create_session. After a recovery to an earlier step it forgets later looks, so repeated steps
+  // are looked at again.
   void session_created(const Session& session) {
     step_.forget();
     const std::int64_t step = step_.read(session);
@@ -67,13 +67,13 @@ class WatchedMetric {
     if (seen_evaluation_ > step) seen_evaluation_ = kNone;
   }
 
-  // In each before_run: the value and its step, two scalars, in every run.
+  // Call it in each before_run: the value and its step, two scalars, in every run.
   RunArgs fetches() const {
     if (evaluated_) return {*evaluated_, tensor_};
     return {step_.fetch(), tensor_};
   }
-  // In each after_run: the value, where it is time to look, else nothing. Reads the real global step by a raw run only
-  // then.
+  // Call it in each after_run: returns the value if it is time to look, else it is empty. Only then it reads the real
+  // global step by a raw run.
   std::optional<Look> look(const Session& session, const RunValues& values, const Host& host) {
     if (evaluated_) return look_at_evaluation(values);
     const std::int64_t predicted = step_.predicted(values);
@@ -84,14 +84,14 @@ class WatchedMetric {
     return Look{number(values), step};
   }
 
-  // For messages: "loss".
+  // The name for messages: "loss".
   const std::string& name() const noexcept { return name_; }
-  // For messages: "3 looks", "1 evaluation".
+  // A count for messages: "3 looks", "1 evaluation".
   std::string count_text(std::int64_t n) const {
     return std::to_string(n) + (evaluated_ ? " evaluation" : " look") + (n == 1 ? "" : "s");
   }
 
-  // In save_state and load_state; its keys do not collide with those of Improvement.
+  // Call them in save_state and load_state. The keys do not collide with those of Improvement.
   void save(StateWriter& state, const Host& host) const {
     timer_.save(state, host.monotonic());
     if (seen_evaluation_ != kNone) state.put("seen_evaluation", seen_evaluation_);
@@ -102,10 +102,10 @@ class WatchedMetric {
   }
 
  private:
-  // As the graph has it before the first evaluation.
+  // The graph's value before the first evaluation.
   static constexpr std::int64_t kNone = -1;
 
-  // The step beside "eval/accuracy" or "eval_NAME/accuracy"; empty for a value of the training step.
+  // The step of "eval/accuracy" or "eval_NAME/accuracy"; empty for a value of the training step.
   Output step_of_evaluation(const Graph& graph) const {
     const std::string_view name = name_;
     const std::size_t slash = name.rfind('/');
@@ -114,7 +114,7 @@ class WatchedMetric {
     if (input != "eval" && input.rfind("eval_", 0) != 0) return {};
     return graph.find_if_exists(input + "/global_step");
   }
-  // The first run behind an evaluation sees another step than before; all later ones see that again.
+  // The first run after an evaluation sees a new step; later runs see the same step again.
   std::optional<Look> look_at_evaluation(const RunValues& values) {
     const std::int64_t step = values[*evaluated_];
     if (step == seen_evaluation_ || step < 0) return std::nullopt;
@@ -122,7 +122,7 @@ class WatchedMetric {
     if (step < start_from_step_) return std::nullopt;
     return Look{number(values), step};
   }
-  // The shape is checked in each look: while the graph was built it may have been unknown.
+  // Checks the shape in each look, because it may have been unknown while the graph was built.
   double number(const RunValues& values) const {
     const TensorView value = values[tensor_];
     if (value.size() != 1)
@@ -132,13 +132,13 @@ class WatchedMetric {
   }
 
   std::string name_;
-  // For messages: who watches.
+  // For messages: the hook that watches.
   std::string hook_;
   std::int64_t start_from_step_;
   SecondOrStepTimer timer_;
   GlobalStep step_;
   Output tensor_;
-  std::optional<Fetch<std::int64_t>> evaluated_;  // none: a value of the training step
+  std::optional<Fetch<std::int64_t>> evaluated_;  // empty: a value of the training step
   std::int64_t seen_evaluation_ = kNone;
 };
 

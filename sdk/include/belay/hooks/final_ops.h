@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's FinalOpsHook: fetches once more when a session ends well, and keeps the values.
+// TensorFlow's FinalOpsHook: fetches values when a session ends without an error, and keeps them.
 //
 //   auto hook = std::make_unique<belay::FinalOps>(std::vector<belay::Output>{accuracy});
 //   belay::FinalOps& final_ops = *hook;
@@ -7,9 +7,9 @@
 //   ...
 //   final_ops.values()[0].scalar<float>();              // after the session has ended
 //
-// An error of the fetch leaves the session, as any in `end` does; an end of input among them is a warning too, since
-// the input has ended by then: fetch what a metric has counted, not the operation that counts. The plugin `final_ops`
-// logs the values and writes them into a file. [session]
+// An error of the fetch leaves the session, like any error in `end`. The end of an input is a warning too, because the
+// input has ended by then: fetch a metric's value, not its update. The plugin `final_ops` logs the values and writes
+// them into a file. [session]
 #pragma once
 
 #include <string>
@@ -21,19 +21,19 @@
 namespace belay {
 inline namespace v0 {
 
-// May be derived from, as the plugin is: set_ops in begin, values() in end after FinalOps::end.
+// A class can derive from it, as the plugin does: set_ops in begin, values() in end after FinalOps::end.
 class FinalOps : public Hook {
  public:
   using Feeds = std::vector<std::pair<Output, Tensor>>;
 
-  // What to fetch, tensors or operations, and what to feed in that one run. The outputs belong to the session's graph.
+  // Takes tensors or operations to fetch, and feeds for that one run. The outputs belong to the session's graph.
   explicit FinalOps(std::vector<Output> ops = {}, Feeds feeds = {}) : ops_(std::move(ops)), feeds_(std::move(feeds)) {}
 
-  // Copies, in the order of the ops; that of an operation has no value. Empty before the end, and where the session
-  // ended by an error.
+  // Copies of the values, in the order of the ops; an operation has no value. It is empty before the end, and if the
+  // session ended with an error.
   const std::vector<Tensor>& values() const noexcept { return values_; }
 
-  // One run of its own, after the last step.
+  // Makes one run after the last step.
   void end(Session& session) override {
     if (ops_.empty()) return;
     const RunResult result = run(session);
@@ -43,7 +43,7 @@ class FinalOps : public Hook {
   }
 
  protected:
-  // For a hook that finds its ops by name in begin.
+  // Sets the ops, for a hook that finds them by name in begin.
   void set_ops(std::vector<Output> ops, Feeds feeds) { ops_ = std::move(ops), feeds_ = std::move(feeds); }
   const std::vector<Output>& ops() const noexcept { return ops_; }
 
