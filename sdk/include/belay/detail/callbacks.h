@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which callbacks a plugin class has, and what the compiler says about one that would never be called: because it is
-// private, because another member has its name, or because its parameters are not the base's.
+// Finds the callbacks of a plugin class. The compiler reports a callback that would never be called: it is private,
+// another member has its name, or its parameters are not the base's.
 #pragma once
 
 #include <type_traits>
@@ -31,9 +31,8 @@ inline constexpr bool has_signature<F C::*, F> = true;
 
 #define BELAY_SPACED_
 #define BELAY_SPACED_const " const"
-// overrides_BASE_CALLBACK<T>(): whether T, or a base of it below BASE, has a version of the callback. The pointer is
-// asked for in a function's declaration: clang 14 forgets that a member is protected where a partial specialization
-// asks.
+// overrides_BASE_CALLBACK<T>(): true if T, or a base of it below BASE, has its own version of the callback. The pointer
+// is used in a function's declaration. In a partial specialization clang 14 would forget that a member is protected.
 #define BELAY_CALLBACK(base, callback, result, qualifiers, ...)                                              \
   template <class T>                                                                                         \
   decltype(&T::callback) pointer_to_##base##_##callback(int);                                                \
@@ -53,7 +52,7 @@ inline constexpr bool has_signature<F C::*, F> = true;
                   " " #callback "(" #__VA_ARGS__ ")" BELAY_SPACED_##qualifiers " override`");                \
     return fits && !std::is_same_v<Pointer, result (base::*)(__VA_ARGS__) qualifiers>;                       \
   }
-// One that every class of the kind has.
+// A callback that every class of the kind must have.
 #define BELAY_NEEDED_CALLBACK(base, callback, result, qualifiers, ...)                                            \
   BELAY_CALLBACK(base, callback, result, qualifiers, __VA_ARGS__)                                                 \
   template <class T>                                                                                              \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is checked of a BELAY_MODULE line and of each class in it while it is compiled. Every mistake is one
-// static_assert that says what to do, and what follows from the mistake is left out, so that the compiler's first error
-// is that one.
+// The compile-time checks of a BELAY_MODULE line and of each class in it. Every mistake is one static_assert that
+// states the fix. Code that would fail because of the mistake is left out, so the compiler's first error is that
+// assertion.
 #pragma once
 
 #include <cstddef>
@@ -56,11 +56,11 @@ constexpr bool is_cluster_key(std::string_view name) {
          name == "on_lost_rank" || name == "min_ranks";
 }
 
-// [a-z][a-z0-9_-]*, or two of them with a dot between: VENDOR.NAME. At most 63 characters.
+// [a-z][a-z0-9_-]*, or two such names with a dot between: VENDOR.NAME. At most 63 characters.
 constexpr bool is_plugin_name(std::string_view name) {
   if (name.empty() || name.size() > 63) return false;
   int dots = 0;
-  bool begins = true;  // a name, or the part behind the vendor's dot
+  bool begins = true;  // of a name, or of the part after the vendor's dot
   for (const char c : name) {
     const bool letter = c >= 'a' && c <= 'z';
     const bool follows = !begins && ((c >= '0' && c <= '9') || c == '_' || c == '-');
@@ -71,8 +71,8 @@ constexpr bool is_plugin_name(std::string_view name) {
   }
   return !begins && dots <= 1;
 }
-// The keys that a manifest keeps for itself in a plugin's table; later ones will begin with "host_". The options of an
-// op are no keys there, but attributes.
+// The keys that a manifest reserves in a plugin's table; later ones will begin with "host_". The options of an op are
+// attributes, not keys there.
 constexpr bool is_reserved_option(std::string_view kind, std::string_view name) {
   if (kind == kind_name(BELAY_KIND_OP)) return false;
   if (kind == kind_name(BELAY_KIND_EXPORTER) && (name == "when" || name == "keep" || name == "signature")) return true;
@@ -81,7 +81,7 @@ constexpr bool is_reserved_option(std::string_view kind, std::string_view name) 
          (name == "prefetch" && kind == kind_name(BELAY_KIND_INPUT));
 }
 
-// Asked in declarations of functions, as in callbacks.h.
+// It is used in declarations of functions, as in callbacks.h.
 template <class... Opts>
 constexpr bool is_about(const About<Opts...>&) {
   return true;
@@ -106,7 +106,7 @@ constexpr bool check_traits() {
                 "belay: the traits of an op are a public `static constexpr auto traits = belay::OpTraits();`");
   return constant;
 }
-// The callbacks that a class of its kind cannot be without; the others are looked at where its table is made.
+// Checks the callbacks that every class of its kind needs. The others are checked when its table is made.
 template <class T>
 constexpr bool check_callbacks() {
   constexpr int kind = kind_of<T>();
@@ -126,7 +126,7 @@ constexpr bool check_callbacks() {
   return true;
 }
 
-// Whether a value satisfies the option's own range and choices. Another one could not be written in a manifest.
+// True if a value satisfies the option's own range and choices. A manifest could not set any other value.
 template <class O, class V>
 constexpr bool value_fits(const O& o, const V& v) {
   if constexpr (std::is_arithmetic_v<V>) {
@@ -164,7 +164,7 @@ inline constexpr bool is_nested = false;
 template <class T>
 inline constexpr bool is_nested<Nested<T>> = true;
 
-// What the checks compare of each option of a class.
+// The parts of an option that the checks compare within a class.
 struct OptionSketch {
   std::string_view name;
   bool is_table;
@@ -188,7 +188,7 @@ constexpr bool among(std::string_view value, const std::string_view* all, std::s
     if (all[i] == value) return true;
   return false;
 }
-// Whether no table can have both.
+// True if no table can have both options.
 constexpr bool exclude_each_other(const OptionSketch& a, const OptionSketch& b) {
   if (a.n_when == 0 || b.n_when == 0 || a.when_key != b.when_key) return false;
   for (std::size_t i = 0; i < a.n_when; ++i)
@@ -202,7 +202,7 @@ template <class T, std::size_t... I>
 struct Sketches<T, std::index_sequence<I...>> {
   static constexpr OptionSketch all[sizeof...(I)] = {sketch_of(std::get<I>(T::about.options))...};
 
-  // Whether an earlier option of the class has the name of option `index`.
+  // True if an earlier option of the class has the name of option `index`.
   static constexpr bool is_doubled(std::size_t index) {
     for (std::size_t i = 0; i < index; ++i)
       if (all[i].name == all[index].name && !exclude_each_other(all[i], all[index])) return true;
@@ -228,7 +228,7 @@ struct Sketches<T, std::index_sequence<I...>> {
   }
 };
 
-// A key below a table.
+// Checks a key below a table.
 template <class T, std::size_t Index, class All>
 constexpr bool check_nested() {
   constexpr auto o = std::get<Index>(T::about.options);
@@ -263,7 +263,7 @@ constexpr bool check_member() {
   using Options = typename OptionsOf<T>::type;
   using Owner = typename decltype(o)::Owner;
   using Element = typename decltype(o)::Element;
-  constexpr bool known =  // the rest was refused by belay::option
+  constexpr bool known =  // belay::option refuses other types
       std::is_arithmetic_v<Element> || std::is_base_of_v<Str, Element> || std::is_same_v<Element, Table>;
   constexpr bool named = is_option_name(o.name);
   static_assert(named, "belay: an option's name consists of letters, digits, '_' and '-'");
@@ -289,7 +289,7 @@ constexpr bool check_member() {
   return false;
 }
 
-// The compiler's message shows which option it is by its number, Index.
+// Checks one option. The compiler's message identifies the option by its number, Index.
 template <class T, std::size_t Index, class All>
 constexpr bool check_option() {
   if constexpr (is_nested<std::tuple_element_t<Index, decltype(T::about.options)>>)
@@ -347,7 +347,7 @@ constexpr bool check_class() {
   return false;
 }
 
-// Whether two of the classes have one kind and name.
+// True if two of the classes have one kind and name.
 template <class... T>
 constexpr bool are_doubled() {
   const std::string_view names[] = {T::about.name...};
@@ -358,7 +358,7 @@ constexpr bool are_doubled() {
   return false;
 }
 
-// All classes of a BELAY_MODULE line.
+// Checks all classes of a BELAY_MODULE line.
 template <class... T>
 constexpr bool check_classes() {
   if constexpr ((check_class<T>() && ...)) {

@@ -40,7 +40,7 @@ struct ClusterThunks {
   static void abort(void* self) noexcept {
     try {
       object(self).abort();
-    } catch (...) {  // the calls end with their timeout; nothing may pass
+    } catch (...) {  // the calls end with their timeout; no exception may pass
     }
   }
   static Collective collective(const belay_collective* call) {

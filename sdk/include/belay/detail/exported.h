@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a library exports of its plugin classes, made at compile time: the tables, and the note of their options.
+// The exported data of a library's plugin classes, made at compile time: the tables, and the note of their options.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Exported {
   static constexpr belay_plugin plugin{kind_of<T>(), 0, name.data(), &table};
 };
 
-// Everything that the macro needs, for one list of classes.
+// The data that the macro needs, for one list of classes.
 template <class... T>
 struct Module {
   static constexpr std::string_view kinds[] = {kind_name(kind_of<T>())...};
@@ -44,7 +44,7 @@ struct Module {
     return bytes;
   }
 };
-// In place of classes that were refused, so that no other error follows.
+// Takes the place of refused classes, so no other error follows.
 template <>
 struct Module<> {
   static constexpr const belay_plugin* plugins[] = {nullptr};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other side hands over by pointer and length, in a call or as the result of one: what can be seen to be wrong
-// is refused by name before it is followed.
+// Checks data that the other side passes by pointer and length, in a call or as its result. It refuses visible errors
+// by name before the data is read.
 //
 //   check_list("inputs", def.inputs, def.n_inputs);   // "n_inputs = 3, and inputs is null"
 //   check_text("op", def.op);                         // "op has 7 bytes, and its data is null"
@@ -18,7 +18,7 @@ namespace detail {
 inline constexpr std::uint64_t kMostItems = 1 << 20;                     // of one list
 inline constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 40;  // of one belay_str
 
-// `verb` comes first where the list is what a callback returned: "it returned ".
+// `verb` begins the message if a callback returned the list: "it returned ".
 inline void check_list(const char* what, const void* list, std::uint64_t n, const char* verb = "") {
   if (n > kMostItems)
     fail(Code::kInvalidArgument,
@@ -35,7 +35,7 @@ inline void check_text(const std::string& what, belay_str text) {
     fail(Code::kInvalidArgument, what + " has " + std::to_string(text.size) + " bytes, and its data is null");
 }
 
-// Type and length of a value, and its texts. What a type's elements mean is for the caller.
+// Checks type and length of a value, and its strings. The caller checks the meaning of the elements.
 inline void check_value(const std::string& what, const belay_value& value) {
   const bool list = (value.type & BELAY_VALUE_LIST) != 0;
   if (!list && value.count != 1)

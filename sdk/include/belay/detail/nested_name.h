@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of options: a key of a plugin's table, or the path of keys below one, "layers[].units", "features.*.dtype".
+// Names of options: a key of a plugin's table, or the path of keys below it, "layers[].units", "features.*.dtype".
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// A key of TOML that needs no quotes. A dot would make it a key of a table.
+// True for a key of TOML that needs no quotes. A dot would make it a key of a table.
 constexpr bool is_option_name(std::string_view name) {
   for (const char c : name)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
@@ -23,7 +23,7 @@ constexpr std::string_view without_brackets(std::string_view part) {
   return list ? part.substr(0, part.size() - 2) : part;
 }
 
-// KEY, KEY[] and *, with dots between: a KEY first, a KEY or * last, two parts at least, two * at most.
+// True for KEY, KEY[] and *, with dots between: a KEY first, a KEY or * last, two parts at least, two * at most.
 constexpr bool is_nested_name(std::string_view name) {
   bool first = true;
   int stars = 0;
@@ -40,7 +40,7 @@ constexpr bool is_nested_name(std::string_view name) {
   }
 }
 
-// Of a nested name: the option of the kind table, "layers".
+// The option of the kind table in a nested name: "layers".
 constexpr std::string_view option_of(std::string_view nested) {
   return without_brackets(nested.substr(0, nested.find('.')));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The note: JSON made at compile time from `about`, so that it cannot drift from the code.
+// The note: JSON made at compile time from `about`, so it always matches the code.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// Writes JSON into `out`, or only counts where out is null.
+// Writes JSON into `out`. With a null `out` it only counts.
 class NoteWriter {
  public:
   constexpr explicit NoteWriter(char* out) : out_(out) {}
@@ -36,7 +36,7 @@ class NoteWriter {
     }
     put('"');
   }
-  // A string with a character for each byte, U+0000 to U+00FF.
+  // Writes a string with a character for each byte, U+0000 to U+00FF.
   constexpr void bytes(std::string_view all) {
     put('"');
     for (const char c : all) {
@@ -61,8 +61,9 @@ class NoteWriter {
     if (v < 0) put('-');
     while (n != 0) put(digits[--n]);
   }
-  // The shortest decimal of at most 17 digits that reads back as v with one multiplication or division by a power of
-  // ten; exact for the decimals that people write as defaults. single: v is a float, and reading back is done in float.
+  // Writes the shortest decimal of at most 17 digits that reads back as v, with one multiplication or division by a
+  // power of ten. It is exact for the decimals that people write as defaults. single: v is a float, and it reads back
+  // as a float.
   constexpr void number(double v, bool single = false) {
     if (v < 0) put('-'), v = -v;
     if (v == 0) {
@@ -124,7 +125,7 @@ class NoteWriter {
   std::size_t n_ = 0;
 };
 
-// What the compiler was told about the processor, beyond x86-64 or armv8-a.
+// The CPU features that the compiler may use, beyond x86-64 or armv8-a.
 inline constexpr std::string_view kIsa[] = {
     "",
 #ifdef __SSE3__
@@ -212,7 +213,7 @@ inline constexpr std::string_view kIsa[] = {
 #define BELAY_STANDARD ", C++17"
 #endif
 
-// A value of an option, or an element of a list.
+// Writes a value of an option, or an element of a list.
 template <class T>
 constexpr void write_value(NoteWriter& w, const T& v) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -304,7 +305,7 @@ constexpr void write_option(NoteWriter& w, const O&, const Nested<T>& o) {
   write_rest(w, o);
 }
 
-// The class's Options, or an empty struct where it has none.
+// Stands for the Options of a class that has none.
 struct NoOptions {};
 template <class T, class = void>
 struct OptionsOf {
@@ -315,8 +316,8 @@ struct OptionsOf<T, std::void_t<typename T::Options>> {
   using type = typename T::Options;
 };
 
-// Which callbacks of its kind the class has, beyond those that every class of the kind has; of a hook, whether it keeps
-// a state.
+// Writes the class's callbacks beyond those that every class of its kind has. For a hook it also writes if the hook
+// keeps state.
 template <class T>
 constexpr void write_uses(NoteWriter& w) {
   constexpr Uses uses = uses_of<T>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C callbacks of an Op's class. The plugin instance holds the host alone; each node has an object of the
-// class, made from the node's attributes.
+// The C callbacks of an Op's class. The plugin instance holds the host alone. Each node has an object of the class,
+// made from the node's attributes.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// An object of T with the memory behind its options.
+// An object of T with the memory of its options.
 template <class T>
 struct OpObject {
   OptionStorage storage;
@@ -88,7 +88,7 @@ struct OpThunks {
   static void destroy_kernel(void*, void* kernel) noexcept {
     try {
       delete static_cast<OpObject<T>*>(kernel);
-    } catch (...) {  // a destructor that throws: nothing more can be done, and nothing may pass
+    } catch (...) {  // a destructor throws: it cannot be handled, and no exception may pass
     }
   }
   static std::int32_t gradient(void* self, const belay_op_gradient_args* args, belay_status* status) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the values that crossed the boundary to the author's Options struct. The host has checked them against the note;
-// a host in another language may not have, so name, kind, range, choices and required are checked again.
+// Makes the author's Options struct from the values that crossed the boundary. The host has checked them against the
+// note. A host in another language may not have done so, so name, kind, range, choices and required are checked again.
 #pragma once
 
 #include <charconv>
@@ -16,7 +16,7 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// Keeps what Str, Path, List and Table point at, as long as the instance.
+// Keeps the memory that Str, Path, List and Table point at, as long as the instance.
 class OptionStorage {
  public:
   std::string_view text(std::string_view t) { return texts_.emplace_back(t); }
@@ -75,7 +75,7 @@ constexpr const char* option_type_name(OptionType type, bool list) {
   return "";
 }
 
-// The shortest string that reads back as v; whole numbers in full.
+// Formats v as the shortest string that reads back; whole numbers in full.
 inline std::string number_text(double v) {
   char text[32];
   const bool whole = v > -1e15 && v < 1e15 && v == static_cast<double>(static_cast<std::int64_t>(v));
@@ -189,7 +189,7 @@ bool take_option(O& options, const Option<O, T>& o, const belay_named_value* val
   return given;
 }
 
-// It is in the table that it lies below.
+// A nested key is read as part of its table.
 template <class O, class T>
 bool take_option(O&, const Nested<T>&, const belay_named_value*, std::size_t, std::vector<bool>&, OptionStorage&) {
   return false;

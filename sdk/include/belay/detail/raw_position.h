@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input's position as it crosses. RawPosition is the host's side: it owns the memory that `bytes` points at, and is
-// made once for many calls. give_position and taken_position are the plugin's.
+// An input's position as it crosses. RawPosition is the host's side: it owns the memory that `bytes` points at, and
+// serves many calls. give_position and taken_position are the plugin's.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ class RawPosition {
   RawPosition(const RawPosition&) = delete;
   RawPosition& operator=(const RawPosition&) = delete;
 
-  // As next finds it.
+  // Prepares it for next.
   void clear() noexcept {
     raw.epoch = raw.index = 0;
     raw.size = 0;
     raw.bytes = room_.data();
     raw.capacity = room_.size();
   }
-  // As seek finds it.
+  // Prepares it for seek.
   void set(const Position& p) {
     if (p.bytes.size() > room_.size()) room_.resize(p.bytes.size());
     clear();
@@ -38,7 +38,7 @@ class RawPosition {
     raw.size = p.bytes.size();
     std::copy(p.bytes.begin(), p.bytes.end(), room_.begin());
   }
-  // What next left, checked. Allocates only where `into` has no room for its bytes.
+  // Reads and checks the result of next. It allocates only if `into` has no room for the bytes.
   void take(Position& into) const {
     check_sized(raw);
     if (raw.size > room_.size() || raw.bytes != room_.data())
@@ -59,7 +59,7 @@ class RawPosition {
   std::vector<std::uint8_t> room_;
 
  public:
-  belay_position raw;  // what crosses
+  belay_position raw;  // the struct that crosses
 };
 
 inline void give_position(const Position& p, belay_position* theirs) {

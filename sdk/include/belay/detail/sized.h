@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sized structs (abi.h, "Structs"): both sides make, read and fill them with these functions.
+// Sized structs (abi.h, "Structs"). Both sides make, read and fill them with these functions.
 //
 //   auto args = sized<belay_run_args>();                     // before a call: ours, empty
 //   belay_run_args room;
@@ -65,7 +65,7 @@ void check_flags(const T& theirs, std::uint32_t known) {
                                    std::to_string(theirs.flags & ~known) + "; this side was built before it");
 }
 
-// What read_sized does not find in most calls.
+// The rare case of read_sized.
 template <class T>
 __attribute__((noinline)) const T& read_other_size(const T* theirs, T& room, std::uint32_t known) {
   if (theirs == nullptr) fail(Code::kInvalidArgument, std::string(SizedName<T>::value) + " is null");
@@ -75,8 +75,8 @@ __attribute__((noinline)) const T& read_other_size(const T* theirs, T& room, std
   std::memcpy(&room, theirs, theirs->struct_size);
   return room;
 }
-// Whether theirs has each field that this side knows, and no flag that it does not: what each call of a step finds.
-// Most are of this side's size and without flags, which is one comparison.
+// True if theirs has each field that this side knows, and no unknown flag. Each call of a step passes here. Most
+// structs have this side's size and no flags, which takes one comparison.
 template <class T>
 bool is_whole(const T* theirs, std::uint32_t known = 0) noexcept {
   if (theirs == nullptr) return false;
@@ -84,15 +84,15 @@ bool is_whole(const T* theirs, std::uint32_t known = 0) noexcept {
   std::memcpy(&head, theirs, sizeof(head));
   return head == sizeof(T) || (theirs->struct_size >= sizeof(T) && (theirs->flags & ~known) == 0);
 }
-// Theirs itself where it has each field that this side knows, else a copy in `room`, whose further fields are 0.
-// INVALID_ARGUMENT: null, or without a size. UNIMPLEMENTED: a flag that is not among `known`.
+// Returns theirs itself if it has each field that this side knows. Otherwise it returns a copy in `room`, with 0 in the
+// missing fields. INVALID_ARGUMENT: null, or without a size. UNIMPLEMENTED: a flag that is not among `known`.
 template <class T>
 const T& read_sized(const T* theirs, T& room, std::uint32_t known = 0) {
   if (is_whole(theirs, known)) return *theirs;  // first and in the caller's code
   return read_other_size(theirs, room, known);
 }
 
-// Writes ours into theirs, as far as theirs goes; its struct_size stays.
+// Copies ours into theirs, as far as theirs extends; its struct_size stays.
 template <class T>
 void fill_sized(T* theirs, const T& ours) {
   if (theirs == nullptr) fail(Code::kInvalidArgument, std::string(SizedName<T>::value) + " is null");
@@ -101,13 +101,13 @@ void fill_sized(T* theirs, const T& ours) {
   char* to = reinterpret_cast<char*>(theirs) + kSizedHead;
   const char* from = reinterpret_cast<const char*>(&ours) + kSizedHead;
   if (theirs->struct_size >= sizeof(T)) {
-    std::memcpy(to, from, sizeof(T) - kSizedHead);  // of a constant size: this is called at every step
+    std::memcpy(to, from, sizeof(T) - kSizedHead);  // of constant size: each step calls this
   } else {
     std::memcpy(to, from, theirs->struct_size - kSizedHead);
   }
 }
 
-// Of a struct of ours that the other side may have filled: that it did so field by field.
+// Checks that the other side filled a struct of ours field by field, if it did.
 template <class T>
 void check_sized(const T& ours, std::uint32_t known = 0) {
   if (ours.struct_size != sizeof(T)) refuse_size<T>(ours.struct_size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the other side's table: whole slots that it has are taken, the rest become stubs, so no call site tests for
-// null. Both sides use this, the SDK for the host's services and the host for the plugins' tables.
+// Reads the other side's table: takes its whole slots and puts stubs in the place of the others, so no call site tests
+// for null. Both sides use this: the SDK for the host's services, and the host for the plugins' tables.
 #pragma once
 
 #include <cstddef>
@@ -95,7 +95,7 @@ namespace detail {
   X(cluster, belay_cluster_service) X(cluster_plugin, belay_cluster_api)
 // clang-format on
 
-// What replaces a slot that the other side lacks: kMissing fails and names the slot, kSkip does nothing.
+// The kinds of stubs for a missing slot: kMissing fails and names the slot, kSkip does nothing.
 enum class Absent { kMissing, kSkip };
 
 template <class F>

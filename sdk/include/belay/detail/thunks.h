@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The callbacks of a table, for a plugin class in C++: each finds the object, makes the arguments of its C++ method,
-// and turns what it throws into a code and a message. Nothing passes a callback but these.
+// The callbacks of a table, for a plugin class in C++. Each finds the object, makes the arguments of its C++ method,
+// and turns an exception into a code and a message. So no exception leaves a callback.
 #pragma once
 
 #include <memory>
@@ -26,18 +26,19 @@ namespace belay {
 inline namespace v0 {
 namespace detail {
 
-// One instance behind `self`.
+// The instance that `self` points at.
 template <class T>
 struct Instance {
   Instance(const belay_host_api* api, belay_host* raw) : host(api, raw) {}
   OptionStorage storage;
   Host host;
   std::unique_ptr<T> object;
-  RunArgs args;                    // hooks: what before_run returned, alive until the next call
-  std::vector<belay_output> more;  // optimizers: what finish returned
+  RunArgs args;                    // hooks: the result of before_run, alive until the next call
+  std::vector<belay_output> more;  // optimizers: the result of finish
 };
 
-// `static const void* extension(std::string_view name) noexcept` in a plugin class: its extensions (abi.h), by name.
+// `static const void* extension(std::string_view name) noexcept` in a plugin class returns its extensions (abi.h), by
+// name.
 template <class T, class = void>
 struct has_extensions : std::false_type {};
 template <class T>
@@ -77,16 +78,16 @@ struct Thunks {
   static void destroy(void* self) noexcept {
     try {
       delete static_cast<I*>(self);
-    } catch (...) {  // a destructor that throws: nothing more can be done, and nothing may pass
+    } catch (...) {  // a destructor throws: it cannot be handled, and no exception may pass
     }
   }
 
-  // The class's own extensions, then those that follow from what it overrides.
+  // Returns the class's own extensions, then those that follow from its overrides.
   static void interrupt(void* self) noexcept {
     if constexpr (overrides_interrupt<T>()) {
       try {
         object(self).interrupt();
-      } catch (...) {  // the callback goes on waiting; nothing may pass
+      } catch (...) {  // the callback continues to wait; no exception may pass
       }
     }
   }
@@ -97,7 +98,7 @@ struct Thunks {
     return nullptr;
   }
 
-  // Hook
+  // Callbacks of a hook.
   static std::int32_t begin(void* self, belay_graph* graph, belay_status* status) noexcept {
     return guard(status, [&] {
       Graph g(&services(self)->graph, graph);
@@ -110,7 +111,7 @@ struct Thunks {
       object(self).after_create_session(s);
     });
   }
-  // The usual call, and behind it the others in a function of their own, so that this one saves no registers for them.
+  // The usual call. The rare cases are in another function, so this one saves no registers for them.
   static std::int32_t before_run(void* self, belay_run* run, belay_run_args* args, belay_status* status) noexcept {
     if (!is_whole(args) || instance(self).args.has_extras()) return before_run_slowly(self, run, args, status);
     return guard(status, [&] {
@@ -146,7 +147,7 @@ struct Thunks {
     RunContext context(&i.host.services(), run);
     i.object->after_run(context, RunValues(values.results, i.args.fetches(), values.n_results, values.options));
   }
-  // A function of its own, so that the usual call needs no room for a copy.
+  // A separate function, so the usual call needs no room for a copy.
   __attribute__((noinline)) static std::int32_t after_run_other_size(void* self, belay_run* run,
                                                                      const belay_run_values* values,
                                                                      belay_status* status) noexcept {
@@ -194,7 +195,7 @@ struct Thunks {
     });
   }
 
-  // Saver
+  // Callbacks of a saver.
   static std::int32_t write(void* self, belay_dir* dir, belay_tensors* tensors, belay_status* status) noexcept {
     return guard(status, [&] {
       Directory d(&services(self)->files, dir);
@@ -209,7 +210,7 @@ struct Thunks {
     });
   }
 
-  // InitFn
+  // Callbacks of an init function.
   static std::int32_t run(void* self, belay_graph* graph, belay_session* session, belay_status* status) noexcept {
     return guard(status, [&] {
       Graph g(&services(self)->graph, graph);
@@ -218,7 +219,7 @@ struct Thunks {
     });
   }
 
-  // Model
+  // Callbacks of a model.
   static std::int32_t build(void* self, const belay_model_args* args, belay_status* status) noexcept {
     return guard(status, [&] {
       belay_model_args room;
@@ -235,7 +236,7 @@ struct Thunks {
     return guard(status, [&] { *given = object(self).initial_value(view(variable), TensorView(*value)) ? 1 : 0; });
   }
 
-  // Input
+  // Callbacks of an input.
   static std::int32_t spec(void* self, belay_input_spec* spec, belay_status* status) noexcept {
     return guard(status, [&] {
       InputSpec s(&services(self)->input, spec);
@@ -266,7 +267,7 @@ struct Thunks {
     return guard(status, [&] { *examples = object(self).size(); });
   }
 
-  // Optimizer
+  // Callbacks of an optimizer.
   static std::int32_t create_slots(void* self, const belay_optimizer_args* args, belay_status* status) noexcept {
     return guard(status, [&] {
       belay_optimizer_args room;
@@ -302,7 +303,7 @@ struct Thunks {
     });
   }
 
-  // Schedule
+  // Callbacks of a schedule.
   static std::int32_t build_rate(void* self, const belay_schedule_args* args, belay_output* rate,
                                  belay_status* status) noexcept {
     return guard(status, [&] {
@@ -312,7 +313,7 @@ struct Thunks {
     });
   }
 
-  // Exporter
+  // Callbacks of an exporter.
   static std::int32_t write_export(void* self, const belay_export_args* args, belay_dir* dir,
                                    belay_status* status) noexcept {
     return guard(status, [&] {
@@ -332,7 +333,7 @@ struct Thunks {
   }
 };
 
-// Null where the class has no extensions.
+// Null if the class has no extensions.
 template <class T>
 constexpr auto extension_slot() {
   using Slot = const void* (*)(void*, belay_str);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler knows of a plugin class, for its note: which callbacks it has beyond those of every class of its
-// kind.
+// The compiler's knowledge of a plugin class, for its note: its callbacks beyond those of every class of its kind.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ inline namespace v0 {
 namespace detail {
 
 struct Uses {
-  bool known = false;  // false: the kind has no callback that a class may lack
+  bool known = false;  // false: the kind has no optional callback
   std::string_view callback[10] = {};
   std::size_t n = 0;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts a thread's allocations, to show that a callback makes none. Once per test program, at namespace scope:
+// Counts a thread's allocations, to show that a callback makes none. Use the macro once per test program, at namespace
+// scope:
 //
 //   BELAY_COUNT_ALLOCATIONS
 //   ...
 //   hook.probe_with(allocations);
 //   EXPECT_EQ(hook.step().probed, 0u);
 //
-// It replaces operator new for the whole program, plugins that it loads included. malloc that is called directly is not
-// seen.
+// It replaces operator new for the whole program, including plugins that it loads. It does not count direct calls of
+// malloc.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@ inline std::uint64_t& allocation_count() noexcept {
   static thread_local std::uint64_t count = 0;
   return count;
 }
-// Of this thread, since it began.
+// Number of allocations of this thread, since it began.
 inline std::uint64_t allocations() noexcept { return allocation_count(); }
 
 inline void* counted_allocation(std::size_t size, std::size_t alignment) {
@@ -40,8 +41,8 @@ inline void* counted_allocation(std::size_t size, std::size_t alignment) {
 }  // namespace v0
 }  // namespace belay
 
-// The array forms call these, and so do the other nothrow forms; the address sanitizer has a nothrow new of its own
-// that does not. Not inlined: g++ 12 would take a new and a delete of which it sees one only for a mismatch.
+// The array forms call these, and so do the other nothrow forms. The address sanitizer has its own nothrow new, which
+// does not. They are not inlined: g++ 12 would report a mismatch if it sees only one of a new and a delete.
 #define BELAY_ALLOCATION_FUNCTION __attribute__((noinline)) void
 #define BELAY_COUNT_ALLOCATIONS                                                                                       \
   BELAY_ALLOCATION_FUNCTION* operator new(std::size_t size) { return ::belay::testing::counted_allocation(size, 1); } \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls an instance's extension "belay.interrupt.1", as the host does when a run is being stopped.
+// Calls an instance's extension "belay.interrupt.1", as the host does when a run stops.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// False: the instance has none. `api` is the adopted table of its kind.
+// Returns false if the instance has none. `api` is the adopted table of its kind.
 template <class Api>
 bool call_interrupt(const Api& api, void* self) {
   constexpr std::string_view kName = BELAY_INTERRUPT_EXTENSION;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a cluster plugin: several ranks in one process, each an instance on a thread of its own, with a fake host.
+// Drives a cluster plugin: several ranks in one process. Each rank is an instance on its own thread, with a fake host.
 //
 //   extern "C" const belay_module belay_module_my_cluster;
 //   ClusterDriver cluster(belay_module_my_cluster, 3);
@@ -11,8 +11,8 @@
 //   });
 //   EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
 //
-// The ranks meet in a directory of the driver's. A plugin whose library counts processes (MPI) is driven with one rank,
-// or under its launcher.
+// The ranks meet in a directory of the driver. Drive a plugin whose library counts processes (MPI) with one rank, or
+// under its launcher.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// How a call is made, where not by all ranks with tag 0 and without a limit.
+// The options of a call. The defaults are all ranks, tag 0 and no limit.
 struct ClusterCall {
   belay_ranks* ranks = nullptr;
   std::uint32_t tag = 0;
@@ -41,7 +41,7 @@ struct ClusterCall {
   double timeout_secs = 0;
 };
 
-// One rank, on its thread. Calls throw what the plugin reports.
+// One rank, on its thread. Calls throw the errors that the plugin reports.
 class ClusterRank {
  public:
   ClusterRank(const belay_cluster_api* table, const OptionValues& options, int rank, int size, std::string directory)
@@ -60,7 +60,7 @@ class ClusterRank {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
-  // How long open waits for the other ranks, and how long one may show no sign of life.
+  // Set how long open waits for the other ranks, and how long a rank may show no sign of life.
   void wait(double seconds) noexcept { wait_secs_ = seconds; }
   void timeout(double seconds) noexcept { timeout_secs_ = seconds; }
   ClusterPlace open(std::int64_t generation = 0, const std::string& meeting = "attempt-1") {
@@ -152,10 +152,10 @@ class ClusterDriver {
   ClusterDriver(const belay_cluster_api* table, int size, OptionValues options = {})
       : table_(table), options_(std::move(options)), size_(size) {}
 
-  // Where the ranks meet.
+  // The meeting place of the ranks.
   const std::string& directory() const noexcept { return directory_; }
 
-  // Calls `f` for each rank, all at the same time. Returns what left it, by rank: "" or "ABORTED: rank 1 ...".
+  // Calls `f` for each rank, all at the same time. Returns the error of each rank: "" or "ABORTED: rank 1 ...".
   std::vector<std::string> run(const std::function<void(ClusterRank&)>& f) {
     std::vector<std::string> errors(static_cast<std::size_t>(size_));
     std::vector<std::thread> threads;

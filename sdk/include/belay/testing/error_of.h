@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error that a call throws, as one line, so that a test asserts its code and its whole message:
+// Returns the error that a call throws as one line, so a test can assert its code and its whole message:
 //
 //   EXPECT_EQ(error_of([&] { hook.begin(); }), "NOT_FOUND: the graph has no 'los'; did you mean 'loss'?");
 #pragma once
@@ -13,7 +13,7 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// Empty if f throws nothing. An exception that is no belay::Error has no code: "exception: what()".
+// Empty: f does not throw. An exception that is not a belay::Error has no code: "exception: what()".
 template <class F>
 std::string error_of(F&& f) {
   try {

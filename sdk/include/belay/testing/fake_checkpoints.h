@@ -4,7 +4,7 @@
 //   FakeCheckpoints checkpoints(host);
 //   checkpoints.add("runs/a/model.ckpt-100", {{"w", Tensor({2}, {1.f, 2.f})}});
 //
-// A directory ("runs/a") means the checkpoint in it that was added last.
+// A directory ("runs/a") means its checkpoint that was added last.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +35,17 @@ class FakeCheckpoints {
   void add(std::string path, const std::map<std::string, Tensor>& tensors) {
     stored_.push_back({std::move(path), {tensors.begin(), tensors.end()}, std::nullopt});
   }
-  // Opening this one fails, as a damaged one does.
+  // Adds a checkpoint whose opening fails, like a damaged one.
   void add_damaged(std::string path, const Error& error) { stored_.push_back({std::move(path), {}, error}); }
-  // Opened and not closed.
+  // Number of checkpoints that are open.
   std::size_t open_count() const {
     std::size_t n = 0;
     for (const Opened& o : opened_) n += o.closed ? 0 : 1;
     return n;
   }
-  // How often the plugin asked for a checkpoint.
+  // Number of the plugin's requests for a checkpoint.
   int save_requests() const noexcept { return save_requests_; }
-  // Every later request fails with it.
+  // Makes every later request fail with this error.
   void fail_saves_with(const Error& error) { save_failure_ = error; }
 
  private:

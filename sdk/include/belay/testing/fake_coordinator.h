@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "coordinator": the stop flag and the registered threads of a session. A test asks what was requested, and may
-// request a stop itself. Waiting ends at a stop, or when the host's fake clock has passed the time.
+// Service "coordinator": the stop flag and the registered threads of a session. A test reads the requests, and may
+// itself request a stop. A wait ends at a stop, or when the host's fake clock has passed the time.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class FakeCoordinator {
     const std::lock_guard lock(mutex_);
     return stop_;
   }
-  // Of the first request; later ones change nothing. The code is kOk for a plain stop.
+  // The reason of the first request; later requests change nothing. The code is kOk for a plain stop.
   std::string reason() const {
     const std::lock_guard lock(mutex_);
     return reason_;
@@ -43,8 +43,8 @@ class FakeCoordinator {
     reason_ = std::string(reason);
     changed_.notify_all();
   }
-  // Asks for a stop and joins the registered threads, each for at most `seconds` of real time; returns the names of
-  // those that have not ended. Throws what a thread ended with.
+  // Requests a stop and joins the registered threads, each for at most `seconds` of real time. Returns the names of the
+  // threads that have not ended. Throws the error of a thread.
   std::vector<std::string> stop_and_join(double seconds) {
     request_stop(Code::kOk, "the session is closed");
     std::vector<Registered> threads;
@@ -64,7 +64,7 @@ class FakeCoordinator {
     }
     return running;
   }
-  // For a new session.
+  // Prepares a new session.
   void clear_stop() {
     const std::lock_guard lock(mutex_);
     stop_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "events": what a plugin writes to the event file, kept in order. Without a run directory nothing is written,
-// as in the host.
+// Service "events": records that a plugin writes to the event file, in order. Without a run directory nothing is
+// written, as in the host.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +48,10 @@ class FakeEvents {
   const std::vector<WrittenScalar>& scalars() const noexcept { return scalars_; }
   const std::vector<WrittenSummary>& summaries() const noexcept { return summaries_; }
   const std::vector<WrittenSessionLog>& session_logs() const noexcept { return session_logs_; }
-  // Everything in its order, a line each: "scalar loss@3", "summary@3", "start@1", "flush".
+  // All records in order, a line each: "scalar loss@3", "summary@3", "start@1", "flush".
   const std::vector<std::string>& order() const noexcept { return order_; }
   int flushes() const noexcept { return flushes_; }
-  // Every later call fails with it, as on a full disk.
+  // Makes every later call fail with this error, like a full disk.
   void fail_with(const Error& error) { failure_ = error; }
 
  private:

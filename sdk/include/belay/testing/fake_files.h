@@ -6,9 +6,9 @@
 //   files.contents["model.bin"].resize(10);   // a truncated file
 //   files.fill_up_after(100);                 // the disk is full after 100 more bytes
 //
-// SaverDriver (saver_driver.h) puts both together; use these alone for what it does not do. The rules of the real host
-// hold here too: a name has no '/', create refuses a file that exists, a read past the end is DATA_LOSS, a tensor is
-// announced once.
+// SaverDriver (saver_driver.h) combines both; use these alone for tests that it does not cover. The rules of the real
+// host apply here too. A name has no '/', create refuses an existing file, a read past the end is DATA_LOSS, and a
+// tensor is announced once.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class FakeFiles {
   // The files by name; a test may read and change them.
   std::map<std::string, std::string> contents;
 
-  // After that many more bytes every write fails with RESOURCE_EXHAUSTED, until fill_up_after(none).
+  // Makes every write fail with RESOURCE_EXHAUSTED after `bytes` more bytes. std::nullopt ends it.
   void fill_up_after(std::optional<std::uint64_t> bytes) { room_ = bytes; }
   // Names of the files that are still open.
   std::vector<std::string> open_files() const {
@@ -139,20 +139,20 @@ class FakeFiles {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// What a saver writes from, or reads into. Memory for reading is filled with 0xa5, so that an element which the saver
-// did not write shows.
+// The tensors that a saver writes, or the memory that it reads into. That memory is filled with 0xa5, so an element
+// that the saver did not write is visible.
 class FakeTensors {
  public:
-  // The tensors to write.
+  // Takes the tensors to write.
   explicit FakeTensors(NamedTensors tensors) : writing_(true), tensors_(std::move(tensors)) {}
-  // Collects what is read; `wanted`: only these get memory.
+  // Collects the tensors that are read. `wanted`: only these get memory.
   explicit FakeTensors(std::optional<std::set<std::string>> wanted) : wanted_(std::move(wanted)) {}
   static void offer(FakeHost& host) { host.set_service("saver", &kSaver); }
 
   belay_tensors* raw() noexcept { return reinterpret_cast<belay_tensors*>(this); }
   // Every announced name, in order.
   const std::vector<std::string>& announced() const noexcept { return announced_; }
-  // Strings are copied out of the saver's memory here, so before its next call.
+  // Copies strings from the saver's memory, so call it before the saver's next call.
   const NamedTensors& tensors() {
     for (const auto& [i, views] : texts_)
       for (std::size_t s = 0; s < views.size(); ++s) tensors_[i].second.set_text(s, belay::detail::view(views[s]));
@@ -209,7 +209,7 @@ class FakeTensors {
     return memory != nullptr ? memory : static_cast<void*>(this);  // an empty tensor is wanted too
   }
 
-  // Of the tensor that was found last.
+  // Views of the tensor that was found last.
   void* views_to_fill() {
     const std::size_t i = tensors_.size() - 1;
     auto& views = texts_[i];
@@ -224,7 +224,7 @@ class FakeTensors {
   bool writing_ = false;
   std::optional<std::set<std::string>> wanted_;
   NamedTensors tensors_;
-  std::map<std::size_t, std::vector<belay_str>> texts_;  // of tensors of strings, until tensors() copies them
+  std::map<std::size_t, std::vector<belay_str>> texts_;  // of string tensors, until tensors() copies them
   std::vector<std::string> announced_;
 };
 

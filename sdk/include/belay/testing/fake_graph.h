@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "graph" without an engine: a test declares the tensors that the plugin looks for, and sees what it added,
+// Service "graph" without an engine. A test declares the tensors that the plugin looks up, and sees what it added,
 // collected and announced. An undeclared name, a wrong type, another graph's output or a change of the frozen graph
 // fails with the host's own message.
 //
@@ -10,9 +10,9 @@
 //   graph.tensor<float>("logits", {-1, 10});
 //   graph.global_step();
 //
-// A plugin may add nodes. The fake has no shape rules: a new node has one output of the dtype and shape of its first
-// input (none where it has no input), unless op() says otherwise. There are no gradients: a plugin that asks for them
-// is tested with the engine.
+// A plugin may add nodes. The fake has no shape rules. A new node has one output with the dtype and shape of its first
+// input (none without an input), unless op() states otherwise. There are no gradients: test a plugin that needs them
+// with the engine.
 #pragma once
 
 #include <algorithm>
@@ -44,12 +44,12 @@ class FakeGraph {
 
   // ---- declaring
 
-  // A node "a/b" with one output; "a/b:0", then "a/b:1" ... make a node with several. -1 in dims: unknown.
+  // Declares a node "a/b" with one output; "a/b:0", then "a/b:1" ... make a node with several. -1 in dims: unknown.
   template <class T>
   Output tensor(std::string_view name, const Dims& dims = {}) {
     return tensor(name, dtype_of<T>, dims);
   }
-  // No dims: the rank is not known.
+  // The same; without dims the rank is unknown.
   Output tensor(std::string_view name, DType dtype, const std::optional<Dims>& dims) {
     const std::size_t colon = name.rfind(':');
     Node& node = colon == std::string_view::npos || name.substr(colon) == ":0"
@@ -60,17 +60,17 @@ class FakeGraph {
                                        std::to_string(node.outputs.size()) + "', not '" + std::string(name) + "'");
     return handle().output({serial_, node.id, add_output(node, dtype, dims)});
   }
-  // A node without outputs.
+  // Declares a node without outputs.
   Output operation(std::string_view name) {
     return handle().output({serial_, new_node("Declared", std::string(name)).id, BELAY_OPERATION});
   }
-  // The int64 scalar that counts steps, in its collection.
+  // Declares the int64 scalar that counts steps, in its collection.
   Output global_step(std::string_view name = "global_step") {
     const Output step = tensor<std::int64_t>(name);
     collections_[collections::kGlobalStep].push_back(step.raw());
     return step;
   }
-  // What a model has under this role: found before a node of that name.
+  // Sets the tensor of a model's role. It is found before a node of that name.
   void role(const std::string& role_name, std::string_view tensor_name) { roles_[role_name] = resolve(tensor_name); }
   void collect(const std::string& collection, std::string_view tensor_name) {
     collections_[collection].push_back(resolve(tensor_name));
@@ -92,14 +92,14 @@ class FakeGraph {
     for (const belay_output& o : announced_) names.push_back(name_of(o));
     return names;
   }
-  // Every output that there is, those of nodes that the plugin added among them.
+  // All outputs, including those of nodes that the plugin added.
   std::vector<Output> outputs() {
     std::vector<Output> all;
     for (const Node& n : nodes_)
       for (std::uint32_t i = 0; i < n.outputs.size(); ++i) all.push_back(handle().output({serial_, n.id, i}));
     return all;
   }
-  // All nodes, collections and open scopes, one a line: to see whether anything has changed.
+  // All nodes, collections and open scopes, one per line. A test compares it to detect changes.
   std::string text() const {
     std::string out;
     for (const Node& n : nodes_) out += node_text(n) + "\n";
@@ -115,13 +115,13 @@ class FakeGraph {
 
   // ---- for drivers
 
-  // "scope/node" for a node with one output and for an operation, else "scope/node:1". Fails for another graph's
+  // "scope/node" for a node with one output and for an operation, else "scope/node:1". It fails for another graph's
   // output.
   std::string name_of(const belay_output& o) const {
     const Node& n = node_of(o);
     return o.index == BELAY_OPERATION || n.outputs.size() == 1 ? n.name : n.outputs[o.index].name;
   }
-  // By role, node or output.
+  // Finds an output by role, node or output name.
   belay_output resolve(std::string_view name) const {
     if (const auto role = roles_.find(std::string(name)); role != roles_.end()) return role->second;
     const std::size_t colon = name.rfind(':');
@@ -139,7 +139,7 @@ class FakeGraph {
            "'" + n.name + "' has " + std::to_string(n.outputs.size()) + " outputs; name one, as '" + n.name + ":0'");
     return {serial_, n.id, n.outputs.empty() ? BELAY_OPERATION : 0};
   }
-  // Fails unless a value of this dtype and shape can be the output's.
+  // Fails unless the output can have a value of this dtype and shape.
   void check_value(const belay_output& o, const Tensor& value) const {
     const Spec& spec = node_of(o).outputs.at(o.index);
     bool fits = value.dtype() == spec.dtype && (!spec.dims || spec.dims->size() == value.dims().size());
@@ -260,7 +260,7 @@ class FakeGraph {
   // ---- the table
 
   static FakeGraph& from(belay_graph* raw) noexcept { return *reinterpret_cast<FakeGraph*>(raw); }
-  // A call of the plugin's: on the right thread, errors as codes.
+  // Runs a call of the plugin: checks the thread, turns errors into codes.
   template <class F>
   static std::int32_t call(belay_graph* raw, const char* slot, belay_status* status, F&& f) {
     return detail::guard(status, [&] {
@@ -417,7 +417,7 @@ class FakeGraph {
   std::map<std::string, belay_output> roles_;
   std::map<std::string, std::vector<belay_output>> collections_;
   std::map<std::string, Spec> ops_;
-  std::vector<std::string> scopes_;  // open ones, whole names
+  std::vector<std::string> scopes_;  // open scopes, whole names
   std::set<std::string> used_scopes_;
   std::vector<std::vector<belay_output>> controls_;
   std::vector<belay_output> announced_;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host for tests, without an engine: a log that is kept, a clock that the test moves, a run directory, and whatever
-// services a test adds. It implements the real tables; to a plugin it looks like the host.
+// A host for tests, without an engine: a log that is kept, a clock that the test moves, a run directory, and the
+// services that a test adds. It implements the real tables, so a plugin cannot tell the difference.
 //
 //   belay::testing::FakeHost host;
 //   host.clock.advance(2.5);
 //   EXPECT_EQ(host.logged().back(), "warning: the loss is not finite");
 //
-// Services: "core" is built in; the drivers beside this header add theirs with set_service. remove_service plays a host
-// that has not got one.
+// Services: "core" is built in; the drivers in this folder add theirs with set_service. remove_service simulates a host
+// without a service.
 //
-// The thread that makes the host plays its [main] and [session] thread. A service that a plugin calls from another
-// thread against its rule, or with a handle that is no longer valid, notes a breach; the drivers throw it after the
-// callback.
+// The thread that makes the host acts as its [main] and [session] thread. A plugin may call a service from a forbidden
+// thread, or with an invalid handle. The service then records a breach, and the drivers throw it after the callback.
 #pragma once
 
 #include <atomic>
@@ -33,9 +32,9 @@ namespace testing {
 
 class FakeClock {
  public:
-  // [any] A plugin's threads may read while the test moves it.
+  // Moves the clock. A plugin's threads may read it at the same time. [any]
   void advance(double seconds) { now_ns_ += static_cast<std::int64_t>(std::llround(seconds * 1e9)); }
-  // From now on a wait of the plugin's jumps to its deadline, instead of waiting until the test moves the clock.
+  // From now on a wait of the plugin jumps to its deadline. Otherwise it waits until the test moves the clock.
   void jump_over_waits() { jumps_ = true; }
   bool jumps_over_waits() const { return jumps_; }
   std::int64_t monotonic_ns() const { return now_ns_; }
@@ -59,11 +58,11 @@ class FakeHost {
   std::string run_directory;
   std::uint64_t seed = 42;
   bool interactive = false;
-  // What the plugin finds out about its place in the run.
-  std::int32_t mode = BELAY_MODE_TRAIN;  // 0: none
+  // The plugin's place in the run.
+  std::int32_t mode = BELAY_MODE_TRAIN;  // 0: no session
   std::int32_t rank = 0, ranks = 1;
   std::atomic<bool> stopping{false};
-  // Of Host::DiskCall: how many there were, and how many of them have not ended.
+  // Number of Host::DiskCall objects so far, and of those that have not ended.
   std::atomic<int> disk_calls{0}, disk_calls_under_way{0};
   std::int64_t attempt = 1;
 
@@ -81,23 +80,23 @@ class FakeHost {
     const std::lock_guard lock(mutex_);
     lines_.clear();
   }
-  // What status_line showed, oldest first.
+  // The lines of status_line, oldest first.
   std::vector<std::string> status_lines() const {
     const std::lock_guard lock(mutex_);
     return status_lines_;
   }
 
-  // `table` must outlive the host.
+  // Adds a service. `table` must outlive the host.
   void set_service(const std::string& name, const void* table) { services_[name] = table; }
   void remove_service(const std::string& name) { services_.erase(name); }
-  // Where a service's functions find the driver behind them.
+  // Sets the driver object that a service's functions use.
   void set_context(const std::string& name, void* context) { contexts_[name] = context; }
   template <class T>
   T& context(const std::string& name) const {
     return *static_cast<T*>(contexts_.at(name));
   }
 
-  // What the plugin did against the contract where no error could be reported, oldest first.
+  // Violations of the contract that no error could report, oldest first.
   std::vector<std::string> breaches() const {
     const std::lock_guard lock(mutex_);
     return breaches_;
@@ -106,7 +105,7 @@ class FakeHost {
     const std::lock_guard lock(mutex_);
     breaches_.emplace_back(text);
   }
-  // For services: false, and a breach, on a thread other than the host's own. `call`: "events.scalar".
+  // For services: returns false, and records a breach, on a thread other than the host's own. `call`: "events.scalar".
   bool check_thread(std::string_view call) {
     if (std::this_thread::get_id() == own_thread_) return true;
     note_breach(std::string(call) + " was called from a thread of the plugin; it belongs to the session's thread");
@@ -121,7 +120,7 @@ class FakeHost {
   belay_host* raw() noexcept { return reinterpret_cast<belay_host*>(this); }
   static FakeHost& from(belay_host* raw) noexcept { return *reinterpret_cast<FakeHost*>(raw); }
 
-  // An instance of a plugin, by its table: with the options, as the host would after checking them.
+  // Makes an instance of a plugin by its table, with options that the host would have checked.
   template <class Api>
   Handle<Api> create(const Api* table, const std::vector<belay_named_value>& options = {}) {
     void* self = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "cluster": the other ranks of a run, played by the test. Without a word from it there are as many as the fake
-// host says (its `ranks`), each with the same values as the plugin:
+// Service "cluster": the test acts as the other ranks of a run. By default there are as many ranks as the fake host's
+// `ranks`, each with the same values as the plugin:
 //
 //   host.rank = 0, host.ranks = 2;
 //   ranks.calls();                      // "all_reduce float32 [3] tag 0", in their order
@@ -29,19 +29,19 @@ class FakeRanks {
   FakeRanks(const FakeRanks&) = delete;
   FakeRanks& operator=(const FakeRanks&) = delete;
 
-  // What the plugin called, a line each.
+  // The plugin's calls, a line each.
   std::vector<std::string> calls() const {
     const std::lock_guard lock(mutex_);
     return calls_;
   }
-  // Every later call fails with it, as after the end of another rank.
+  // Makes every later call fail with this error, as after the end of another rank.
   void fail_with(const Error& error) { failure_ = error; }
 
  private:
   static FakeRanks& self(belay_host* raw) { return FakeHost::from(raw).context<FakeRanks>("cluster"); }
   static int size(belay_host* raw) { return FakeHost::from(raw).ranks; }
 
-  // Notes the call; `f` does what the others' part in it is.
+  // Records the call; `f` does the part of the other ranks.
   template <class F>
   static std::int32_t call(belay_host* raw, const char* name, const belay_collective* given, const belay_tensor* tensor,
                            belay_status* status, F&& f) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services "session" and "coordinator" without an engine: variables, raw runs that a test scripts, the run that hooks
-// are called before and after.
+// Services "session" and "coordinator" without an engine: variables, raw runs that a test scripts, and the run of
+// before_run and after_run.
 //
 //   FakeSession session(host, graph);
 //   session.set_value("loss", 0.5f);                       // the value in a raw run of a declared tensor
 //   session.variable("dense/w", Tensor({2}, {1.f, 2.f}));  // what Session::variables and assign see
 //   session.on_run([](const FakeSession::RawRun& run) -> std::vector<Tensor> { ... });   // or anything
 //
-// A Session that a plugin keeps after the call that gave it, or a run that it keeps after after_run, is recognised: the
-// call fails, and the breach is noted. Results of raw runs are overwritten when they are released.
+// The fake detects a Session that a plugin keeps after its callback, and a run that it keeps after after_run. The call
+// fails, and the breach is recorded. Results of raw runs are overwritten when they are released.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// Overwrites a tensor's elements, so that code that still reads them sees nonsense: NaN, -1, "?".
+// Overwrites a tensor's elements, so later reads return nonsense: NaN, -1, "?".
 inline void poison(Tensor& t) {
   if (t.dtype() == DType::kInvalid) return;
   if (t.dtype() == DType::kString) {
@@ -44,7 +44,7 @@ inline void poison(Tensor& t) {
 
 class FakeSession {
  public:
-  // A run as it was asked for.
+  // A run with its request.
   struct RawRun {
     std::vector<std::string> fetches;
     std::map<std::string, Tensor> feeds;
@@ -63,14 +63,14 @@ class FakeSession {
 
   // ---- raw runs
 
-  // The tensor must be declared; its value must fit.
+  // Sets a value. The tensor must be declared, and the value must match it.
   void set_value(std::string_view tensor, Tensor value) {
     const belay_output o = graph_.resolve(tensor);
     graph_.check_value(o, value);
     const std::lock_guard lock(mutex_);
     values_.insert_or_assign(graph_.name_of(o), std::move(value));
   }
-  // An operation has no value; a tensor without one is an error.
+  // Returns the value of an output. An operation has none; a tensor without a value is an error.
   Tensor value(const belay_output& o) const {
     const std::string name = graph_.name_of(o);
     if (o.index == BELAY_OPERATION) return Tensor();
@@ -84,13 +84,13 @@ class FakeSession {
     const std::lock_guard lock(mutex_);
     return values_.count(graph_.name_of(o)) != 0;
   }
-  // Replaces what raw runs give: one tensor per fetch, or throw.
+  // Replaces the results of raw runs: the function returns one tensor per fetch, or throws.
   void on_run(RunFunction run) { on_run_ = std::move(run); }
   std::vector<RawRun> raw_runs() const {
     const std::lock_guard lock(mutex_);
     return runs_;
   }
-  // Results that the plugin has not released.
+  // Number of results that the plugin has not released.
   std::size_t open_results() const {
     const std::lock_guard lock(mutex_);
     std::size_t n = 0;
@@ -104,7 +104,7 @@ class FakeSession {
     variables_.push_back({name, std::move(initial_value), trainable, initialized, false});
   }
   const Tensor& variable_value(std::string_view name) const { return variables_[find_variable(name)].value; }
-  // Names of the variables that were assigned to, in their order.
+  // Names of the variables that were assigned to, in order.
   std::vector<std::string> assigned() const {
     std::vector<std::string> names;
     for (const Variable& v : variables_)
@@ -112,12 +112,12 @@ class FakeSession {
     return names;
   }
 
-  // What Session::global_step returns; -1: the graph has none.
+  // Sets the result of Session::global_step; -1: the graph has none.
   void set_global_step(std::int64_t step) { global_step_ = step; }
 
   // ---- for drivers
 
-  // A session handle is valid until it is closed; every call of a plugin gets one of its own.
+  // A session handle is valid until it is closed; every call of a plugin gets its own.
   belay_session* open_handle() { return reinterpret_cast<belay_session*>(&handles_.emplace_back(Handle{this, true})); }
   static void close_handle(belay_session* raw) noexcept { reinterpret_cast<Handle*>(raw)->open = false; }
 
@@ -130,14 +130,14 @@ class FakeSession {
     bool stop_asked = false;
     std::string stop_reason;
     bool traced = false;
-    std::int64_t number = 0;  // of the session's, from 1
+    std::int64_t number = 0;  // of the session's runs, from 1
     belay_run* raw() noexcept { return reinterpret_cast<belay_run*>(this); }
   };
   Run& open_run(std::vector<belay_output> caller_fetches) {
     return runs_seen_.emplace_back(
         Run{this, open_handle(), std::move(caller_fetches), true, false, {}, false, ++runs_of_session_});
   }
-  // What node_stats of a traced step returns, by declared tensor; an untraced step returns nothing.
+  // Sets the result of node_stats for a traced step, by declared tensor; an untraced step returns nothing.
   void node_stats(std::string_view tensor, std::string op, double start_seconds, double end_seconds,
                   std::uint64_t output_bytes = 0) {
     const belay_output o = graph_.resolve(tensor);
@@ -201,7 +201,7 @@ class FakeSession {
   static void note_if_closed(belay_session* raw, const char* slot) {
     try {
       require_open(raw, slot);
-    } catch (const Error&) {  // noted; this slot has no way to report it
+    } catch (const Error&) {  // recorded; this slot cannot report it
     }
   }
   static Run& require_open(belay_run* raw, const char* slot) noexcept {
@@ -372,7 +372,7 @@ class FakeSession {
   mutable std::mutex mutex_;  // raw runs may come from a plugin's threads
   std::map<std::string, Tensor> values_;
   std::vector<RawRun> runs_;
-  std::deque<Result> results_;  // kept after their release, so that a late read is distinguished from a wild one
+  std::deque<Result> results_;  // kept after their release, to distinguish a late read from a wild pointer
   std::deque<Variable> variables_;
   std::deque<Handle> handles_;
   std::deque<Run> runs_seen_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "state": a hook's state as a map. HookDriver uses it; a test sees the map only.
+// Service "state": a hook's state as a map. HookDriver uses it; a test sees only the map.
 //
-// A tensor's memory is 64-byte aligned, as with the real host. To be filled, it holds bytes that differ from save to
-// save, so an element that the hook leaves out is not the same in two states. To be read, it is gone after the
-// callback.
+// A tensor's memory is 64-byte aligned, as with the real host. Memory to fill holds bytes that differ from save to
+// save, so an element that the hook leaves out differs between two states. Memory to read is freed after the callback.
 #pragma once
 
 #include <atomic>
@@ -29,10 +28,10 @@ class FakeState {
  public:
   static void offer(FakeHost& host) { host.set_service("state", &kState); }
 
-  // `values` and `written_by` are what load_state finds.
+  // `values` and `written_by` are the contents for load_state.
   explicit FakeState(FakeHost& host, StoredState values = {}, std::string written_by = {})
       : host_(host), values_(std::move(values)), written_by_(std::move(written_by)) {}
-  // What was put, and the tensors as they are now.
+  // The values that were put, and the tensors as they are now.
   StoredState values() const {
     StoredState all = values_;
     for (const auto& [key, tensor] : tensors_) all.insert_or_assign(key, StoredValue(TensorView(tensor.view())));
@@ -66,7 +65,7 @@ class FakeState {
   };
 
   static FakeState& from(belay_state* raw) noexcept { return *reinterpret_cast<FakeState*>(raw); }
-  // Runs f(self, key); its errors are the call's.
+  // Runs f(self, key); its errors become the call's.
   template <class F>
   static std::int32_t call(const char* slot, belay_state* raw, belay_status* status, F&& f) {
     return detail::guard(status, [&] {
@@ -152,7 +151,7 @@ class FakeState {
     static std::atomic<unsigned char> next{0x5a};
     return next.fetch_add(1);
   }
-  // A copy of a stored tensor, as if it came from a file.
+  // Makes a copy of a stored tensor, as if it came from a file.
   belay_tensor read(const std::string& key, const belay_value& stored) {
     const TensorView from(*static_cast<const belay_tensor*>(stored.data));
     auto at = read_.find(key);
@@ -170,7 +169,7 @@ class FakeState {
   FakeHost& host_;
   StoredState values_;
   std::string written_by_;
-  std::map<std::string, Memory> tensors_;  // that the hook fills
+  std::map<std::string, Memory> tensors_;  // those that the hook fills
   std::map<std::string, Memory> read_;
   std::deque<belay_tensor> given_;
 };

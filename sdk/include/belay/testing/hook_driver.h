@@ -5,24 +5,24 @@
 //   open_module("loss_ceiling.so")
 //
 //   HookDriver hook(belay_module_loss_ceiling, {{"max", 2.0}});
-//   hook.tensor<float>("loss");                                            // what the model has
+//   hook.tensor<float>("loss");                                            // a tensor of the model
 //   hook.begin();
 //   hook.create_session();
 //   EXPECT_FALSE(hook.step({{"loss", 1.5f}}).stop_asked);
 //   EXPECT_EQ(hook.step({{"loss", 2.5f}}).stop_reason, "loss above max");
 //   hook.end();
 //
-// Order: declare tensors, begin, create_session, then step, save, recover as one likes, end or error. What the hook
-// throws comes out as belay::Error, as it was thrown. What breaks the contract comes out as FAILED_PRECONDITION: a
-// fetch of a tensor that has no value, a session kept too long, a service called from the wrong thread.
+// Order: declare tensors, begin, create_session; then step, save and recover in any order; then end or error. The
+// driver throws an exception of the hook unchanged, as belay::Error. A violation of the contract is
+// FAILED_PRECONDITION. Examples are a fetch of a tensor without a value, a session kept too long, and a service called
+// from the wrong thread.
 //
-// A step plays one training step: before_run, the run, after_run, and at the end of the step the checkpoint that the
-// hook asked for. Values given to a step stay until another step changes them; raw runs see them too. The global step,
-// if there is one, counts by itself: the run fetches it as it was before the step, raw runs in after_run read it as it
-// is after.
+// A step plays one training step: before_run, the run, after_run, and then the checkpoint that the hook asked for.
+// Values of a step stay until another step changes them; raw runs see them too. The global step, if there is one,
+// counts by itself. The run fetches its value before the step; raw runs in after_run read its value after it.
 //
-// What after_run saw is overwritten when it returns, so a view that the hook keeps shows nonsense. The options are gone
-// after create, a session after the call that got it.
+// The values of after_run are overwritten when it returns, so a view that the hook keeps shows nonsense. The options
+// are freed after create, a session after the call that got it.
 #pragma once
 
 #include <algorithm>
@@ -51,11 +51,11 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// What one step brought out of a hook.
+// The effects of one step on the outside.
 struct StepResult {
   std::vector<std::string> fetched;   // names, in the hook's order
   std::map<std::string, Tensor> fed;  // by name
-  std::optional<RunOptions> options;  // if it asked for some
+  std::optional<RunOptions> options;  // empty: it asked for none
   bool stop_asked = false;            // in this step, after_save included
   std::string stop_reason;
   bool saved = false;               // it asked for a checkpoint
@@ -75,7 +75,7 @@ class HookDriver {
     handle_ = options.create(host_, &api_);
     if (!handle_) fail(Code::kFailedPrecondition, "create succeeded but gave no instance");
   }
-  // A hook of the program's own: HookDriver hook(std::make_unique<MyHook>(x));
+  // Drives a hook of the program itself: HookDriver hook(std::make_unique<MyHook>(x));
   template <class T>
   explicit HookDriver(std::unique_ptr<T> object, const DriverSetup& setup = {}) : HookDriver(setup) {
     handle_ = belay::hook(host_.api(), host_.raw(), std::move(object));
@@ -88,7 +88,7 @@ class HookDriver {
   FakeGraph& graph() noexcept { return graph_; }
   FakeSession& session() noexcept { return session_; }  // variables, raw runs, coordinator
   FakeEvents& events() noexcept { return events_; }
-  FakeRanks& ranks() noexcept { return ranks_; }  // how many there are is in host()
+  FakeRanks& ranks() noexcept { return ranks_; }  // host() has their number
   FakeCheckpoints& checkpoints() noexcept { return checkpoints_; }
   std::vector<std::string> logged() const { return host_.logged(); }
 
@@ -103,7 +103,7 @@ class HookDriver {
     global_step_ = graph_.global_step(name).raw();
     set_global_step(value);
   }
-  // Steps done so far. Without a global step: runs so far.
+  // Number of steps so far. Without a global step: number of runs so far.
   std::int64_t step_number() const noexcept { return step_; }
   void set_global_step(std::int64_t value) {
     step_ = value;
@@ -111,17 +111,17 @@ class HookDriver {
     session_.set_value(graph_.name_of(global_step_), step_);
     session_.set_global_step(step_);
   }
-  // How many steps each later run makes; 0: training makes no progress.
+  // Number of steps of each later run; 0: training makes no progress.
   void steps_per_run(std::int64_t n) noexcept { steps_per_run_ = n; }
   // The caller's own fetches of each later run, by name.
   void caller_fetches(const std::vector<std::string>& names) {
     caller_fetches_.clear();
     for (const std::string& name : names) caller_fetches_.push_back(graph_.resolve(name));
   }
-  // How long each later checkpoint takes, on the host's clock.
+  // Duration of each later checkpoint, on the host's clock.
   void saving_takes(double seconds) noexcept { saving_seconds_ = seconds; }
-  // Called right before and after the hook's before_run and after_run; StepResult::probed is the difference, for
-  // example of a count of allocations (allocations.h).
+  // Sets a probe that is called right before and after the hook's before_run and after_run. StepResult::probed is the
+  // difference, for example of a count of allocations (allocations.h).
   void probe_with(std::function<std::uint64_t()> probe) { probe_ = std::move(probe); }
 
   // ---- the life of a hook
@@ -131,7 +131,7 @@ class HookDriver {
     call("begin", [&](belay_status* status) { return api_.begin(self(), graph_.raw(), status); });
     graph_.finalize();
   }
-  // A second session on the same graph; the hook must add nothing more to it.
+  // Begins a second session on the same graph; the hook must add no more nodes.
   void begin_again() {
     require_begun("begin_again");
     const std::string before = graph_.text();
@@ -142,7 +142,7 @@ class HookDriver {
     if (after != before)
       fail(Code::kFailedPrecondition, "the second begin changed the graph, from\n" + before + "to\n" + after);
   }
-  // The first session, and the checkpoint if the hook asks for one here.
+  // Creates the first session, and the checkpoint if the hook asks for one here.
   void create_session() {
     require_begun("create_session");
     start_session();
@@ -171,7 +171,7 @@ class HookDriver {
     result.logged.assign(lines.begin() + static_cast<std::ptrdiff_t>(lines_before), lines.end());
     return result;
   }
-  // A step whose run fails: before_run is called and after_run is not. The test goes on with recover() or error().
+  // Plays a step whose run fails: before_run is called and after_run is not. Continue with recover() or error().
   StepResult failed_step(const Values& values = {}) {
     require_session("failed_step");
     StepResult result;
@@ -181,8 +181,8 @@ class HookDriver {
     before_run(run, result);
     return result;
   }
-  // The host writes a checkpoint: before_save, save_state, after_save. True: the hook asks the session to stop. One
-  // that before_save skips is not among saves().
+  // Plays a checkpoint of the host: before_save, save_state, after_save. True: the hook asks the session to stop.
+  // saves() does not contain a checkpoint that before_save skips.
   bool save() {
     require_session("save");
     const SessionHandle handle(session_);
@@ -206,7 +206,8 @@ class HookDriver {
   }
   // The global steps of the checkpoints so far: those that the hook asked for and those of save().
   const std::vector<std::int64_t>& saves() const noexcept { return saves_; }
-  // A run ended with Aborted or Unavailable: a new session at the last checkpoint, or at the current step without one.
+  // Plays a recovery after Aborted or Unavailable: a new session at the last checkpoint, or at the current step without
+  // one.
   void recover() {
     require_session("recover");
     close_session();
@@ -216,7 +217,7 @@ class HookDriver {
     }
     start_session();
   }
-  // The session ends without error: end, then the threads that the hook registered are joined.
+  // Ends the session without an error: end, then the threads that the hook registered are joined.
   void end() {
     require_session("end");
     const int saves_before = checkpoints_.save_requests();
@@ -227,7 +228,7 @@ class HookDriver {
     if (checkpoints_.save_requests() > saves_before) saves_.push_back(step_);
     close_session();
   }
-  // The session ends because of an error.
+  // Ends the session with an error.
   void error(const Error& error) {
     std::string message(error.message());
     call("on_error", [&](belay_status* status) {
@@ -242,19 +243,20 @@ class HookDriver {
     call("save_state", [&](belay_status* status) { return api_.save_state(self(), state.raw(), status); });
     return state.values();
   }
-  // Before create_session of a new driver: a run that is resumed. `written_by`: the version that the state is of.
+  // Loads a state, for a resumed run: call it before create_session of a new driver. `written_by`: the version that
+  // saved the state.
   void load_state(const StoredState& values, const std::string& written_by = {}) {
     FakeState state(host_, values, written_by);
     call("load_state", [&](belay_status* status) { return api_.load_state(self(), state.raw(), status); });
   }
-  // Destroys the hook, which must have released what it took.
+  // Destroys the hook. It must have released all that it took.
   void destroy() {
     handle_ = HookHandle();
     if (session_.open_results() != 0) fail(Code::kFailedPrecondition, "the hook did not release a raw run's result");
     if (checkpoints_.open_count() != 0) fail(Code::kFailedPrecondition, "the hook did not close a checkpoint");
   }
 
-  // Whether any callback so far has asked for a stop, and the first reason given.
+  // Tell if any callback so far has asked for a stop, and the first reason.
   bool stop_asked() const { return stop_asked_ || session_.coordinator().should_stop(); }
   std::string stop_reason() const { return stop_asked_ ? stop_reason_ : session_.coordinator().reason(); }
 
@@ -274,12 +276,12 @@ class HookDriver {
 
   static constexpr const char* kAfterSave = "after_save asked for it";
 
-  // What after_run is given.
+  // The values for after_run.
   struct PassedValues {
     static constexpr unsigned char kBehind = 0xa5;
     static constexpr std::size_t kBytesBehind = 256;
     std::vector<Tensor> tensors;
-    std::vector<std::vector<unsigned char>> memory;  // of the numbers, with bytes behind them
+    std::vector<std::vector<unsigned char>> memory;  // of the numbers, with guard bytes after them
     std::vector<belay_tensor> views;
     void pass(Tensor value) {
       tensors.push_back(std::move(value));
@@ -296,7 +298,7 @@ class HookDriver {
       view.flags |= BELAY_TENSOR_READ_ONLY;
       views.push_back(view);
     }
-    // A hook may only read them.
+    // Checks that the hook has only read them.
     void check_untouched(const std::vector<std::string>& names) {
       for (std::size_t i = 0; i < memory.size(); ++i) {
         const std::vector<unsigned char>& bytes = memory[i];

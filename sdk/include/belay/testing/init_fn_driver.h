@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an init function without an engine: on variables that a test makes up, with checkpoints that it makes up.
+// Runs an init function without an engine, on variables and checkpoints that the test makes up.
 //
-//   InitFnDriver init(belay_module_warm_start, {{"from", "runs/a/model.ckpt-100"}});   // a file that is there
+//   InitFnDriver init(belay_module_warm_start, {{"from", "runs/a/model.ckpt-100"}});   // an existing file
 //   init.variable("dense/w", Tensor({2}, {0.f, 0.f}));
 //   init.checkpoints().add("runs/a/model.ckpt-100", {{"dense/w", Tensor({2}, {1.f, 2.f})}});
 //   init.run();
 //   EXPECT_EQ(init.text_of("dense/w"), "[1, 2]");
 //
-// What the init function throws comes out as belay::Error; what breaks the contract as FAILED_PRECONDITION.
+// The driver throws an exception of the init function unchanged, as belay::Error. A violation of the contract is
+// FAILED_PRECONDITION.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ class InitFnDriver {
   FakeCheckpoints& checkpoints() noexcept { return checkpoints_; }
   std::vector<std::string> logged() const { return host_.logged(); }
 
-  // A variable with its initial value, in the session and in the graph's collections.
+  // Adds a variable with its initial value, in the session and in the graph's collections.
   void variable(const std::string& name, Tensor initial_value, bool trainable = true) {
     graph_.tensor(name, initial_value.dtype(), initial_value.dims());
     graph_.collect(collections::kGlobalVariables, name);

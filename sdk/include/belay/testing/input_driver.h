@@ -7,23 +7,22 @@
 //   while (const auto batch = input.next()) EXPECT_EQ(batch->tensor("image").dim(0), batch->rows());
 //   EXPECT_EQ(input.difference_after_resume(100), "");
 //
-// spec() and open() come first, in this order; open() calls spec() where the test did not. next() holds the plugin to
-// the contract: every declared tensor is filled, in its declared dtype and shape, all with the same number of rows; the
-// position moves on; no batch comes after the end. What it breaks comes out as an Error of kind FAILED_PRECONDITION, a
-// wrong call on the host as INVALID_ARGUMENT, both naming the tensor. What the plugin throws comes out as it was
-// thrown.
+// spec() and open() come first, in this order; open() calls spec() if the test did not. next() checks the contract.
+// Every declared tensor is filled, in its declared dtype and shape, all with the same number of rows. The position
+// advances, and no batch comes after the end. A violation is an Error of kind FAILED_PRECONDITION, a wrong call on the
+// host INVALID_ARGUMENT; both name the tensor. The driver throws an exception of the plugin unchanged.
 //
-// Another input of the model gets what a training's input declared and kept, as a host gives it:
+// Another input of the model gets the data that a training's input declared and kept, as a host gives it:
 //
 //   InputDriver train(module(), {{"path", "train.csv"}}), eval(module(), {{"path", "eval.csv"}});
 //   eval.learn(train.schema(), InputUse::kEvaluation);
 //   EXPECT_EQ(eval.difference_from_learned(), "");             // the host can match it, by names
-//   EXPECT_EQ(eval.schema().values.at("scale"), ...);          // what it keeps
+//   EXPECT_EQ(eval.schema().values.at("scale"), ...);          // its kept values
 //
 // The driver leaves order and numbers as the input has them; a host puts them into the training's.
 //
-// Batch memory is 64-byte aligned, filled with 0xa5, and gone after next(): an element that was not written, or one
-// that is written later, shows (the latter with the address sanitizer). What next writes behind a tensor is an error.
+// Batch memory is 64-byte aligned, filled with 0xa5, and freed after next(). So an element that was not written is
+// visible, and the address sanitizer finds a later write. A write beyond the end of a tensor is an error.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +45,7 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// A copy of what one next() delivered.
+// A copy of the batch of one next().
 class InputBatch {
  public:
   // The input's position after this batch.
@@ -69,7 +68,7 @@ class InputBatch {
     names_.push_back(std::move(name));
     values_.push_back(std::move(value));
   }
-  // In which way the other batch differs, down to the bits; empty: in none.
+  // The difference to the other batch, down to the bits; empty: none.
   std::string difference(const InputBatch& other) const {
     if (position.epoch != other.position.epoch || position.index != other.position.index)
       return "position " + text_of(position) + " and " + text_of(other.position);
@@ -113,7 +112,7 @@ class InputDriver {
   // Logs, clock, run directory.
   FakeHost& host() { return host_; }
 
-  // A new instance with the same options, as in a new process.
+  // Makes a new instance with the same options, as in a new process.
   void restart() {
     handle_ = options_.create(host_, table_);
     api_ = belay::detail::adopt(table_);
@@ -122,13 +121,12 @@ class InputDriver {
     opened_ = ended_ = false;
   }
 
-  // What the batches are for; a training's unless a test says otherwise. It and what learn() was given stay after
-  // restart().
+  // Sets the purpose of the batches; the default is a training. restart() keeps it, and the data of learn().
   void use_for(InputUse use) {
     require_before_spec("use_for");
     use_ = use;
   }
-  // What a training learned, which this input has to match.
+  // Sets the schema of a training that this input has to match.
   void learn(LearnedSchema learned, InputUse use) {
     require_before_spec("learn");
     learned_ = std::move(learned);
@@ -136,7 +134,7 @@ class InputDriver {
   }
 
   const std::vector<DeclaredTensor>& spec() { return schema().tensors; }
-  // What spec declared and kept.
+  // The declared and kept data of spec.
   const LearnedSchema& schema() {
     if (!declared_.tensors.empty()) return declared_;
     call([&](belay_status* status) {
@@ -145,7 +143,7 @@ class InputDriver {
     if (declared_.tensors.empty()) fail(Code::kFailedPrecondition, "the input declares no tensor");
     return declared_;
   }
-  // Why a host cannot match this input with what learn() was given; empty: it can.
+  // The reason that a host cannot match this input with the data of learn(); empty: it can.
   std::string difference_from_learned() {
     if (!learned_) fail(Code::kFailedPrecondition, "there is nothing to compare with; call learn first");
     return testing::difference_from_learned(*learned_, schema(), use_);
@@ -158,7 +156,7 @@ class InputDriver {
     opened_ = true;
   }
 
-  // The next batch; none at the end.
+  // The next batch; empty at the end.
   std::optional<InputBatch> next() {
     if (!opened_) fail(Code::kFailedPrecondition, "next before open");
     slots_.clear();
@@ -203,11 +201,11 @@ class InputDriver {
     ended_ = false;
   }
 
-  // Calls the plugin's `interrupt` from the test's thread, no other call being under way: it returns at once, and after
-  // a seek the input goes on. False: it has none.
+  // Calls the plugin's `interrupt` from the test's thread while no other call is in progress. It must return at once,
+  // and after a seek the input must continue. False: it has none.
   bool interrupt() { return call_interrupt(api_, handle_.self()); }
 
-  // -1: the input cannot say.
+  // The result of size; -1: not known.
   std::int64_t size() {
     std::int64_t examples = -1;
     call([&](belay_status* status) {
@@ -227,7 +225,7 @@ class InputDriver {
     }
     return all;
   }
-  // Until the end; an input that goes on after `limit` batches is an error.
+  // All batches until the end. An input that continues after `limit` batches is an error.
   std::vector<InputBatch> all_batches(std::size_t limit = 10000) {
     std::vector<InputBatch> all = batches(limit);
     if (all.size() == limit && next())
@@ -235,19 +233,19 @@ class InputDriver {
     return all;
   }
 
-  // The three laws of an input. Each opens new instances with the arguments of the last open(), compares at most
-  // `limit` batches and returns the first difference; empty: the law holds. The driver then holds one of these
+  // The three laws of an input. Each opens new instances with the arguments of the last open() and compares at most
+  // `limit` batches. It returns the first difference; empty: the law holds. The driver then holds one of these
   // instances.
 
-  // The same seed must mean the same batches.
+  // The same seed must make the same batches.
   std::string difference_after_restart(std::size_t limit) {
     reopen();
     const std::vector<InputBatch> first = batches(limit);
     reopen();
     return first_difference(first, batches(limit), "");
   }
-  // Seeking to the position of any batch goes on as if nothing had happened: in a new instance, and in one that has
-  // delivered everything else.
+  // After a seek to the position of any batch, the following batches must be the same. This is tested in a new
+  // instance, and in one that has delivered all other batches.
   std::string difference_after_resume(std::size_t limit) {
     reopen();
     const std::vector<InputBatch> whole = batches(limit);
@@ -265,7 +263,7 @@ class InputDriver {
     }
     return "";
   }
-  // What ended stays ended, until a seek.
+  // An ended input must stay ended until a seek.
   std::string difference_after_end(std::size_t limit) {
     reopen();
     const std::vector<InputBatch> whole = all_batches(limit);
@@ -306,7 +304,7 @@ class InputDriver {
       std::memset(bytes.get(), kUnwritten, room());
     }
     std::size_t room() const { return (count() * dtype_size(dtype) + 63) / 64 * 64 + kBehind; }
-    // Whether what lies behind the elements is as it was.
+    // True if the bytes after the elements are unchanged.
     bool ends_whole() const {
       if (dtype == DType::kString) return true;
       return std::all_of(bytes.get() + count() * dtype_size(dtype), bytes.get() + room(),
@@ -319,7 +317,7 @@ class InputDriver {
     }
   };
 
-  // Throws what the plugin reports; and what it did against the contract, where no error could be reported.
+  // Throws the error that the plugin reports, or a violation of the contract that no error could report.
   template <class Slot>
   void call(Slot&& slot) {
     const std::size_t breaches_before = host_.breaches().size();
@@ -485,7 +483,7 @@ class InputDriver {
     for (std::uint64_t i = 0; i < count; ++i) copies.emplace_back(belay::detail::view(names[i]));
     return copies;
   }
-  // The names, if no two are equal.
+  // Returns the names. Fails if two are equal.
   static std::vector<std::string> different(const DeclaredTensor& declared, const char* what,
                                             std::vector<std::string> names) {
     std::vector<std::string> sorted = names;
@@ -576,7 +574,7 @@ class InputDriver {
   belay_input_api api_{};
   InputUse use_ = InputUse::kTraining;
   std::optional<LearnedSchema> learned_;
-  std::vector<belay_str> views_;  // of what was asked for last
+  std::vector<belay_str> views_;  // those of the last request
   LearnedSchema declared_;
   std::vector<Slot> slots_;
   OpenArgs open_args_;

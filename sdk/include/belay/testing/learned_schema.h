@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an input of a training declares and keeps: in a host it belongs to the model, and other inputs must match it.
+// The declared and kept data of a training's input. In a host it belongs to the model, and other inputs must match it.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +21,17 @@ struct DeclaredTensor {
   DType dtype = DType::kInvalid;
   Dims dims;  // dims[0] is the batch; -1: unknown
   bool is_label = false;
-  std::int64_t classes = 0;              // values are in [0, classes); 0: not said
-  std::vector<std::string> class_names;  // by value; empty: not said
-  std::vector<std::string> columns;      // of the last dimension; empty: not said
+  std::int64_t classes = 0;              // values are in [0, classes); 0: not known
+  std::vector<std::string> class_names;  // by value; empty: not known
+  std::vector<std::string> columns;      // of the last dimension; empty: not known
 };
 
 struct LearnedSchema {
   std::vector<DeclaredTensor> tensors;                    // by slot
-  std::map<std::string, std::vector<double>> values;      // kept, by name
-  std::map<std::string, std::vector<std::string>> words;  // the same
+  std::map<std::string, std::vector<double>> values;      // kept values, by name
+  std::map<std::string, std::vector<std::string>> words;  // kept words, by name
 
-  // Null: nothing of this name.
+  // Null: the name is unknown.
   const DeclaredTensor* find(const std::string& name) const {
     const auto at =
         std::find_if(tensors.begin(), tensors.end(), [&](const DeclaredTensor& tensor) { return tensor.name == name; });
@@ -55,7 +55,7 @@ inline std::vector<std::string> names_without(std::vector<std::string> names, st
   return rest;
 }
 
-// Names may come in another order, and an input need not say them. `all`: it has each of them.
+// Compares names. Their order may differ, and an input need not declare them. `all`: it must have each of them.
 inline std::string difference_of_names(const std::vector<std::string>& learned, const std::vector<std::string>& given,
                                        bool all) {
   if (learned.empty() || given.empty()) return "";
@@ -66,7 +66,7 @@ inline std::string difference_of_names(const std::vector<std::string>& learned, 
   return text;
 }
 
-// But for the batch, and for what one of them does not know.
+// True if the shapes match except for the batch and unknown dimensions.
 inline bool same_rows(const Dims& a, const Dims& b) {
   bool same = a.size() == b.size();
   for (std::size_t i = 1; same && i < a.size(); ++i) same = a[i] < 0 || b[i] < 0 || a[i] == b[i];
@@ -90,7 +90,7 @@ inline std::string difference_of_tensors(const DeclaredTensor& learned, const De
          std::to_string(learned.classes);
 }
 
-// The features, or labels, that a model gets: not those that only say which example it is.
+// The features, or labels, that a model gets, without those that only identify an example.
 inline std::vector<const DeclaredTensor*> of_model(const LearnedSchema& schema, bool labels) {
   const auto n = std::count_if(schema.tensors.begin(), schema.tensors.end(), [](const auto& t) { return t.is_label; });
   std::vector<const DeclaredTensor*> found;
@@ -134,8 +134,8 @@ std::string difference_of_kept(const Kept& learned, const Kept& given) {
 
 }  // namespace by_name
 
-// Why a host cannot match an input with what the training learned; empty: it can. Features, columns and classes are
-// compared by name, in any order; a single label may have another name, and a prediction needs none. Classes may be
+// The reason that a host cannot match an input with the training's schema; empty: it can. Features, columns and classes
+// are compared by name, in any order. A single label may have another name, and a prediction needs none. Classes may be
 // some of the training's.
 inline std::string difference_from_learned(const LearnedSchema& learned, const LearnedSchema& given, InputUse use) {
   std::string difference =

@@ -5,9 +5,9 @@
 //   EXPECT_EQ(swish.infer({{DType::kFloat32, {-1, 3}}}), "float32 [?, 3]");
 //   const std::vector<Tensor> y = swish.run({Tensor({2}, {1.f, -1.f})});
 //
-// What the operation throws comes out as belay::Error. What breaks the contract is FAILED_PRECONDITION: run calls the
-// kernel several times, on memory that was filled otherwise before and with guards behind it, and all runs must give
-// the same bits and leave the inputs alone. Gradients need an engine: node_driver.h.
+// The driver throws an exception of the operation unchanged, as belay::Error. A violation of the contract is
+// FAILED_PRECONDITION. run calls the kernel several times, on memory with different old contents and with guards after
+// it. All runs must make the same bits and leave the inputs unchanged. Gradients need an engine: node_driver.h.
 #pragma once
 
 #include <algorithm>
@@ -60,11 +60,11 @@ class OpDriver {
   const belay_op_traits& traits() const noexcept { return traits_; }
   bool has_gradient() const noexcept { return has_gradient_; }
 
-  // What the kernels of later runs are made with.
+  // Number of threads of later kernels.
   int threads = 1;
   std::uint64_t seed = 42;
   std::uint64_t counter = 0;
-  // What later runs are answered when they ask: set it to see what run does then.
+  // The answer to cancelled() in later runs. Set it to test the reaction of run.
   bool cancelled = false;
 
   // The outputs as "float32 [?, 3], int64 []".
@@ -119,7 +119,7 @@ class OpDriver {
 
  private:
   static constexpr std::size_t kGuard = 64;
-  // Elements, and a guard behind them.
+  // Elements, and a guard after them.
   struct Memory {
     std::vector<unsigned char> bytes;
     friend bool operator==(const Memory& a, const Memory& b) { return a.bytes == b.bytes; }
@@ -167,7 +167,7 @@ class OpDriver {
     return node;
   }
 
-  // What belay_op_context is here.
+  // The object that belay_op_context points at here.
   struct RunState {
     int threads;
     bool cancelled;
@@ -180,7 +180,7 @@ class OpDriver {
     t.flags = flags;
   }
 
-  // Output 0 in the memory of input `shared`, if that is not negative.
+  // Runs once. Output 0 uses the memory of input `shared`, unless that is negative.
   std::vector<Memory> run_once(const Kernel& kernel, const std::vector<Tensor>& inputs,
                                const std::vector<OpInput>& outputs, unsigned char before, int shared) {
     std::vector<belay_tensor> in = kernel.in, out = kernel.out;

@@ -4,8 +4,8 @@
 //   const OptionValues options = {{"every_n_iter", 10}, {"scale", 0.5}, {"tensors", std::vector<std::string>{"loss"}}};
 //   auto handle = options.create(host, table);
 //
-// What the plugin got is gone when create returns, as with the real host: a plugin that keeps a view of it reads freed
-// memory.
+// The values that the plugin got are freed when create returns, as with the real host. So a plugin that keeps a view of
+// them reads freed memory.
 #pragma once
 
 #include <initializer_list>
@@ -26,7 +26,7 @@ class OptionValues {
   OptionValues() = default;
   OptionValues(std::initializer_list<OptionValue> values) : values_(values) {}
 
-  // The same options with these set or replaced.
+  // The same options with this one set or replaced.
   OptionValues with(const OptionValue& value) const {
     OptionValues changed = *this;
     for (OptionValue& known : changed.values_) {
@@ -40,7 +40,7 @@ class OptionValues {
 
   const std::vector<OptionValue>& all() const noexcept { return values_; }
 
-  // An instance of the plugin behind `table`; throws what its create throws.
+  // Makes an instance of the plugin of `table`; throws the error of its create.
   template <class Api>
   Handle<Api> create(FakeHost& host, const Api* table) const {
     return create(host.api(), host.raw(), table);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a test takes a plugin's table from: the module that is linked into the test, or the library file. The same test
-// runs both ways.
+// Finds a plugin's table for a test: in the module that is linked into the test, or in the library file. The same test
+// works with both.
 //
 //   extern "C" const belay_module belay_module_digits;                        // linked in (target digits_linked)
 //   const belay_input_api* table = find_table<belay_input_api>(belay_module_digits, "digits");
@@ -46,7 +46,7 @@ struct PluginKind<belay_cluster_api> : std::integral_constant<std::int32_t, BELA
 
 namespace testing {
 
-// The table of the plugin of that kind and name; an empty name takes the only one of the kind.
+// The table of the plugin of that kind and name; an empty name takes the only plugin of the kind.
 template <class Api>
 const Api* find_table(const belay_module& module, std::string_view name = {}) {
   const Api* found = nullptr;
@@ -69,10 +69,10 @@ inline const belay_module& open_module(const std::string& file) {
   return *static_cast<const belay_module*>(module);
 }
 
-// The module that a test works on: the linked one, or that of a library file which the environment names in
+// The module that a test works on: the linked module, or a library file from the environment variable
 // BELAY_PLUGIN_UNDER_TEST. So one program tests both (belay_add_plugin_test in CMake runs it twice). The variable holds
-// one file, or several with colons between them; then the one counts whose first plugin has the linked one's kind and
-// name.
+// one file, or several with colons between them. Of several it takes the file whose first plugin has the linked
+// module's kind and name.
 inline const belay_module& module_under_test(const belay_module& linked) {
   const char* variable = std::getenv("BELAY_PLUGIN_UNDER_TEST");
   if (variable == nullptr || *variable == '\0') return linked;

@@ -9,9 +9,9 @@
 //   saver.files().contents["model.safetensors"] = foreign_bytes;
 //   EXPECT_THROW(saver.read(), Error);
 //
-// write and read hold the plugin to the contract: it leaves at least one file, leaves none open, announces every tensor
-// once, calls the host from its own thread. What it breaks comes out as an Error of kind FAILED_PRECONDITION; what the
-// plugin throws comes out as it was thrown.
+// write and read check the contract. The plugin makes at least one file, leaves none open, announces every tensor once,
+// and calls the host from its own thread. A violation is an Error of kind FAILED_PRECONDITION. The driver throws an
+// exception of the plugin unchanged.
 #pragma once
 
 #include <cstring>
@@ -45,10 +45,10 @@ class SaverDriver {
   }
 
   FakeHost& host() { return host_; }
-  // The directory that write fills and read reads.
+  // The directory of write and read.
   FakeFiles& files() { return files_; }
 
-  // Into the directory, which is emptied first.
+  // Empties the directory and writes these tensors into it.
   void write(const NamedTensors& tensors) {
     files_.contents.clear();
     FakeTensors source(tensors);
@@ -62,8 +62,8 @@ class SaverDriver {
     if (files_.contents.empty()) fail(Code::kFailedPrecondition, "write left no file");
   }
 
-  // Calls the plugin's `interrupt`, no write or read being under way: the next one knows nothing of it. False: it has
-  // none.
+  // Calls the plugin's `interrupt` while no write or read is in progress. The next call must not notice it. False: it
+  // has none.
   bool interrupt() { return call_interrupt(api_, handle_.self()); }
 
   // The directory's tensors, in the order of their announcement; `wanted`: only these.
@@ -79,7 +79,7 @@ class SaverDriver {
     if (!left_open.empty()) fail(Code::kFailedPrecondition, "read left '" + left_open[0] + "' open");
     return sink.tensors();
   }
-  // All names that the last read announced, the unwanted ones too.
+  // All names that the last read announced, including unwanted ones.
   const std::vector<std::string>& announced() const noexcept { return announced_; }
 
   // Writes, reads, and returns the first difference, down to the bits; empty: none.
@@ -98,8 +98,8 @@ class SaverDriver {
     return "";
   }
 
-  // Cuts the file at every length below its own and reads: the first length at which that did not fail with DATA_LOSS,
-  // and what happened instead; empty: every cut is found. The file is whole again afterwards.
+  // Cuts the file at every length below its own and reads it. Returns the first length at which the read did not fail
+  // with DATA_LOSS, and its result. Empty: every cut is detected. The file is whole again afterwards.
   std::string undetected_truncation(const std::string& file) {
     const std::string whole = files_.contents.at(file);
     std::string undetected;

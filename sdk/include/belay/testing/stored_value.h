@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of a value that crossed the boundary: an entry of a hook's state, an attribute of a node. Made from a C++
-// value (bool, number, string, vector of them, tensor) or from what the plugin passed; comparable.
+// A comparable copy of a value that crossed the boundary: an entry of a hook's state, an attribute of a node. It is
+// made from a C++ value (bool, number, string, vector of them, tensor) or from a value of the plugin.
 //
 //   EXPECT_EQ(hook.save_state().at("best"), 0.25);
 //   EXPECT_EQ(hook.save_state().at("window"), StoredValue(Tensor({3}, {1.f, 2.f, 3.f})));
@@ -62,7 +62,7 @@ class StoredValue {
     return out;
   }
 
-  // As it crosses; valid as long as this object does not change.
+  // Returns the value as it crosses; valid as long as this object does not change.
   belay_value raw() const {
     belay_value v{kept_.type, 0, kept_.integers.size(), kept_.integers.data()};
     const std::int32_t element = kept_.type & ~BELAY_VALUE_LIST;
@@ -78,7 +78,7 @@ class StoredValue {
 
   std::int32_t type() const noexcept { return kept_.type; }
 
-  // As people read it: 3, 0.5, true, "some words", [1, 2].
+  // Formats the value for people: 3, 0.5, true, "some words", [1, 2].
   std::string text() const {
     std::string out;
     const auto add = [&](const std::string& element) { out += (out.empty() ? "" : ", ") + element; };
@@ -96,7 +96,7 @@ class StoredValue {
 
  private:
   bool same(const StoredValue& o) const {
-    const bool same_floats =  // by their bits: NaN is NaN
+    const bool same_floats =  // by their bits: NaN equals NaN
         kept_.floats.size() == o.kept_.floats.size() &&
         (kept_.floats.empty() ||
          std::memcmp(kept_.floats.data(), o.kept_.floats.data(), kept_.floats.size() * sizeof(double)) == 0);

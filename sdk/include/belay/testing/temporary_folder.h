@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of its own for a test, removed with all that is in it at the end.
+// A folder for one test, removed with all its contents at the end.
 //
 //   TemporaryFolder folder;
 //   const std::string path = folder.write("rows.csv", "1,2\n3,4\n");
@@ -34,7 +34,7 @@ class TemporaryFolder {
 
   const std::string& path() const noexcept { return path_; }
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
-  // Writes a file, replacing one that is there; returns its path.
+  // Writes a file, or replaces an existing one; returns its path.
   std::string write(std::string_view name, std::string_view bytes) const {
     std::string path = file(name);
     std::ofstream out(path, std::ios::binary | std::ios::trunc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole test kit: a fake host and its services, and a driver per kind of plugin that needs no engine. Header-only;
-// use it with any test framework.
+// The whole test kit: a fake host and its services, and a driver for each kind of plugin that needs no engine. It is
+// header-only and works with any test framework.
 //
 //   cluster_driver.h   clusters: several ranks in one process, a thread each
 //   hook_driver.h      hooks: begin, create_session, step, save, recover, end
@@ -9,7 +9,7 @@
 //   op_driver.h        operations: shape rule, kernel on given values
 //   saver_driver.h     savers: round trips, and files that are missing, cut or foreign
 //
-// A model, and the gradient of an operation, are driven with the engine.
+// The tests of a model, and of an operation's gradient, need the engine.
 #pragma once
 
 #include "belay/testing/cluster_driver.h"
