@@ -11,12 +11,12 @@
 //   }
 //   belay::OwnedSession session(graph);             // a session is made over a graph that is named
 //
-// The functions of belay/ops that take a graph are declared here once more without it. They do in the innermost default
-// graph of their thread what the others do in theirs. They fail with FAILED_PRECONDITION if the thread has none. There
-// is no graph that is the default one without a scope. Those that take a graph do not look at the default one.
+// This header declares the functions of belay/ops that take a graph again, without that argument. They use the
+// innermost default graph of their thread. There is no default graph without a scope. The functions that take a graph
+// ignore the default graph. FAILED_PRECONDITION: the thread has no default graph.
 //
-// Scopes nest. Each ends where its object does, so keep it in a local variable. The input and model functions of an
-// Estimator are called with their graph (InputArgs::graph, ModelArgs::graph) as the default one.
+// Scopes nest. Each ends with its object, so keep the object in a local variable. An Estimator calls its input and
+// model functions with their graph (InputArgs::graph, ModelArgs::graph) as the default graph.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,13 @@
 
 namespace belay {
 
+// A scope with a default graph.
 class DefaultGraph {
  public:
-  // `graph` is the default one of this thread until this object ends, or until an inner scope takes its place. The
-  // graph outlives the object. INVALID_ARGUMENT for a Graph that names none.
+  // Makes `graph` the default graph of this thread until this object ends; an inner scope replaces it. The graph must
+  // outlive the object. INVALID_ARGUMENT: `graph` is a default-made Graph.
   explicit DefaultGraph(const Graph& graph);
-  // On the thread that made it.
+  // Must run on the thread that made the object.
   ~DefaultGraph();
   DefaultGraph(const DefaultGraph&) = delete;
   DefaultGraph& operator=(const DefaultGraph&) = delete;
@@ -54,10 +55,10 @@ class DefaultGraph {
   DefaultGraph* const outer_;
 };
 
-// TensorFlow's get_default_graph: that of the innermost scope of this thread. FAILED_PRECONDITION if there is none.
+// TensorFlow's get_default_graph: the graph of this thread's innermost scope. FAILED_PRECONDITION: there is none.
 Graph default_graph();
 
-// As the function that takes a graph (session.h).
+// The same as the function that takes a graph (session.h).
 inline void add_queue_runner(const QueueRunner& runner) { add_queue_runner(default_graph(), runner); }
 
 inline namespace v0 {

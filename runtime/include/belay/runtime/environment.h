@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment of a process as a function, so that a test or a program can replace it.
+// The environment of a process as a function, so a test or a program can replace it.
 //
 //   RunConfig config({}, [](const std::string& name) -> std::optional<std::string> {
 //     return name == "BELAY_CONFIG" ? std::optional<std::string>(R"({"model_dir": "/tmp/run"})") : std::nullopt;
@@ -12,10 +12,11 @@
 
 namespace belay::runtime {
 
-// The value of a variable by its name; nothing where it is not set. Called on the thread of the function that takes it.
+// Returns the value of a variable by its name; empty: it is not set. The function that takes it calls it on its own
+// thread.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-// That of this process, which is asked at each call: getenv.
+// The environment of this process. Each call asks getenv.
 Environment process_environment();
 
 }  // namespace belay::runtime

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of an Estimator are asked for, as plain structs with their defaults. The functions that take them are
-// in estimator.h.
+// The options of an Estimator's calls, as plain structs with their defaults. The functions that take them are in
+// estimator.h.
 //
 //   estimator.evaluate(tensor_input({{"x", x}}, {{"y", y}}, {.batch_size = 32}), {.steps = 10, .name = "test"});
 //
-// A number that cannot be is INVALID_ARGUMENT in the call that gets it.
+// An impossible number is INVALID_ARGUMENT in the call that gets it.
 #pragma once
 
 #include <cstdint>
@@ -21,32 +21,32 @@ namespace belay {
 // Tensors in the program's memory by the names of features or labels; the first dimension is the rows.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// Of tensor_input.
+// Options of tensor_input.
 struct TensorInputOptions {
   std::int64_t batch_size = 128;  // the last batch may be smaller
   std::int64_t epochs = 1;        // passes over the rows
 };
 
-// Of one call of evaluate. Hooks are called round each batch.
+// Options of one call of evaluate. Hooks are called round each batch.
 struct EvaluateOptions {
-  std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
+  std::optional<std::int64_t> steps = {};  // batches; empty: until the input ends
   std::vector<OwnHook> hooks = {};
   std::string checkpoint_path = {};  // empty: the newest of model_dir, else the initial values
   std::string name = {};             // events go into eval_NAME instead of eval
 };
 
-// Of one call of predict.
+// Options of one call of predict.
 struct PredictArguments {
-  std::vector<std::string> predict_keys = {};  // of the model's predictions; none: all
+  std::vector<std::string> predict_keys = {};  // of the model's predictions; empty: all
   std::vector<OwnHook> hooks = {};
   std::string checkpoint_path = {};   // empty: the newest of model_dir, else the initial values
   bool yield_single_examples = true;  // false: a row is a batch
 };
 
-// Of an evaluation inside a training, in_memory_evaluator.
+// Options of in_memory_evaluator, an evaluation inside a training.
 struct InMemoryEvaluatorOptions {
-  std::string name = {};                   // events go into eval_NAME instead of eval; each of several has one
-  std::optional<std::int64_t> steps = {};  // batches; none: until the input ends
+  std::string name = {};  // events go into eval_NAME instead of eval; several evaluators need different names
+  std::optional<std::int64_t> steps = {};  // batches; empty: until the input ends
   std::vector<OwnHook> hooks = {};         // of the evaluation's sessions; each begins once
   std::int64_t every_n_iter = 100;         // global steps
 };

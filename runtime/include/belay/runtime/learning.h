@@ -6,9 +6,9 @@
 //   const Output train_op = belay::create_train_op(graph, loss, {.optimizer = {.name = "momentum"}});
 //   const double last = belay::train(graph, train_op, {.logdir = "/tmp/run", .number_of_steps = 1000});
 //
-// Thin functions: create_train_op puts together what OwnedGraph::minimize does in one go, with the steps between
-// gradients and updates in reach; train is a loop over MonitoredTrainingSession, and what that promises holds here.
-// evaluation_loop is slim.evaluation's.
+// These are thin functions. create_train_op does the work of OwnedGraph::minimize, and gives access to the steps
+// between gradients and updates. train is a loop over MonitoredTrainingSession and has its guarantees. evaluation_loop
+// is slim.evaluation's.
 #pragma once
 
 #include <cstdint>
@@ -24,53 +24,54 @@
 
 namespace belay {
 
-// A gradient and the variable that it is for. An empty gradient: the loss does not depend on the variable.
+// A gradient and its variable. An empty gradient: the loss does not depend on the variable.
 struct GradientAndVariable {
   Output gradient;
   Output variable;
 };
 
-// Each gradient scaled so that its own norm is at most max_norm, which is above 0. Empty ones stay empty.
+// Scales each gradient so that its own norm is at most max_norm, which must be above 0. Empty ones stay empty.
 std::vector<GradientAndVariable> clip_gradient_norms(std::vector<GradientAndVariable> gradients, double max_norm);
 
-// By how much the gradient of a variable is multiplied: a number, or a scalar of the graph, a variable say.
+// A factor for the gradient of a variable: a number, or a scalar of the graph such as a variable.
 struct GradientMultiplier {
   std::string variable = {};  // its name, "conv1/kernel"
   double number = 1;
-  Output scalar = {};  // in the place of the number
+  Output scalar = {};  // in place of the number
 };
-// The gradients of these variables, multiplied. INVALID_ARGUMENT: no multipliers, a variable that is named twice or is
-// not among the gradients', or whose gradient is empty.
+// Multiplies the gradients of these variables. INVALID_ARGUMENT: no multipliers, or a variable that is named twice, is
+// not among the gradients', or has an empty gradient.
 std::vector<GradientAndVariable> multiply_gradients(std::vector<GradientAndVariable> gradients,
                                                     const std::vector<GradientMultiplier>& multipliers);
 
-// Histograms of each gradient and its norm: "gradients/conv1/kernel", "gradient_norms/conv1/kernel".
+// Adds histograms of each gradient and its norm: "gradients/conv1/kernel", "gradient_norms/conv1/kernel".
 void add_gradient_summaries(const std::vector<GradientAndVariable>& gradients);
 
 struct TrainOpOptions {
   OptimizerSettings optimizer = {};
-  // False: a step leaves the global step as it is (TensorFlow's global_step = None).
+  // False: a step does not change the global step (TensorFlow's global_step = None).
   bool counts_steps = true;
-  // Operations that are part of each step. Not set: those of the collection "update_ops", the moving averages of batch
-  // normalization say; an empty list leaves those out, and a list without one of them is a warning.
+  // Operations that are part of each step. Not set: those of the collection "update_ops", such as the moving averages
+  // of batch normalization. An empty list leaves them out. A list that lacks one of them is a warning.
   std::optional<std::vector<Output>> update_ops = {};
-  // Trainable ones. Empty: all.
+  // The trainable variables to train. Empty: all.
   std::vector<Output> variables_to_train = {};
   std::vector<GradientMultiplier> gradient_multipliers = {};
-  // Above 0: each gradient is clipped to this norm by itself, behind its multiplier. The optimizer's clip_norm, of all
-  // together, comes behind both.
+  // Above 0: each gradient is clipped to this norm by itself, after its multiplier. The optimizer's clip_norm, of all
+  // together, comes after both.
   double clip_gradient_norm = 0;
   bool summarize_gradients = false;
-  // A loss that is NaN or infinite ends the step with DIVERGED "LossTensor is inf or nan", before anything is updated.
+  // If true, a loss that is NaN or infinite ends the step with DIVERGED "LossTensor is inf or nan", before any update.
   bool check_numerics = true;
   LogOptions log = {};
 };
 
-// The loss, as a value whose fetching makes a training step; in the collection "train_op". Call it in no scope.
-// INVALID_ARGUMENT: what minimize and the functions above refuse, and a variable to train that is not trainable.
+// Makes the loss into a value whose fetch makes a training step; it is in the collection "train_op". Call it outside
+// all scopes. INVALID_ARGUMENT: an error of minimize or of the functions above, or a variable to train that is not
+// trainable.
 Output create_train_op(OwnedGraph& graph, const Output& total_loss, const TrainOpOptions& options = {});
 
-// One step of the loop: what it returns is the loss, and whether the loop ends behind it.
+// The result of one step: the loss, and true if the loop ends after it.
 struct LearningStep {
   double loss = std::numeric_limits<double>::quiet_NaN();
   bool stop = false;
@@ -79,22 +80,24 @@ class LearningLoop;
 using TrainStepFn = std::function<LearningStep(LearningLoop&)>;
 
 struct LearningOptions {
-  // Checkpoints and events. Empty: nothing is kept; then summary_op and trace_every_n_steps must not be set.
+  // Directory of checkpoints and events. Empty: nothing is kept; then summary_op and trace_every_n_steps must not be
+  // set.
   std::string logdir = {};
-  // Instead of train_step below.
+  // Replaces train_step below.
   TrainStepFn train_step_fn = {};
-  // A line with the loss and the seconds of the step; 0: none.
+  // Period of a log line with the loss and the seconds of the step; 0: none.
   std::int64_t log_every_n_steps = 1;
-  // The global step at which the loop ends, above 0. Not set: when the input ends or somebody asks to stop.
+  // The global step at which the loop ends, above 0. Not set: when the input ends or a stop is requested.
   std::optional<std::int64_t> number_of_steps = {};
-  // init_op, init_fn (behind init_op, where no checkpoint is restored), ready_op, local_init_op, summary_op.
+  // init_op, init_fn (after init_op, if no checkpoint is restored), ready_op, local_init_op, summary_op.
   Scaffold scaffold = {};
   double save_summaries_secs = 600;
   double save_interval_secs = 600;
-  // A Chrome trace of a step every so many steps, timeline-STEP.json in logdir: the hook `profiler`.
+  // Period of a Chrome trace of a step, timeline-STEP.json in logdir: the hook `profiler`.
   std::optional<std::int64_t> trace_every_n_steps = {};
   std::vector<OwnHook> hooks = {};
-  // A preemption (ABORTED, UNAVAILABLE) goes on from the last checkpoint, so often in a row, with a pause between.
+  // Number of recoveries in a row after a preemption (ABORTED, UNAVAILABLE), each from the last checkpoint, with a
+  // pause between.
   std::int64_t max_recoveries = 10;
   std::string saver = "safetensors";
   std::string master = {};  // TrainingSessionOptions.target
@@ -104,7 +107,7 @@ struct LearningOptions {
   LogOptions log = {};
 };
 
-// Of one call of train.
+// The state of one call of train. It is valid for that call.
 class LearningLoop {
  public:
   MonitoredTrainingSession& session() const noexcept { return session_; }
@@ -121,32 +124,33 @@ class LearningLoop {
   const LearningOptions& options_;
 };
 
-// One run of the train operation with all hooks; stops at number_of_steps. What train_step_fn may call.
+// Makes one run of the train operation with all hooks; stops at number_of_steps. A train_step_fn may call it.
 LearningStep train_step(LearningLoop& loop);
 
-// Trains until number_of_steps, the end of the input, or a request to stop; saves at the end. Returns the last loss;
-// NaN if it made no step, because the training in logdir is at number_of_steps already, say (TensorFlow makes one).
-// INVALID_ARGUMENT: no train operation or one without a value, number_of_steps below 1, or logdir missing where it is
-// needed. Other errors are the session's: FAILED_PRECONDITION where init_op leaves variables without a value.
+// Trains until number_of_steps, the end of the input, or a request to stop; saves at the end. Returns the last loss. It
+// is NaN if no step was made, for example because the training in logdir has reached number_of_steps (TensorFlow makes
+// one). INVALID_ARGUMENT: no train operation or one without a value, number_of_steps below 1, or a missing logdir that
+// is needed. Other errors are the session's. FAILED_PRECONDITION: init_op leaves variables without a value.
 double train(OwnedGraph& graph, const Output& train_op, const LearningOptions& options = {});
 
 struct EvaluationLoopOptions {
-  // Run num_evals times at each checkpoint, or until the input ends: updates of metrics say. None: final_ops alone.
+  // Operations that run num_evals times at each checkpoint, or until the input ends, such as updates of metrics. Empty:
+  // only final_ops.
   std::vector<Output> eval_ops = {};
   Feeds feeds = {};
   std::int64_t num_evals = 1;
-  // Fetched once behind them.
+  // Fetched once after them.
   std::vector<Output> final_ops = {};
-  // At least so long from one checkpoint to the next.
+  // Shortest time from one checkpoint to the next.
   double eval_interval_secs = 60;
-  // Not set: until timeout_secs, or for ever.
+  // Not set: until timeout_secs, or without end.
   std::optional<std::int64_t> max_number_of_evaluations = {};
   // How long it waits for another checkpoint.
   std::optional<double> timeout_secs = {};
-  // Of the events of hooks; empty: nowhere.
+  // Directory of the events of hooks; empty: none are written.
   std::string logdir = {};
   std::vector<OwnHook> hooks = {};
-  // init_op and the like; what the checkpoint has is set behind init_op.
+  // init_op and the others; the checkpoint's values are set after init_op.
   Scaffold scaffold = {};
   std::string saver = "safetensors";
   int threads = 0;
@@ -154,8 +158,8 @@ struct EvaluationLoopOptions {
   LogOptions log = {};
 };
 
-// Evaluates the checkpoints that another run writes into checkpoint_dir, as they appear, the newest each time. The last
-// values of final_ops; none: there was no evaluation. INVALID_ARGUMENT: num_evals below 1.
+// Evaluates the checkpoints that another run writes into checkpoint_dir, as they appear, the newest each time. Returns
+// the last values of final_ops; empty: there was no evaluation. INVALID_ARGUMENT: num_evals below 1.
 std::vector<Tensor> evaluation_loop(OwnedGraph& graph, const std::string& checkpoint_dir,
                                     const EvaluationLoopOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What train_and_evaluate and Experiment do with a model that was evaluated, besides keeping its checkpoint: exporters,
-// plugins or objects of classes that a program derives from ModelExporter.
+// Exporters for train_and_evaluate and Experiment, which write an evaluated model. They are plugins, or objects of
+// classes that a program derives from ModelExporter.
 //
 //   const belay::EvalSpec testing(test_input, {.exporters = {
 //       belay::plugin_exporter("onnx"),                                                 // at the end: FinalExporter
@@ -8,8 +8,8 @@
 //                              {.best_metric = "accuracy"})}});
 //   belay::export_checkpoint(estimator, *belay::plugin_exporter("onnx"), test_input);   // now
 //
-// An exporter has a folder MODEL_DIR/export/NAME; that of a plugin has versions, as [[exporters]] of a manifest writes
-// them (export_settings.h). One thread, that which evaluates.
+// An exporter has a folder MODEL_DIR/export/NAME. A plugin's folder has versions, as for [[exporters]] of a manifest
+// (export_settings.h). Calls come on the thread that evaluates.
 #pragma once
 
 #include <memory>
@@ -27,50 +27,50 @@ namespace belay {
 using runtime::ExportSettings;
 using runtime::ExportWhen;  // NOLINT(misc-unused-using-decls): for programs
 
-// What an exporter is called with.
+// The arguments of an exporter's call, valid for that call.
 struct ModelExport {
   Estimator& estimator;
   const InputFn& input;         // of the evaluation
-  std::string directory;        // MODEL_DIR/export/NAME; may not be there yet
-  std::string checkpoint_path;  // that was evaluated
-  const EvalMetrics& metrics;   // with "global_step"; empty: nothing was evaluated, and the program wants an export
-  bool is_final;                // the training is at its end
+  std::string directory;        // MODEL_DIR/export/NAME; it may not exist yet
+  std::string checkpoint_path;  // the checkpoint that was evaluated
+  const EvalMetrics& metrics;   // with "global_step"; empty: nothing was evaluated, and the program asks for an export
+  bool is_final;                // the training has ended
 };
 
-// Writes a model that was evaluated in another form: always, at the end, or where it is the best so far; that is the
-// exporter's to decide. One object is called for all evaluations of a training.
+// Writes an evaluated model in another form. The exporter decides when: always, at the end, or if it is the best so
+// far. One object is called for all evaluations of a training.
 class ModelExporter {
  public:
   virtual ~ModelExporter() = default;
-  // Of its folder: not empty, and unique among those of a list.
+  // Name of its folder: not empty, and unique in a list.
   virtual std::string name() const = 0;
-  // Before anything is trained or evaluated: what it finds wrong ends the call. `input`: of the evaluation.
+  // Called before any training or evaluation; an error ends the call. `input`: of the evaluation.
   virtual void check(Estimator&, const InputFn& /*input*/) {}
-  // Path of what it has written; empty: nothing. An error ends the call that evaluates.
+  // Writes the model and returns the path; empty: it wrote nothing. An error ends the call that evaluates.
   virtual std::string export_model(const ModelExport& model) = 0;
 };
 
 struct PluginExporterOptions {
-  // Of the plugin, as in a manifest.
+  // Options of the plugin, as in a manifest.
   std::vector<std::pair<std::string, runtime::OptionValue>> options = {};
-  std::string name = {};  // of its folder; empty: the plugin's
-  // Of kBest: a metric of the evaluation, and which of its values are better. None: as its name says, "loss" or
-  // "accuracy".
+  std::string name = {};  // of its folder; empty: the plugin's name
+  // For kBest: a metric of the evaluation, and the direction in which it is better. Empty: by its name, such as "loss"
+  // or "accuracy".
   std::string best_metric = "loss";
   std::optional<Better> better = {};
-  // TensorFlow's serving_input_receiver_fn: its features, placeholders, are the export's inputs. None: placeholders of
-  // the types and shapes of the evaluation's features, which have no batch size where that input leaves it open.
+  // TensorFlow's serving_input_receiver_fn: its features, placeholders, are the export's inputs. Empty: placeholders of
+  // the types and shapes of the evaluation's features. Their batch size is open if that input leaves it open.
   InputFn input = {};
 };
 
-// An exporter among the Estimator's plugins: TensorFlow's FinalExporter, LatestExporter and BestExporter, by `when`.
-// The model function is called in mode kPredict; `signature` is one of its export_outputs. What was the best so far is
-// read from the folder, so a program that goes on exports nothing worse. INVALID_ARGUMENT: keep below 1, a best_metric
-// whose name does not say what is better; NOT_FOUND, when it is checked: no such plugin, no such signature.
+// An exporter among the Estimator's plugins: TensorFlow's FinalExporter, LatestExporter and BestExporter, by `when`. It
+// calls the model function in mode kPredict; `signature` is one of its export_outputs. It reads the best value so far
+// from the folder, so a program that continues exports no worse model. INVALID_ARGUMENT: keep is below 1, or
+// best_metric's name does not decide its direction. NOT_FOUND, in the check: the plugin or signature does not exist.
 std::shared_ptr<ModelExporter> plugin_exporter(const std::string& plugin, const ExportSettings& settings = {},
                                                PluginExporterOptions options = {});
 
-// TensorFlow's export_savedmodel: writes a checkpoint, whatever the exporter's `when`, and returns the path. Empty
+// TensorFlow's export_savedmodel: writes a checkpoint at any `when` of the exporter, and returns the path. Empty
 // checkpoint_path: the newest. NOT_FOUND: there is none.
 std::string export_checkpoint(Estimator& estimator, ModelExporter& exporter, const InputFn& input,
                               const std::string& checkpoint_path = {});

@@ -5,7 +5,7 @@
 //   options.hooks.push_back(belay::own_hook("watch", std::make_unique<Watch>(200)));
 //   options.hooks.push_back(belay::plugin_hook("stop_at_step", {{"last_step", 2000}}));
 //
-// Hooks are called in the order of the list. What each callback may do is in belay/hook.h.
+// Hooks are called in the order of the list. belay/hook.h states what each callback may do.
 #pragma once
 
 #include <concepts>
@@ -21,19 +21,20 @@
 
 namespace belay::runtime {
 
-// One entry of such a list; made by the two functions below. A copy is the same hook, not a second one.
+// One entry of such a list; the two functions below make it. A copy is the same hook, not a second one.
 struct OwnHook {
-  // Of the instance: the checkpoint keeps the hook's state under it, errors and the log name it. Unique in a session.
+  // Name of the instance, unique in a session. The checkpoint keeps the hook's state under it, and errors and the log
+  // show it.
   std::string name;
-  // Makes the instance when the session is made; empty where `plugin` is set.
+  // Makes the instance when the session is made; empty if `plugin` is set.
   std::function<HookHandle(const belay_host_api*, belay_host*)> make;
-  // Which plugin it is, with its options; none: a program's own hook.
+  // The plugin with its options; empty: a program's own hook.
   std::optional<PluginUse> plugin = {};
 };
 
-// An object of the program's, of a class that derives from belay::Hook. The session destroys it behind its own end,
-// with everything that the hook holds. It is for one session: in a second one it is FAILED_PRECONDITION. To look at the
-// object afterwards give it a reference to something that outlives the session.
+// Adds an object of a program's class that derives from belay::Hook. The session destroys it, with all that it holds,
+// after the session's end. It is for one session; in a second one it is FAILED_PRECONDITION. To keep its results, give
+// the object a reference to something that outlives the session.
 template <class T>
 OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
   auto held = std::make_shared<std::unique_ptr<T>>(std::move(hook));
@@ -43,8 +44,8 @@ OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
           }};
 }
 
-// The same with a function that makes the object, once for each session: for hooks of several sessions, as those of an
-// EvalSpec, and of a train that is called again.
+// The same with a function that makes the object, once for each session. Use it for hooks of several sessions, such as
+// those of an EvalSpec, or of a train that is called again.
 //   belay::own_hook("watch", [] { return std::make_unique<Watch>(200); })
 template <std::invocable F>
 OwnHook own_hook(std::string name, F make) {
@@ -52,10 +53,10 @@ OwnHook own_hook(std::string name, F make) {
           [make](const belay_host_api* api, belay_host* host) { return belay::hook(api, host, make()); }};
 }
 
-// A hook among the plugins that the session has, by its name, with options as a manifest has them ("layers.0.units" for
-// a key of a nested table). One that is also a default hook of the session takes its place. `name`: of the instance;
-// empty: the plugin's, so two of one plugin need one. What is wrong with the options, or a plugin that is not there, is
-// an error when the session is made.
+// Adds a hook plugin of the session by its name, with options as in a manifest ("layers.0.units" for a key of a nested
+// table). A hook that is also a default hook of the session replaces it. `name`: of the instance; empty: the plugin's,
+// so a second hook of one plugin needs a name. Wrong options, or an unknown plugin, are an error when the session is
+// made.
 OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {},
                     const std::string& name = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What mode predict writes, and where to; or how it samples text. [predict] of a manifest.
+// [predict] of a manifest: the output of mode predict, or the sampling of text.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 namespace belay::runtime {
 
 struct PredictSettings {
-  // Which of the model's predictions; empty: all, in the model's order.
+  // Names of the model's predictions to write; empty: all, in the model's order.
   std::vector<std::string> keys = {};
   // "jsonl", "csv" or "npy"; "auto": by the ending of `output`, else jsonl.
   std::string format = "auto";
-  // The file, absolute, which appears whole or not at all. Empty: stdout.
+  // Absolute path of the file, which appears as a whole or not at all. Empty: stdout.
   std::string output = {};
 
-  // Not empty: characters are sampled from a language model behind this beginning, and the settings above mean nothing.
+  // Not empty: characters are sampled from a language model after this beginning, and the settings above have no
+  // effect.
   std::string prompt = {};
-  // Characters to sample.
+  // Number of characters to sample.
   std::int64_t length = 200;
-  // Probabilities to the power of 1 / temperature; 0: always the most probable character.
+  // Sampling uses the probabilities to the power of 1 / temperature; 0: always the most probable character.
   double temperature = 1;
-  // For sampling. The same seed, prompt and checkpoint produce the same text.
+  // Seed for sampling. The same seed, prompt and checkpoint produce the same characters.
   std::int64_t seed = 42;
 
   friend bool operator==(const PredictSettings&, const PredictSettings&) = default;

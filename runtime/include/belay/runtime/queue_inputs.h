@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input pipelines made of queues: TensorFlow 1's string_input_producer, batch, shuffle_batch and their family. Each
-// function adds a queue and the runner that fills it to the graph, and returns what a step reads.
+// Input pipelines made of queues: TensorFlow 1's string_input_producer, batch, shuffle_batch and related functions.
+// Each function adds a queue and the runner that fills it to the graph, and returns the tensors for a step.
 //
 //   // images [60000, 784] and labels [60000] are constants
 //   const std::vector<Output> one = ops::slice_input_producer({images, labels}, {.num_epochs = 10, .seed = 7});
 //   const std::vector<Output> batch = ops::batch(one, 64, {.allow_smaller_final_batch = true});
 //   const Output loss = model(batch[0], batch[1]);
 //
-// A monitored session and an Estimator start the threads by themselves; with an OwnedSession run
-// graph.local_variables_initializer() and call start_queue_runners. Without a manifest, an input plugin or tensor_input
-// these are the way to feed a program's own data; with one they are not needed: inputs shuffle, repeat and batch, and
-// resume exactly.
+// A monitored session and an Estimator start the threads by themselves. With an OwnedSession run
+// graph.local_variables_initializer() and call start_queue_runners. Use these functions for a program's own data
+// without a manifest, an input plugin or tensor_input. Inputs shuffle, repeat and batch by themselves, and resume
+// exactly.
 //
-// The end. A producer whose epochs are over closes its queue; each stage behind it takes what is left, closes its own,
-// and the step's dequeue is OUT_OF_RANGE, which ends a training well. Elements that do not fill a last batch are
-// dropped unless allow_smaller_final_batch is set. Another error of a stage reaches the step behind what came before
+// The end. When its epochs are over, a producer closes its queue. Each later stage takes the remaining elements and
+// closes its own queue. Then the step's dequeue is OUT_OF_RANGE, which ends a training normally. Elements that do not
+// fill a last batch are dropped unless allow_smaller_final_batch is set. Any other error of a stage reaches the step
+// after the elements before it.
+//
+// Order. With one thread in each stage the order of the elements is exact. It is a function of the options and the
+// names of the nodes (shuffled: of the seed too), the same in each run of the program. With several threads every
+// element still comes once in an epoch, in no fixed order. The choices of shuffle_batch depend on the number of
+// elements in its queue. They repeat only if all stages before it wait for it.
+//
+// Resuming is not exact. A checkpoint holds neither the elements of a queue nor the number of epochs (local variables).
+// So a run that continues, or recovers, begins with the first epoch again. A monitored session that saves warns about
 // it.
 //
-// Order. With one thread in each stage the order of the elements is exact: a function of the options and the names of
-// the nodes (shuffled: of the seed, too), the same in each run of the program. With several threads every element still
-// comes once in an epoch, in no certain order; what shuffle_batch chooses depends on how full its queue was, which only
-// repeats where everything that it is fed waits for it.
+// Summaries. Each queue has a summary of its fill level, with TensorFlow's names ("batch/fraction_of_32_full").
 //
-// Resuming. Not exact: a checkpoint holds neither what is in a queue nor the epochs counted (local variables), so a run
-// that goes on, or recovers, begins with the first epoch again. A monitored session that saves says so in a warning.
-//
-// Summaries. Each queue has one of how full it is, by TensorFlow's names ("batch/fraction_of_32_full").
-//
-// Errors in the arguments are INVALID_ARGUMENT while the graph is built, which is the only time to call these, on the
-// thread that builds it.
+// Errors in the arguments are INVALID_ARGUMENT while the graph is built. Call these functions only then, on the thread
+// that builds it.
 #pragma once
 
 #include <cstdint>
@@ -47,66 +48,67 @@ namespace ops {
 
 // ---- producers: a queue of single elements
 
-// x as it is, until it was read so many times: the run after that is OUT_OF_RANGE. Without a number x itself. At least
-// 1. The count is a local variable.
+// Returns x unchanged, num_epochs times; the run after that is OUT_OF_RANGE. num_epochs is at least 1; without it the
+// result is x itself. The count is a local variable.
 Output limit_epochs(const Output& x, std::optional<std::int64_t> num_epochs = {}, std::string_view name = {});
 
 struct ProducerOptions {
-  // How many times each row comes; none: for ever.
+  // Number of times each row comes; empty: without end.
   std::optional<std::int64_t> num_epochs = {};
-  // Another order in each epoch. Without it as they are.
+  // If true, each epoch has another order. If false, rows keep their order.
   bool shuffle = true;
-  // Of the order, together with the name. 0 is a seed as any other: there is none that time chooses.
+  // Seed of the order, together with the name. 0 is an ordinary seed: no seed comes from the time.
   std::int64_t seed = 0;
-  // The most elements that wait.
+  // Largest number of elements that wait in the queue.
   std::int64_t capacity = 32;
-  // The scope; none: the function's name.
+  // The scope; empty: the function's name.
   std::string_view name = {};
 };
 // The rows of a tensor, one by one: a queue of one component. The shape of a row must be known.
 QueueRef input_producer(const Output& rows, const ProducerOptions& options = {});
-// Strings, such as names of files. None at all is an error here; where only a run knows their number, of that run.
+// Strings, such as names of files. An empty list is an error here, or in the run if only a run knows their number.
 QueueRef string_input_producer(const Graph& g, const std::vector<std::string>& strings,
                                const ProducerOptions& options = {});
 QueueRef string_input_producer(const Output& strings, const ProducerOptions& options = {});
 // The numbers 0 .. limit - 1, int32 scalars.
 QueueRef range_input_producer(const Graph& g, std::int64_t limit, const ProducerOptions& options = {});
-// One row of each tensor, taken out of the queue: [n, ...] of equal n makes [...]. Of each tensor one epoch is copied
-// in its order at a time.
+// Takes one row of each tensor from the queue: [n, ...] of equal n makes [...]. One epoch of each tensor at a time is
+// copied in its order.
 std::vector<Output> slice_input_producer(const std::vector<Output>& tensors, const ProducerOptions& options = {});
 
-// The names of files that match one of these patterns (`*`, `?`, `[a-z]`, or a name), sorted, without doubles: a
-// constant, looked up when this is called. May be empty; string_input_producer refuses that.
+// The names of files that match one of these patterns (`*`, `?`, `[a-z]`, or a name), sorted, without duplicates. It is
+// a constant that this call looks up. It may be empty; string_input_producer refuses that.
 Output match_filenames_once(const Graph& g, const std::vector<std::string>& patterns, std::string_view name = {});
 
 // ---- batches
 
 struct BatchOptions {
-  // That run the operations before the queue. More than 1: no certain order. Not for the joins, which have a thread for
-  // each list.
+  // Number of threads that run the operations before the queue. With more than 1 the order is not fixed. It does not
+  // apply to the joins, which have a thread for each list.
   int num_threads = 1;
-  // The most elements that wait.
+  // Largest number of elements that wait in the queue.
   std::int64_t capacity = 32;
-  // The tensors are batches already: their rows are the elements.
+  // If true, the tensors are batches already: their rows are the elements.
   bool enqueue_many = false;
-  // Of an element, one for each tensor, where the graph does not know them. Empty: as the tensors say.
+  // Shapes of an element, one for each tensor, if the graph does not know them. Empty: those of the tensors.
   std::vector<Dims> shapes = {};
-  // Elements may differ in unknown dimensions: those of a batch are padded at their ends with 0, or empty strings, to
-  // the longest among them.
+  // If true, elements may differ in unknown dimensions. Those of a batch are padded at their ends with 0, or empty
+  // strings, to the longest of them.
   bool dynamic_pad = false;
-  // The last batch has what is left. The first dimension is not known then.
+  // If true, the last batch has the remaining elements. Then the first dimension is not known.
   bool allow_smaller_final_batch = false;
   std::string_view name = {};
 };
-// batch_size elements stacked, in the order of their coming: [...] makes [batch_size, ...], in the order of `tensors`.
+// Stacks batch_size elements in the order of their arrival: [...] makes [batch_size, ...], in the order of `tensors`.
 // The rank of each must be known, and without dynamic_pad all dimensions.
 std::vector<Output> batch(const std::vector<Output>& tensors, std::int64_t batch_size,
                           const BatchOptions& options = {});
-// Without the elements for which `keep_input` is false: a bool scalar, or with enqueue_many a vector, one for each row.
+// The same without the elements for which `keep_input` is false: a bool scalar, or with enqueue_many a vector with one
+// for each row.
 std::vector<Output> maybe_batch(const std::vector<Output>& tensors, const Output& keep_input, std::int64_t batch_size,
                                 const BatchOptions& options = {});
-// Of several lists that read different files: a thread for each fills one queue. As many tensors in each, of the same
-// dtypes and of shapes that agree.
+// The same for several lists that read different files: a thread for each fills one queue. Lists have the same number
+// of tensors, of the same dtypes and of matching shapes.
 std::vector<Output> batch_join(const std::vector<std::vector<Output>>& lists, std::int64_t batch_size,
                                const BatchOptions& options = {});
 // keep_inputs: one for each list.
@@ -116,15 +118,15 @@ std::vector<Output> maybe_batch_join(const std::vector<std::vector<Output>>& lis
 
 struct ShuffleBatchOptions {
   int num_threads = 1;
-  // Of the choices, together with the name.
+  // Seed of the choices, together with the name.
   std::int64_t seed = 0;
   bool enqueue_many = false;
   std::vector<Dims> shapes = {};
   bool allow_smaller_final_batch = false;
   std::string_view name = {};
 };
-// As batch, of random ones among those that wait: at least min_after_dequeue stay until the input has ended, at most
-// `capacity` wait, which is more. A large min_after_dequeue mixes well and starts late.
+// Like batch, with random elements among those that wait. At least min_after_dequeue elements stay until the input has
+// ended. At most `capacity` wait, which must be more. A large min_after_dequeue mixes well and starts late.
 std::vector<Output> shuffle_batch(const std::vector<Output>& tensors, std::int64_t batch_size, std::int64_t capacity,
                                   std::int64_t min_after_dequeue, const ShuffleBatchOptions& options = {});
 std::vector<Output> maybe_shuffle_batch(const std::vector<Output>& tensors, const Output& keep_input,
@@ -140,8 +142,8 @@ std::vector<Output> maybe_shuffle_batch_join(const std::vector<std::vector<Outpu
 
 // ---- named tensors, TensorFlow's dictionaries
 
-// The same with names: what comes out has the names and the order of what went in, as an Estimator's InputResult holds
-// them. Lists of a join must have the same names; their order may differ.
+// The same with names. The results have the names and the order of the arguments, as an Estimator's InputResult holds
+// them. Lists of a join must have the same names, in any order.
 //
 //   result.features = ops::batch({{"x", x}, {"y", y}}, 32);
 std::vector<NamedOutput> batch(const std::vector<NamedOutput>& tensors, std::int64_t batch_size,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a Supervisor are asked for, as plain structs with their defaults. The functions that take them are
-// in supervisor.h.
+// The options of a Supervisor's calls, as plain structs with their defaults. The functions that take them are in
+// supervisor.h.
 //
 //   supervisor.managed_session(body, {.start_standard_services = false});
 #pragma once
@@ -9,14 +9,14 @@
 
 namespace belay {
 
-// Of managed_session.
+// Options of managed_session.
 struct ManagedSessionOptions {
   std::string target = {};              // see TrainingSessionOptions::target
   bool start_standard_services = true;  // and the queue runners
   bool close_summary_writer = true;     // at the end
 };
 
-// Of prepare_or_wait_for_session.
+// Options of prepare_or_wait_for_session.
 struct PrepareSessionOptions {
   std::string target = {};
   bool wait_for_checkpoint = false;     // the chief, for one in the logdir

@@ -13,15 +13,17 @@
 //     while (!session.should_stop()) session.run({train});
 //   });
 //
-// Started again, that program goes on from its last checkpoint. Order of calls, call by call: docs/design/lifecycle.md.
+// If the program is started again, it continues from its last checkpoint. docs/design/lifecycle.md has the order of all
+// calls.
 //
-// Errors. ABORTED and UNAVAILABLE, which a thread or a run may raise where something outside has failed for the moment,
-// make the session anew from the last checkpoint and repeat the run; the program sees nothing of it. OUT_OF_RANGE of
-// the graph (the end of an input) and STOP end the loop as a hook's request does. Any other error calls on_error of
-// each hook instead of end, and leaves scope(); so does OUT_OF_RANGE that a hook throws.
+// Errors. A thread or a run may raise ABORTED or UNAVAILABLE if something outside has failed temporarily. Then the
+// session is made again from the last checkpoint and repeats the run; the program does not notice. OUT_OF_RANGE of the
+// graph (the end of an input) and STOP end the loop like a hook's request. Any other error calls on_error of each hook
+// instead of end, and leaves scope(). So does OUT_OF_RANGE from a hook.
 //
-// Threads: one drives the session (scope, run, save, close). should_stop, request_stop, stop_now, session, end_reason
-// and what only asks may be called by any, a signal's thread say. Runs of several threads come one after the other.
+// Threads: one thread drives the session (scope, run, save, close). should_stop, request_stop, stop_now, session,
+// end_reason and functions that only read may be called from any thread, such as a signal's. Runs of several threads
+// follow one another.
 #pragma once
 
 #include <cstdint>
@@ -47,82 +49,82 @@ using runtime::CheckpointSettings;
 using runtime::PluginUse;
 using runtime::SessionSettings;
 
-// Values for a run in place of what the graph computes.
+// Values that replace outputs of the graph in a run.
 using Feeds = std::vector<std::pair<Output, Tensor>>;
 
-// TensorFlow's Scaffold: the pieces that a session needs beside the model. What is left empty is the item of the
-// graph's collection for it (belay/graph.h), or is made there; two items in such a collection are FAILED_PRECONDITION.
+// TensorFlow's Scaffold: the pieces that a session needs besides the model. An empty piece is the item of the graph's
+// collection for it (belay/graph.h), or is made there. FAILED_PRECONDITION: such a collection has two items.
 struct Scaffold {
-  // Runs where no checkpoint is restored. Default: the initial values of all global variables.
+  // Runs if no checkpoint is restored. Default: the initial values of all global variables.
   Output init_op = {};
   Feeds init_feeds = {};
-  // Called behind init_op, to set what no operation can: session.assign("embedding", table).
+  // Called after init_op, to set values that no operation can: session.assign("embedding", table).
   std::function<void(Session&)> init_fn = {};
-  // A string vector with the names of what is not initialized; the session is ready when it is empty.
+  // A string vector: the names of variables that are not initialized. The session is ready when it is empty.
   Output ready_op = {};
-  // The same, asked before local_init_op runs.
+  // The same, evaluated before local_init_op runs.
   Output ready_for_local_init_op = {};
   // Runs in each session, restored or not. Default: the local variables and the tables.
   Output local_init_op = {};
   Feeds local_init_feeds = {};
-  // What summary_saver writes. Default: all summaries of the graph in one; none without any.
+  // The operation that summary_saver runs. Default: all summaries of the graph in one; without summaries none.
   Output summary_op = {};
 };
 
+// The options of a session.
 struct TrainingSessionOptions {
-  // Where checkpoints are; made where it is missing. A path that is not absolute is below the current directory. A
-  // session that is made goes on from the newest checkpoint there. Empty: nothing is saved. One process trains there at
-  // a time: a second one is an error that names the first.
+  // Directory of checkpoints; it is made if it does not exist. A relative path is below the current directory. A new
+  // session continues from its newest checkpoint. Empty: nothing is saved. One process at a time trains there: a second
+  // one is an error that names the first.
   std::string checkpoint_dir = {};
-  // Instead of a checkpoint_dir: the session begins with exactly this checkpoint, and so does each recovery. It is a
+  // In place of a checkpoint_dir: the session, and each recovery, begins with exactly this checkpoint. It is a
   // checkpoint's directory, or a file that the saver reads and that holds exactly the graph's variables. Nothing is
-  // saved. Both are INVALID_ARGUMENT, a path that is not there NOT_FOUND. A worker takes the chief's variables.
+  // saved. A worker takes the chief's variables. INVALID_ARGUMENT: both are set. NOT_FOUND: the path does not exist.
   std::string checkpoint_filename_with_path = {};
-  // Where event files for TensorBoard go. Empty: checkpoint_dir.
+  // Directory of event files for TensorBoard. Empty: checkpoint_dir.
   std::string summary_dir = {};
 
-  // Called behind the default ones: step_counter, checkpoint_saver and summary_saver, with the periods below.
+  // Called after the default hooks: step_counter, checkpoint_saver and summary_saver, with the periods below.
   std::vector<OwnHook> hooks = {};
-  // Called before the default ones; left out where is_chief is false.
+  // Called before the default hooks; left out if is_chief is false.
   std::vector<OwnHook> chief_only_hooks = {};
   Scaffold scaffold = {};
-  // Plugins that set variables behind the init operation, where no checkpoint is restored: warm_start(...) of
-  // estimator.h. Before scaffold.init_fn.
+  // Plugins that set variables after the init operation and before scaffold.init_fn, if no checkpoint is restored:
+  // warm_start(...) of estimator.h.
   std::vector<PluginUse> init_fns = {};
 
-  // When it saves (every 600 s and at the end, where nothing is set), and how many checkpoints are kept.
+  // The periods of saves (default: every 600 s and at the end), and the number of checkpoints to keep.
   CheckpointSettings checkpoint = {};
-  // Periods of summaries and of the line with the steps per second, recoveries, the grace period of threads. Of these
-  // signal_grace_secs and no_progress_secs are not used: signals are the program's.
+  // Periods of summaries and of the line with the steps per second, recoveries, the grace period of threads.
+  // signal_grace_secs and no_progress_secs are not used: the program handles signals.
   SessionSettings session = {};
-  // The plugin that writes tensors into files. A checkpoint is read by the one that it was written by.
+  // The plugin that writes tensors into files. A checkpoint is read by the plugin that wrote it.
   std::string saver = "safetensors";
-  // The graph goes into the event file, where TensorBoard shows it.
+  // If true, the graph is written to the event file, for TensorBoard.
   bool save_graph_def = true;
 
-  // Of the kernels; the bits of a result depend on their number. 0: all cores that the process may use.
+  // Threads of the kernels; the bits of a result depend on their number. 0: all cores that the process may use.
   int threads = 0;
-  // Of initial values, dropout and other random numbers.
+  // Seed of initial values, dropout and other random numbers.
   std::uint64_t seed = 42;
   LogOptions log = {};
 
-  // Several sessions in one process may share variables: the chief, which initializes or restores and saves them, and
-  // workers, which wait for it. `target` names what they share: "local:NAME", or empty for variables of this session
-  // alone.
+  // Several sessions in one process may share variables. The chief initializes or restores and saves them; workers wait
+  // for it. `target` names the shared variables: "local:NAME". Empty: variables of this session alone.
   bool is_chief = true;
   std::string target = {};
-  // How long a worker waits for the chief, and how long between two looks. Two hours, as TensorFlow: a chief may
-  // restore for long.
+  // How long a worker waits for the chief, and the time between two looks. Two hours, as in TensorFlow: a chief's
+  // restore may take long.
   double max_wait_secs = 7200;
   double recovery_wait_secs = 30;
 };
 
-// What a step function gets; valid for its call.
+// The argument of a step function; valid for its call.
 class StepContext {
  public:
-  // The raw session: runs through it trigger no hooks.
+  // The raw session: hooks do not see runs that it makes.
   Session session() const { return session_; }
-  // One run with all hooks, as MonitoredSession::run.
+  // Makes one run with all hooks, like MonitoredSession::run.
   RunResult run_with_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}) const {
     return run_(fetches, feeds);
   }
@@ -145,21 +147,22 @@ class StepContext {
   RunFn run_;
 };
 
-// What MonitoredTrainingSession and SingularMonitoredSession have in common.
+// The common part of MonitoredTrainingSession and SingularMonitoredSession.
 class MonitoredSession {
  public:
-  // Without close() or scope() before it is as an error would end it: no hook's end is called, nothing is saved.
+  // Without an earlier close() or scope() it ends the session as an error would: no hook's end is called, and nothing
+  // is saved.
   ~MonitoredSession();
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
-  // One run of what is fetched, with all hooks: before_run of each, the run, after_run of each, and the checkpoint that
-  // one of them asked for. Operations are fetched to be run; their place in the result has no value.
-  // FAILED_PRECONDITION behind the end, and inside a hook: its own session() makes raw runs.
+  // Makes one run of the fetches with all hooks: before_run of each, the run, after_run of each, and a checkpoint that
+  // one of them asked for. An operation is fetched to run it; its place in the result has no value.
+  // FAILED_PRECONDITION: after the end, or inside a hook, whose session() makes raw runs.
   RunResult run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const RunOptions& options = {});
   // The same without hooks and without a checkpoint; recovery stays.
   RunResult run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
-  // Both by name: a map of names to fetches gives the values by these names (NamedResult of belay/session.h).
+  // Both by name: a map of names to fetches returns the values by these names (NamedResult of belay/session.h).
   //   const belay::NamedResult values = session.run({{"train", train}, {"loss", loss}});
   template <class Names = NamedFetches, class = detail::IfNamesFetches<Names>>
   NamedResult run(const Names& fetches, const Feeds& feeds = {}, const RunOptions& options = {}) {
@@ -170,8 +173,8 @@ class MonitoredSession {
     return detail::run_by_name(fetches,
                                [&](const std::vector<FetchRef>& list) { return run_without_hooks(list, feeds); });
   }
-  // Calls step(StepContext&) and returns what it returns. ABORTED or UNAVAILABLE out of it make the session anew and
-  // call it again from its start.
+  // Calls step(StepContext&) and returns its result. If it throws ABORTED or UNAVAILABLE, the session is made again,
+  // and step is called again from its start.
   template <class F>
   auto run_step_fn(F&& step) {
     using Result = std::invoke_result_t<F&, StepContext&>;
@@ -184,32 +187,32 @@ class MonitoredSession {
     }
   }
 
-  // Calls `body` and ends the session: with close() where it returns; with on_error of each hook where it throws, and
-  // then the error leaves, unless it is OUT_OF_RANGE or STOP, which are a normal end.
+  // Calls `body` and ends the session. If body returns, it calls close(). If body throws, it calls on_error of each
+  // hook and throws the error on. OUT_OF_RANGE and STOP are a normal end.
   void scope(const std::function<void()>& body);
-  // True: somebody asked to stop, a thread has failed, or it is closed. Ask it before each run.
+  // True if a stop was requested, a thread has failed, or the session is closed. Ask before each run.
   bool should_stop();
-  // Ends the loop at the next boundary, as a hook would. The first reason is what the user reads.
+  // Ends the loop at the next boundary, like a hook's request. The user reads the first reason.
   void request_stop(const std::string& reason);
-  // The same, and a run that waits, for input say, ends now with STOP; nothing of its step has happened. For signals.
+  // The same. A run that waits, for example for input, ends now with STOP; its step has changed nothing. For signals.
   void stop_now(const std::string& reason);
-  // Writes a checkpoint between two runs and returns its path; empty where a hook refused it. FAILED_PRECONDITION
-  // without a checkpoint_dir, DATA_LOSS where it could not be written.
+  // Writes a checkpoint between two runs and returns its path; empty if a hook refused it. FAILED_PRECONDITION: no
+  // checkpoint_dir. DATA_LOSS: it could not be written.
   std::string save();
-  // The normal end: end of each hook, the last checkpoint, the threads joined within the grace period. What a thread
-  // failed with leaves here. Twice is harmless.
+  // The normal end: end of each hook, the last checkpoint, the threads joined within the grace period. It throws a
+  // thread's error. A second call has no effect.
   void close();
 
   bool closed() const noexcept;
   EndReason end_reason() const;
   // The raw session, for runs without hooks and for variables. Valid until the next recovery or the end.
-  // FAILED_PRECONDITION where it is closed.
+  // FAILED_PRECONDITION: the session is closed.
   Session session();
-  // That the variables are at, or were at the end; -1: the graph has none.
+  // Global step of the variables, now or at the end; -1: the graph has none.
   std::int64_t global_step();
-  // Whether it went on from a checkpoint when it was made.
+  // True if the session continued from a checkpoint when it was made.
   bool restored() const noexcept;
-  // How often it was made anew.
+  // Number of recoveries.
   std::int64_t recoveries() const noexcept;
   // Path of the last checkpoint that was written or restored; empty: none.
   std::string checkpoint() const;
@@ -229,16 +232,16 @@ class MonitoredSession {
 class MonitoredTrainingSession : public MonitoredSession {
  public:
   // Calls begin of each hook, freezes the graph, restores or initializes, starts the queue runners and calls
-  // after_create_session of each hook. Plugins are the graph's, which outlives the session. NOT_FOUND for a plugin that
-  // is not among them; an error where checkpoints are there and none can be restored, since training would start over;
-  // what hooks and model fail with.
+  // after_create_session of each hook. It uses the graph's plugins; the graph must outlive the session. NOT_FOUND: a
+  // plugin is not among them. It throws if checkpoints exist and none can be restored, because training would start
+  // over. It also throws the errors of hooks and model.
   explicit MonitoredTrainingSession(OwnedGraph& graph, const TrainingSessionOptions& options = {})
       : MonitoredSession(graph, options, true) {}
 };
 
-// Of these what they are in TrainingSessionOptions.
+// The same options as in TrainingSessionOptions.
 struct SingularSessionOptions {
-  // Restored from, as above; a checkpoint is written where a hook asks for one, by save(), and at no other time.
+  // Restored from, as above. A checkpoint is written if a hook asks for one, by save(), and at no other time.
   std::string checkpoint_dir = {};
   std::string checkpoint_filename_with_path = {};
   std::vector<OwnHook> hooks = {};
@@ -249,8 +252,8 @@ struct SingularSessionOptions {
   LogOptions log = {};
 };
 
-// TensorFlow's SingularMonitoredSession: always the chief, without default hooks, and ABORTED and UNAVAILABLE are
-// errors like others. For programs that recover by themselves.
+// TensorFlow's SingularMonitoredSession: always the chief, without default hooks. ABORTED and UNAVAILABLE are ordinary
+// errors. For programs that recover by themselves.
 class SingularMonitoredSession : public MonitoredSession {
  public:
   explicit SingularMonitoredSession(OwnedGraph& graph, const SingularSessionOptions& options = {});
