@@ -23,30 +23,30 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
-    {"run", "MANIFEST.toml...", "trains what the manifest describes"},
+    {"run", "MANIFEST.toml...", "trains the model that a manifest describes"},
     {"evaluate", "MANIFEST.toml...", "evaluates a checkpoint on the manifest's evaluation inputs"},
-    {"predict", "MANIFEST.toml...|DIR", "prints what the model predicts, or text that follows a prompt"},
+    {"predict", "MANIFEST.toml...|DIR", "prints a model's predictions, or text that follows a prompt"},
     {"export", "MANIFEST.toml...", "writes a checkpoint's model for other programs, with the manifest's exporters"},
-    {"check", "MANIFEST.toml...", "finds everything that is wrong with a manifest, without running it"},
-    {"show", "MANIFEST.toml...", "prints the effective manifest, every default filled in"},
-    {"graph", "MANIFEST.toml...", "prints the graph that a manifest describes, and how a training step runs it"},
+    {"check", "MANIFEST.toml...", "finds all errors in a manifest, without running it"},
+    {"show", "MANIFEST.toml...", "prints the effective manifest, with all defaults"},
+    {"graph", "MANIFEST.toml...", "prints the graph of a manifest, and how a training step runs it"},
     {"checkpoint", "ls|show|verify|diff|convert|rm|pin PATH",
-     "looks at checkpoints and other files of tensors, and works on them"},
-    {"events", "DIR", "prints what a run's event files hold"},
-    {"report", "DIR [DIR...]", "writes a page with a run's curves, checkpoints and model, and prints a summary"},
-    {"compare", "DIR DIR...", "prints the best and last metrics of runs, and what differs in their manifests"},
-    {"replay", "DIR", "makes steps of a run again, with hooks that were not there, and proves that they are the same"},
+     "lists, shows, compares, converts and removes checkpoints and other tensor files"},
+    {"events", "DIR", "prints the contents of a run's event files"},
+    {"report", "DIR [DIR...]", "writes a web page with a run's curves, checkpoints and model, and prints a summary"},
+    {"compare", "DIR DIR...", "prints the best and last metrics of runs, and the differences of their manifests"},
+    {"replay", "DIR", "repeats steps of a run with additional hooks, and proves that the steps are the same"},
     {"bisect", "A B", "finds the first step and tensor in which two runs differ"},
-    {"reduce", "DIR", "makes the smallest manifest and data that end with the same error as a run"},
-    {"plugins", "", "lists the plugins that are found, and the files that are not usable"},
-    {"describe", "NAME|KIND:NAME|FILE.so|EXPORT", "shows a plugin and its options, or what an export holds"},
-    {"validate", "FILE.so", "tries a plugin library against the whole contract, each check in a process of its own"},
-    {"new", "KIND NAME", "makes a folder NAME with a plugin that works: source, test, build, manifest"},
-    {"examples", "[NAME...]", "lists manifests to begin with, and makes them in this folder"},
+    {"reduce", "DIR", "makes the smallest manifest and data that fail with the same error as a run"},
+    {"plugins", "", "lists the plugins that are found, and the files that cannot be used"},
+    {"describe", "NAME|KIND:NAME|FILE.so|EXPORT", "shows a plugin and its options, or the contents of an export"},
+    {"validate", "FILE.so", "tests a plugin library against the whole contract, each check in a separate process"},
+    {"new", "KIND NAME", "makes a folder NAME with a working plugin: source, test, build, manifest"},
+    {"examples", "[NAME...]", "lists example manifests, or writes those named into this folder"},
     {"migrate", "MANIFEST.toml",
-     "writes a manifest of an older spelling, or with other programs' keys, as it is written now"},
+     "rewrites a manifest with old spellings, or with other programs' keys, in the current form"},
     {"schema", "", "prints the manifest's JSON Schema, with the options of every plugin that is found"},
-    {"doctor", "[DIR]", "looks at this machine, the disk of DIR and the plugin path, and names what is odd"},
+    {"doctor", "[DIR]", "checks this machine, the disk of DIR and the plugin path, and reports problems"},
 };
 
 po::options_description options_of(std::string_view command) {
@@ -55,88 +55,98 @@ po::options_description options_of(std::string_view command) {
   const bool mode = command == "evaluate" || command == "predict" || command == "export";
   if (command == "run" || mode || command == "check" || command == "show" || command == "graph") {
     add("set", po::value<std::vector<std::string>>()->value_name("KEY=VALUE"),
-        "overrides a key of the manifest; may be given again");
+        "sets a key of the manifest; may be repeated");
     add("diagnostics", po::value<std::string>()->default_value("text")->value_name("text|json"),
-        "what is wrong with the manifest: json for editors, a line each on stderr");
+        "format of the manifest's errors; json: for editors, one line per error on stderr");
   }
-  if (command == "show") add("origin", "with the file and line of each value");
+  if (command == "show") add("origin", "also prints the file and line of each value");
   if (command == "run") {
-    add("dry-run", "says what would be done; writes nothing");
-    add("from-scratch", "begins at step 0; what an earlier run left is moved aside");
+    add("dry-run", "prints what the run would do, and writes nothing");
+    add("from-scratch", "begins at step 0, and moves the files of an earlier run aside");
     add("resume", po::value<std::vector<std::string>>()->value_name("changed|must"),
-        "changed: goes on with a manifest or data that make it another training; must: a checkpoint has to be there");
-    add("exact", "ends with status 2 where the bits may not be those of a run that was never stopped");
+        "changed: continues although the manifest or data make it a different training; must: fails without a "
+        "checkpoint");
+    add("exact", "exits with status 2 if the result may differ in a bit from a run that was never stopped");
     add("max-time", po::value<std::string>()->value_name("TIME"),
-        "saves and ends when so much time has passed, as in 90s, 15m, 2h or 1h30m");
-    add("requeue-status", po::value<int>()->value_name("N"), "the exit status where --max-time ended it (0)");
+        "saves and ends after this time, such as 90s, 15m, 2h or 1h30m");
+    add("requeue-status", po::value<int>()->value_name("N"), "exit status if --max-time ended the run (0)");
     add("trace", po::value<std::string>()->implicit_value("")->value_name("FILE"),
-        "writes what each step, hook and operation did when, for ui.perfetto.dev (trace.json in the run's directory)");
-    add("allow-full-disk", "trains although the disk has no room for a checkpoint");
+        "writes the times of steps, hooks and operations for ui.perfetto.dev (trace.json in the run's directory)");
+    add("allow-full-disk", "trains even if the disk has no room for a checkpoint");
     add("short", po::value<std::int64_t>()->value_name("N"),
-        "N steps in a directory that is removed at the end, to see whether it works");
+        "trains N steps in a temporary directory, as a quick test");
   }
-  if (mode)
-    add("checkpoint", po::value<std::string>()->value_name("latest|best|N|PATH"), "whose variables are used (latest)");
+  if (mode) add("checkpoint", po::value<std::string>()->value_name("latest|best|N|PATH"), "checkpoint to use (latest)");
   if (command == "run" || mode) {
-    add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"), "of the log on stderr");
-    add("quiet,q", "only warnings and errors in the log");
-    add("verbose,v", "what is for those who look for a fault, too");
+    add("log-format", po::value<std::string>()->default_value("text")->value_name("text|json"),
+        "format of the log on stderr");
+    add("quiet,q", "logs only warnings and errors");
+    add("verbose,v", "also logs debugging details");
     add("color", po::value<std::string>()->default_value("auto")->value_name("auto|always|never"), "in the log");
   }
   if (command == "predict") {
-    add("keys", po::value<std::string>()->value_name("NAME,..."), "which predictions; all, if it is not given");
+    add("keys", po::value<std::string>()->value_name("NAME,..."), "names of the predictions to write (all)");
     add("format", po::value<std::string>()->value_name("auto|jsonl|csv|npy"),
-        "auto: by the output's ending, else jsonl");
-    add("output", po::value<std::string>()->value_name("FILE"), "which appears whole or not at all; else stdout");
-    add("prompt", po::value<std::string>()->value_name("TEXT"), "samples text that follows this");
-    add("length", po::value<std::int64_t>()->value_name("N"), "characters to sample (200)");
-    add("temperature", po::value<double>()->value_name("T"), "of the sampling; 0: the most probable character (1)");
-    add("seed", po::value<std::int64_t>()->value_name("N"), "of the sampling (42)");
+        "format of the predictions; auto: by the ending of --output, else jsonl");
+    add("output", po::value<std::string>()->value_name("FILE"),
+        "file to write, which appears as a whole or not at all (stdout)");
+    add("prompt", po::value<std::string>()->value_name("TEXT"), "samples text that follows TEXT");
+    add("length", po::value<std::int64_t>()->value_name("N"), "number of characters to sample (200)");
+    add("temperature", po::value<double>()->value_name("T"),
+        "temperature of the sampling; 0: always the most probable character (1)");
+    add("seed", po::value<std::int64_t>()->value_name("N"), "seed of the sampling (42)");
   }
   if (command == "checkpoint") {
     const auto text = [] { return po::value<std::string>(); };
-    add("only", text()->value_name("REGEX"), "show, diff, convert: tensors whose names it matches from their start");
-    add("tensor", text()->value_name("NAME"), "show: the values of this one");
+    add("only", text()->value_name("REGEX"),
+        "show, diff, convert: only tensors whose names begin with a match of REGEX");
+    add("tensor", text()->value_name("NAME"), "show: prints the values of this tensor");
     add("saver", text()->value_name("NAME"),
-        "convert: what writes; else what reads a file that does not show its saver");
-    add("source-saver", text()->value_name("NAME"), "convert: what reads a file that does not show its saver");
-    add("force", "rm: also what the run needs");
-    add("off", "pin: takes the mark away");
+        "convert: the saver that writes; otherwise the saver that reads a file of unknown format");
+    add("source-saver", text()->value_name("NAME"), "convert: the saver that reads a file of unknown format");
+    add("force", "rm: also removes checkpoints that the run needs");
+    add("off", "pin: removes the mark");
   }
   if (command == "events") {
-    add("tag", po::value<std::string>()->value_name("REGEX"), "tags that it matches from their start");
-    add("steps", po::value<std::string>()->value_name("FIRST:LAST"), "steps in this range; either may be left out");
-    add("all", "also what a later attempt did again");
-    add("csv", "as CSV");
+    add("tag", po::value<std::string>()->value_name("REGEX"), "prints only tags that begin with a match of REGEX");
+    add("steps", po::value<std::string>()->value_name("FIRST:LAST"),
+        "prints only steps in this range; either end may be left out");
+    add("all", "also prints steps that a later attempt repeated");
+    add("csv", "prints CSV");
   }
   if (command == "migrate")
-    add("output", po::value<std::string>()->value_name("FILE"), "where to; else the manifest itself, - is stdout");
+    add("output", po::value<std::string>()->value_name("FILE"), "file to write; - is stdout (the manifest itself)");
   if (command == "report")
-    add("output", po::value<std::string>()->value_name("FILE"), "the page; else report.html in the run's directory");
+    add("output", po::value<std::string>()->value_name("FILE"),
+        "file of the page (report.html in the run's directory)");
   if (command == "compare")
-    add("metric", po::value<std::string>()->value_name("REGEX"), "metrics that it matches from their start");
+    add("metric", po::value<std::string>()->value_name("REGEX"),
+        "prints only metrics that begin with a match of REGEX");
   if (command == "reduce") {
-    add("out", po::value<std::string>()->value_name("DIR2"), "the folder to make; else ./reduced-RUN");
-    add("timeout", po::value<double>()->default_value(300, "300")->value_name("SECONDS"), "how long a trial may take");
+    add("out", po::value<std::string>()->value_name("DIR2"), "folder to make (./reduced-RUN)");
+    add("timeout", po::value<double>()->default_value(300, "300")->value_name("SECONDS"), "time limit of one trial");
   }
   if (command == "replay") {
     const auto texts = [] { return po::value<std::vector<std::string>>(); };
-    add("step", po::value<std::int64_t>()->value_name("N"), "the first step that is looked at");
-    add("to", po::value<std::int64_t>()->value_name("M"), "the last one; else N alone");
-    add("hook", texts()->value_name("NAME{OPTIONS}"), "a hook for these steps, options as TOML; may be given again");
-    add("hooks", texts()->value_name("FILE"), "the [[hooks]] of a TOML file; may be given again");
-    add("fetch", texts()->value_name("TENSOR"), "a role or node that goes into step-N.npz; may be given again");
-    add("batch", "the input's features and labels go into step-N.npz");
-    add("all-tensors", "every tensor that these steps compute goes into step-N.npz, their order into step-N.json");
+    add("step", po::value<std::int64_t>()->value_name("N"), "first step to examine");
+    add("to", po::value<std::int64_t>()->value_name("M"), "last step to examine (N)");
+    add("hook", texts()->value_name("NAME{OPTIONS}"),
+        "adds a hook for these steps, with options as TOML; may be repeated");
+    add("hooks", texts()->value_name("FILE"), "adds the [[hooks]] of a TOML file; may be repeated");
+    add("fetch", texts()->value_name("TENSOR"), "writes a role or node of the model to step-N.npz; may be repeated");
+    add("batch", "writes the input's features and labels to step-N.npz");
+    add("all-tensors", "writes every tensor of these steps to step-N.npz, and their order to step-N.json");
     add("first-non-finite",
-        "finds the first step and tensor that is NaN or infinite, behind the newest checkpoint or that before N");
-    add("out", po::value<std::string>()->value_name("DIR2"), "where hooks and tensors write; else ./replay-of-RUN-N");
-    add("what-if", "hooks may change the run, plugins and data may be others");
+        "finds the first NaN or infinite tensor and its step, after the newest checkpoint or after the one before N");
+    add("out", po::value<std::string>()->value_name("DIR2"),
+        "folder for the files of hooks and tensors (./replay-of-RUN-N)");
+    add("what-if", "allows hooks that change the run, and other plugins and data");
   }
   if (command == "bisect") {
-    add("belay-a", po::value<std::string>()->value_name("P"), "the program that replays A; else this one");
-    add("belay-b", po::value<std::string>()->value_name("P"), "the program that replays B; else this one");
-    add("out", po::value<std::string>()->value_name("DIR"), "where the replays stay; else they are removed");
+    add("belay-a", po::value<std::string>()->value_name("P"), "program that replays A (this program)");
+    add("belay-b", po::value<std::string>()->value_name("P"), "program that replays B (this program)");
+    add("out", po::value<std::string>()->value_name("DIR"),
+        "folder that keeps the replays; without it they are removed");
   }
   if (command == "graph") {
     add("plan", "runs some training steps and reports the time of each node; writes nothing");
@@ -146,17 +156,17 @@ po::options_description options_of(std::string_view command) {
   }
   if (command == "validate") {
     add("set", po::value<std::vector<std::string>>()->value_name("OPTION=VALUE"),
-        "an option of the plugin; may be given again");
-    add("seed", po::value<std::uint64_t>()->default_value(42)->value_name("N"), "of everything random");
-    add("seconds", po::value<double>()->default_value(30)->value_name("S"), "that a check may take");
-    add("fuzz", po::value<double>()->value_name("SECONDS"), "then random cases, for so long with each plugin");
-    add("fuzz-case", po::value<std::uint64_t>()->value_name("N"), "that case alone, and no checks");
-    add("in-process", "no child processes, for a debugger; the first crash ends everything");
+        "sets an option of the plugin; may be repeated");
+    add("seed", po::value<std::uint64_t>()->default_value(42)->value_name("N"), "seed of all random numbers");
+    add("seconds", po::value<double>()->default_value(30)->value_name("S"), "time limit of one check");
+    add("fuzz", po::value<double>()->value_name("SECONDS"), "then tests random cases, for this time with each plugin");
+    add("fuzz-case", po::value<std::uint64_t>()->value_name("N"), "tests only random case N");
+    add("in-process", "uses no child processes, for a debugger; the first crash ends everything");
   }
   if (command == "plugins" || command == "describe" || command == "validate" || command == "graph" ||
       command == "checkpoint" || command == "events" || command == "compare" || command == "bisect")
     add("json", "as JSON");
-  add("help", "this help");
+  add("help", "prints this help");
   return d;
 }
 
@@ -250,8 +260,8 @@ std::string help_text() {
     left.resize(std::max<std::size_t>(left.size() + 2, 34), ' ');
     out << "  " << left << c.what << "\n";
   }
-  out << "\n  belay COMMAND --help lists its options, belay help TOPIC prints a page: manifest, hooks, exit-statuses, "
-         "...;\n"
+  out << "\n  belay COMMAND --help lists the options of a command\n"
+         "  belay help TOPIC prints a page of the reference: manifest, hooks, exit-statuses, ...\n"
          "  belay --version describes this build\n"
          "\nexit status: 0 done, 1 training failed, 2 usage or manifest, 3 plugin, 4 diverged, 5 no checkpoint can be\n"
          "restored, 6 run directory in use, 7 last save failed, 124 no progress, 130/143 stopped by a signal\n";
