@@ -11,10 +11,10 @@ install(FILES cmake/shell/belay.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-c
 install(FILES cmake/shell/_belay DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT belay)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/belay COMPONENT belay PATTERN "*.sbatch" EXCLUDE)
 install(PROGRAMS examples/slurm/train.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/belay/examples/slurm COMPONENT belay)
-install(FILES CHANGELOG.md README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT belay)
+install(FILES CHANGELOG.md CONTRIBUTING.md README.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT belay)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT belay
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.tsv" PATTERN "*.png")
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.tsv" PATTERN "*.png" PATTERN "*.svg")
 
 # SDK
 install(DIRECTORY sdk/include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT sdk FILES_MATCHING PATTERN "*.h")
@@ -22,7 +22,6 @@ install(FILES sdk/cmake/belay_add_plugin.cmake sdk/cmake/plugin.version DESTINAT
   COMPONENT sdk)
 configure_file(cmake/belay-sdk.pc.in ${CMAKE_BINARY_DIR}/belay-sdk.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/belay-sdk.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig COMPONENT sdk)
-install(FILES sdk/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/sdk COMPONENT sdk)
 install(TARGETS belay_sdk belay_testing EXPORT belay-sdk-targets COMPONENT sdk)
 install(EXPORT belay-sdk-targets NAMESPACE belay:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/belay COMPONENT sdk)
 set(plugins ${CMAKE_INSTALL_LIBDIR}/belay/plugins)
