@@ -12,11 +12,12 @@ namespace {
 
 class BenchmarksPage : public ::testing::Test {
  protected:
-  // The cells of that column in all tables of the page.
+  // The cells of that column in the tables of measures. The other tables of the page have three columns.
   static std::vector<std::string> column(std::size_t index) {
     std::vector<std::string> cells;
     for (const PageSection& section : sections_of(read_source("docs/design/benchmarks.md")))
-      for (const Row& row : section.rows) cells.push_back(row.at(index));
+      for (const Row& row : section.rows)
+        if (row.size() > 3) cells.push_back(row[index]);
     return cells;
   }
   const nlohmann::ordered_json baseline_ =
