@@ -169,6 +169,32 @@ TEST_F(Learning, OnlyTheVariablesToTrainAreTrainedAndHaveGradients) {
   session.close();
 }
 
+// As the two networks of a GAN: each step trains one of them.
+TEST_F(Learning, TwoTrainOperationsInTurnsTrainTheirOwnVariables) {
+  const Output a = ops::variable(graph, "a", Tensor(1.0f)), b = ops::variable(graph, "b", Tensor(1.0f));
+  TrainOpOptions of_a = descent(), of_b = descent();
+  of_a.optimizer.name = of_b.optimizer.name = "adam";
+  of_a.variables_to_train = {a};
+  of_b.variables_to_train = {b};
+  const Output train_a = create_train_op(graph, ops::square(a - b), of_a);
+  const Output train_b = create_train_op(graph, ops::square(a + b), of_b);
+  MonitoredTrainingSession session(graph, options());
+  const auto both = [&] {
+    const RunResult r = session.session().run({a, b});
+    return std::pair{r[0].scalar<float>(), r[1].scalar<float>()};
+  };
+  session.run({train_b});
+  const std::pair<float, float> first = both();
+  EXPECT_EQ(first.first, 1.0f);
+  EXPECT_NE(first.second, 1.0f);
+  session.run({train_a});
+  const std::pair<float, float> second = both();
+  EXPECT_NE(second.first, 1.0f);
+  EXPECT_EQ(second.second, first.second);
+  EXPECT_EQ(session.global_step(), 2);
+  session.close();
+}
+
 TEST_F(Learning, SLIM_07_ATraceIsWrittenEverySoManySteps) {
   LearningOptions o = loop("traced", 30);
   o.trace_every_n_steps = 10;
