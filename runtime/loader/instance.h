@@ -82,6 +82,7 @@ class ThreadOfCalls {
 
  private:
   friend class PluginInstance;
+  friend class PartOfCall;
 
   static constexpr std::uint32_t kMostCalls = 8;
   struct Call {
@@ -124,6 +125,30 @@ class ThreadOfCalls {
   std::uint64_t call_before_ = 0;
   std::uint32_t n_ = 0;
   Call calls_[kMostCalls];  // the last n_, and the one that is being made
+};
+
+// What the host runs of a callback on other threads has the callback's name there. A copy of the process ends with its
+// part: the threads that it would wait for are not in it.
+//
+//   const auto call = PartOfCall::whole();                         // on the thread of the callback
+//   parallel_for(..., [&](...) { const PartOfCall part(call); ... });
+class PartOfCall {
+ public:
+  // Null: this thread is calling no plugin.
+  static const ThreadOfCalls* whole() noexcept { return ThreadOfCalls::innermost_; }
+
+  explicit PartOfCall(const ThreadOfCalls* whole) noexcept : whole_(whole), before_(ThreadOfCalls::innermost_) {
+    ThreadOfCalls::innermost_ = whole;
+  }
+  ~PartOfCall() {
+    if (is_process_copy() && whole_ != nullptr) whole_->end_copy();
+    ThreadOfCalls::innermost_ = before_;
+  }
+  PartOfCall(const PartOfCall&) = delete;
+  PartOfCall& operator=(const PartOfCall&) = delete;
+
+ private:
+  const ThreadOfCalls *const whole_, *const before_;
 };
 
 class PluginInstance final : public CurrentPlugin {

@@ -425,6 +425,37 @@ TEST_F(PluginEnds, T_150_ACopyThatCallsAServiceOfTheHostEndsThere) {
   EXPECT_THAT(lines_with(r.err, "info ended at step 12"), SizeIs(1)) << r.err;
 }
 
+// The threads that its end would wait for are not in it.
+TEST_F(PluginEnds, T_150_ACopyThatComesBackFromAPartOfAnOperationEndsThere) {
+  for (const char* in : {"op.first_part", "op.other_part"}) {
+    start_over();
+    const ProcessResult r = belay({"run", manifest(), "--set", "run.threads=2"},
+                                  {"ENDS_IN=" + std::string(in), "ENDS_HOW=fork", "ENDS_AT=3"});
+    EXPECT_EQ(r.status, 0) << in << r.err;
+    EXPECT_THAT(r.err, HasSubstr("error: op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run forked the process, and "
+                                 "the copy came back: the copy (pid "))
+        << in;
+    EXPECT_THAT(r.err, HasSubstr("the copy ended with status 3\n")) << in;
+    EXPECT_THAT(lines_with(r.err, "info ended at step 12"), SizeIs(1)) << in << r.err;
+  }
+}
+
+TEST_F(PluginEnds, WhatEndsTheProcessInAPartOnAnotherThreadHasTheNameOfItsOperation) {
+  const std::string named = " in op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run at step 1\n";
+  const auto ended = [&](const std::string& how) {
+    start_over();
+    return belay({"run", manifest(), "--set", "run.threads=2"},
+                 {"ENDS_IN=op.other_part", "ENDS_HOW=" + how, "ENDS_AT=1"});
+  };
+  const ProcessResult exit = ended("exit");
+  EXPECT_EQ(exit.status, 3) << exit.err;
+  EXPECT_THAT(exit.err, HasSubstr("belay was ended by exit(0)" + named));
+  if (sanitized()) return;  // a sanitizer reports a crash in its own way
+  const ProcessResult crash = ended("segv");
+  EXPECT_EQ(crash.signal, SIGSEGV) << crash.err;
+  EXPECT_THAT(crash.err, HasSubstr("belay crashed with SIGSEGV" + named));
+}
+
 TEST_F(PluginEnds, T_26f_ValidateFailsWhatEndsOrCopiesOrTakesAwayItsProcess) {
   const struct {
     const char *how, *said;

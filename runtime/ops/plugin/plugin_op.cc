@@ -13,6 +13,7 @@
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/graph/plugin_op.h"
+#include "runtime/loader/instance.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/plugin/plugin_attrs.h"
 #include "runtime/platform/checked_slot.h"
@@ -67,7 +68,9 @@ std::int32_t parallel(belay_op_context* context, std::int64_t n, std::int64_t gr
       fail(Code::kInvalidArgument, "parallel: n = " + std::to_string(n) + ", grain = " + std::to_string(grain) +
                                        "; grain must be at least 1, n at least 0");
     if (n == 0) return;
+    const ThreadOfCalls* call = PartOfCall::whole();
     parallel_for(n, grain, from(context).threads, [&](std::int64_t begin, std::int64_t end, int) {
+      const PartOfCall part(call);
       if (begin < end) body(arg, begin, end);
     });
   });
