@@ -7,6 +7,7 @@
 // bf16: under autocast. bench_libtorch_tuned is the same program with libtorch_tuned.cc.
 #include <ATen/autocast_mode.h>
 #include <torch/torch.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -32,15 +33,23 @@ struct Model {
 // Its products and convolutions in bfloat16, its weights in float32.
 class Autocast {
  public:
-  explicit Autocast(bool on) : on_(on) { at::autocast::set_cpu_enabled(on); }
+  explicit Autocast(bool on) : on_(on) { enable(on); }
   ~Autocast() {
     if (on_) at::autocast::clear_cache();
-    at::autocast::set_cpu_enabled(false);
+    enable(false);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
  private:
+  static void enable(bool on) {
+#if TORCH_VERSION_MAJOR >= 2
+    at::autocast::set_autocast_enabled(at::kCPU, on);
+#else
+    at::autocast::set_cpu_enabled(on);
+#endif
+  }
+
   bool on_;
 };
 
