@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicting beside ONNX Runtime: the models of bench/models.cc without gradients, and what the exporter onnx writes of
-them in onnxruntime-node, in turns (bench/models.py).
+them in ONNX Runtime, in turns (bench/models.py).
 
-onnxruntime-node is installed into a temporary folder by npm, with --ignore-scripts: its CPU binary is in the package.
+bench_onnxruntime_peer calls Debian's library. Without that library onnxruntime-node is used, which npm installs into a
+temporary folder, with --ignore-scripts: its CPU binary is in the package.
 """
 import json
 import pathlib
@@ -15,6 +16,12 @@ import models
 PACKAGE = "onnxruntime-node"
 PAIRS, SECONDS = 15, 0.3
 PEER = pathlib.Path(__file__).resolve().parent / "onnxruntime_peer.js"
+
+
+def library(build):
+    """The program that calls Debian's library; None: that library was not there when Belay was built."""
+    program = build / "bin" / "bench_onnxruntime_peer"
+    return program if program.exists() else None
 
 
 def install(folder):
@@ -43,8 +50,10 @@ def write_model(build, model, batch, folder):
 
 def open_pair(build, model, batch, threads, folder):
     own = models.Program("belay", build / "bin" / "bench_model_steps", model, threads, "forward", str(batch))
-    there = models.Program("onnxruntime", "node", str(PEER), threads, str(folder / f"{model}_{batch}"))
-    return [own, there]
+    program, files = library(build), str(folder / f"{model}_{batch}")
+    if program is None:
+        return [own, models.Program("onnxruntime", "node", str(PEER), threads, files)]
+    return [own, models.Program("onnxruntime", program, files, threads)]
 
 
 def measure(build, folder, say):

@@ -290,11 +290,12 @@ def onnxruntime(build):
     program(build, "bench_model_steps"), program(build, "bench_onnx_files")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        why_not = onnxruntime_peer.install(folder)
-        if why_not is not None:
-            say(f"bench: NOT MEASURED beside ONNX Runtime: {why_not}")
-            return {}
-        say(f"  onnxruntime-node {onnxruntime_peer.version(folder)}")
+        if onnxruntime_peer.library(build) is None:
+            why_not = onnxruntime_peer.install(folder)
+            if why_not is not None:
+                say(f"bench: NOT MEASURED beside ONNX Runtime: {why_not}")
+                return {}
+            say(f"  onnxruntime-node {onnxruntime_peer.version(folder)}")
         try:
             return onnxruntime_peer.measure(build, folder, say)
         except models.Failed as error:
