@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the benchmarks, prints a table, and with --check compares it with baseline.json.
 
-    python3 bench/run.py --build build/release [--check] [--json FILE] [--only GROUP]
+    python3 bench/run.py --build build/release [--check] [--json FILE] [--only GROUP | --peers]
 
 docs/design/benchmarks.md says what each line of the table measures.
 
@@ -349,6 +349,8 @@ def cluster(build):
 
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
           save, background, checkpoint, events, model_steps, inference, onnxruntime, cluster, busy)
+PEERS = (model_steps, inference, onnxruntime)  # Belay beside other systems
+RATIO = "times"
 
 
 def read_baseline():
@@ -396,24 +398,40 @@ def print_table(values, baseline, here, then):
         print(f"{measure['what']:{width}} {value:10.3g} {was:>10} {limit:>10} {measure['unit']}")
 
 
+def above_one(values, baseline):
+    """The ratios of which Belay has the larger part."""
+    return [f"{baseline[name]['what']}: {value:.3g}" for name, value in values.items() if value > 1]
+
+
+def groups_of(arguments):
+    if arguments.peers:
+        return PEERS
+    return [g for g in GROUPS if arguments.only in (None, g.__name__)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True, help="build directory")
     parser.add_argument("--check", action="store_true", help="exit 1 where a measure misses its bounds")
     parser.add_argument("--json", type=pathlib.Path, help="write the measures and the processor here too")
-    parser.add_argument("--only", choices=[g.__name__ for g in GROUPS], help="one group of the measures")
+    some = parser.add_mutually_exclusive_group()
+    some.add_argument("--only", choices=[g.__name__ for g in GROUPS], help="one group of the measures")
+    some.add_argument("--peers", action="store_true", help="only ratios to other systems; names those above 1")
     arguments = parser.parse_args()
-    groups = [g for g in GROUPS if arguments.only in (None, g.__name__)]
     baseline, then = read_baseline()
     here = processor.describe()
     if processor.sentence(here) != then:
         baseline = without_tolerances(baseline)
     try:
-        values = measure_all(arguments.build, baseline, groups, arguments.check)
+        values = measure_all(arguments.build, baseline, groups_of(arguments), arguments.check)
     except CannotRun as error:
         say(f"bench: {error}")
         return 2
+    if arguments.peers:
+        values = {name: value for name, value in values.items() if baseline[name]["unit"] == RATIO}
     print_table(values, baseline, processor.sentence(here), then)
+    if arguments.peers:
+        print("\nratios above 1, so Belay takes more:", *(above_one(values, baseline) or ["none"]), sep="\n  ")
     if arguments.json:
         arguments.json.write_text(json.dumps({"processor": here, "measures": values}, indent=2) + "\n")
     if not arguments.check:

@@ -16,6 +16,7 @@ import checkpoints
 import cluster_plan
 import clusters
 import models
+import onnxruntime_peer
 import processor
 import run
 
@@ -37,13 +38,18 @@ def described(cpuinfo, cores=2):
 class Runs(unittest.TestCase):
     """Runs main with one measure."""
 
-    def main(self, value, *options, measure=None, then="", cpuinfo=EPYC):
+    def main(self, value, *options, measure=None, then="", cpuinfo=EPYC, peers=None):
         def group(build):
             return {"thing": value}
 
+        def beside_peers(build):
+            return {"thing": value, **peers}
+
         said = io.StringIO()
         measures = {"thing": {"what": "a thing", "unit": "us", **(measure or {})}}
-        with mock.patch.object(run, "GROUPS", (group,)), mock.patch("sys.argv", ["run.py", "--build", "b", *options]), \
+        measures.update({name: {"what": f"{name} to another's", "unit": "times"} for name in peers or {}})
+        with mock.patch.object(run, "GROUPS", (group,)), mock.patch.object(run, "PEERS", (beside_peers,)), \
+                mock.patch("sys.argv", ["run.py", "--build", "b", *options]), \
                 mock.patch.object(run, "read_baseline", return_value=(measures, then)), \
                 mock.patch.object(processor, "describe", return_value=described(cpuinfo)), \
                 contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
@@ -101,6 +107,30 @@ class Bounds(Runs):
                 self.assertIn("was", measure, name)
             if "limit" in measure and "was" in measure:
                 self.assertLess(measure["was"], measure["limit"], name)
+
+
+class Peers(Runs):
+    def test_they_are_compared_by_ratios_alone(self):
+        said = self.main(7, "--peers", peers={"a step": 0.5, "a forward": 0.25})[1]
+        self.assertRegex(said, r"\na step to another's +0\.5 ")
+        self.assertNotIn("a thing", said)
+        self.assertTrue(said.endswith("\nratios above 1, so Belay takes more:\n  none\n"), said)
+
+    def test_those_above_1_are_named(self):
+        said = self.main(7, "--peers", peers={"a step": 1.5, "a forward": 1, "a batch": 1.25})[1]
+        self.assertTrue(said.endswith("\nratios above 1, so Belay takes more:\n  a step to another's: 1.5\n"
+                                      "  a batch to another's: 1.25\n"), said)
+
+    def test_the_library_of_debian_is_taken_before_that_of_npm(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(models, "Program") as program:
+            build = pathlib.Path(folder)
+            onnxruntime_peer.open_pair(build, "mlp", 64, 2, build / "files")
+            self.assertEqual(program.call_args.args[:2], ("onnxruntime", "node"))
+            (build / "bin").mkdir()
+            (build / "bin" / "bench_onnxruntime_peer").touch()
+            onnxruntime_peer.open_pair(build, "mlp", 64, 2, build / "files")
+            self.assertEqual(program.call_args.args,
+                             ("onnxruntime", build / "bin" / "bench_onnxruntime_peer", str(build / "files" / "mlp_64"), 2))
 
 
 class OtherPrograms(unittest.TestCase):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Calls ./dev in a copy of this tree, in a Debian of a release: for `--on RELEASE` of ./dev test and ./dev release.
+# Calls ./dev in a copy of this tree, in a Debian of a release: for `--on RELEASE` of ./dev test, bench and release.
 #
 #   other_release.sh RELEASE SOURCE_DIRECTORY COMMAND [option of the command...]
 # It works on a copy. build/on/RELEASE keeps the chroot with its packages and its build for the next time; to begin anew,
@@ -8,9 +8,10 @@
 set -euo pipefail
 release=$1
 source=$2
+command=$3
 shift 2
-skip() { echo "SKIPPED: the tests on $release: $*"; exit 77; }
-[ "$(id -u)" = 0 ] || skip "a chroot is for root; as root run: ./dev test --on $release"
+skip() { echo "SKIPPED: $command on $release: $*"; exit 77; }
+[ "$(id -u)" = 0 ] || skip "a chroot is for root; run it as root"
 command -v mmdebstrap >/dev/null || skip "there is no mmdebstrap (apt install mmdebstrap)"
 unshare --mount --pid --fork true 2>/dev/null || skip "this root may not mount, which a chroot needs"
 root=$source/build/on/$release
