@@ -146,7 +146,6 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   }
   std::unique_ptr<SessionLayer> layers = std::make_unique<CoordinatedSession>(
       std::move(hooked), coordinator, options_.settings.stop_grace_period_secs, environment_.log, &unjoined_);
-  if (options_.layer) layers = options_.layer(std::move(layers));
   try {
     start_queue_runners(*session, coordinator.get());
     if (const std::string why = why_resume_is_approximate(session->graph());

@@ -58,10 +58,6 @@ struct EndReason {
   std::string text;  // "stop_at_step: reached step 2000 (last_step = 2000)"
 };
 
-// A layer between recovery and coordination, around the coordinated session: made with every session, before
-// after_create_session is called. The one that makes ranks agree is such a layer.
-using MakeLayer = std::function<std::unique_ptr<SessionLayer>(std::unique_ptr<SessionLayer> coordinated)>;
-
 struct MonitoredSessionOptions {
   SessionSettings settings;        // of them the grace period and the recoveries
   bool recovers = true;            // false: SingularMonitoredSession
@@ -70,7 +66,6 @@ struct MonitoredSessionOptions {
   EventWriter* events = nullptr;   // borrowed; gets the trace of each run that a hook has traced; may be null
   RunTrace* trace = nullptr;       // borrowed; gets what each step does when; may be null
   RecoverableSession::OnRecovery on_recovery = {};
-  MakeLayer layer = {};        // none: nothing is between them
   std::int64_t min_steps = 0;  // before this global step a hook's request to stop is refused, and said; 0: none is
   bool begins_hooks = true;    // false: each hook's begin was called on this graph before
 };

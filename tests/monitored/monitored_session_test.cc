@@ -90,42 +90,6 @@ TEST_F(MonitoredSessionTest, AFetchSetThatIsKeptServesTheNewSession) {
   EXPECT_EQ(train_with_it(), 1);
 }
 
-// Counts the runs that pass through it.
-class CountingLayer final : public SessionLayer {
- public:
-  CountingLayer(std::unique_ptr<SessionLayer> coordinated, int& runs)
-      : SessionLayer(std::move(coordinated)), runs_(runs) {}
-  Run run(const RunCall& call) override {
-    ++runs_;
-    return inner()->run(call);
-  }
-
- private:
-  int& runs_;
-};
-
-TEST_F(MonitoredSessionTest, ALayerOfTheCallersIsBelowRecoveryAndMadeAnewByIt) {
-  Probe& x = add_probe("x");
-  int made = 0, runs = 0;
-  MonitoredSessionOptions options;
-  options.layer = [&](std::unique_ptr<SessionLayer> coordinated) {
-    EXPECT_NE(dynamic_cast<CoordinatedSession*>(coordinated.get()), nullptr);
-    ++made;
-    return std::make_unique<CountingLayer>(std::move(coordinated), runs);
-  };
-  open(std::move(options));
-  EXPECT_EQ(made, 1);
-  train();
-  bool lost = false;
-  x.in["before_run"] = [&] {
-    if (!std::exchange(lost, true)) fail(Code::kAborted, "lost");
-  };
-  train();
-  EXPECT_EQ(made, 2);
-  EXPECT_EQ(runs, 3);
-  session().close();
-}
-
 TEST_F(MonitoredSessionTest, ARecoveryThatFailsLeavesNothingToEnd) {
   Probe& x = add_probe("x");
   bool broken = false;
