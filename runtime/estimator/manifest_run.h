@@ -29,27 +29,18 @@
 #include <string>
 
 #include "runtime/cluster/hook_ranks.h"
-#include "runtime/cluster/launcher.h"
 #include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/exporters.h"
+#include "runtime/estimator/manifest_run_options.h"
 #include "runtime/estimator/model_schema.h"
 #include "runtime/estimator/predict.h"
-#include "runtime/estimator/replay_options.h"
 #include "runtime/estimator/resume_check.h"
 #include "runtime/estimator/run_plugins.h"
 #include "runtime/estimator/train.h"
 
 namespace belay::runtime {
-
-struct ManifestRunOptions {
-  bool from_scratch = false;  // checkpoints of the directory are moved aside, not restored
-  ResumeOptions resume = {};
-  std::shared_ptr<const ReplayOptions> replay = {};  // null: a run of its own, not steps of another one
-  std::int64_t most_eval_batches = 0;                // of each pass, whatever eval.batches says; 0: as that says
-  std::optional<LaunchedPlace> place = {};           // what a program says of it; none: as the launcher's variables say
-};
 
 class ManifestRun {
  public:

@@ -21,6 +21,9 @@ std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, cons
 // session.hooks_on_all_ranks lists; no directory, no evaluations and exports, and no initial values, which are the
 // chief's.
 Manifest manifest_of_rank(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
+Manifest manifest_of_worker(Manifest manifest);
+// Whether its plugin meets without the run's directory (docs/plugins/cluster.md).
+bool meets_elsewhere(const ClusterSection& cluster);
 // Whether its session is made anew after a preemption: not where a lost rank ends the run.
 bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
 RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks);
