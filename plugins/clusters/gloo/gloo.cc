@@ -68,12 +68,13 @@ class Gloo final : public belay::Cluster {
     belay::Str interface = "lo";
     belay::Str rendezvous = "";
   };
-  static constexpr auto about =
-      belay::about("gloo", "Processes joined by TCP, without encryption: for networks whose machines are all trusted",
-                   belay::option("interface", &Options::interface, "the network interface to bind to").watching(),
-                   belay::option("rendezvous", &Options::rendezvous,
-                                 "redis://HOST:PORT/JOB, where the ranks meet; empty: in the run's directory")
-                       .watching());
+  static constexpr auto about = belay::about(
+      "gloo", "Joins processes by TCP without encryption, for networks whose machines are all trusted",
+      belay::option("interface", &Options::interface, "name of the network interface to bind to").watching(),
+      belay::option("rendezvous", &Options::rendezvous,
+                    "address of the Redis server where the ranks meet, as redis://HOST:PORT/JOB; if empty, they meet "
+                    "in the run's directory")
+          .watching());
   explicit Gloo(const Options& options) : interface_(options.interface) {
     if (!options.rendezvous.string().empty()) redis_ = belay_gloo::redis_address(options.rendezvous.string());
   }

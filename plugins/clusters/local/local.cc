@@ -41,7 +41,7 @@ float to_bfloat16(float value) {
 
 class Local final : public belay::Cluster {
  public:
-  static constexpr auto about = belay::about("local", "Ranks that are threads of one process");
+  static constexpr auto about = belay::about("local", "Joins the threads of one process, each of which is a rank");
 
   ~Local() override { leave(); }
 

@@ -30,9 +30,11 @@ class Mpi final : public belay::Cluster {
     std::int64_t communicator = 0;
   };
   static constexpr auto about = belay::about(
-      BELAY_MPI_PLUGIN, "Processes started by " BELAY_MPI_NAME "'s mpirun or by Slurm: clusters with fast networks",
-      belay::option("communicator", &Options::communicator,
-                    "for programs: what MPI_Comm_c2f says of the communicator to use; 0: MPI_COMM_WORLD")
+      BELAY_MPI_PLUGIN,
+      "Joins processes that " BELAY_MPI_NAME "'s mpirun or Slurm has started, for clusters with fast networks",
+      belay::option(
+          "communicator", &Options::communicator,
+          "number of the communicator to use, as MPI_Comm_c2f returns it to a program; 0 means MPI_COMM_WORLD")
           .watching());
   explicit Mpi(const Options& options) : communicator_(options.communicator) {}
   ~Mpi() override { leave(); }

@@ -11,8 +11,8 @@ using namespace belay_exporters;
 
 class Safetensors final : public belay::Exporter {
  public:
-  static constexpr auto about =
-      belay::about("safetensors", "Writes the weights as model.safetensors, inputs and outputs as signature.json");
+  static constexpr auto about = belay::about(
+      "safetensors", "Writes the weights as model.safetensors and describes inputs and outputs in signature.json");
 
   void write(const belay::ExportContext& model, belay::Directory& directory) override {
     write_weights(directory, variables_of(model), model.schema());
