@@ -33,11 +33,15 @@ class ActivationStats final : public belay::Hook {
     std::int64_t every_n_steps = 100;
   };
   static constexpr auto about = belay::about(
-      "activation_stats", "Writes mean, deviation and share of zeros of what layers put out into the event file",
-      belay::option("tensors", &Options::tensors,
-                    "names of floating-point tensors; none: what the activation functions before the loss put out")
+      "activation_stats",
+      "Writes the mean, the deviation and the share of zeros of the layers' outputs into the event file",
+      belay::option(
+          "tensors", &Options::tensors,
+          "names of the floating-point tensors; if empty, the outputs of the activation functions before the loss")
           .watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps").min(1).watching());
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the measurements, in steps")
+          .min(1)
+          .watching());
 
   explicit ActivationStats(const Options& o) : due_(o.every_n_steps) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);

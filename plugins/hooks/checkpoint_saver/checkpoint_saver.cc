@@ -13,9 +13,10 @@ class CheckpointSaver final : public belay::Hook {
     std::optional<std::int64_t> save_steps;
   };
   static constexpr auto about = belay::about(
-      "checkpoint_saver", "Asks for checkpoints: when a session begins, regularly, and at the end",
-      belay::option("save_secs", &Options::save_secs, "save every so many seconds").min(0.001).watching(),
-      belay::option("save_steps", &Options::save_steps, "save every so many steps; with both, whichever comes first")
+      "checkpoint_saver", "Asks for checkpoints when a session begins, regularly, and at the end",
+      belay::option("save_secs", &Options::save_secs, "period of the checkpoints, in seconds").min(0.001).watching(),
+      belay::option("save_steps", &Options::save_steps,
+                    "period of the checkpoints, in steps; if both periods are set, the one that ends first counts")
           .min(1)
           .watching()
           .example(1000));

@@ -18,13 +18,13 @@ class CsvLogger final : public belay::Hook {
     std::int64_t every_n_steps = 100;
   };
   static constexpr auto about = belay::about(
-      "csv_logger", "Writes scalars into a CSV file in the run directory, a line every so many steps",
-      belay::option("tensors", &Options::tensors, "the scalars, a column each behind the column global_step")
+      "csv_logger", "Writes scalars into a CSV file in the run directory, one line per period",
+      belay::option("tensors", &Options::tensors, "scalars to write, one column each, after the column global_step")
           .required()
           .watching()
           .example("loss"),
-      belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1).watching());
+      belay::option("output_file", &Options::output_file, "name of the file in the run directory").watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the writes, in steps").min(1).watching());
 
   explicit CsvLogger(const Options& o) : timer_({}, o.every_n_steps), file_(host(), path(o), header(o)) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);

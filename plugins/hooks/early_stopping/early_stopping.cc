@@ -24,26 +24,31 @@ class EarlyStopping final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "early_stopping", "Stops the run when a metric has not improved for some time, or is beyond a limit",
-      belay::option("tensor", &Options::tensor, "the scalar to watch: \"loss\" of each step, or \"eval/loss\"")
+      belay::option("tensor", &Options::tensor,
+                    "scalar to watch: \"loss\" of each step, or a metric of the evaluation such as \"eval/loss\"")
           .watching(),
-      belay::option("mode", &Options::mode, "which values are better: smaller ones, larger ones; auto: by the name")
+      belay::option("mode", &Options::mode,
+                    "min: smaller values are better; max: larger values are better; auto: the scalar's name decides")
           .choices("auto", "min", "max")
           .watching(),
       belay::option("patience", &Options::patience,
-                    "stop after so many looks without an improvement; 5 where no other condition is given")
+                    "checks without an improvement before the run stops; 5 if no other condition is set")
           .min(1)
           .watching(),
-      belay::option("patience_steps", &Options::patience_steps, "stop so many steps behind the last improvement")
+      belay::option("patience_steps", &Options::patience_steps, "steps without an improvement before the run stops")
           .min(1)
           .watching(),
-      belay::option("min_delta", &Options::min_delta, "an improvement is a change by more than this").min(0).watching(),
-      belay::option("higher_than", &Options::higher_than, "stop when the value is higher than this").watching(),
-      belay::option("lower_than", &Options::lower_than, "stop when the value is lower than this").watching(),
+      belay::option("min_delta", &Options::min_delta, "a change is an improvement only if it is larger than this")
+          .min(0)
+          .watching(),
+      belay::option("higher_than", &Options::higher_than, "the run stops when the value is higher than this")
+          .watching(),
+      belay::option("lower_than", &Options::lower_than, "the run stops when the value is lower than this").watching(),
       belay::option("every_n_steps", &Options::every_n_steps,
-                    "look every so many steps; a metric of the evaluation is looked at whenever there is a new one")
+                    "period of the checks, in steps; a metric of the evaluation is checked at each new value instead")
           .min(1)
           .watching(),
-      belay::option("start_from_step", &Options::start_from_step, "do not look before this global step")
+      belay::option("start_from_step", &Options::start_from_step, "global step at which the checks begin")
           .min(0)
           .watching());
 

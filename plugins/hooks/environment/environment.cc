@@ -51,12 +51,13 @@ class Environment final : public belay::Hook {
     belay::Str output_file = "environment";
   };
   static constexpr auto about = belay::about(
-      "environment", "Writes down where a run was started: machine, command line, commit, attempt",
+      "environment", "Records where a run was started: machine, command line, commit and attempt",
       belay::option("variables", &Options::variables,
-                    "environment variables to write down, by name or as PREFIX_*; none: BELAY_*, OMP_*, SLURM_*")
+                    "environment variables to record, by name or as PREFIX_*; if empty, BELAY_*, OMP_* and SLURM_*")
           .watching(),
-      belay::option("output_file", &Options::output_file,
-                    "the file in the run directory is NAME-ATTEMPT.json; empty: no file")
+      belay::option(
+          "output_file", &Options::output_file,
+          "first part of the file's name in the run directory, NAME-ATTEMPT.json; if empty, no file is written")
           .watching());
 
   explicit Environment(const Options& o) : output_file_(o.output_file) {

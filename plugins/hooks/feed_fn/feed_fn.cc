@@ -14,7 +14,8 @@ class FeedConstants final : public belay::Hook {
   };
   static constexpr auto about =
       belay::about("feed_fn", "Feeds tensors with fixed values in every run",
-                   belay::option("feeds", &Options::feeds, "name of a tensor = its value, a list row by row")
+                   belay::option("feeds", &Options::feeds,
+                                 "table of NAME = VALUE for each tensor to feed; a list holds the elements row by row")
                        .required()
                        .example("{ learning_rate = 0.01 }"));
 

@@ -25,10 +25,13 @@ class FinalOps final : public belay::FinalOps {
     belay::Str output_file = "final_ops.json";
   };
   static constexpr auto about = belay::about(
-      "final_ops", "Runs operations once when the run ends, logs their values and writes them into a JSON file",
-      belay::option("ops", &Options::ops, "names of tensors or operations; none: nothing happens").example("loss"),
-      belay::option("feeds", &Options::feeds, "name of a tensor = its value in that run, a list row by row"),
-      belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file")
+      "final_ops", "Runs operations once when the run ends, logs their values, and writes them into a JSON file",
+      belay::option("ops", &Options::ops, "names of the tensors or operations to run; if empty, nothing happens")
+          .example("loss"),
+      belay::option("feeds", &Options::feeds,
+                    "table of NAME = VALUE for each tensor to feed in that run; a list holds the elements row by row"),
+      belay::option("output_file", &Options::output_file,
+                    "name of the file in the run directory; if empty, no file is written")
           .watching());
 
   explicit FinalOps(const Options& o) : o_(o) { belay::check_file_name("output_file", o.output_file.view()); }

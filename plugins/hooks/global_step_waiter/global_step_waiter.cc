@@ -17,11 +17,11 @@ class GlobalStepWaiter final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "global_step_waiter", "Delays the first run until the global step has reached a number",
-      belay::option("wait_until_step", &Options::wait_until_step, "the global step to wait for; 0: do not wait")
+      belay::option("wait_until_step", &Options::wait_until_step, "global step to wait for; 0 means no wait")
           .required()
           .example(0)
           .watching(),
-      belay::option("poll_secs", &Options::poll_secs, "look every so many seconds").min(0.001).watching());
+      belay::option("poll_secs", &Options::poll_secs, "period of the checks, in seconds").min(0.001).watching());
 
   explicit GlobalStepWaiter(const Options& o)
       : wait_until_step_(o.wait_until_step),

@@ -28,11 +28,16 @@ class GradientNorms final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "gradient_norms", "Writes the norms of the gradient, the weights and their updates into the event file",
-      belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps").min(1).watching(),
-      belay::option("per_variable", &Options::per_variable, "also of each variable by itself").watching(),
-      belay::option("weights", &Options::weights, "also the norm of the weights that the step begins with").watching(),
-      belay::option("updates", &Options::updates, "also the norm of what the step adds to them").watching(),
-      belay::option("log", &Options::log, "say the norms of all variables together in the log, too").watching());
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the measurements, in steps").min(1).watching(),
+      belay::option("per_variable", &Options::per_variable, "true: also writes the norms of each variable separately")
+          .watching(),
+      belay::option("weights", &Options::weights,
+                    "true: also writes the norm of the weights as they are before the step")
+          .watching(),
+      belay::option("updates", &Options::updates, "true: also writes the norm of the step's change to the weights")
+          .watching(),
+      belay::option("log", &Options::log, "true: also writes the norms of all variables together to the log")
+          .watching());
 
   explicit GradientNorms(const Options& o) : o_(o), due_(o.every_n_steps) {}
 

@@ -26,10 +26,14 @@ class Histograms final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "histograms", "Writes histograms of weights, gradients and other tensors into the event file",
-      belay::option("weights", &Options::weights, "of each trainable variable").watching(),
-      belay::option("gradients", &Options::gradients, "of the gradient of each, before clipping").watching(),
-      belay::option("tensors", &Options::tensors, "and of these tensors of numbers, such as activations").watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1).watching());
+      belay::option("weights", &Options::weights, "true: writes a histogram of each trainable variable").watching(),
+      belay::option("gradients", &Options::gradients,
+                    "true: writes a histogram of each variable's gradient, before clipping")
+          .watching(),
+      belay::option("tensors", &Options::tensors,
+                    "names of other numeric tensors that get a histogram, such as activations")
+          .watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the writes, in steps").min(1).watching());
 
   explicit Histograms(const Options& o) : weights_(o.weights), gradients_(o.gradients), due_(o.every_n_steps) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);

@@ -22,14 +22,18 @@ class History final : public belay::History {
     belay::Str output_file = "history.json";
   };
   static constexpr auto about = belay::about(
-      "history", "Keeps scalars of the whole training in memory and writes them into a JSON file when it ends",
-      belay::option("tensors", &Options::tensors, "the scalars to keep").required().example("loss").watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "keep the values every so many steps").min(1).watching(),
-      belay::option("capacity", &Options::capacity,
-                    "points of each at most: where they are full every second one is dropped and the period doubled")
+      "history", "Keeps scalars of the whole training in memory, and writes them into a JSON file when the run ends",
+      belay::option("tensors", &Options::tensors, "scalars to keep").required().example("loss").watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the values that are kept, in steps")
+          .min(1)
+          .watching(),
+      belay::option(
+          "capacity", &Options::capacity,
+          "maximum of points per scalar; at this number, every second point is dropped and the period doubles")
           .range(2, 1e7)
           .watching(),
-      belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file")
+      belay::option("output_file", &Options::output_file,
+                    "name of the file in the run directory; if empty, no file is written")
           .watching());
 
   explicit History(const Options& o)

@@ -22,13 +22,15 @@ class InputWait final : public belay::Hook {
     double warn_share = 0.5;
   };
   static constexpr auto about = belay::about(
-      "input_wait", "Measures how much of a step is spent waiting for the input, and warns where that is most of it",
-      belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps; the others cost nothing")
+      "input_wait",
+      "Measures how much of a step's time is spent on waiting for the input, and warns if the share is large",
+      belay::option("every_n_steps", &Options::every_n_steps,
+                    "period of the measurements, in steps; the steps between them cost nothing")
           .min(1)
           .watching(),
       belay::option(
           "warn_share", &Options::warn_share,
-          "warn, every ten minutes at most, when three measured steps together waited this part of their time")
+          "share of waiting, over three measured steps, that causes a warning; there is at most one in ten minutes")
           .range(0, 1)
           .watching());
 

@@ -31,16 +31,17 @@ class JsonLines final : public belay::Hook {
     std::int64_t max_steps = 0;
   };
   static constexpr auto about = belay::about(
-      "json_lines", "Writes the numbers of a training into the run directory, a JSON object a line",
+      "json_lines", "Writes the numbers of a training into a file in the run directory, one JSON object per line",
       belay::option("tensors", &Options::tensors,
-                    "scalars to write; none: the loss, the model's metrics and the learning rate")
+                    "scalars to write; if empty, the loss, the model's metrics and the learning rate")
           .watching(),
-      belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching(),
+      belay::option("output_file", &Options::output_file, "name of the file in the run directory").watching(),
       belay::option("every_n_steps", &Options::every_n_steps,
-                    "write every so many steps, or a multiple of them where that is more than ten times a second")
+                    "period of the lines, in steps; a multiple of it if that is more than ten lines per second")
           .min(1)
           .watching(),
-      belay::option("max_steps", &Options::max_steps, "the last step, which has a line, too; 0: not known")
+      belay::option("max_steps", &Options::max_steps,
+                    "last step of the run, which always has a line; 0 means not known")
           .min(0)
           .watching());
 

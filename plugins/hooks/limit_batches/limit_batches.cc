@@ -12,16 +12,17 @@ class LimitBatches final : public belay::Hook {
     std::int64_t batches = 0;
     bool count_earlier_attempts = false;
   };
-  static constexpr auto about = belay::about(
-      "limit_batches", "Stops the run after so many batches of this start, to see whether it works at all",
-      belay::option("batches", &Options::batches, "stop after so many runs, whatever they add to the global step")
-          .required()
-          .min(1)
-          .example(5)
-          .watching(),
-      belay::option("count_earlier_attempts", &Options::count_earlier_attempts,
-                    "true: a run that was ended and goes on has what is left; false: each attempt has all of them")
-          .watching());
+  static constexpr auto about =
+      belay::about("limit_batches", "Stops the run after a number of batches, to test whether the whole run works",
+                   belay::option("batches", &Options::batches,
+                                 "runs of the session before the run stops, whatever they add to the global step")
+                       .required()
+                       .min(1)
+                       .example(5)
+                       .watching(),
+                   belay::option("count_earlier_attempts", &Options::count_earlier_attempts,
+                                 "true: the batches of earlier attempts count; false: each attempt has the full number")
+                       .watching());
 
   explicit LimitBatches(const Options& o) : o_(o) {}
 

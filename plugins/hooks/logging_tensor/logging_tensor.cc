@@ -75,21 +75,24 @@ class LoggingTensor final : public belay::Hook {
     belay::Str format;
   };
   static constexpr auto about = belay::about(
-      "logging_tensor", "Prints tensors every so many runs or seconds, and at the end",
+      "logging_tensor", "Prints the values of tensors in each period, or at the end",
       belay::option("tensors", &Options::tensors, "names of the tensors to print, in this order")
           .required()
           .watching()
           .example("loss"),
-      belay::option("every_n_iter", &Options::every_n_iter, "print on the first run and every n runs after it")
+      belay::option("every_n_iter", &Options::every_n_iter,
+                    "period of the prints, in runs of the session, from the first run on")
           .min(1)
           .watching()
           .example(100),
-      belay::option("every_n_secs", &Options::every_n_secs, "print on the first run and then every so many seconds")
+      belay::option("every_n_secs", &Options::every_n_secs, "period of the prints, in seconds, from the first run on")
           .min(0.001)
           .watching(),
-      belay::option("at_end", &Options::at_end, "fetch and print once more when the run ends; alone: only then")
+      belay::option("at_end", &Options::at_end, "true: prints once more when the run ends; without a period, only then")
           .watching(),
-      belay::option("format", &Options::format, "the line to print instead, with {name} for a tensor's value")
+      belay::option(
+          "format", &Options::format,
+          "text of the line to print, with {NAME} for a tensor's value; if empty, NAME = VALUE for each tensor")
           .watching());
 
   explicit LoggingTensor(const Options& o) : at_end_(o.at_end) {

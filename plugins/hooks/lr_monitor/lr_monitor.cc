@@ -17,12 +17,12 @@ class LrMonitor final : public belay::Hook {
     bool log = false;
   };
   static constexpr auto about = belay::about(
-      "lr_monitor", "Writes the learning rate of the step, as the schedule made it, into the event file",
+      "lr_monitor", "Writes the learning rate of the step, as the schedule and the scale make it, into the event file",
       belay::option("tensors", &Options::tensors,
-                    "the scalars to write under their names; none: learning_rate, what schedule and scale come to")
+                    "scalars to write, each under its name; if empty, learning_rate with its schedule and scale")
           .watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1).watching(),
-      belay::option("log", &Options::log, "say them in the log, too").watching());
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the writes, in steps").min(1).watching(),
+      belay::option("log", &Options::log, "true: also writes the values to the log").watching());
 
   explicit LrMonitor(const Options& o) : log_(o.log), due_(o.every_n_steps), rates_(names(o)) {}
 

@@ -46,12 +46,14 @@ class ModelSummary final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "model_summary", "Lists the model's trainable variables, their shapes and sizes, when the training begins",
-      belay::option("depth", &Options::depth,
-                    "so many parts of the names make a line: 1 adds up layers; 0: a line for each variable")
+      belay::option(
+          "depth", &Options::depth,
+          "parts of a variable's name that make a line: 1 adds up each layer; 0 means a line for each variable")
           .min(0)
           .watching(),
-      belay::option("log", &Options::log, "into the log").watching(),
-      belay::option("output_file", &Options::output_file, "the file's name in the run directory; empty: no file")
+      belay::option("log", &Options::log, "true: writes the list to the log").watching(),
+      belay::option("output_file", &Options::output_file,
+                    "name of the file in the run directory; if empty, no file is written")
           .watching());
 
   explicit ModelSummary(const Options& o) : depth_(o.depth), log_(o.log), output_file_(o.output_file) {

@@ -49,9 +49,12 @@ class NanGuard final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "nan_guard", "Fails the run before a gradient that is NaN or infinite is applied, and names its variable",
-      belay::option("gradients", &Options::gradients, "check the gradients of the step").watching(),
-      belay::option("weights", &Options::weights, "check the trained variables as the step finds them").watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "check every so many runs").min(1).watching());
+      belay::option("gradients", &Options::gradients, "true: checks the gradients of the step").watching(),
+      belay::option("weights", &Options::weights, "true: checks the trained variables as they are before the step")
+          .watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the checks, in runs of the session")
+          .min(1)
+          .watching());
 
   explicit NanGuard(const Options& o) : o_(o) {
     if (!o.gradients && !o.weights)

@@ -21,13 +21,12 @@ class NanTensor final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "nan_tensor", "Ends the run when a tensor is NaN or infinite",
-      belay::option("tensor", &Options::tensor, "the scalar to watch").watching(),
-      belay::option(
-          "fail_on_nan_loss", &Options::fail_on_nan_loss,
-          "true: the run fails, and no hook's end is called; false: it stops, and ends as if it had finished. "
-          "Either way a state that is not finite is not saved (checkpoint.refuse_non_finite)")
+      belay::option("tensor", &Options::tensor, "scalar to watch").watching(),
+      belay::option("fail_on_nan_loss", &Options::fail_on_nan_loss,
+                    "true: the run fails, and no hook's end is called; false: the run stops as if it had finished. In "
+                    "both cases a state that is not finite is not saved (checkpoint.refuse_non_finite)")
           .watching(),
-      belay::option("check_inf", &Options::check_inf, "infinity counts too").watching());
+      belay::option("check_inf", &Options::check_inf, "true: an infinite value ends the run, too").watching());
 
   explicit NanTensor(const Options& o) : o_(o) {}
 

@@ -22,16 +22,20 @@ class ParameterSchedule final : public belay::Hook {
     bool linear = false;
   };
   static constexpr auto about = belay::about(
-      "parameter_schedule", "Sets a scalar variable by the global step: a rate, a share, a temperature of the model's",
-      belay::option("variable", &Options::variable, "the float variable, by its node's name")
+      "parameter_schedule",
+      "Sets a scalar variable by the global step, such as a rate, a share or a temperature of the model",
+      belay::option("variable", &Options::variable, "name of the float variable's node")
           .required()
           .example("learning_rate_scale"),
-      belay::option("steps", &Options::steps, "global steps, rising").required().example(0),
+      belay::option("steps", &Options::steps, "global steps in ascending order").required().example(0),
       belay::option("values", &Options::values,
-                    "the value from each of these steps on; before the first one it is left")
+                    "values of the variable, one for each of the steps, from that step on; before the first step it "
+                    "keeps its own value")
           .required()
           .example(1.0),
-      belay::option("linear", &Options::linear, "between two of the steps it goes evenly from one value to the next"));
+      belay::option(
+          "linear", &Options::linear,
+          "true: the value changes evenly from one of the steps to the next; false: it jumps at each of them"));
 
   explicit ParameterSchedule(const Options& o)
       : variable_(o.variable.string()),

@@ -31,20 +31,24 @@ class Profiler final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "profiler", "Traces a run regularly and writes it as a Chrome trace, timeline-STEP.json",
-      belay::option("save_steps", &Options::save_steps, "trace every so many steps, not the first run")
+      belay::option("save_steps", &Options::save_steps, "period of the traces, in steps; the first run is not traced")
           .min(1)
           .watching()
           .example(100),
-      belay::option("save_secs", &Options::save_secs, "trace every so many seconds; with both, whichever comes first")
+      belay::option("save_secs", &Options::save_secs,
+                    "period of the traces, in seconds; if both periods are set, the one that ends first counts")
           .min(0.001)
           .watching(),
-      belay::option("output_dir", &Options::output_dir, "where the files go; not given: the run directory").watching(),
-      belay::option("show_dataflow", &Options::show_dataflow, "arrows from each node to those that use its output")
+      belay::option("output_dir", &Options::output_dir, "directory of the files; if empty, the run directory")
           .watching(),
-      belay::option("show_memory", &Options::show_memory, "a counter of the bytes of outputs that are alive")
+      belay::option("show_dataflow", &Options::show_dataflow,
+                    "true: shows arrows from each node to the nodes that use its output")
+          .watching(),
+      belay::option("show_memory", &Options::show_memory,
+                    "true: shows a counter of the bytes of the outputs that a later node needs")
           .watching(),
       belay::option("show_phases", &Options::show_phases,
-                    "beside the operations what the time before and behind the run was for, and saves")
+                    "true: also shows the phases before and after the run, and the saves")
           .watching());
 
   explicit Profiler(const Options& o)

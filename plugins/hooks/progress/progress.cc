@@ -82,20 +82,21 @@ class Progress final : public belay::Hook {
     double every_percent = 10;
     double every_secs = 60;
   };
-  static constexpr auto about =
-      belay::about("progress", "Shows how far the run is: a live line on a terminal, now and then a log line elsewhere",
-                   belay::option("tensors", &Options::tensors,
-                                 "scalars to show; none: the loss, the model's metrics and the learning rate")
-                       .watching(),
-                   belay::option("max_steps", &Options::max_steps, "the step at which the run will end; 0: not known")
-                       .min(0)
-                       .watching(),
-                   belay::option("every_percent", &Options::every_percent, "a log line at each such part of max_steps")
-                       .range(0.01, 100)
-                       .watching(),
-                   belay::option("every_secs", &Options::every_secs, "and where the last one is so many seconds ago")
-                       .min(0.1)
-                       .watching());
+  static constexpr auto about = belay::about(
+      "progress", "Shows the progress of the run, as a live line on a terminal or as lines of the log",
+      belay::option("tensors", &Options::tensors,
+                    "scalars to show; if empty, the loss, the model's metrics and the learning rate")
+          .watching(),
+      belay::option("max_steps", &Options::max_steps, "step at which the run will end; 0 means not known")
+          .min(0)
+          .watching(),
+      belay::option("every_percent", &Options::every_percent, "period of the log lines, in per cent of max_steps")
+          .range(0.01, 100)
+          .watching(),
+      belay::option("every_secs", &Options::every_secs,
+                    "seconds without a log line after which the next run writes one")
+          .min(0.1)
+          .watching());
 
   explicit Progress(const Options& o)
       : max_steps_(o.max_steps), every_percent_(o.every_percent), every_(Seconds(o.every_secs)) {

@@ -56,14 +56,16 @@ class Prometheus final : public belay::Hook {
     double every_secs = 10;
   };
   static constexpr auto about = belay::about(
-      "prometheus", "Keeps the last numbers of a training in a text file that Prometheus' node exporter reads",
-      belay::option(
-          "tensors", &Options::tensors,
-          "scalars to show; none: the loss, the metrics of the model and of the evaluations, and the learning rate")
+      "prometheus", "Keeps the last numbers of a training in a text file for the node exporter of Prometheus",
+      belay::option("tensors", &Options::tensors,
+                    "scalars to write; if empty, the loss, the metrics of the model and of the evaluations, and the "
+                    "learning rate")
           .watching(),
-      belay::option("output_file", &Options::output_file, "the file, in the run directory or with an absolute path")
+      belay::option("output_file", &Options::output_file, "name of the file in the run directory, or an absolute path")
           .watching(),
-      belay::option("every_secs", &Options::every_secs, "replace it every so many seconds").min(1).watching());
+      belay::option("every_secs", &Options::every_secs, "period in which the file is replaced, in seconds")
+          .min(1)
+          .watching());
 
   explicit Prometheus(const Options& o) : path_(path_of(o)), timer_(o.every_secs, std::nullopt) {
     for (const belay::Str& name : o.tensors) names_.emplace_back(name);

@@ -26,24 +26,29 @@ class ReduceLrOnPlateau final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "reduce_lr_on_plateau", "Lowers the learning rate when a tensor has not improved for some time",
-      belay::option("tensor", &Options::tensor, "the scalar to watch: \"loss\" of each step, or \"eval/loss\""),
-      belay::option("mode", &Options::mode, "which values are better: smaller ones, larger ones; auto: by the name")
+      belay::option("tensor", &Options::tensor,
+                    "scalar to watch: \"loss\" of each step, or a metric of the evaluation such as \"eval/loss\""),
+      belay::option("mode", &Options::mode,
+                    "min: smaller values are better; max: larger values are better; auto: the scalar's name decides")
           .choices("auto", "min", "max"),
-      belay::option("factor", &Options::factor, "what the learning rate is multiplied by").range(1e-6, 0.999999),
+      belay::option("factor", &Options::factor, "factor by which the learning rate is multiplied")
+          .range(1e-6, 0.999999),
       belay::option("patience", &Options::patience,
-                    "lower it after so many looks without an improvement; 10 where patience_steps is not given")
+                    "checks without an improvement before the rate is lowered; 10 if patience_steps is not set")
           .min(1),
       belay::option("patience_steps", &Options::patience_steps,
-                    "lower it so many steps behind the last improvement, or behind the last time that it was lowered")
+                    "steps without an improvement, or since the rate was lowered last, before it is lowered")
           .min(1),
-      belay::option("min_delta", &Options::min_delta, "an improvement is a change by more than this").min(0),
-      belay::option("cooldown", &Options::cooldown, "after lowering it, do not count for so many looks").min(0),
-      belay::option("min_scale", &Options::min_scale, "never below this part of the manifest's learning rate")
+      belay::option("min_delta", &Options::min_delta, "a change is an improvement only if it is larger than this")
+          .min(0),
+      belay::option("cooldown", &Options::cooldown, "checks that do not count after the rate was lowered").min(0),
+      belay::option("min_scale", &Options::min_scale,
+                    "lower limit of the rate, as a share of the manifest's learning rate")
           .range(0, 1),
       belay::option("every_n_steps", &Options::every_n_steps,
-                    "look every so many steps; a metric of the evaluation is looked at whenever there is a new one")
+                    "period of the checks, in steps; a metric of the evaluation is checked at each new value instead")
           .min(1),
-      belay::option("variable", &Options::variable, "the variable that scales the learning rate"));
+      belay::option("variable", &Options::variable, "name of the variable that scales the learning rate"));
 
   explicit ReduceLrOnPlateau(const Options& o)
       : o_(o),

@@ -20,16 +20,16 @@ class RunningAverage final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "running_average", "Averages scalars over the steps and writes the averages into the event file",
-      belay::option("tensors", &Options::tensors, "the scalars; their curves are running_average/NAME")
+      belay::option("tensors", &Options::tensors, "scalars to average; their curves are running_average/NAME")
           .required()
           .example("loss")
           .watching(),
       belay::option("alpha", &Options::alpha,
-                    "how much of the average a step keeps: 0.98 is an average of about 50 steps")
+                    "share of the average that a step keeps; 0.98 averages over about 50 steps")
           .range(0, 0.999999)
           .watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps").min(1).watching(),
-      belay::option("log", &Options::log, "say them in the log, too").watching());
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the writes, in steps").min(1).watching(),
+      belay::option("log", &Options::log, "true: also writes the values to the log").watching());
 
   explicit RunningAverage(const Options& o)
       : alpha_(o.alpha), log_(o.log), due_(o.every_n_steps), scalars_(o.tensors), averages_(scalars_.size()) {}

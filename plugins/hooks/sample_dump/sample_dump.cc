@@ -28,19 +28,21 @@ class SampleDump final : public belay::Hook {
     belay::Str output_file = "samples.jsonl";
   };
   static constexpr auto about = belay::about(
-      "sample_dump", "Writes rows of tensors, such as predictions beside their labels, into a file of JSON lines",
+      "sample_dump", "Writes rows of tensors, such as predictions and their labels, into a file of JSON lines",
       belay::option("tensors", &Options::tensors,
-                    "what is written, a key of the line each; rows are the first dimension")
+                    "tensors to write, one key of the line each; their first dimension counts the rows")
           .watching()
           .example("loss"),
       belay::option("images", &Options::images,
-                    "[rows, height, width, channels] tensors that go into the event file as images")
+                    "tensors [rows, height, width, channels] to write into the event file as images")
           .watching(),
-      belay::option("rows", &Options::rows, "the first so many of the batch; 0: all of them").min(0).watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "write every so many steps; 1: each batch")
+      belay::option("rows", &Options::rows, "rows to write, from the start of the batch; 0 means all")
+          .min(0)
+          .watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the writes, in steps; 1 means each batch")
           .min(1)
           .watching(),
-      belay::option("output_file", &Options::output_file, "the file's name in the run directory").watching());
+      belay::option("output_file", &Options::output_file, "name of the file in the run directory").watching());
 
   explicit SampleDump(const Options& o)
       : rows_(o.rows),

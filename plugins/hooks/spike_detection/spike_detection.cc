@@ -28,23 +28,21 @@ class SpikeDetection final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "spike_detection", "Finds steps in which a scalar jumps far above its last values",
-      belay::option("tensor", &Options::tensor, "the scalar to watch, in every step").watching(),
-      belay::option("window", &Options::window, "compare with the mean of so many values before")
-          .range(2, 1e6)
-          .watching(),
+      belay::option("tensor", &Options::tensor, "scalar to watch in each step").watching(),
+      belay::option("window", &Options::window, "number of earlier values to compare with").range(2, 1e6).watching(),
       belay::option("deviations", &Options::deviations,
-                    "a spike is so many standard deviations of these values above their mean")
+                    "distance from the mean of these values that makes a spike, in their standard deviations")
           .min(1)
           .watching(),
       belay::option("action", &Options::action,
-                    "warn: write it down; stop: end the run as if it had finished; fail: end it with status 4")
+                    "warn: writes a warning; stop: ends the run as if it had finished; fail: ends it with status 4")
           .choices("warn", "stop", "fail")
           .watching(),
-      belay::option("start_from_step", &Options::start_from_step, "do not look before this global step")
+      belay::option("start_from_step", &Options::start_from_step, "global step at which the checks begin")
           .min(0)
           .watching(),
       belay::option("output_file", &Options::output_file,
-                    "the list of spikes so far, a file in the run directory; empty: no file")
+                    "name of the file in the run directory that lists the last spikes; if empty, no file is written")
           .watching());
 
   explicit SpikeDetection(const Options& o)

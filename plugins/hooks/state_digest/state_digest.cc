@@ -40,12 +40,13 @@ class StateDigestHook final : public belay::Hook {
     bool log = false;
   };
   static constexpr auto about = belay::about(
-      "state_digest", "Writes a digest of all variables: runs with the same digests have the same bits",
-      belay::option("every_n_steps", &Options::every_n_steps, "write it every so many steps").min(1).watching(),
-      belay::option("output_file", &Options::output_file,
-                    "the file in the run directory that gets a line of JSON; empty: the event file alone has them")
+      "state_digest", "Writes a digest of all variables; runs with equal digests have equal bits",
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the digests, in steps").min(1).watching(),
+      belay::option(
+          "output_file", &Options::output_file,
+          "name of the file in the run directory that gets a JSON line; if empty, only the event file has the digests")
           .watching(),
-      belay::option("log", &Options::log, "say it in the log, too").watching());
+      belay::option("log", &Options::log, "true: also writes the digest to the log").watching());
 
   explicit StateDigestHook(const Options& o) : due_(o.every_n_steps), log_(o.log) {
     if (const std::string path = path_of(o); !path.empty()) file_.emplace(host(), path);

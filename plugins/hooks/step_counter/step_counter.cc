@@ -17,11 +17,12 @@ class StepCounter final : public belay::Hook {
     std::optional<double> every_n_secs;
   };
   static constexpr auto about = belay::about(
-      "step_counter", "Measures steps and examples per second, into the event file",
-      belay::option("every_n_steps", &Options::every_n_steps, "measure every so many steps; without any period: 100")
+      "step_counter", "Measures steps and examples per second, and writes them into the event file",
+      belay::option("every_n_steps", &Options::every_n_steps,
+                    "period of the measurements, in steps; 100 if no period is set")
           .min(1)
           .watching(),
-      belay::option("every_n_secs", &Options::every_n_secs, "measure every so many seconds instead")
+      belay::option("every_n_secs", &Options::every_n_secs, "period of the measurements, in seconds, in place of steps")
           .min(0.001)
           .watching());
 

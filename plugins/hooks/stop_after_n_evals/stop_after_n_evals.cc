@@ -15,12 +15,13 @@ class StopAfterNEvals final : public belay::Hook {
     bool log_progress = true;
   };
   static constexpr auto about =
-      belay::about("stop_after_n_evals", "Stops an evaluation after so many batches, and logs how far it is",
-                   belay::option("num_evals", &Options::num_evals, "how many batches; not set: until the input ends")
+      belay::about("stop_after_n_evals", "Stops an evaluation after a number of batches, and logs its progress",
+                   belay::option("num_evals", &Options::num_evals,
+                                 "number of batches; if not set, the evaluation continues until the input ends")
                        .min(1)
                        .watching(),
                    belay::option("log_progress", &Options::log_progress,
-                                 "a line of the log after each batch, fewer where there are many")
+                                 "true: writes a log line after each batch, or fewer lines if there are many batches")
                        .watching());
 
   explicit StopAfterNEvals(const Options& o) : num_evals_(o.num_evals), log_progress_(o.log_progress) {

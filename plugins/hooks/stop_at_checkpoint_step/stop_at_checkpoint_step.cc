@@ -31,16 +31,17 @@ class StopAtCheckpointStep final : public belay::Hook {
   static constexpr auto about = belay::about(
       "stop_at_checkpoint_step",
       "Stops a process that does not save once the newest checkpoint of a directory has reached a step",
-      belay::option("directory", &Options::directory, "where the process that saves writes its checkpoints")
+      belay::option("directory", &Options::directory, "directory in which the saving process writes its checkpoints")
           .required()
           .example("runs/trainer")
           .watching(),
-      belay::option("last_step", &Options::last_step, "stop when the newest checkpoint is of this step or a later one")
+      belay::option("last_step", &Options::last_step,
+                    "the run stops when the newest checkpoint is of this step or a later one")
           .required()
           .min(1)
           .example(1000)
           .watching(),
-      belay::option("check_secs", &Options::check_secs, "look into the directory every so many seconds")
+      belay::option("check_secs", &Options::check_secs, "period of the checks of the directory, in seconds")
           .min(0.001)
           .watching());
 

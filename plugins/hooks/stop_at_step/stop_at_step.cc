@@ -18,10 +18,13 @@ class StopAtStep final : public belay::Hook {
   static constexpr auto about = belay::about(
       "stop_at_step", "Stops the run when the global step has reached a number",
       belay::option("num_steps", &Options::num_steps,
-                    "stop after so many further steps; a run that was killed on the way keeps its target")
+                    "further steps before the run stops; a run that was killed keeps its target when it continues")
           .min(1)
           .watching(),
-      belay::option("last_step", &Options::last_step, "stop at this global step").min(1).example(1000).watching());
+      belay::option("last_step", &Options::last_step, "global step at which the run stops")
+          .min(1)
+          .example(1000)
+          .watching());
 
   explicit StopAtStep(const Options& o) : num_steps_(o.num_steps), target_(o.last_step) {
     if (o.num_steps.has_value() == o.last_step.has_value())

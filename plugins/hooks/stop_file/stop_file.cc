@@ -18,10 +18,13 @@ class StopFile final : public belay::Hook {
     bool remove = true;
   };
   static constexpr auto about = belay::about(
-      "stop_file", "Stops the run when a file appears in the run directory: touch RUN/STOP",
-      belay::option("file_name", &Options::file_name, "the file's name in the run directory").watching(),
-      belay::option("every_n_steps", &Options::every_n_steps, "look every so many runs").min(1).watching(),
-      belay::option("remove", &Options::remove, "remove it when the run stops for it, so that the next start goes on")
+      "stop_file", "Stops the run when a file appears in the run directory, for example by touch RUN/STOP",
+      belay::option("file_name", &Options::file_name, "name of the file in the run directory").watching(),
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the checks, in runs of the session")
+          .min(1)
+          .watching(),
+      belay::option("remove", &Options::remove,
+                    "true: removes the file when the hook stops the run, so that the next start continues")
           .watching());
 
   explicit StopFile(const Options& o)

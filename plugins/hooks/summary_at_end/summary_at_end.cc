@@ -9,11 +9,12 @@ class SummaryAtEnd final : public belay::Hook {
   struct Options {
     belay::List<belay::Str> summaries;
   };
-  static constexpr auto about = belay::about(
-      "summary_at_end", "Writes the graph's summaries to the event file when the session ends",
-      belay::option("summaries", &Options::summaries,
-                    "names of the summary operations to write; none: that of the scaffold, all summaries of the graph")
-          .watching());
+  static constexpr auto about =
+      belay::about("summary_at_end", "Writes the graph's summaries to the event file when the session ends",
+                   belay::option("summaries", &Options::summaries,
+                                 "names of the summary operations to write; if empty, that of the scaffold, which is "
+                                 "all summaries of the graph by default")
+                       .watching());
 
   explicit SummaryAtEnd(const Options& o) : summaries_(o.summaries) {}
 

@@ -21,20 +21,23 @@ class SummarySaver final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "summary_saver", "Writes the graph's summaries to the event file, on the first run and regularly after it",
-      belay::option("save_steps", &Options::save_steps, "write every so many steps; without any period: 100")
+      belay::option("save_steps", &Options::save_steps, "period of the writes, in steps; 100 if no period is set")
           .min(1)
           .watching(),
-      belay::option("save_secs", &Options::save_secs, "write every so many seconds; with both, whichever comes first")
+      belay::option("save_secs", &Options::save_secs,
+                    "period of the writes, in seconds; if both periods are set, the one that ends first counts")
           .min(0.001)
           .watching(),
       belay::option("summaries", &Options::summaries,
-                    "names of the summary operations to write; none: that of the scaffold, all summaries of the graph")
+                    "names of the summary operations to write; if empty, that of the scaffold, which is all summaries "
+                    "of the graph by default")
           .watching(),
-      belay::option("max_steps", &Options::max_steps, "the last step, which is written, too; 0: not known")
+      belay::option("max_steps", &Options::max_steps,
+                    "last step of the run, which is always written; 0 means not known")
           .min(0)
           .watching(),
       belay::option("last_loss", &Options::last_loss,
-                    "fetch the loss in each run, and write that of the last step, too, whatever ends the run")
+                    "true: fetches the loss in each run, and writes the loss of the last step whatever ends the run")
           .watching());
 
   explicit SummarySaver(const Options& o)

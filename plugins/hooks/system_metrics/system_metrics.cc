@@ -36,13 +36,14 @@ class SystemMetrics final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "system_metrics", "Writes processor time, memory, threads, load and free disk into the event file",
-      belay::option("every_n_steps", &Options::every_n_steps, "every so many steps; 100 without any period")
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the writes, in steps; 100 if no period is set")
           .min(1)
           .watching(),
-      belay::option("every_n_secs", &Options::every_n_secs, "every so many seconds; with both, whichever comes first")
+      belay::option("every_n_secs", &Options::every_n_secs,
+                    "period of the writes, in seconds; if both periods are set, the one that ends first counts")
           .min(0.001)
           .watching(),
-      belay::option("log", &Options::log, "say them in the log, too").watching());
+      belay::option("log", &Options::log, "true: also writes the values to the log").watching());
 
   explicit SystemMetrics(const Options& o)
       : log_(o.log), due_(o.every_n_secs, o.every_n_secs || o.every_n_steps ? o.every_n_steps : std::int64_t{100}) {}

@@ -25,23 +25,28 @@ class ThresholdStop final : public belay::Hook {
     std::int64_t start_from_step = 0;
   };
   static constexpr auto about = belay::about(
-      "threshold_stop", "Stops the run when a metric has reached its target, fails it when the metric has diverged",
-      belay::option("tensor", &Options::tensor, "the scalar to watch: \"loss\" of each step, or \"eval/loss\"")
+      "threshold_stop", "Stops the run when a metric has reached its target, or fails it when the metric has diverged",
+      belay::option("tensor", &Options::tensor,
+                    "scalar to watch: \"loss\" of each step, or a metric of the evaluation such as \"eval/loss\"")
           .watching(),
-      belay::option("mode", &Options::mode, "which values are better: smaller ones, larger ones; auto: by the name")
+      belay::option("mode", &Options::mode,
+                    "min: smaller values are better; max: larger values are better; auto: the scalar's name decides")
           .choices("auto", "min", "max")
           .watching(),
-      belay::option("target", &Options::target, "stop when the value is this or better").watching().example(0.1),
-      belay::option("diverged", &Options::diverged, "fail, with status 4, when the value is worse than this, or NaN")
+      belay::option("target", &Options::target, "the run stops when the value is this or better")
+          .watching()
+          .example(0.1),
+      belay::option("diverged", &Options::diverged,
+                    "the run fails with status 4 when the value is worse than this, or NaN")
           .watching(),
-      belay::option("patience", &Options::patience, "act when so many looks, one behind the other, are beyond it")
+      belay::option("patience", &Options::patience, "checks in a row beyond a limit before the hook acts")
           .min(1)
           .watching(),
       belay::option("every_n_steps", &Options::every_n_steps,
-                    "look every so many steps; a metric of the evaluation is looked at whenever there is a new one")
+                    "period of the checks, in steps; a metric of the evaluation is checked at each new value instead")
           .min(1)
           .watching(),
-      belay::option("start_from_step", &Options::start_from_step, "do not look before this global step")
+      belay::option("start_from_step", &Options::start_from_step, "global step at which the checks begin")
           .min(0)
           .watching());
 

@@ -17,16 +17,16 @@ class TimeLimit final : public belay::Hook {
     double seconds = 0;
     bool count_earlier_attempts = true;
   };
-  static constexpr auto about = belay::about(
-      "time_limit", "Stops the run, after a whole step, when it has trained for so long",
-      belay::option("seconds", &Options::seconds, "stop after so many seconds of training and saving")
-          .required()
-          .min(0.001)
-          .example(3600)
-          .watching(),
-      belay::option("count_earlier_attempts", &Options::count_earlier_attempts,
-                    "true: a run that was ended and goes on has what is left; false: each attempt has all of it")
-          .watching());
+  static constexpr auto about =
+      belay::about("time_limit", "Stops the run after a time of training, at the end of a step",
+                   belay::option("seconds", &Options::seconds, "seconds of training and saving before the run stops")
+                       .required()
+                       .min(0.001)
+                       .example(3600)
+                       .watching(),
+                   belay::option("count_earlier_attempts", &Options::count_earlier_attempts,
+                                 "true: the time of earlier attempts counts; false: each attempt has the full time")
+                       .watching());
 
   explicit TimeLimit(const Options& o) : o_(o) {}
 

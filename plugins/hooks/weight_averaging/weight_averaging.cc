@@ -32,16 +32,17 @@ class WeightAveraging final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "weight_averaging", "Keeps averages of the weights, evaluates them, and ends the training with them",
-      belay::option("method", &Options::method, "ema: the last updates count most, by decay; swa: all count the same")
+      belay::option("method", &Options::method,
+                    "ema: recent updates count most, as decay sets; swa: all updates count the same")
           .choices("ema", "swa"),
       belay::option("decay", &Options::decay,
-                    "ema: how much of the average an update keeps; at most (1 + n) / (10 + n) in update n")
+                    "share of the average that an update of ema keeps; at most (1 + n) / (10 + n) in update n")
           .range(0, 1),
-      belay::option("start_step", &Options::start_step, "average from this global step on").min(0),
-      belay::option("every_n_steps", &Options::every_n_steps, "an update every so many global steps").min(1),
-      belay::option("evaluate", &Options::evaluate, "evaluations, predictions and exports are of the averages"),
+      belay::option("start_step", &Options::start_step, "global step at which the averaging begins").min(0),
+      belay::option("every_n_steps", &Options::every_n_steps, "period of the updates, in global steps").min(1),
+      belay::option("evaluate", &Options::evaluate, "true: evaluations, predictions and exports use the averages"),
       belay::option("use_at_end", &Options::use_at_end,
-                    "the last checkpoint has the averages in place of the weights"));
+                    "true: the last checkpoint has the averages in place of the weights"));
 
   explicit WeightAveraging(const Options& o)
       : swa_(o.method == "swa"),
