@@ -70,19 +70,23 @@ class Assign final : public belay::InitFn {
     std::optional<double> low, high, mean, stddev;
   };
   static constexpr auto about = belay::about(
-      "assign", "Sets variables to a number, an array of a file, or random numbers when a run begins",
-      belay::option("vars", &Options::vars, "regular expressions for names of variables, matched from the name's start")
+      "assign", "Sets variables to a number, to an array of a file, or to random numbers when a run begins",
+      belay::option("vars", &Options::vars,
+                    "regular expressions for the names of the variables, matched from the start of a name")
           .required()
           .example("dense/bias"),
-      belay::option("constant", &Options::constant, "a number for all their elements").example(0.1),
-      belay::option("npy", &Options::npy, "a .npy file: an array of their shape"),
+      belay::option("constant", &Options::constant, "number for all elements of the variables").example(0.1),
+      belay::option("npy", &Options::npy, ".npy file with an array of the variables' shape"),
       belay::option("initializer", &Options::initializer,
-                    "random numbers, by the run's seed and each variable's name, as the operations of these names")
+                    "distribution of random numbers, as the operation of this name draws them; the run's seed and a "
+                    "variable's name decide its numbers")
           .choices("random_uniform", "random_normal", "truncated_normal", "glorot_uniform", "he_normal"),
-      belay::option("low", &Options::low, "of random_uniform; unset: 0"),
-      belay::option("high", &Options::high, "of random_uniform, itself never drawn; unset: 1"),
-      belay::option("mean", &Options::mean, "of random_normal and truncated_normal; unset: 0"),
-      belay::option("stddev", &Options::stddev, "the standard deviation of these; unset: 1").min(0));
+      belay::option("low", &Options::low, "lower limit of random_uniform; 0 if not set"),
+      belay::option("high", &Options::high, "upper limit of random_uniform, which is never drawn; 1 if not set"),
+      belay::option("mean", &Options::mean, "mean of random_normal and truncated_normal; 0 if not set"),
+      belay::option("stddev", &Options::stddev,
+                    "standard deviation of random_normal and truncated_normal; 1 if not set")
+          .min(0));
 
   explicit Assign(const Options& o) : vars_("vars", o.vars), constant_(o.constant), npy_(o.npy) {
     if (vars_.empty()) fail(Code::kInvalidArgument, "'vars' has no regular expression; \".*\" is all variables");

@@ -41,23 +41,26 @@ class EmbeddingFile final : public belay::InitFn {
   };
   static constexpr auto about = belay::about(
       "embedding_file", "Fills a table of embeddings from a file of word vectors when a run begins",
-      belay::option("path", &Options::path, "the file of vectors, not compressed")
+      belay::option("path", &Options::path, "file with the word vectors, not compressed")
           .required()
           .example_file("vectors.txt", "the 0.1 0.2\ncat 0.3 0.4\n"),
-      belay::option("format", &Options::format,
-                    "glove: lines of a token and its numbers; word2vec_text: these behind a line with their numbers "
-                    "(fastText's .vec, too); word2vec_binary: float32 numbers behind such a line")
+      belay::option(
+          "format", &Options::format,
+          "glove: a line per token with its numbers; word2vec_text: the same after a line with the number of tokens "
+          "and of numbers per token (also fastText's .vec); word2vec_binary: float32 numbers after such a line")
           .choices("glove", "word2vec_text", "word2vec_binary")
           .required()
           .example("glove"),
-      belay::option("variable", &Options::variable, "the table: float32 or float64, [rows, numbers of a vector]")
+      belay::option("variable", &Options::variable,
+                    "name of the table: a float32 or float64 variable [rows, numbers of a vector]")
           .required()
           .example("embedding/table"),
-      belay::option("vocabulary", &Options::vocabulary, "a text file: the tokens of the table's rows, one a line")
+      belay::option("vocabulary", &Options::vocabulary, "text file with the tokens of the table's rows, one per line")
           .required()
           .example_file("vocabulary.txt", "the\ncat\nsat\n"),
-      belay::option("missing", &Options::missing,
-                    "a number for the rows of tokens that the file lacks; unset: they keep their initial values"));
+      belay::option(
+          "missing", &Options::missing,
+          "number for the rows of tokens that the file lacks; if not set, these rows keep their initial values"));
 
   explicit EmbeddingFile(const Options& o)
       : path_(o.path),

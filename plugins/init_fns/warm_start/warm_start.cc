@@ -64,44 +64,56 @@ class WarmStart final : public belay::InitFn {
   };
   static constexpr auto about = belay::about(
       "warm_start", "Takes the initial values of chosen variables from a checkpoint",
-      belay::option("from", &Options::from, "a checkpoint, or a run directory for its newest")
+      belay::option("from", &Options::from,
+                    "path of a checkpoint, or of a run directory, whose newest checkpoint is used")
           .required()
           .example("runs/first"),
-      belay::option(
-          "vars", &Options::vars,
-          "regular expressions for names of variables, matched from the name's start; without them all trainable "
-          "variables"),
-      belay::option("except", &Options::except, "the same for variables to leave out"),
-      belay::option("names", &Options::names, "variable = \"name in the checkpoint\", where they differ"),
-      belay::option<belay::Str>("names.*", "the variable's name in the checkpoint"),
+      belay::option("vars", &Options::vars,
+                    "regular expressions for the names of the variables, matched from the start of a name; if empty, "
+                    "all trainable variables"),
+      belay::option("except", &Options::except, "regular expressions for the names of variables to leave out"),
+      belay::option("names", &Options::names,
+                    "table of VARIABLE = \"name in the checkpoint\" for the variables whose names differ"),
+      belay::option<belay::Str>("names.*", "name of the variable in the checkpoint"),
       belay::option("scopes", &Options::scopes,
-                    "a list of tables: variables below one scope are taken from another one, and no others"),
-      belay::option<belay::Str>("scopes[].from", "in the checkpoint, with a '/' at its end; \"/\" is all of it")
+                    "list of tables { from, to }: the variables of the scope 'to' are set from the scope 'from' of the "
+                    "checkpoint, and no others"),
+      belay::option<belay::Str>("scopes[].from",
+                                "scope in the checkpoint, with a '/' at its end; \"/\" means the whole checkpoint")
           .by_default("/"),
-      belay::option<belay::Str>("scopes[].to", "in the graph, likewise").by_default("/"),
+      belay::option<belay::Str>("scopes[].to", "scope in the graph, with a '/' at its end; \"/\" means the whole graph")
+          .by_default("/"),
       belay::option("transpose", &Options::transpose,
-                    "a list of tables: tensors that lie in another order, such as [out, in]"),
+                    "list of tables { vars, axes }: tensors whose dimensions have another order in the checkpoint, "
+                    "such as [out, in]"),
       belay::option<belay::List<belay::Str>>("transpose[].vars",
-                                             "regular expressions for names of variables, as in vars")
+                                             "regular expressions for the names of the variables, as in 'vars'")
           .required()
           .or_single(),
-      belay::option<belay::List<std::int64_t>>(
-          "transpose[].axes", "as numpy.transpose: dimension i is the tensor's axes[i]; not given: [1, 0]")
+      belay::option<belay::List<std::int64_t>>("transpose[].axes",
+                                               "axes as for numpy.transpose: dimension i of the variable is dimension "
+                                               "axes[i] of the tensor; [1, 0] if not set")
           .min(0),
       belay::option("vocabularies", &Options::vocabularies,
-                    "a list of tables: variables whose rows belong to tokens, in another order or number"),
-      belay::option<belay::Str>("vocabularies[].variable", "its name").required(),
-      belay::option<belay::Path>("vocabularies[].new", "a text file: the tokens of its rows, one a line").required(),
-      belay::option<belay::Path>("vocabularies[].old", "those of the tensor in the checkpoint").required(),
-      belay::option<std::int64_t>("vocabularies[].axis", "the dimension that counts tokens").range(0, 1).by_default(0),
-      belay::option("convert", &Options::convert,
-                    "round tensors of another floating-point type to the variable's, float32 or float64"),
+                    "list of tables { variable, new, old, axis }: variables whose rows belong to tokens, which differ "
+                    "in the checkpoint"),
+      belay::option<belay::Str>("vocabularies[].variable", "name of the variable").required(),
+      belay::option<belay::Path>("vocabularies[].new", "text file with the tokens of the variable's rows, one per line")
+          .required(),
+      belay::option<belay::Path>("vocabularies[].old",
+                                 "text file with the tokens of the checkpoint's tensor, one per line")
+          .required(),
+      belay::option<std::int64_t>("vocabularies[].axis", "dimension that counts the tokens").range(0, 1).by_default(0),
+      belay::option(
+          "convert", &Options::convert,
+          "true: rounds tensors of another floating-point type to the type of the variable, float32 or float64"),
       belay::option("strict", &Options::strict,
-                    "a chosen variable that the checkpoint lacks is an error, and so is a tensor that no variable of "
-                    "the graph is named as"),
+                    "true: a chosen variable that the checkpoint lacks is an error, and so is a tensor that no "
+                    "variable of the graph takes"),
       belay::option("schema", &Options::schema,
-                    "which columns, scales and classes of the checkpoint's training hold for this one: all, those of "
-                    "features alone, none; auto: all, with vars or except those of features, with other names none")
+                    "what this training inherits from that of the checkpoint. all: columns, scales and classes; "
+                    "features: columns and scales of features; none: nothing; auto: none with names, scopes, transpose "
+                    "or vocabularies, else features with vars or except, else all")
           .choices("auto", "all", "features", "none"));
 
   explicit WarmStart(const Options& o)
