@@ -38,37 +38,43 @@ class Csv final : public belay::Input {
     belay::Str extra = "error";
   };
   static constexpr auto about = belay::about(
-      "csv", "Rows of numbers and a label from a CSV file that fits in memory",
-      belay::option("path", &Options::path, "the file: UTF-8 text, plain or .gz; blank lines are skipped")
+      "csv", "Reads rows of numbers and a label from a CSV file that fits in memory",
+      belay::option("path", &Options::path, "CSV file of UTF-8 text, plain or .gz; blank lines are skipped")
           .required()
           .example_file("kinds.csv",
                         "length,width,kind\n5.1,3.5,a\n4.9,3.0,a\n7.0,3.2,b\n6.4,3.2,b\n"
                         "4.7,3.2,a\n6.9,3.1,b\n5.0,3.6,a\n5.5,2.3,b\n"),
-      belay::option("header", &Options::header, "the first row names the columns"),
-      belay::option("delimiter", &Options::delimiter, "one character between fields"),
-      belay::option("skip_lines", &Options::skip_lines, "lines at the start to ignore, before the header").min(0),
-      belay::option("columns", &Options::columns, "the columns' names where there is no header; unset: column_0 ..."),
-      belay::option("label", &Options::label, "column by name, or by number (\"0\" first, \"-1\" last); \"\": no label")
+      belay::option("header", &Options::header, "true: the first row has the names of the columns"),
+      belay::option("delimiter", &Options::delimiter, "character between two fields"),
+      belay::option("skip_lines", &Options::skip_lines, "number of lines before the header to ignore").min(0),
+      belay::option("columns", &Options::columns,
+                    "names of the columns if there is no header; if empty, column_0, column_1 and so on"),
+      belay::option(
+          "label", &Options::label,
+          "column of the label, by name or by number (\"0\" is the first, \"-1\" the last); \"\" means no label")
           .example("kind"),
       belay::option("label_type", &Options::label_type,
-                    "class: int64, strings numbered by 'classes' or as they first appear; float: float32")
+                    "class: int64, with strings numbered as in 'classes' or as they first appear; float: float32")
           .choices("class", "float")
           .learned(),
-      belay::option("classes", &Options::classes, "the labels in the order of their class numbers"),
-      belay::option(
-          "id", &Options::id,
-          "column, as 'label', that predictions carry along as it is in the file, and no model sees; \"\": none"),
-      belay::option("features", &Options::features, "columns of feature 'features', as 'label'; unset: all others")
+      belay::option("classes", &Options::classes, "labels in the order of their class numbers"),
+      belay::option("id", &Options::id,
+                    "column that predictions repeat as it is in the file, and that no model sees, by name or number; "
+                    "\"\" means none"),
+      belay::option("features", &Options::features,
+                    "columns of the feature 'features', by name or number; if empty, all others")
           .learned(),
       belay::option("standardize", &Options::standardize,
-                    "scale each feature to mean 0 and deviation 1, as measured on the file's train part")
+                    "true: scales each feature to mean 0 and deviation 1, as measured on the train part of the file")
           .learned(),
-      belay::option("extra", &Options::extra, "columns that the training of the model did not have: error, or ignore")
+      belay::option(
+          "extra", &Options::extra,
+          "what happens to columns that the training of the model did not have: an error, or they are ignored")
           .choices("error", "ignore"),
-      belay::split_options<Options>("which rows; each row is in either train or eval",
-                                    "part of the rows that is for eval"),
+      belay::split_options<Options>("part of the rows to use; each row is in either train or eval",
+                                    "share of the rows that belongs to eval"),
       belay::batch_options<Options>(),
-      belay::decode_option<Options>("threads that parse; the batches are the same for any"));
+      belay::decode_option<Options>("number of threads that parse; the batches do not depend on it"));
 
   explicit Csv(const Options& o) : o_(o), pool_(o.decode_threads) {
     const std::string_view delimiter = o.delimiter;

@@ -25,13 +25,15 @@ class Digits final : public belay::Input {
     std::int64_t data_seed = 0;
   };
   static constexpr auto about = belay::about(
-      "digits", "28x28 handwritten-like digits from a seeded generator",
-      belay::option("split", &Options::split, "which examples; no example is in both").choices("train", "eval"),
-      belay::option("examples", &Options::examples, "examples in an epoch; unset: 20000 of train, 4000 of eval")
+      "digits", "Draws digits of 28x28 pixels, like handwritten ones, from a seed",
+      belay::option("split", &Options::split, "part of the examples to use; no example is in both parts")
+          .choices("train", "eval"),
+      belay::option("examples", &Options::examples,
+                    "number of examples in an epoch; if not set, 20000 for train and 4000 for eval")
           .range(1, 1e6),
-      belay::option("data_seed", &Options::data_seed, "another value draws another data set"),
+      belay::option("data_seed", &Options::data_seed, "seed of the data set; another value draws another data set"),
       belay::batch_options<Options>(),
-      belay::decode_option<Options>("threads that draw; the batches are the same for any"));
+      belay::decode_option<Options>("number of threads that draw; the batches do not depend on it"));
 
   explicit Digits(const Options& o) : o_(o), pool_(o.decode_threads) {
     const bool eval = o.split == "eval";

@@ -39,19 +39,21 @@ class Idx final : public belay::Input {
     double stddev = 1;
   };
   static constexpr auto about = belay::about(
-      "idx", "Images and labels from files in MNIST's IDX format, plain or .gz",
-      belay::option("images", &Options::images, "IDX file of the records, of any element type")
+      "idx", "Reads images and labels from files in MNIST's IDX format, plain or .gz",
+      belay::option("images", &Options::images, "IDX file of the images, of any element type")
           .required()
           .example_file("images.idx", kImages),
       belay::option("labels", &Options::labels,
-                    "IDX file of one whole number per record; unset: no labels; a prediction reads none")
+                    "IDX file of the labels, one whole number per image; if empty, no labels; a prediction reads none")
           .example_file("labels.idx", kLabels),
-      belay::class_options<Options>("labels are below this; 0: not checked; unset: as many as 'class_names', else 10"),
-      belay::option("flatten", &Options::flatten, "feature 'image' as [batch, elements], not [batch, rows, columns]")
+      belay::class_options<Options>(
+          "number of classes; each label is below it; 0 means no check; if not set, as many as 'class_names', else 10"),
+      belay::option("flatten", &Options::flatten,
+                    "true: the feature 'image' is [batch, elements]; false: it is [batch, rows, columns]")
           .learned(),
-      belay::option("scale", &Options::scale, "factor of each element; unset: 1/255 for uint8, else 1").learned(),
-      belay::option("mean", &Options::mean, "subtracted after scaling").learned(),
-      belay::option("std", &Options::stddev, "divisor after that").min(1e-30).learned(),
+      belay::option("scale", &Options::scale, "factor for each element; if not set, 1/255 for uint8, else 1").learned(),
+      belay::option("mean", &Options::mean, "number to subtract from each element after 'scale'").learned(),
+      belay::option("std", &Options::stddev, "number to divide each element by after 'mean'").min(1e-30).learned(),
       belay::batch_options<Options>(), belay::decode_option<Options>());
 
   explicit Idx(const Options& o) : o_(o), pool_(o.decode_threads) {}

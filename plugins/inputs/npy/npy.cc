@@ -39,24 +39,26 @@ class Npy final : public belay::Input {
     std::optional<double> stddev;
   };
   static constexpr auto about = belay::about(
-      "npy", "Examples from numpy's .npy and .npz files",
+      "npy", "Reads examples from numpy's .npy and .npz files",
       belay::option("features", &Options::features,
-                    "array whose rows are feature 'features': a .npy file, or \"file.npz:array\"")
+                    "array whose rows are the feature 'features': a .npy file, or \"file.npz:array\"")
           .required()
           .example_file("points.npy", kExample),
       belay::option("labels", &Options::labels,
-                    "the same for label 'label', whole numbers as int64; as many rows; unset: no labels; a prediction "
-                    "reads none"),
-      belay::option("columns", &Options::columns,
-                    "what the elements of the features' last dimension are called; other inputs of the model are "
-                    "matched by them")
+                    "array whose rows are the label 'label', as many as of 'features'; whole numbers become int64; if "
+                    "empty, no labels; a prediction reads none"),
+      belay::option(
+          "columns", &Options::columns,
+          "names of the elements of the features' last dimension; other inputs of the model are matched by these names")
           .learned(),
       belay::class_options<Options>(),
-      belay::option("scale", &Options::scale, "factor of each feature's element, as float32; unset: 1").learned(),
-      belay::option("mean", &Options::mean, "subtracted after scaling").learned(),
-      belay::option("std", &Options::stddev, "divisor after that").min(1e-30).learned(),
-      belay::split_options<Options>("which rows; each row is in either train or eval",
-                                    "part of the rows that is for eval"),
+      belay::option("scale", &Options::scale,
+                    "factor for each element of the features, which become float32; 1 if not set")
+          .learned(),
+      belay::option("mean", &Options::mean, "number to subtract from each element after 'scale'").learned(),
+      belay::option("std", &Options::stddev, "number to divide each element by after 'mean'").min(1e-30).learned(),
+      belay::split_options<Options>("part of the rows to use; each row is in either train or eval",
+                                    "share of the rows that belongs to eval"),
       belay::batch_options<Options>());
 
   explicit Npy(const Options& o) : o_(o) {}

@@ -36,8 +36,8 @@ class Text final : public belay::Input {
     std::optional<std::int64_t> stride;
   };
   static constexpr auto about = belay::about(
-      "text", "Windows of text as ids, with the ids of the characters that follow",
-      belay::option("files", &Options::files, "text in UTF-8, read as one text in this order")
+      "text", "Reads windows of text as ids, and the ids of the characters that follow",
+      belay::option("files", &Options::files, "files of UTF-8 text, which are read as one text in this order")
           .required()
           .example_file("verse.txt",
                         "one and one is two, and one is three,\n"
@@ -45,28 +45,31 @@ class Text final : public belay::Input {
                         "four and four is eight, and one is nine,\n"
                         "and nine and one is ten: begin again.\n"),
       belay::option("units", &Options::units,
-                    "characters: ids 0, 1, ... of the characters that occur, by code point; bytes: ids 0 to 255")
+                    "characters: ids 0, 1, ... for the characters that occur, in the order of their code points; "
+                    "bytes: ids 0 to 255")
           .choices("characters", "bytes")
           .learned(),
       belay::option("vocabulary_files", &Options::vocabulary_files,
-                    "of a training: the text whose characters have ids; unset: 'files', whatever the split. Other "
-                    "inputs of the model have the training's ids, and read none"),
+                    "files of text whose characters get ids in a training; if empty, 'files', whatever the split. "
+                    "Other inputs of the model inherit the training's ids and read no such file"),
       belay::option("unknown", &Options::unknown,
-                    "the character that stands for each that has no id, and has an id itself; unset: such a character "
-                    "is an error")
+                    "character that stands for each character without an id, and that has an id itself; if empty, a "
+                    "character without an id is an error")
           .learned()
           .example("?"),
       belay::option("vocabulary_out", &Options::vocabulary_out,
-                    "file to write with the first batch: a JSON list of the characters by id")
+                    "file to write at the first batch: a JSON list of the characters by id")
           .watching(),
-      belay::option("split", &Options::split, "which part of the text: train is its beginning, eval its end")
+      belay::option("split", &Options::split, "part of the text to use; train is its beginning, and eval its end")
           .choices("all", "train", "eval"),
-      belay::option("eval_fraction", &Options::eval_fraction, "part of the text that is for eval").range(0, 1),
-      belay::option("sequence_length", &Options::sequence_length, "ids in an example").range(1, 1e6).learned(),
+      belay::option("eval_fraction", &Options::eval_fraction, "share of the text that belongs to eval").range(0, 1),
+      belay::option("sequence_length", &Options::sequence_length, "number of ids in an example")
+          .range(1, 1e6)
+          .learned(),
       belay::option("stride", &Options::stride,
-                    "characters from the begin of an example to that of the next; unset: sequence_length")
+                    "characters from the start of one example to the start of the next; if not set, sequence_length")
           .min(1),
-      belay::batch_options<Options>("another order of the windows in each epoch, by the run's seed"));
+      belay::batch_options<Options>("true: another order of the windows in each epoch, from the run's seed"));
 
   explicit Text(const Options& o) : o_(o), units_(o.units == "bytes" ? Units::kBytes : Units::kCharacters) {
     if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one file of text");

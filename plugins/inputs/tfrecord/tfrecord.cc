@@ -44,37 +44,43 @@ class TfRecord final : public belay::Input {
     belay::Str label;
   };
   static constexpr auto about = belay::about(
-      "tfrecord", "Examples from TFRecord files of tf.train.Example, plain or .gz",
-      belay::option("files", &Options::files, "the files, read one after the other; .gz ones are kept in memory")
+      "tfrecord", "Reads examples from TFRecord files of tf.train.Example, plain or .gz",
+      belay::option("files", &Options::files,
+                    "TFRecord files, which are read in this order; .gz files are kept in memory")
           .required()
           .example_file("train.tfrecord", kExample),
-      belay::option("features", &Options::features,
-                    "by name: { dtype, shape, default }; dtype float32, int64, string, or uint8 for the bytes of one "
-                    "string; without a shape a single value, without a default each example must have it")
+      belay::option(
+          "features", &Options::features,
+          "table of NAME = { dtype, shape, default } for each feature; dtype is float32, int64, string, or uint8 for "
+          "the bytes of one string; without a shape it is a single value; without a default each example must have it")
           .required()
           .learned()
           .example("{ x = { dtype = \"float32\", shape = [2] }, y = { dtype = \"int64\" } }"),
-      belay::option<belay::Str>("features.*.dtype", "of the feature; uint8: the bytes of one string")
+      belay::option<belay::Str>("features.*.dtype", "type of the feature; uint8 means the bytes of one string")
           .choices("float32", "int64", "string", "uint8")
           .required(),
-      belay::option<belay::List<std::int64_t>>("features.*.shape", "of one example; not given: a single value").min(1),
-      belay::option<belay::List<float>>("features.*.default", "for an example without the feature")
+      belay::option<belay::List<std::int64_t>>("features.*.shape",
+                                               "shape of the feature in one example; if not set, a single value")
+          .min(1),
+      belay::option<belay::List<float>>("features.*.default", "value for an example that lacks the feature")
           .or_single()
           .when("dtype", "float32"),
-      belay::option<belay::List<std::int64_t>>("features.*.default", "for an example without the feature")
+      belay::option<belay::List<std::int64_t>>("features.*.default", "value for an example that lacks the feature")
           .or_single()
           .when("dtype", "int64"),
-      belay::option<belay::List<belay::Str>>("features.*.default", "for an example without the feature")
+      belay::option<belay::List<belay::Str>>("features.*.default", "value for an example that lacks the feature")
           .or_single()
           .when("dtype", "string"),
-      belay::option<belay::List<std::int64_t>>("features.*.default", "for an example without the feature")
+      belay::option<belay::List<std::int64_t>>("features.*.default", "value for an example that lacks the feature")
           .or_single()
           .range(0, 255)
           .when("dtype", "uint8"),
-      belay::option("label", &Options::label, "which of 'features' is the label; \"\": none; a prediction reads none")
+      belay::option("label", &Options::label,
+                    "name of the feature that is the label; \"\" means none; a prediction reads none")
           .learned()
           .example("y"),
-      belay::class_options<Options>("an int64 label is below this; 0: not checked; unset: as many as 'class_names'"),
+      belay::class_options<Options>(
+          "number of classes; an int64 label is below it; 0 means no check; if not set, as many as 'class_names'"),
       belay::split_options<Options>(), belay::batch_options<Options>(), belay::decode_option<Options>());
 
   explicit TfRecord(const Options& o) : o_(o), described_(parse_feature_specs(o.features)), pool_(o.decode_threads) {

@@ -32,13 +32,14 @@ struct ClassOptions {
 // The declarations of classes and class_names, for the `about` of an input whose Options O derive from ClassOptions.
 template <class O>
 constexpr auto class_options(std::string_view classes_help =
-                                 "labels are whole numbers below this; 0: not checked; unset: as many as "
-                                 "'class_names'") {
+                                 "number of classes; the labels are whole numbers below it; 0 means no check; if not "
+                                 "set, as many as 'class_names'") {
   constexpr std::optional<std::int64_t> O::*classes = &O::classes;
   constexpr List<Str> O::*names = &O::class_names;
   return std::make_tuple(
       option("classes", classes, classes_help).min(0).learned(),
-      option("class_names", names, "what the labels 0, 1, ... are called; predictions name their class").learned());
+      option("class_names", names, "names of the labels 0, 1, ...; predictions have the name of their class")
+          .learned());
 }
 
 // Declares the classes of an integer label and returns their number; 0: not known. `fallback` applies if neither option

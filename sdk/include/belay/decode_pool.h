@@ -51,7 +51,7 @@ struct DecodeOptions {
 // The declaration of decode_threads, for the `about` of an input whose Options O derive from DecodeOptions. Set `help`
 // if the threads do other work, such as parsing.
 template <class O>
-constexpr auto decode_option(std::string_view help = "threads that decode; the batches are the same for any") {
+constexpr auto decode_option(std::string_view help = "number of threads that decode; the batches do not depend on it") {
   constexpr std::int64_t O::*decode_threads = &O::decode_threads;
   return option("decode_threads", decode_threads, help).range(1, 64).watching();
 }

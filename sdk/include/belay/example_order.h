@@ -51,15 +51,16 @@ struct BatchOptions {
 // The declarations of batch_size, shuffle and epochs, for the `about` of an input whose Options O derive from
 // BatchOptions. Set shuffle_help if the shuffled things need a name.
 template <class O>
-constexpr auto batch_options(std::string_view shuffle_help = "another order in each epoch, by the run's seed") {
+constexpr auto batch_options(std::string_view shuffle_help = "true: another order in each epoch, from the run's seed") {
   constexpr std::int64_t O::*batch_size = &O::batch_size;
   constexpr bool O::*shuffle = &O::shuffle;
   constexpr std::int64_t O::*epochs = &O::epochs;
   // The number of passes changes no number of the steps before the end.
   return std::make_tuple(
-      option("batch_size", batch_size, "examples in a batch; an epoch's last one may be shorter").range(1, 1e6),
+      option("batch_size", batch_size, "number of examples in a batch; the last batch of an epoch may be smaller")
+          .range(1, 1e6),
       option("shuffle", shuffle, shuffle_help),
-      option("epochs", epochs, "passes over the examples; 0: for ever").min(0).watching());
+      option("epochs", epochs, "number of passes over the examples; 0 means without end").min(0).watching());
 }
 
 // The order of 10 examples with batch_size 4, without shuffle:

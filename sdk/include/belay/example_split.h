@@ -36,14 +36,16 @@ struct SplitOptions {
 // The declarations of split, eval_fraction and split_seed, for the `about` of an input whose Options O derive from
 // SplitOptions. Set the helps if its examples have another name, such as rows.
 template <class O>
-constexpr auto split_options(std::string_view split_help = "which examples; each is in either train or eval",
-                             std::string_view fraction_help = "part of the examples that is for eval") {
+constexpr auto split_options(
+    std::string_view split_help = "part of the examples to use; each is in either train or eval",
+    std::string_view fraction_help = "share of the examples that belongs to eval") {
   constexpr Str O::*split = &O::split;
   constexpr double O::*eval_fraction = &O::eval_fraction;
   constexpr std::int64_t O::*split_seed = &O::split_seed;
   return std::make_tuple(option("split", split, split_help).choices("all", "train", "eval"),
                          option("eval_fraction", eval_fraction, fraction_help).range(0, 1),
-                         option("split_seed", split_seed, "chooses them; give train and eval the same one"));
+                         option("split_seed", split_seed,
+                                "seed that chooses the examples of each part; train and eval need the same one"));
 }
 
 // Returns the numbers of the examples in [0, examples), ascending; empty if a part gets none. `split` is "all", "train"
