@@ -24,14 +24,15 @@ class Autoencoder final : public belay::Model {
     belay::Str loss = "mean_squared_error";
   };
   static constexpr auto about = belay::about(
-      "autoencoder", "Dense layers to a short code of the features and back",
-      belay::option("hidden", &Options::hidden, "units of the encoder's hidden layers; the decoder has them in reverse")
+      "autoencoder", "Encodes the features into a short code by dense layers, and decodes it",
+      belay::option("hidden", &Options::hidden,
+                    "number of units of each hidden layer of the encoder; the decoder has them in reverse order")
           .range(1, 1e9),
-      belay::option("code", &Options::code, "numbers in the code").range(1, 1e9),
-      belay::option("activation", &Options::activation, "of the hidden layers; the code has none")
+      belay::option("code", &Options::code, "length of the code").range(1, 1e9),
+      belay::option("activation", &Options::activation, "activation of the hidden layers; the code has none")
           .choices("relu", "sigmoid", "tanh"),
       belay::option("loss", &Options::loss,
-                    "mean_squared_error, or sigmoid_cross_entropy for features from 0 to 1, such as pixels")
+                    "loss of the reconstruction; sigmoid_cross_entropy is for features from 0 to 1, such as pixels")
           .choices("mean_squared_error", "sigmoid_cross_entropy"));
 
   explicit Autoencoder(const Options& options) : options_(options) {}

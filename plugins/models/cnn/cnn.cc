@@ -38,25 +38,29 @@ class Cnn final : public belay::Model {
   };
   static constexpr auto about = belay::about(
       "cnn", "A convolutional network for images",
-      belay::option("image", &Options::image,
-                    "what an example is: height, width and, unless it is 1, channels; empty: as the feature says")
+      belay::option(
+          "image", &Options::image,
+          "shape of an example: height, width and, unless it is 1, channels; if empty, the shape of the feature")
           .range(1, 1e6),
-      belay::option("filters", &Options::filters, "filters of the convolutions, one after the other").range(1, 1e6),
-      belay::option("kernel_size", &Options::kernel_size, "height and width of the filters").range(1, 1e3),
-      belay::option("padding", &Options::padding, "SAME keeps height and width, VALID pads nothing")
+      belay::option("filters", &Options::filters, "number of filters of each convolution").range(1, 1e6),
+      belay::option("kernel_size", &Options::kernel_size, "height and width of each filter").range(1, 1e3),
+      belay::option("padding", &Options::padding,
+                    "SAME: padded so that strides of 1 keep height and width; VALID: nothing is padded")
           .choices("SAME", "VALID"),
-      belay::option("pool", &Options::pool, "height and width of the windows of max pooling behind each; 1: none")
+      belay::option("pool", &Options::pool,
+                    "height and width of the max pooling windows after each convolution; 1 means no pooling")
           .range(1, 1e3),
-      belay::option("dense", &Options::dense, "units of the dense layers behind the convolutions").range(1, 1e9),
-      belay::option("activation", &Options::activation, "of convolutions and dense layers")
+      belay::option("dense", &Options::dense, "number of units of each dense layer after the convolutions")
+          .range(1, 1e9),
+      belay::option("activation", &Options::activation, "activation of the convolutions and dense layers")
           .choices("relu", "sigmoid", "tanh"),
-      belay::option("dropout", &Options::dropout, "fraction of each dense layer's outputs set to 0 while training")
+      belay::option("dropout", &Options::dropout, "share of each dense layer's outputs that is set to 0 in training")
           .range(0, 0.999),
-      belay::option("data_format", &Options::data_format, "the order of dimensions to compute in; NHWC is faster")
+      belay::option("data_format", &Options::data_format, "order of the dimensions to compute in; NHWC is faster")
           .choices("NHWC", "NCHW"),
-      belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
+      belay::option("task", &Options::task, "task of the model; auto: the type of the label decides")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+      belay::option("classes", &Options::classes, "number of classes; 0 means as many as the input declares, else 10")
           .range(0, 1e9));
 
   explicit Cnn(const Options& options) : options_(options) {}

@@ -14,12 +14,12 @@ class Linear final : public belay::Model {
     bool use_bias = true;
   };
   static constexpr auto about = belay::about(
-      "linear", "Linear regression, or logistic regression where the label is a class",
-      belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
+      "linear", "Linear regression, or logistic regression if the label is a class",
+      belay::option("task", &Options::task, "task of the model; auto: the type of the label decides")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+      belay::option("classes", &Options::classes, "number of classes; 0 means as many as the input declares, else 10")
           .range(0, 1e9),
-      belay::option("use_bias", &Options::use_bias, "add a constant to each output"));
+      belay::option("use_bias", &Options::use_bias, "true: adds a trained constant to each output"));
 
   explicit Linear(const Options& options) : options_(options) {}
 

@@ -22,13 +22,15 @@ class Lstm final : public belay::Model {
     double dropout = 0;
   };
   static constexpr auto about = belay::about(
-      "lstm", "A language model of ids [batch, time]: embedding, LSTM layers, the next id at each place",
-      belay::option("vocabulary", &Options::vocabulary, "number of ids; 0: as many as the input declares")
+      "lstm",
+      "A language model of ids [batch, time], with an embedding and LSTM layers, that predicts the next id at each "
+      "place",
+      belay::option("vocabulary", &Options::vocabulary, "number of ids; 0 means as many as the input declares")
           .range(0, 1e9),
-      belay::option("embedding", &Options::embedding, "numbers for each id").range(1, 1e6),
-      belay::option("hidden", &Options::hidden, "units of each LSTM layer").range(1, 1e6),
-      belay::option("layers", &Options::layers, "LSTM layers").range(1, 100),
-      belay::option("dropout", &Options::dropout, "fraction of each LSTM layer's outputs set to 0 while training")
+      belay::option("embedding", &Options::embedding, "length of the vector for each id").range(1, 1e6),
+      belay::option("hidden", &Options::hidden, "number of units of each LSTM layer").range(1, 1e6),
+      belay::option("layers", &Options::layers, "number of LSTM layers").range(1, 100),
+      belay::option("dropout", &Options::dropout, "share of each LSTM layer's outputs that is set to 0 in training")
           .range(0, 0.999));
 
   explicit Lstm(const Options& options) : options_(options) {}

@@ -30,15 +30,16 @@ class Mlp final : public belay::Model {
   };
   static constexpr auto about = belay::about(
       "mlp", "A multi-layer perceptron",
-      belay::option("hidden", &Options::hidden, "units of the hidden layers").range(1, 1e9),
-      belay::option("activation", &Options::activation, "of the hidden layers").choices("relu", "sigmoid", "tanh"),
+      belay::option("hidden", &Options::hidden, "number of units of each hidden layer").range(1, 1e9),
+      belay::option("activation", &Options::activation, "activation of the hidden layers")
+          .choices("relu", "sigmoid", "tanh"),
       belay::option("activation_op", &Options::activation_op,
-                    "instead: an operation of one input, say one that [[ops]] brings, as \"Mish\""),
-      belay::option("dropout", &Options::dropout, "fraction of each hidden layer's outputs set to 0 while training")
+                    "operation of one input in place of 'activation', such as \"Mish\" of a plugin in [[ops]]"),
+      belay::option("dropout", &Options::dropout, "share of each hidden layer's outputs that is set to 0 in training")
           .range(0, 0.999),
-      belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
+      belay::option("task", &Options::task, "task of the model; auto: the type of the label decides")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+      belay::option("classes", &Options::classes, "number of classes; 0 means as many as the input declares, else 10")
           .range(0, 1e9));
 
   explicit Mlp(const Options& options) : options_(options) {}

@@ -29,18 +29,19 @@ class Resnet final : public belay::Model {
   };
   static constexpr auto about = belay::about(
       "resnet", "A small residual network for images",
-      belay::option("image", &Options::image,
-                    "what an example is: height, width and, unless it is 1, channels; empty: as the feature says")
+      belay::option(
+          "image", &Options::image,
+          "shape of an example: height, width and, unless it is 1, channels; if empty, the shape of the feature")
           .range(1, 1e6),
-      belay::option("blocks", &Options::blocks, "residual blocks of each stage; a block is two convolutions")
+      belay::option("blocks", &Options::blocks, "number of residual blocks in each stage; a block has two convolutions")
           .range(1, 1e3)
           .example(1, 1),
-      belay::option("filters", &Options::filters, "filters of the first stage").range(1, 1e6),
-      belay::option("momentum", &Options::momentum, "what batch norms keep of their moving averages at each step")
+      belay::option("filters", &Options::filters, "number of filters in the first stage").range(1, 1e6),
+      belay::option("momentum", &Options::momentum, "share of its moving averages that a batch norm keeps at each step")
           .range(0, 1),
-      belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
+      belay::option("task", &Options::task, "task of the model; auto: the type of the label decides")
           .choices("auto", "classification", "regression"),
-      belay::option("classes", &Options::classes, "number of classes; 0: as many as the input declares, else 10")
+      belay::option("classes", &Options::classes, "number of classes; 0 means as many as the input declares, else 10")
           .range(0, 1e9));
 
   explicit Resnet(const Options& options) : options_(options) {}

@@ -36,39 +36,44 @@ using Sizes = belay::List<std::int64_t>;
 
 // Settings that a layer has, and `defaults` for all layers of its type.
 constexpr auto activation_at(std::string_view path) {
-  return belay::option<belay::Str>(path, "of what it returns")
+  return belay::option<belay::Str>(path, "activation of the layer's output")
       .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
       .by_default("none");
 }
 constexpr auto use_bias_at(std::string_view path) {
-  return belay::option<bool>(path, "add a constant to each output").by_default(true);
+  return belay::option<bool>(path, "true: adds a trained constant to each output").by_default(true);
 }
 constexpr auto strides_at(std::string_view path) {
-  return belay::option<Sizes>(path, "one number, or [height, width]; not given: of a conv 1, else the size")
+  return belay::option<Sizes>(path,
+                              "strides, as one number or [height, width]; if not set, 1 for a conv, else the size")
       .or_single()
       .min(1);
 }
 constexpr auto dilations_at(std::string_view path) {
-  return belay::option<Sizes>(path, "one number, or [height, width]; not given: 1").or_single().min(1);
+  return belay::option<Sizes>(path, "dilations, as one number or [height, width]; 1 if not set").or_single().min(1);
 }
 constexpr auto padding_at(std::string_view path) {
-  return belay::option<belay::Str>(path, "SAME keeps height and width, VALID pads nothing")
+  return belay::option<belay::Str>(path,
+                                   "SAME: padded so that strides of 1 keep height and width; VALID: nothing is padded")
       .choices("VALID", "SAME")
       .by_default("VALID");
 }
 constexpr auto rate_at(std::string_view path) {
-  return belay::option<double>(path, "fraction set to 0 while training").range(0, 0.999).by_default(0.5);
+  return belay::option<double>(path, "share of the values that is set to 0 in training")
+      .range(0, 0.999)
+      .by_default(0.5);
 }
 constexpr auto momentum_at(std::string_view path) {
-  return belay::option<double>(path, "what its moving averages keep at each step")
+  return belay::option<double>(path, "share of its moving averages that the layer keeps at each step")
       .range(0, 1)
       .by_default(belay::ops::BatchNormOptions().momentum);
 }
 constexpr auto epsilon_at(std::string_view path, double standard) {
-  return belay::option<double>(path, "added to the variance").range(1e-12, 1).by_default(standard);
+  return belay::option<double>(path, "number that is added to the variance").range(1e-12, 1).by_default(standard);
 }
 constexpr auto return_sequences_at(std::string_view path) {
-  return belay::option<bool>(path, "what it returns at each place, not at the last one").by_default(false);
+  return belay::option<bool>(path, "true: returns the output at each place; false: returns only the last one")
+      .by_default(false);
 }
 
 class Sequential final : public belay::Model {
@@ -79,24 +84,26 @@ class Sequential final : public belay::Model {
     belay::Str task = "auto";
   };
   static constexpr auto about = belay::about(
-      "sequential", "Any stack of layers, written in the manifest",
-      belay::option("layers", &Options::layers, "a list of tables, one for each layer, from the first to the last")
+      "sequential", "A stack of layers that the manifest lists",
+      belay::option("layers", &Options::layers, "list of tables, one for each layer, from the first to the last")
           .required()
           .example("[{ type = \"dense\", units = 10 }]"),
-      belay::option<belay::Str>("layers[].type", "what the layer is")
+      belay::option<belay::Str>("layers[].type", "type of the layer")
           .choices("dense", "conv", "max_pool", "avg_pool", "global_avg_pool", "flatten", "reshape", "dropout",
                    "batch_norm", "layer_norm", "activation", "embedding", "lstm", "gru")
           .required(),
-      belay::option<belay::Str>("layers[].name", "of its variables; not given: TYPE_NUMBER"),
-      belay::option<std::int64_t>("layers[].units", "numbers that it returns for an example or a place")
+      belay::option<belay::Str>("layers[].name",
+                                "name of the layer, which its variables begin with; if not set, TYPE_NUMBER"),
+      belay::option<std::int64_t>("layers[].units",
+                                  "numbers that the layer returns for an example, or for a place of a sequence")
           .min(1)
           .required()
           .when("type", "dense", "lstm", "gru"),
-      belay::option<std::int64_t>("layers[].filters", "channels that it returns")
+      belay::option<std::int64_t>("layers[].filters", "channels that the layer returns")
           .min(1)
           .required()
           .when("type", "conv"),
-      belay::option<Sizes>("layers[].size", "of the window: one number, or [height, width]")
+      belay::option<Sizes>("layers[].size", "size of the window, as one number or [height, width]")
           .or_single()
           .min(1)
           .required()
@@ -106,20 +113,23 @@ class Sequential final : public belay::Model {
       padding_at("layers[].padding").when("type", "conv", "max_pool", "avg_pool"),
       activation_at("layers[].activation").when("type", "dense", "conv"),
       use_bias_at("layers[].use_bias").when("type", "dense", "conv"),
-      belay::option<Sizes>("layers[].shape", "of one example").min(1).required().when("type", "reshape"),
+      belay::option<Sizes>("layers[].shape", "shape of one example").min(1).required().when("type", "reshape"),
       rate_at("layers[].rate").when("type", "dropout"), momentum_at("layers[].momentum").when("type", "batch_norm"),
       epsilon_at("layers[].epsilon", belay::ops::BatchNormOptions().epsilon).when("type", "batch_norm"),
       epsilon_at("layers[].epsilon", belay::ops::LayerNormOptions().epsilon).when("type", "layer_norm"),
-      belay::option<belay::Str>("layers[].function", "of each number")
+      belay::option<belay::Str>("layers[].function", "activation function to apply to each number")
           .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
           .required()
           .when("type", "activation"),
-      belay::option<std::int64_t>("layers[].width", "numbers for each id").min(1).required().when("type", "embedding"),
-      belay::option<std::int64_t>("layers[].entries", "number of ids; not given: as many as the input declares")
+      belay::option<std::int64_t>("layers[].width", "length of the vector for each id")
+          .min(1)
+          .required()
+          .when("type", "embedding"),
+      belay::option<std::int64_t>("layers[].entries", "number of ids; if not set, as many as the input declares")
           .min(1)
           .when("type", "embedding"),
       return_sequences_at("layers[].return_sequences").when("type", "lstm", "gru"),
-      belay::option("defaults", &Options::defaults, "by type: settings of the layers that do not have them"),
+      belay::option("defaults", &Options::defaults, "table of TYPE = { settings } for the layers that do not set them"),
       activation_at("defaults.dense.activation"), use_bias_at("defaults.dense.use_bias"),
       activation_at("defaults.conv.activation"), use_bias_at("defaults.conv.use_bias"),
       strides_at("defaults.conv.strides"), dilations_at("defaults.conv.dilations"), padding_at("defaults.conv.padding"),
@@ -129,7 +139,7 @@ class Sequential final : public belay::Model {
       epsilon_at("defaults.batch_norm.epsilon", belay::ops::BatchNormOptions().epsilon),
       epsilon_at("defaults.layer_norm.epsilon", belay::ops::LayerNormOptions().epsilon),
       return_sequences_at("defaults.lstm.return_sequences"), return_sequences_at("defaults.gru.return_sequences"),
-      belay::option("task", &Options::task, "auto: by the label's type, a class or a number")
+      belay::option("task", &Options::task, "task of the model; auto: the type of the label decides")
           .choices("auto", "classification", "regression"));
 
   explicit Sequential(const Options& options) : options_(options) {

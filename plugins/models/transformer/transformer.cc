@@ -29,16 +29,17 @@ class Transformer final : public belay::Model {
   };
   static constexpr auto about = belay::about(
       "transformer",
-      "A language model of ids [batch, time]: a decoder with causal attention, the next id at each place",
-      belay::option("vocabulary", &Options::vocabulary, "number of ids; 0: as many as the input declares")
+      "A language model of ids [batch, time], with causal attention, that predicts the next id at each place",
+      belay::option("vocabulary", &Options::vocabulary, "number of ids; 0 means as many as the input declares")
           .range(0, 1e9),
-      belay::option("layers", &Options::layers, "decoder layers").range(1, 1000),
-      belay::option("heads", &Options::heads, "heads of each attention; they must divide 'width'").range(1, 1e4),
-      belay::option("width", &Options::width, "numbers for each place between the layers").range(1, 1e6),
-      belay::option("feed_forward", &Options::feed_forward, "units between the two dense layers of a layer")
+      belay::option("layers", &Options::layers, "number of decoder layers").range(1, 1000),
+      belay::option("heads", &Options::heads, "number of attention heads, which must divide 'width'").range(1, 1e4),
+      belay::option("width", &Options::width, "length of the vector for each place between the layers").range(1, 1e6),
+      belay::option("feed_forward", &Options::feed_forward,
+                    "number of units between the two dense layers of each decoder layer")
           .range(1, 1e6),
       belay::option("dropout", &Options::dropout,
-                    "fraction set to 0 while training: of the embeddings and of what each half layer adds")
+                    "share that is set to 0 in training, of the embeddings and of each half layer's output")
           .range(0, 0.999));
 
   explicit Transformer(const Options& options) : options_(options) {

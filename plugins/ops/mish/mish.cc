@@ -60,7 +60,7 @@ class Mish final : public belay::Op {
 
 class MishGrad final : public belay::Op {
  public:
-  static constexpr auto about = belay::about("mish_grad", "The gradient of mish: from x and the incoming gradient");
+  static constexpr auto about = belay::about("mish_grad", "The gradient of mish, from x and the incoming gradient");
   static constexpr auto traits = belay::OpTraits().inputs(2).elementwise().in_place(0).in_place(1);
 
   void infer(belay::OpShapes& shapes) const override {
