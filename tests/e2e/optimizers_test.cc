@@ -92,7 +92,7 @@ TEST_F(OptimizersTest, B_18b_AWrongNameOrOptionHasItsLineAndTheNearestOne) {
             "  laerning_rate = 0.9\n  ^~~~~~~~~~~~~\n  help: did you mean \"learning_rate\"? it has no options\n");
   EXPECT_EQ(refused("name = \"adam\"\nbeta1 = 1\n", 2),
             "DIR/train.toml:12:9: error: \"beta1\" is 1, must be at most 0.9999999999999999\n  beta1 = 1\n          ^\n"
-            "  help: beta1: the part of the first moment that a step keeps, below 1\n");
+            "  help: beta1: share of the first moment that a step keeps, below 1\n");
   EXPECT_EQ(refused("learning_rate = { schedule = \"cosine_decay\", alhpa = 0.5 }\n", 2),
             "DIR/train.toml:11:46: error: \"alhpa\" is not an option of schedule \"cosine_decay\"\n"
             "  learning_rate = { schedule = \"cosine_decay\", alhpa = 0.5 }\n"

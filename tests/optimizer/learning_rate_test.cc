@@ -156,7 +156,7 @@ TEST_F(LearningRateTest, AScheduleThatCannotBeIsNamed) {
             "\"cosine_decay\"?");
   EXPECT_EQ(error({.schedule = "cosine_decay", .options = {{"decay_steps", std::int64_t{0}}}}),
             "INVALID_ARGUMENT: the schedule's options: error: \"decay_steps\" is 0, must be at least 1\n"
-            "  help: decay_steps: the step at which the rate is alpha * learning_rate\n");
+            "  help: decay_steps: step at which the rate is alpha * learning_rate\n");
   EXPECT_EQ(
       error({.schedule = "piecewise_constant", .learning_rate = 0.1, .options = {{"values", std::vector<double>{1}}}}),
       "INVALID_ARGUMENT: schedule \"piecewise_constant\" (linked in, 1.0.0) in build: piecewise_constant has its "

@@ -19,7 +19,7 @@ class Adagrad final : public belay::Optimizer {
   static constexpr auto about =
       belay::about("adagrad", "Divides each element's step by the root of its gradients' sum of squares",
                    belay::option("initial_accumulator_value", &Options::initial_accumulator_value,
-                                 "where the sum of squares starts, above 0")
+                                 "initial value of the sum of squares, above 0")
                        .range(1e-300, 1e30));
 
   explicit Adagrad(const Options& o) : o_(o) {}

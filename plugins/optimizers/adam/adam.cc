@@ -10,14 +10,14 @@ class Adam final : public belay::Optimizer {
     double beta2 = 0.999;
     double epsilon = 1e-8;
   };
-  static constexpr auto about =
-      belay::about("adam", "Steps along the first moment of the gradients over the root of the second",
-                   belay::option("beta1", &Options::beta1, "the part of the first moment that a step keeps, below 1")
-                       .range(0, 0.9999999999999999),
-                   belay::option("beta2", &Options::beta2, "the part of the second moment that a step keeps, below 1")
-                       .range(0, 0.9999999999999999),
-                   belay::option("epsilon", &Options::epsilon, "added to the root of the second moment, above 0")
-                       .range(1e-300, 1e30));
+  static constexpr auto about = belay::about(
+      "adam", "Steps along the first moment of the gradients, divided by the root of the second one",
+      belay::option("beta1", &Options::beta1, "share of the first moment that a step keeps, below 1")
+          .range(0, 0.9999999999999999),
+      belay::option("beta2", &Options::beta2, "share of the second moment that a step keeps, below 1")
+          .range(0, 0.9999999999999999),
+      belay::option("epsilon", &Options::epsilon, "number that is added to the root of the second moment, above 0")
+          .range(1e-300, 1e30));
 
   explicit Adam(const Options& o) : rule_({o.beta1, o.beta2, o.epsilon, 0}) {}
 

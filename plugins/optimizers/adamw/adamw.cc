@@ -11,17 +11,18 @@ class AdamW final : public belay::Optimizer {
     double epsilon = 1e-8;
     double weight_decay = 0.01;
   };
-  static constexpr auto about =
-      belay::about("adamw", "Adam with decoupled weight decay",
-                   belay::option("beta1", &Options::beta1, "the part of the first moment that a step keeps, below 1")
-                       .range(0, 0.9999999999999999),
-                   belay::option("beta2", &Options::beta2, "the part of the second moment that a step keeps, below 1")
-                       .range(0, 0.9999999999999999),
-                   belay::option("epsilon", &Options::epsilon, "added to the root of the second moment, above 0")
-                       .range(1e-300, 1e30),
-                   belay::option("weight_decay", &Options::weight_decay,
-                                 "each step takes rate * weight_decay * variable off the variable")
-                       .range(0, 1e30));
+  static constexpr auto about = belay::about(
+      "adamw", "Adam with decoupled weight decay",
+      belay::option("beta1", &Options::beta1, "share of the first moment that a step keeps, below 1")
+          .range(0, 0.9999999999999999),
+      belay::option("beta2", &Options::beta2, "share of the second moment that a step keeps, below 1")
+          .range(0, 0.9999999999999999),
+      belay::option("epsilon", &Options::epsilon, "number that is added to the root of the second moment, above 0")
+          .range(1e-300, 1e30),
+      belay::option(
+          "weight_decay", &Options::weight_decay,
+          "strength of the weight decay; each step subtracts rate * weight_decay * variable from the variable")
+          .range(0, 1e30));
 
   explicit AdamW(const Options& o) : rule_({o.beta1, o.beta2, o.epsilon, o.weight_decay}) {}
 

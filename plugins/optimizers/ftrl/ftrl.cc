@@ -20,16 +20,18 @@ class Ftrl final : public belay::Optimizer {
     double learning_rate_power = -0.5;
   };
   static constexpr auto about = belay::about(
-      "ftrl", "Follows the (proximally) regularized leader: for sparse linear models",
+      "ftrl", "Follows the (proximally) regularized leader, for sparse linear models",
       belay::option("initial_accumulator_value", &Options::initial_accumulator_value,
-                    "where the sum of squares starts, above 0")
+                    "initial value of the sum of squares, above 0")
           .range(1e-300, 1e30),
       belay::option("l1_regularization_strength", &Options::l1_regularization_strength,
-                    "of the sum of absolute values; it makes elements 0")
+                    "strength of the L1 regularization, on the sum of absolute values; it makes elements 0")
           .range(0, 1e30),
-      belay::option("l2_regularization_strength", &Options::l2_regularization_strength, "of the sum of squares")
+      belay::option("l2_regularization_strength", &Options::l2_regularization_strength,
+                    "strength of the L2 regularization, on the sum of squares")
           .range(0, 1e30),
-      belay::option("learning_rate_power", &Options::learning_rate_power, "how the rate falls with the sum of squares")
+      belay::option("learning_rate_power", &Options::learning_rate_power,
+                    "exponent of the sum of squares in the rate, at most 0")
           .range(-1e30, 0));
 
   explicit Ftrl(const Options& o) : o_(o) {}

@@ -19,8 +19,9 @@ class Momentum final : public belay::Optimizer {
   };
   static constexpr auto about =
       belay::about("momentum", "Gradient descent along a decaying sum of the gradients",
-                   belay::option("momentum", &Options::momentum, "the part of the sum that a step keeps").range(0, 1),
-                   belay::option("use_nesterov", &Options::use_nesterov, "look ahead by one step of the sum"));
+                   belay::option("momentum", &Options::momentum, "share of the sum that a step keeps").range(0, 1),
+                   belay::option("use_nesterov", &Options::use_nesterov,
+                                 "true: applies Nesterov's momentum, which looks ahead by one step of the sum"));
 
   explicit Momentum(const Options& o) : o_(o) {}
 

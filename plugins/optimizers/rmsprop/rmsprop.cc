@@ -21,11 +21,13 @@ class RmsProp final : public belay::Optimizer {
   };
   static constexpr auto about = belay::about(
       "rmsprop", "Divides each element's step by the root of its gradients' decaying mean square",
-      belay::option("decay", &Options::decay, "the part of the mean square that a step keeps, below 1")
+      belay::option("decay", &Options::decay, "share of the mean square that a step keeps, below 1")
           .range(0, 0.9999999999999999),
-      belay::option("momentum", &Options::momentum, "the part of the sum of steps that a step keeps").range(0, 1),
-      belay::option("epsilon", &Options::epsilon, "added to the mean square, above 0").range(1e-300, 1e30),
-      belay::option("centered", &Options::centered, "divide by the deviation, not by the root of the mean square"));
+      belay::option("momentum", &Options::momentum, "share of the sum of steps that a step keeps").range(0, 1),
+      belay::option("epsilon", &Options::epsilon, "number that is added to the mean square, above 0")
+          .range(1e-300, 1e30),
+      belay::option("centered", &Options::centered,
+                    "true: divides by the standard deviation in place of the root of the mean square"));
 
   explicit RmsProp(const Options& o) : o_(o) {}
 

@@ -9,7 +9,7 @@ using belay::ScheduleContext;
 // For a rate that does nothing but warm up.
 class Constant final : public belay::Schedule {
  public:
-  static constexpr auto about = belay::about("constant", "learning_rate, in every step");
+  static constexpr auto about = belay::about("constant", "learning_rate in each step");
 
   Output build(const ScheduleContext& s) override { return s.scalar(s.learning_rate()); }
 };

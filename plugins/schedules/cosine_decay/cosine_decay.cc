@@ -20,9 +20,9 @@ class CosineDecay final : public belay::Schedule {
   };
   static constexpr auto about = belay::about(
       "cosine_decay", "learning_rate * ((1 - alpha) * (1 + cos(pi * t / decay_steps)) / 2 + alpha), until decay_steps",
-      belay::option("decay_steps", &Options::decay_steps, "the step at which the rate is alpha * learning_rate")
+      belay::option("decay_steps", &Options::decay_steps, "step at which the rate is alpha * learning_rate")
           .range(1, 1e15),
-      belay::option("alpha", &Options::alpha, "the part of the rate that remains").range(0, 1));
+      belay::option("alpha", &Options::alpha, "share of the rate that remains").range(0, 1));
 
   explicit CosineDecay(const Options& o) : o_(o) {}
 

@@ -17,12 +17,13 @@ class InverseTimeDecay final : public belay::Schedule {
     double decay_rate = 0.96;
     bool staircase = false;
   };
-  static constexpr auto about = belay::about(
-      "inverse_time_decay", "learning_rate / (1 + decay_rate * t / decay_steps)",
-      belay::option("decay_steps", &Options::decay_steps, "the unit of time").range(1, 1e15),
-      belay::option("decay_rate", &Options::decay_rate, "what the divisor grows by per decay_steps, above 0")
-          .range(1e-300, 1e30),
-      belay::option("staircase", &Options::staircase, "t / decay_steps without its fraction: the rate has steps"));
+  static constexpr auto about =
+      belay::about("inverse_time_decay", "learning_rate / (1 + decay_rate * t / decay_steps)",
+                   belay::option("decay_steps", &Options::decay_steps, "period of the decay, in steps").range(1, 1e15),
+                   belay::option("decay_rate", &Options::decay_rate, "growth of the divisor per decay_steps, above 0")
+                       .range(1e-300, 1e30),
+                   belay::option("staircase", &Options::staircase,
+                                 "true: rounds t / decay_steps down, so that the rate changes in stairs"));
 
   explicit InverseTimeDecay(const Options& o) : o_(o) {}
 

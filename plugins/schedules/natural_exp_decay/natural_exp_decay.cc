@@ -19,9 +19,10 @@ class NaturalExpDecay final : public belay::Schedule {
   };
   static constexpr auto about = belay::about(
       "natural_exp_decay", "learning_rate * e ^ (-decay_rate * t / decay_steps)",
-      belay::option("decay_steps", &Options::decay_steps, "the unit of time").range(1, 1e15),
-      belay::option("decay_rate", &Options::decay_rate, "the exponent per decay_steps, above 0").range(1e-300, 1e30),
-      belay::option("staircase", &Options::staircase, "t / decay_steps without its fraction: the rate has steps"));
+      belay::option("decay_steps", &Options::decay_steps, "period of the decay, in steps").range(1, 1e15),
+      belay::option("decay_rate", &Options::decay_rate, "exponent per decay_steps, above 0").range(1e-300, 1e30),
+      belay::option("staircase", &Options::staircase,
+                    "true: rounds t / decay_steps down, so that the rate changes in stairs"));
 
   explicit NaturalExpDecay(const Options& o) : o_(o) {}
 

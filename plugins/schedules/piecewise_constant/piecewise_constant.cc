@@ -22,11 +22,11 @@ class PiecewiseConstant final : public belay::Schedule {
     belay::List<double> values;
   };
   static constexpr auto about =
-      belay::about("piecewise_constant", "values[i] while t <= boundaries[i], the last value from then on",
-                   belay::option("boundaries", &Options::boundaries, "steps, each later than the one before")
+      belay::about("piecewise_constant", "values[i] while t <= boundaries[i], and then the last value",
+                   belay::option("boundaries", &Options::boundaries, "steps in ascending order")
                        .range(0, 1e15)
                        .example(10000, 20000),
-                   belay::option("values", &Options::values, "rates, one more than boundaries")
+                   belay::option("values", &Options::values, "learning rates, one more than boundaries")
                        .range(0, 1e30)
                        .required()
                        .example(0.1, 0.01, 0.001));

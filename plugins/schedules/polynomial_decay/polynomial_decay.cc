@@ -21,13 +21,14 @@ class PolynomialDecay final : public belay::Schedule {
   static constexpr auto about = belay::about(
       "polynomial_decay",
       "(learning_rate - end_learning_rate) * (1 - t / decay_steps) ^ power + end_learning_rate, until decay_steps",
-      belay::option("decay_steps", &Options::decay_steps, "the step at which the rate is end_learning_rate")
-          .range(1, 1e15),
-      belay::option("end_learning_rate", &Options::end_learning_rate, "the rate from decay_steps on").range(0, 1e30),
-      belay::option("power", &Options::power, "above 0; 1: along a line").range(1e-300, 1e30),
+      belay::option("decay_steps", &Options::decay_steps, "step at which the rate is end_learning_rate").range(1, 1e15),
+      belay::option("end_learning_rate", &Options::end_learning_rate, "learning rate from decay_steps on")
+          .range(0, 1e30),
+      belay::option("power", &Options::power, "exponent of the decay, above 0; 1 means a straight line")
+          .range(1e-300, 1e30),
       belay::option("cycle", &Options::cycle,
-                    "begin again at the end, each time over more steps: decay_steps is "
-                    "decay_steps * max(1, ceil(t / decay_steps))"));
+                    "true: begins again at the end, over more steps each time: decay_steps is decay_steps * max(1, "
+                    "ceil(t / decay_steps))"));
 
   explicit PolynomialDecay(const Options& o) : o_(o) {}
 
