@@ -98,13 +98,14 @@ class Safetensors final : public belay::Saver {
   static constexpr auto about = belay::about(
       "safetensors", "Stores the variables in one .safetensors file, or in several",
       belay::option("shard_bytes", &Options::shard_bytes,
-                    "begins another file before one has more bytes of tensors than this; 0: one file for all")
+                    "a further file begins before a file has more bytes of tensors than this; 0 means one file for all")
           .min(0)
           .example(1'000'000)
           .watching(),
-      belay::option("metadata", &Options::metadata, "strings that are written into the header, for other programs")
+      belay::option("metadata", &Options::metadata,
+                    "table of NAME = \"text\" to write into the header, for other programs")
           .watching(),
-      belay::option<belay::Str>("metadata.*", "such a text").watching());
+      belay::option<belay::Str>("metadata.*", "text to write into the header").watching());
 
   explicit Safetensors(const Options& o) : shard_bytes_(static_cast<std::uint64_t>(o.shard_bytes)) {
     for (std::size_t i = 0; i < o.metadata.size(); ++i)

@@ -34,13 +34,13 @@ class TfBundle final : public belay::Saver {
   struct Options {
     std::int64_t shard_bytes = 0;
   };
-  static constexpr auto about =
-      belay::about("tf_bundle", "Stores the variables as a TensorFlow V2 checkpoint",
-                   belay::option("shard_bytes", &Options::shard_bytes,
-                                 "begins another data file before one has more bytes than this; 0: one file for all")
-                       .min(0)
-                       .example(1'000'000)
-                       .watching());
+  static constexpr auto about = belay::about(
+      "tf_bundle", "Stores the variables as a TensorFlow V2 checkpoint",
+      belay::option("shard_bytes", &Options::shard_bytes,
+                    "a further data file begins before a file has more bytes than this; 0 means one file for all")
+          .min(0)
+          .example(1'000'000)
+          .watching());
 
   explicit TfBundle(const Options& o) : shard_bytes_(static_cast<std::uint64_t>(o.shard_bytes)) {}
 
