@@ -10,7 +10,7 @@ using belay::TensorView;
 
 class MyCluster final : public belay::Cluster {
  public:
-  static constexpr auto about = belay::about("my_cluster", "One process");
+  static constexpr auto about = belay::about("my_cluster", "A cluster of one process");
 
   belay::ClusterPlace open(const belay::ClusterArgs& args) override {
     if (args.size() > 1)

@@ -10,8 +10,9 @@ class MyExporter final : public belay::Exporter {
   struct Options {
     bool variables = true;
   };
-  static constexpr auto about = belay::about("my_exporter", "Writes the model's nodes, a line each",
-                                             belay::option("variables", &Options::variables, "also the variables"));
+  static constexpr auto about =
+      belay::about("my_exporter", "Writes the model's nodes, one per line",
+                   belay::option("variables", &Options::variables, "true: also writes the variables"));
 
   explicit MyExporter(const Options& options) : options_(options) {}
 

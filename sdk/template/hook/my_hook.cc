@@ -14,8 +14,8 @@ class MyHook final : public belay::Hook {
   };
   static constexpr auto about = belay::about(
       "my_hook", "Stops the run when a tensor stays above a limit",
-      belay::option("max", &Options::max, "the limit").range(0, 1e30),
-      belay::option("patience", &Options::patience, "steps in a row above it before the run stops").min(1),
+      belay::option("max", &Options::max, "limit of the tensor's value").range(0, 1e30),
+      belay::option("patience", &Options::patience, "steps in a row above the limit before the run stops").min(1),
       belay::option("tensor", &Options::tensor, "scalar to watch: a role of the model such as loss, or a node's name"));
 
   explicit MyHook(const Options& options) : options_(options) {}

@@ -15,7 +15,7 @@ class MyInitFn final : public belay::InitFn {
   static constexpr auto about =
       belay::about("my_init_fn", "Sets chosen variables to one value",
                    belay::option("variables", &Options::variables, "names of float32 variables").required(),
-                   belay::option("value", &Options::value, "what each of their elements becomes"));
+                   belay::option("value", &Options::value, "value of each element"));
 
   explicit MyInitFn(const Options& options) : options_(options) {}
 

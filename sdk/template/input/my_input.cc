@@ -12,8 +12,8 @@ class MyInput final : public belay::Input {
     double noise = 0.1;
   };
   static constexpr auto about =
-      belay::about("my_input", "Points of a noisy plane",
-                   belay::option("examples", &Options::examples, "examples in an epoch").range(1, 1e9),
+      belay::about("my_input", "Draws points of a noisy plane",
+                   belay::option("examples", &Options::examples, "number of examples in an epoch").range(1, 1e9),
                    belay::option("noise", &Options::noise, "largest distance of a label from the plane").range(0, 1e6),
                    belay::batch_options<Options>());
 

@@ -13,8 +13,9 @@ class MyModel final : public belay::Model {
   };
   static constexpr auto about =
       belay::about("my_model", "A perceptron with one hidden layer",
-                   belay::option("hidden", &Options::hidden, "units of the hidden layer").range(1, 1e6),
-                   belay::option("classes", &Options::classes, "classes of an integer label; 0: as the input declares")
+                   belay::option("hidden", &Options::hidden, "number of units of the hidden layer").range(1, 1e6),
+                   belay::option("classes", &Options::classes,
+                                 "number of classes of an integer label; 0 means as the input declares")
                        .range(0, 1e9));
 
   explicit MyModel(const Options& options) : options_(options) {}

@@ -14,7 +14,7 @@ class MyOp final : public belay::Op {
   };
   static constexpr auto about =
       belay::about("my_op", "x above zero, slope * x below",
-                   belay::option("slope", &Options::slope, "of negative elements").range(0, 1));
+                   belay::option("slope", &Options::slope, "factor for elements below zero").range(0, 1));
   static constexpr auto traits = belay::OpTraits().elementwise().in_place();
 
   explicit MyOp(const Options& options) : slope_(static_cast<float>(options.slope)) {}

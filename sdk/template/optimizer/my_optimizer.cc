@@ -16,7 +16,7 @@ class MyOptimizer final : public belay::Optimizer {
   };
   static constexpr auto about =
       belay::about("my_optimizer", "Gradient descent along a decaying sum of the gradients",
-                   belay::option("momentum", &Options::momentum, "the part of the sum that a step keeps").range(0, 1));
+                   belay::option("momentum", &Options::momentum, "share of the sum that a step keeps").range(0, 1));
 
   explicit MyOptimizer(const Options& options) : options_(options) {}
 

@@ -14,9 +14,9 @@ class MySchedule final : public belay::Schedule {
   struct Options {
     std::int64_t steps = 1000;
   };
-  static constexpr auto about =
-      belay::about("my_schedule", "Halves the learning rate every so many steps",
-                   belay::option("steps", &Options::steps, "until the rate is half of what it was").range(1, 1e15));
+  static constexpr auto about = belay::about(
+      "my_schedule", "Halves the learning rate in each period",
+      belay::option("steps", &Options::steps, "period in which the rate becomes half, in steps").range(1, 1e15));
 
   explicit MySchedule(const Options& options) : options_(options) {}
 
