@@ -73,22 +73,22 @@ std::vector<Group> groups() {
 
 constexpr const char* kIntroduction = R"(# Operations
 
-What a graph can be made of. Models call the functions of `belay/ops/*.h`, which make these nodes and say more about each;
+A graph is made of these operations. Models call the functions of `belay/ops/*.h`: these make the nodes and have more about each.
 `Graph::node` makes one by its name. Operations are in groups, as in TensorFlow: each is a folder of `runtime/ops` and some
-of the headers. This page is made from the registry by `build/bin/make_ops_page > docs/reference/ops.md`.
+of the headers. `build/bin/make_ops_page > docs/reference/ops.md` makes this page from the registry.
 
-Losses, metrics that add up over batches, moments and other functions that are made of several nodes have no line here:
+Losses, metrics that add up over batches, moments and other functions of several nodes have no line here:
 see `belay/ops/losses.h`, `metrics.h`, `statistics.h`. A plugin can add operations: [plugins/op.md](../plugins/op.md).
 
 * Words in `code` are attributes. The last column has their type (as `belay describe` calls it; besides dtype, shape: a list
-  of dimensions, -1: unknown, and tensor), range, default and meaning. A node must be given one that has no default, unless
+  of dimensions, -1: unknown, and tensor), range, default and meaning. An attribute without a default is necessary, unless
   it is optional. An unknown name, another type, a value out of range and an attribute that is set twice are errors when the
   node is added.
-* floats: float32 and float64. numbers: floats, int32, int64 and uint8. Operands have one dtype unless the line says
-  otherwise.
-* gradient "yes": it passes. "none": it ends here, as if the result were a constant. "error": asking for one is an error.
+* floats: float32 and float64. numbers: floats, int32, int64 and uint8. Operands have one dtype unless the line has
+  another rule.
+* gradient "yes": it passes. "none": it ends here, as if the result were a constant. "error": a request for one is an error.
 * "broadcast": shapes are aligned at their last dimension, and a dimension of 1, or a missing one, is repeated.
-* Shapes may be partly unknown while the graph is built; what does not fit is an error there, or when the plan is made.
+* Shapes may be partly unknown while the graph is built. A mismatch is an error there, or when the plan is made.
 )";
 
 std::string gradient_of(const OpDef& op) {
