@@ -2,9 +2,11 @@
 #include "runtime/loader/resolve.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "runtime/platform/text.h"
@@ -343,6 +345,13 @@ std::string help_for_linked(PluginKind kind, const std::string& name, const std:
          "; add its belay_module to the plugins that the program gives";
 }
 
+// Of what a program gives. A directory that was removed has no name.
+PathContext paths_of_program() {
+  std::error_code removed;
+  const std::filesystem::path current = std::filesystem::current_path(removed);
+  return {{removed ? "." : current.string()}, process_environment()};
+}
+
 }  // namespace
 
 ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked,
@@ -362,7 +371,7 @@ ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Regis
   PluginUse full = use;
   if (trained != nullptr && trained->plugin == plugin->info.name)
     full = with_learned(use, trained->options, true, resolved);
-  resolved.options = check_options(plugin->info, full, {}, problems);
+  resolved.options = check_options(plugin->info, full, paths_of_program(), problems);
   resolved.learned_options = learned_of(plugin->info, full.options);
   if (!problems.empty()) fail(Code::kInvalidArgument, problems.text());
   return resolved;

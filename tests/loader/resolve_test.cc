@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "runtime/manifest/parse.h"
@@ -224,6 +225,28 @@ TEST_F(ResolveTest, AnOperationHasNothingToSetInAManifest) {
 TEST_F(ResolveTest, TwoInstancesOfOneNameAreAnError) {
   const std::string text = resolve(replaced(kGood, "max = 3", "name = \"sample_hook_1\""));
   EXPECT_NE(text.find("error: two plugins of the kind hook are named \"sample_hook_1\""), std::string::npos) << text;
+}
+
+// What a program gives has no manifest whose folder it could be relative to.
+TEST_F(ResolveTest, T_125_APathThatAProgramGivesIsRelativeToTheCurrentDirectory) {
+  registry_.add_linked(&belay_module_loader_sample);
+  const auto target_of = [&](const std::string& path) {
+    PluginUse use;
+    use.plugin = "sample_hook";
+    use.options.push_back({"tensors", OptionValue(std::vector<std::string>{"loss"}), {}, {}});
+    use.options.push_back({"target", OptionValue(path), {}, {}});
+    const ResolvedPlugin resolved = resolve_linked(PluginKind::kHook, use, registry_);
+    for (std::uint64_t i = 0; i < resolved.options.size(); ++i)
+      if (const belay_named_value& v = resolved.options.data()[i]; belay::detail::view(v.name) == "target")
+        return std::get<std::string>(option_value(v.value));
+    return std::string("there is no target");
+  };
+  const std::string current = std::filesystem::current_path();
+  EXPECT_EQ(target_of("data/rows.csv"), current + "/data/rows.csv");
+  EXPECT_EQ(target_of("../rows.csv"), std::filesystem::path(current).parent_path() / "rows.csv");
+  EXPECT_EQ(target_of("/data/rows.csv"), "/data/rows.csv");
+  ::setenv("ROWS_OF_A_PROGRAM", "/elsewhere", 1);
+  EXPECT_EQ(target_of("${ROWS_OF_A_PROGRAM}/rows.csv"), "/elsewhere/rows.csv");
 }
 
 // Each was compared with all before it, and each name tried from 1 on: 18 s for these.
