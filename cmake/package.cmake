@@ -57,6 +57,8 @@ set(CPACK_DEBIAN_SDK_PACKAGE_NAME belay-sdk-dev)
 set(CPACK_DEBIAN_SDK_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_SDK_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_SDK_PACKAGE_RECOMMENDS libxxhash-dev)  # of belay/state_digest.h alone
+# It does without belay, but a belay of another version refuses what is built with it.
+set(CPACK_DEBIAN_SDK_PACKAGE_BREAKS "belay (<< ${this_version}), belay (>> ${this_version})")
 set(CPACK_DEBIAN_SDK_DESCRIPTION "headers for plugins of the training runtime belay
 Hooks, models, inputs, optimizers and other plugins of belay are written
 against these headers, in C++17 or over the C ABI in any language, and are

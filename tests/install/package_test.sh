@@ -3,7 +3,7 @@
 # The Debian packages, and a training with nothing but what is in the package belay.
 #
 #   package_test.sh BUILD_DIRECTORY [long]
-# long: also what lintian says of them, and the workflow for plugins.
+# long: also that they are made twice with the same bytes, what lintian says of them, and the workflow for plugins.
 # Ends with 77 where cpack or dpkg-deb is not installed.
 set -euo pipefail
 build=$1
@@ -16,8 +16,13 @@ for program in cpack dpkg-deb dpkg-shlibdeps gzip; do
   command -v $program >/dev/null || { echo "SKIPPED: there is no $program (apt install cmake dpkg-dev gzip)"; exit 77; }
 done
 
+pack() {  # folder
+  SOURCE_DATE_EPOCH=1764547200 cpack --config "$build/CPackConfig.cmake" -B "$1" >"$here/cpack.log" 2>&1 ||
+    { cat "$here/cpack.log"; fail cpack; }
+}
+
 step "five packages are made"
-cpack --config "$build/CPackConfig.cmake" -B "$here" >"$here/cpack.log" 2>&1 || { cat "$here/cpack.log"; fail cpack; }
+pack "$here"
 packages=("$here"/*.deb)
 [ ${#packages[@]} = 5 ] || fail "cpack made ${#packages[@]} packages: ${packages[*]}"
 
@@ -50,12 +55,26 @@ for mpi in openmpi mpich; do
 done
 
 version=$(dpkg-deb -f "$here"/belay_*.deb Version)
+step "packages of one version go together"
+goes_with() {  # package field what
+  [[ ", $(dpkg-deb -f "$here/$1"_*.deb "$2"), " == *", $3, "* ]] || fail "$1 has no $2: $3"
+}
+goes_with belay-openmpi Depends "belay (= $version)"
+goes_with belay-mpich Depends "belay (= $version)"
+goes_with belay-runtime-dev Depends "belay-sdk-dev (= $version)"
+goes_with belay-sdk-dev Breaks "belay (<< $version), belay (>> $version)"
 grep -q "BELAY_VERSION: ${version%%+*}\$" "$here/root/usr/share/belay/examples/plugin_ci/workflow.yml" ||
   fail "the workflow wants another version than $version"
 if [ "$part" != long ]; then
   echo "five packages are right"
   exit 0
 fi
+
+step "a second time they have the same bytes"
+pack "$here/again"
+for package in "${packages[@]}"; do cmp "$package" "$here/again/${package##*/}" || fail "$package is not the same again"; done
+dpkg-deb --fsys-tarfile "$here"/belay_*.deb | tar -xO ./usr/share/doc/belay/changelog.Debian.gz | gzip -d |
+  grep 'Mon, 01 Dec 2025 00:00:00 +0000' >/dev/null || fail "changelog.Debian has another time than SOURCE_DATE_EPOCH"
 
 if command -v lintian >/dev/null; then
   step "lintian has no error and no warning"
