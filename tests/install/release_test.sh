@@ -61,13 +61,27 @@ git checkout -q CMakeLists.txt
 sed -i s/1.2.3/1.2.2/ examples/plugin_ci/workflow.yml
 refused "examples/plugin_ci/workflow.yml wants another version than 1.2.3" 1.2.3 --rehearsal
 git checkout -q examples
+sed -i 's/1.2.3 (.*)/1.2.3/' CHANGELOG.md
+refused "CHANGELOG.md has no section '## 1.2.3 (YYYY-MM-DD)'" 1.2.3 --rehearsal
+git checkout -q CHANGELOG.md
+refused "CMakeLists.txt says version 1.2.3, not 2.0.0" 2.0.0 --rehearsal --check
+mv build/release build/away  # nothing is built yet when ./dev asks for the first time
+release 1.2.3 build/release --rehearsal --check || fail "it finds something wrong: $said"
+mv build/away build/release
+[ ! -e build/release-1.2.3 ] || fail "--check makes something"
 
 release 1.2.3 build/release --rehearsal || fail "the rehearsal: $said"
+[[ $said == *"it is not whole: these packages of Debian 13 are missing: belay"* ]] || fail "it does not say what is missing: $said"
 [[ $said == *"this is a rehearsal: its key is thrown away"* ]] || fail "it does not say that it is a rehearsal: $said"
 [ "$(git tag)" = v1.2.3-rehearsal ] || fail "the rehearsal's tag is $(git tag)"
 refused "the tag v1.2.3-rehearsal exists already" 1.2.3 --rehearsal
 
 ssh-keygen -q -t ed25519 -N '' -f "$here/key"
+refused "these packages of Debian 13 are missing: belay; make them there by ./dev package" 1.2.3 --key "$here/key"
+mkdir "$here/same"
+cp "$here"/belay_1.2.3-1_amd64.deb "$here/same"
+refused "belay_1.2.3-1_amd64.deb is one of this release of Debian" 1.2.3 --key "$here/key" --with "$here/same"
+[ "$(git tag)" = v1.2.3-rehearsal ] || fail "what was refused has a tag: $(git tag)"
 release 1.2.3 build/release --key "$here/key" --with "$here/elsewhere" || fail "the release: $said"
 [[ $said == *"the tag v1.2.3 is in this repository alone"* ]] || fail "it does not say where the tag is: $said"
 cd build/release-1.2.3
