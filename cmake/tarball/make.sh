@@ -13,8 +13,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 die() { printf 'tarball: %s\n' "$*" >&2; exit 1; }
 (. /etc/os-release && [ "$ID $VERSION_ID" = "debian 12" ]) ||
   die "a tarball is made on Debian 12, the oldest release that Belay is built on, so that it runs on newer systems, too"
-for program in patchelf objcopy zstd gzip python3; do
-  command -v $program >/dev/null || die "needs $program (apt install patchelf binutils zstd gzip python3)"
+for program in patchelf objcopy zstd gzip python3 ninja; do
+  command -v $program >/dev/null || die "needs $program (apt install patchelf binutils zstd gzip python3 ninja-build)"
 done
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:.*=//p' "$build/CMakeCache.txt")
 name=belay-$version-linux-x86_64
@@ -124,10 +124,11 @@ for file in "$libraries"/lib* "$cxx/libstdc++.so.6"; do
   printf '%s\t%s\t%s\n' "$library" "$package" "$(dpkg-query -W -f='${Version}' "$package")"
 done | LC_ALL=C sort >"$work/libraries.tsv"
 mv "$work/libraries.tsv" "$terms/libraries.tsv"
+epoch=${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 315532800)}
+python3 -B "$here/sbom.py" "$build" "$tree" "$name" "$version" "$epoch"
 
 # ---- packed ----
 
-epoch=${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 315532800)}
 chmod -R u=rwX,go=rX "$tree"
 mkdir -p "$output"
 LC_ALL=C tar -C "$work" --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --format=gnu \

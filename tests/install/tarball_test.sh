@@ -14,7 +14,7 @@ trap 'rm -rf "$here"' EXIT
 page=$source/docs/reference/tarball.md
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 step() { printf -- '-- %s\n' "$*"; }
-for program in patchelf objcopy zstd gzip python3; do
+for program in patchelf objcopy zstd gzip python3 ninja; do
   command -v $program >/dev/null || { echo "SKIPPED: there is no $program (apt install patchelf binutils zstd)"; exit 77; }
 done
 (. /etc/os-release && [ "$ID $VERSION_ID" = "debian 12" ]) || { echo "SKIPPED: the tarball is made on Debian 12"; exit 77; }
@@ -67,6 +67,29 @@ while read -r library package _; do
   [ -s "$tree/share/doc/belay/libraries/$package.copyright" ] || fail "$library of $package has no terms in the tarball"
 done <"$tree/share/doc/belay/libraries/libraries.tsv"
 [ "$(wc -l <"$tree/share/doc/belay/libraries/libraries.tsv")" -ge 15 ] || fail "libraries.tsv is too short"
+python3 - "$tree" <<'CODE' || fail "belay.spdx.json is wrong"
+import hashlib, json, pathlib, sys
+
+tree = pathlib.Path(sys.argv[1])
+documentation = tree / "share/doc/belay"
+document = json.loads((documentation / "belay.spdx.json").read_text(encoding="utf-8"))
+belay, *others = document["packages"]
+files = [p for p in others if "packageFileName" in p]
+inside = [f for folder in ("libraries", "libstdc++") for f in (tree / "lib/belay" / folder).iterdir()]
+own = {"lib/belay/libstdc++/libarc4random.so"}
+assert {p["packageFileName"] for p in files} == {str(f.relative_to(tree)) for f in inside} - own, files
+for p in files:
+    assert p["checksums"][0]["checksumValue"] == hashlib.sha256((tree / p["packageFileName"]).read_bytes()).hexdigest(), p
+headers = {p["name"] for p in others} - {p["name"] for p in files}
+assert {"libeigen3-dev", "nlohmann-json3-dev", "libtomlplusplus-dev", "libxxhash-dev"} <= headers, headers
+assert not {"libgtest-dev", "libgmock-dev", "libbenchmark-dev"} & headers, headers
+texts = {licence["licenseId"] for licence in document["hasExtractedLicensingInfos"]}
+for p in others:
+    assert p["licenseDeclared"] in texts and (documentation / "libraries" / f"{p['name']}.copyright").stat().st_size, p
+identifiers = [p["SPDXID"] for p in document["packages"]]
+assert len(set(identifiers)) == len(identifiers), identifiers
+assert {r["relatedSpdxElement"] for r in document["relationships"]} == set(identifiers), document["relationships"]
+CODE
 ! grep -rlF -e "$build" -e "$here" "$tree" || fail "these files name a folder of the machine that made them"
 
 step "bin/belay takes the newer libstdc++"
