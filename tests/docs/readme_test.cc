@@ -38,6 +38,7 @@ TEST(Readme, ItsSpeedIsThatOfTheBaseline) {
     EXPECT_EQ(row.at(1), fmt::format("{:.1f} times", 1 / was(model + "_1_to_libtorch"))) << model;
     EXPECT_EQ(row.at(2), fmt::format("{:.1f} times", 1 / was(model + "_1_to_tuned"))) << model;
   }
+  EXPECT_NEAR(60e6 / was("cnn_1_us"), 2000, 200) << "the steps a minute that the table of what it lacks has";
   EXPECT_THAT(speed->text, HasSubstr(fmt::format("A run of one step takes {:.0f} ms and {:.0f} MiB of memory",
                                                  was("cold_start_ms"), was("cold_start_mib"))));
 }
