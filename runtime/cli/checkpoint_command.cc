@@ -96,10 +96,23 @@ class CheckpointCommand {
     return step_of_file(path_parts(stored.tensors->path()).name);
   }
 
+  // NOT_FOUND if the pattern matches no tensor: else a comparison of none would succeed.
+  static void require_match(const NamePattern& only, const std::vector<const StoredTensors*>& places) {
+    if (only.matches_all()) return;
+    std::vector<std::string> names;
+    for (const StoredTensors* place : places)
+      for (TensorInfo& t : place->tensors()) {
+        if (only.matches(t.name)) return;
+        names.push_back(std::move(t.name));
+      }
+    only.fail_unmatched("tensor", std::move(names));
+  }
+
   int show() {
     const OpenStored stored = open(arguments_.path, arguments_.saver);
     const NamePattern only("--only", arguments_.only);
     if (!arguments_.tensor.empty()) return show_values(stored);
+    require_match(only, {stored.tensors.get()});
     ShownStored shown_stored{stored.tensors->path(), step_of(stored), stored.saver->name};
     if (stored.checkpoint != nullptr) shown_stored.schema = stored.checkpoint->schema();
     if (stored.checkpoint != nullptr)
@@ -165,6 +178,7 @@ class CheckpointCommand {
   int diff() {
     const OpenStored a = open(arguments_.path, arguments_.saver), b = open(arguments_.second, arguments_.saver);
     const NamePattern only("--only", arguments_.only);
+    require_match(only, {a.tensors.get(), b.tensors.get()});
     std::vector<StoredDifference> differences;
     const ComparedStored sums = compare_stored(
         {*a.tensors, *a.saver}, {*b.tensors, *b.saver}, [&](const std::string& name) { return only.matches(name); },
@@ -183,6 +197,7 @@ class CheckpointCommand {
     const OpenStored source = open(arguments_.path, arguments_.source_saver);
     const SaverUse& saver = savers_.use(writer);
     const NamePattern only("--only", arguments_.only);
+    require_match(only, {source.tensors.get()});
     const StoredCopy copy = read_copy(*source.tensors, *source.saver, source.checkpoint,
                                       [&](const std::string& name) { return only.matches(name); });
     for (const TensorInfo& t : copy.left_out)

@@ -98,18 +98,6 @@ void sort(std::vector<EventPoint>& points) {
   });
 }
 
-[[noreturn]] void fail_unknown_tag(const std::string& pattern, const std::set<std::string>& tags) {
-  constexpr std::size_t kMost = 20;
-  std::vector<std::string> names(tags.begin(), tags.end());
-  const std::string near = did_you_mean(pattern, names);
-  const std::size_t more = names.size() > kMost ? names.size() - kMost : 0;
-  names.resize(names.size() - more);
-  fail(Code::kNotFound, "--tag: no tag is matched by " + single_quoted(pattern) + near +
-                            (names.empty() ? "; there are no tags"
-                                           : "; there are: " + escaped(joined(names)) +
-                                                 (more == 0 ? "" : " and " + std::to_string(more) + " more")));
-}
-
 int print_events(const EventsArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
   const NamePattern tag("--tag", arguments.tag);
   std::set<std::string> tags;
@@ -120,7 +108,7 @@ int print_events(const EventsArguments& arguments, FileSystem& files, std::ostre
     any = any || matches;
     return matches && step >= arguments.first_step && step <= arguments.last_step;
   });
-  if (!any && !arguments.tag.empty()) fail_unknown_tag(arguments.tag, tags);
+  if (!any && !tag.matches_all()) tag.fail_unmatched("tag", {tags.begin(), tags.end()});
   const auto redone = arguments.all ? 0 : std::erase_if(events.points, [](const EventPoint& p) { return p.redone; });
   sort(events.points);
   if (arguments.format == EventsFormat::kJson) print_events_json(events, out);

@@ -6,6 +6,7 @@
 #include <re2/re2.h>
 
 #include <string>
+#include <vector>
 
 namespace belay::runtime {
 
@@ -14,8 +15,12 @@ class NamePattern {
   // Empty: every name. UsageError, with the option's name, if RE2 cannot use the text.
   NamePattern(const std::string& option, const std::string& text);
   bool matches(const std::string& name) const;
+  bool matches_all() const { return regex_.pattern().empty(); }
+  // NOT_FOUND: no `thing` ("tensor") of these names is matched, with the nearest name, and as many of them as are read.
+  [[noreturn]] void fail_unmatched(const std::string& thing, std::vector<std::string> names) const;
 
  private:
+  const std::string option_;
   RE2 regex_;
 };
 

@@ -104,6 +104,28 @@ TEST_F(CheckpointCommandTest, ShowHasStatisticsOfEachTensor) {
                                                 "max": 40, "mean": 40.0, "non_finite": 0})"));
 }
 
+// A name of any length is matched; of none that is, a comparison would end well.
+TEST_F(CheckpointCommandTest, T_128_APatternThatMatchesNoTensorIsAnError) {
+  train();
+  const std::string path = in_run("model.ckpt-40"), file = temp / "long.safetensors";
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"show", path}, {"diff", path, in_run("model.ckpt-50")}, {"convert", path, file}}) {
+    std::vector<std::string> all = call;
+    all.insert(all.end(), {"--only", "globalstep"});
+    const ProcessResult r = run(all);
+    EXPECT_EQ(r.status, 2) << call[0] << r.out;
+    EXPECT_THAT(r.err, HasSubstr("--only: no tensor is matched by 'globalstep' (did you mean \"global_step\"?); "
+                                 "there are: "))
+        << call[0];
+  }
+  const std::string name(30'000, 'a');
+  const std::string head = "{\"" + name + "\": {\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 4]}}";
+  const std::uint64_t length = head.size();
+  write_file(file, std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + head + std::string(4, '\0'));
+  EXPECT_EQ(json({"show", file, "--only", "a+$"})["tensors"].size(), 1u);
+  EXPECT_EQ(run({"show", file, "--only", "b"}).status, 2);
+}
+
 TEST_F(CheckpointCommandTest, ShowPrintsTheValuesOfOneTensor) {
   train();
   const ProcessResult r = run({"show", in_run("model.ckpt-40"), "--tensor", "global_step"});
