@@ -293,11 +293,22 @@ Run HookedSession::run_raw(const RunCall& call, RunContextState& context) {
   context.metadata = &metadata_;
   Run run = [&] {
     const TracedCall traced(trace_, "run", "the run");
-    return session_->run(request);
+    return run_step(request);
   }();
   if (trace_ != nullptr) trace_->add_operations(metadata_.nodes);
   if (call.metadata != nullptr) describe_run(call, run);
   return run;
+}
+
+// Adds the step to an error of an operation that finds a divergence (CheckNumerics): the operation does not know it.
+Run HookedSession::run_step(const RunRequest& request) {
+  try {
+    return session_->run(request);
+  } catch (const Error& e) {
+    const std::int64_t done = session_->global_step();
+    if (e.code() != Code::kDiverged || done < 0) throw;
+    fail(Code::kDiverged, std::string(e.message()) + ", in step " + std::to_string(done + 1));
+  }
 }
 
 void HookedSession::describe_run(const RunCall& call, const Run& run) {

@@ -62,6 +62,7 @@ class HookedSession final : public SessionLayer {
   void merge_feeds(const RunCall& call);
   void merge_options(const RunCall& call);
   Run run_raw(const RunCall& call, RunContextState& context);
+  Run run_step(const RunRequest& request);
   void describe_run(const RunCall& call, const Run& run);
   void after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread);
   // Checks what before_run returned, and finds its fetch set.

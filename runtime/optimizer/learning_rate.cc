@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optimizer/learning_rate.h"
 
+#include "belay/ops/control.h"
 #include "belay/ops/math.h"
 #include "belay/ops/variables.h"
 #include "runtime/graph/call_with_graph.h"
@@ -41,7 +42,10 @@ Output scheduled(const Graph& g, const LearningRate& rate, const Output& global_
   Output value = schedule == nullptr ? number(g, rate.number()) : of_plugin(rate, global_step, step, *schedule);
   if (rate.warmup_steps > 0)
     value = value * ops::minimum(number(g, 1), (step + 1.0) / static_cast<double>(rate.warmup_steps));
-  return ops::cast(value, DType::kFloat32, "base_learning_rate");
+  const Output base = ops::cast(value, DType::kFloat32, "base_learning_rate");
+  if (schedule == nullptr) return base;
+  // Without this the weights are lost first, and no message names the schedule.
+  return ops::check_numerics(base, "the learning rate of " + schedule->label(), "checked_learning_rate");
 }
 
 }  // namespace

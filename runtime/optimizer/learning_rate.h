@@ -3,7 +3,8 @@
 // variable "learning_rate_scale" (1 at first; a hook may set it).
 //
 // With warmup_steps the number or the schedule is multiplied by min(1, (t + 1) / warmup_steps), t being the number of
-// steps that have been taken, which is the global step before the run. A scheduled rate is rounded to float32 once.
+// steps that have been taken, which is the global step before the run. A scheduled rate is rounded to float32 once; a
+// step for which it is NaN or infinite then fails as DIVERGED, with the schedule's name, before anything is written.
 #pragma once
 
 #include "belay/graph.h"

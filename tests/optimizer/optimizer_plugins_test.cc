@@ -83,6 +83,8 @@ class WrongRate final : public belay::Schedule {
     if (mode_ == "integer") return s.global_step();
     if (mode_ == "operation") return s.step().operation();
     if (mode_ == "float32") return belay::ops::scalar(s.graph(), 0.25, belay::DType::kFloat32);
+    if (mode_ == "large") return s.scalar(1e300);
+    if (mode_ == "nan at 1") return s.scalar(0.1) / (s.step() - 1.0) * (s.step() - 1.0);
     return belay::ops::fill(s.graph(), {2}, 1, belay::DType::kFloat64);
   }
 
@@ -153,6 +155,29 @@ TEST_F(OptimizerPlugins, B_18d_ARateInFloat32IsARateToo) {
   open();
   initialize();
   EXPECT_EQ(value<float>(g.find("learning_rate")), 0.25f);
+}
+
+const std::string kRate =
+    "DIVERGED: node 'learning_rate_schedule/checked_learning_rate' (CheckNumerics): the learning rate of schedule "
+    "\"wrong_rate\" (linked in, 1.0.0): the tensor has ";
+
+TEST_F(OptimizerPlugins, T_145_ARateThatIsNotANumberFailsItsStepBeforeAnythingIsWritten) {
+  const Output train =
+      minimized({.learning_rate = {.schedule = "wrong_rate", .options = {{"mode", std::string("nan at 1")}}}});
+  open();
+  initialize();
+  run(train);
+  const std::vector<double> before = values<double>(variables_[0]);
+  EXPECT_EQ(error_of([&] { run(train); }), kRate + "NaN values");
+  EXPECT_EQ(values<double>(variables_[0]), before);
+}
+
+TEST_F(OptimizerPlugins, T_145_ARateThatFloat32DoesNotHaveFailsItsStep) {
+  const Output train =
+      minimized({.learning_rate = {.schedule = "wrong_rate", .options = {{"mode", std::string("large")}}}});
+  open();
+  initialize();
+  EXPECT_EQ(error_of([&] { run(train); }), kRate + "infinite values");
 }
 
 TEST_F(OptimizerPlugins, B_18d_AnErrorNamesPluginAndCallback) {
