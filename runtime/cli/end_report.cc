@@ -9,14 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cxxabi.h>
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iostream>
+#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -24,11 +25,13 @@
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/restore_crashes.h"
 #include "runtime/cli/exit_status.h"
+#include "runtime/cli/last_words.h"
 #include "runtime/loader/load_guard.h"
 #include "runtime/loader/loader.h"
 #include "runtime/monitored/attempt_mark.h"
 #include "runtime/platform/last_word.h"
 #include "runtime/platform/mapped_place.h"
+#include "runtime/platform/memory.h"
 #include "runtime/platform/process_copy.h"
 #include "runtime/platform/resources.h"
 #include "runtime/platform/signal_stack.h"
@@ -61,43 +64,6 @@ std::string_view name_of(int signal) {
     if (s.number == signal) return s.name;
   return "a signal";
 }
-
-// What is to be said, written at once: a line of the log that another thread writes must not come between. Nothing here
-// allocates or locks: the crash may have come from inside malloc.
-class LastWords {
- public:
-  LastWords() = default;
-  ~LastWords() { flush(); }
-  LastWords(const LastWords&) = delete;
-  LastWords& operator=(const LastWords&) = delete;
-
-  LastWords& operator<<(std::string_view words) {
-    while (!words.empty()) {
-      if (n_ == sizeof(buffer_)) flush();
-      const std::size_t n = std::min(words.size(), sizeof(buffer_) - n_);
-      std::memcpy(buffer_ + n_, words.data(), n);
-      n_ += n;
-      words.remove_prefix(n);
-    }
-    return *this;
-  }
-  LastWords& operator<<(std::int64_t number) {
-    char digits[24];
-    const char* end = std::to_chars(digits, digits + sizeof(digits), number).ptr;
-    return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
-  }
-  void flush() {
-    for (std::string_view rest(buffer_, std::exchange(n_, 0)); !rest.empty();) {
-      const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (n < 0 && errno != EINTR) return;
-      if (n > 0) rest.remove_prefix(static_cast<std::size_t>(n));
-    }
-  }
-
- private:
-  char buffer_[2048];
-  std::size_t n_ = 0;
-};
 
 void say_call(LastWords& out, const PluginInstance& instance, const char* callback, std::int64_t step) {
   out << instance.label() << " in " << callback;
@@ -184,23 +150,27 @@ rlim_t bytes_of_memory() noexcept {
   return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Without memory anything may crash, in any thread: a library that does not look at what it was given, for one.
-void say_memory_limit(LastWords& out) {
+// Whether the limit of memory is reached. Then any thread may crash: some libraries do not check what malloc returned.
+bool is_starved() noexcept {
+  constexpr std::size_t kLittle = std::size_t{16} << 20;
+  return limit_of_memory() != RLIM_INFINITY && !has_address_space(kLittle);
+}
+
+bool say_lowered_limit(LastWords& out) {
   const EndReport* report = current_report;
   const rlim_t now = limit_of_memory();
-  if (report == nullptr || now == RLIM_INFINITY) return;
-  if (now >= report->memory_limit()) {
-    const rlim_t used = bytes_of_memory();
-    if (used < now / 10 * 9) return;
-    out << "there may be no memory left: this process may use " << static_cast<std::int64_t>(now >> 10)
-        << " KiB of address space (ulimit -v), and uses " << static_cast<std::int64_t>(used >> 10)
-        << " KiB\n  help: raise that limit, or set run.threads lower\n";
-    return;
-  }
+  if (report == nullptr || now >= report->memory_limit()) return false;
   out << "a plugin lowered the limit of memory (ulimit -v) to " << static_cast<std::int64_t>(now >> 10)
       << " KiB; loaded are:\n";
   each_loaded_plugin([](void* words, const char* path) { *static_cast<LastWords*>(words) << "  " << path << "\n"; },
                      &out);
+  return true;
+}
+
+void say_starved(LastWords& out) {
+  out << "there is no memory left: this process may use " << static_cast<std::int64_t>(limit_of_memory() >> 10)
+      << " KiB of address space (ulimit -v), and uses " << static_cast<std::int64_t>(bytes_of_memory() >> 10)
+      << " KiB\n  help: raise that limit, or set run.threads lower\n";
 }
 
 // SIGBUS of a read of a file: what is mapped there.
@@ -237,6 +207,7 @@ struct Crash {
   const int signal;
   const void* const address;
   const bool after_end;  // of the run: it is a thread that a plugin left behind
+  const bool starved;    // see is_starved()
   bool facts_said = false, told_the_rest = false;
 
   // All that is known without the stack, which may be none, or end in code that is none any more.
@@ -246,7 +217,7 @@ struct Crash {
     if (!after_end) say_next_start(out);
     if (signal == SIGBUS) say_mapped_file(out, address);
     say_overwritten(out);
-    if (!after_end) say_memory_limit(out);
+    if (!after_end && !say_lowered_limit(out) && starved) say_starved(out);
     out.flush();
     if (is_process_copy() || after_end) return;
     WatchedRestore::note_crash();
@@ -282,6 +253,11 @@ void tell_the_rest(Crash& crash) {
   crash.out.flush();
 }
 
+// Another thread tells how the process ends.
+void wait_for_its_end() {
+  for (int i = 0; i < 50; ++i) ::usleep(100'000);
+}
+
 void handle_signal(int signal, siginfo_t* info, void*) {
   if (signal == SIGBUS && replace_lost_page(info->si_addr)) return;
   // Two threads may crash at once: the second one waits for the first to end the process. One that crashes in here,
@@ -290,17 +266,51 @@ void handle_signal(int signal, siginfo_t* info, void*) {
   if (!crashed.exchange(true)) {
     // A thread that a plugin left behind does not change how the run ended.
     const bool after_end = status_at_end >= 0 && ::gettid() != ::getpid() && !is_process_copy();
-    Crash crash{{}, signal, info->si_addr, after_end};
+    Crash crash{{}, signal, info->si_addr, after_end, is_starved()};
     telling = &crash;
     tell(crash);
     if (after_end) end_now(status_at_end);
+    if (crash.starved) end_now(kExitTrainingFailed);
   } else if (telling != nullptr) {
     tell_the_rest(*telling);
   } else {
-    for (int i = 0; i < 50; ++i) ::usleep(100'000);
+    wait_for_its_end();
   }
   ::signal(signal, SIG_DFL);
   ::raise(signal);
+}
+
+// After a std::bad_alloc that nothing caught, in a thread of its own for instance. Allocates nothing.
+[[noreturn]] void end_for_want_of_memory() {
+  if (crashed.exchange(true)) wait_for_its_end();
+  const int ended = status_at_end;
+  void* frames[kFrames];
+  const std::span<void* const> stack(frames, static_cast<std::size_t>(::backtrace(frames, kFrames)));
+  LastWords out;
+  out << "\nbelay was ended by an allocation that failed (std::bad_alloc)";
+  say_who(out, stack);
+  out << "\n";
+  say_next_start(out);
+  if (!say_lowered_limit(out) && limit_of_memory() != RLIM_INFINITY) say_starved(out);
+  out.flush();
+  say_last_word();
+  end_now(ended > 0 ? ended : kExitTrainingFailed);
+}
+
+std::terminate_handler terminate_before = nullptr;
+
+// Every other exception that nothing caught is a crash.
+[[noreturn]] void on_terminate() {
+  if (abi::__cxa_current_exception_type() != nullptr && !is_process_copy()) {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      end_for_want_of_memory();
+    } catch (...) {
+    }
+  }
+  terminate_before();
+  std::abort();
 }
 
 // The library that called exit, where it is no plugin: libgomp does where it cannot start its threads.
@@ -373,6 +383,7 @@ void on_quick_exit_of_process() {
 
 void watch_exits() {
   if (exits_watched.exchange(true)) return;
+  terminate_before = std::set_terminate(on_terminate);
   ::on_exit(on_exit_of_process, nullptr);
   ::at_quick_exit(on_quick_exit_of_process);
 }

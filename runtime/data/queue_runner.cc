@@ -2,7 +2,6 @@
 #include "runtime/data/queue_runner.h"
 
 #include <algorithm>
-#include <new>
 
 #include "runtime/platform/current_error.h"
 #include "runtime/platform/text.h"
@@ -11,15 +10,13 @@
 namespace belay::runtime {
 
 Error filling_error(const std::string& queue, const std::string& by) {
-  const std::string what = "filling queue '" + queue + "' by " + by + ": ";
   try {
     throw;
   } catch (const Error& e) {
     return e;
-  } catch (const std::bad_alloc&) {
-    return Error(Code::kResourceExhausted, what + "out of memory");
   } catch (...) {
-    return Error(Code::kUnknown, what + std::string(current_error().message()));
+    const Error e = current_error();
+    return Error(e.code(), "filling queue '" + queue + "' by " + by + ": " + std::string(e.message()));
   }
 }
 

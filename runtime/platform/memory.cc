@@ -29,6 +29,13 @@ void* allocate_aligned(std::size_t bytes) noexcept {
   return block;
 }
 
+bool has_address_space(std::size_t bytes) noexcept {
+  void* there = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (there == MAP_FAILED) return false;
+  ::munmap(there, bytes);
+  return true;
+}
+
 #if BELAY_STREAMING_STORES
 
 namespace {

@@ -12,6 +12,9 @@ namespace belay::runtime {
 // the time or less; a system that has none uses small ones.
 void* allocate_aligned(std::size_t bytes) noexcept;
 
+// Whether this process may map so many bytes more. Another thread may take them at any time.
+bool has_address_space(std::size_t bytes) noexcept;
+
 // As memcpy, for blocks that nobody reads soon: `to` is written past the caches. A line that goes through them is read
 // before it is written, half as much traffic again, and pushes out what the caller works with. memcpy goes past them
 // only with blocks that are larger than most of the last one, hundreds of MiB where many cores share it. Small blocks

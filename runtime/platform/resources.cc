@@ -26,6 +26,10 @@ std::string memory_limit_text() {
 
 }  // namespace
 
+void fail_no_memory(const std::string& what) {
+  fail(Code::kResourceExhausted, "out of memory: " + what + "; " + memory_limit_text());
+}
+
 std::string memory_limit_of_process() { return limit_of(RLIMIT_AS, 1024).empty() ? "" : memory_limit_text(); }
 
 std::string thread_limit_text() {

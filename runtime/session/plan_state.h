@@ -10,6 +10,7 @@
 
 #include "runtime/graph/host_kernel.h"
 #include "runtime/platform/memory.h"
+#include "runtime/platform/resources.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
@@ -26,8 +27,7 @@ class Arena {
     if (bytes > size_ || data_ == nullptr) {
       const std::size_t size = std::max<std::size_t>((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
       void* data = allocate_aligned(size);
-      if (data == nullptr)
-        fail(Code::kResourceExhausted, "out of memory: " + std::to_string(size) + " bytes for the values of a step");
+      if (data == nullptr) fail_no_memory("the values of a step, " + std::to_string(size) + " bytes");
       std::free(data_);
       data_ = data;
       size_ = size;

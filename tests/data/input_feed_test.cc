@@ -15,6 +15,7 @@
 #include "runtime/data/make_queue.h"
 #include "runtime/loader/host.h"
 #include "runtime/loader/registry.h"
+#include "runtime/platform/resources.h"
 #include "tests/data/failing_queue.h"
 #include "tests/session/session_fixture.h"
 
@@ -461,8 +462,8 @@ TEST_F(InputFeedTest, WhateverElseItsThreadFailsWithComesThereTooAndSaysWhatItDi
   for (std::int64_t i = 0; i < 2; ++i) EXPECT_EQ(next(), i);
   const std::string filling =
       "filling queue 'input/train_queue' by input \"train\" of \"counting\" (linked in, 1.0.0): ";
-  EXPECT_EQ(error_of([&] { next(); }),
-            "RESOURCE_EXHAUSTED: node 'input/train_batch' (QueueDequeue): " + filling + "out of memory");
+  EXPECT_EQ(error_of([&] { next(); }), "RESOURCE_EXHAUSTED: node 'input/train_batch' (QueueDequeue): " + filling +
+                                           resource_shortage(std::bad_alloc()));
   EXPECT_TRUE(threads[0]->join_for(kTenSeconds));
   queues = failing_queues([] { throw 7; });
   start();

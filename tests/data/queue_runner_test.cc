@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "runtime/data/make_queue.h"
+#include "runtime/platform/resources.h"
 #include "tests/data/failing_queue.h"
 #include "tests/session/session_fixture.h"
 
@@ -111,7 +112,7 @@ TEST_F(QueueRunnerTest, T_16c_WhateverElseAFillerFailsWithReachesTheReadersAndSa
   const std::function<void()> failures[] = {[] { throw std::bad_alloc(); }, [] { throw std::logic_error("odd"); },
                                             [] { throw 7; }};
   const std::string errors[] = {"RESOURCE_EXHAUSTED", "UNKNOWN", "UNKNOWN"},
-                    texts[] = {"out of memory", "odd", "unknown exception type"};
+                    texts[] = {resource_shortage(std::bad_alloc()), "odd", "unknown exception type"};
   for (std::size_t i = 0; i < 3; ++i) {
     queues = failing_queues(failures[i]);
     start();

@@ -513,14 +513,15 @@ TEST_F(PluginEnds, T_57c_ALimitOfThreadsOrMemoryIsNamedWithItsCure) {
   }
 }
 
-// Some libraries crash where there is no memory; between two limits that are named each must be.
-TEST_F(PluginEnds, T_151_ACrashForWantOfMemoryNamesTheLimit) {
+// Other libraries do not look whether they got memory; between two limits that are named each must be.
+TEST_F(PluginEnds, T_151_WantOfMemoryIsNamedWithTheLimitAndAStatusOfItsOwn) {
   if (sanitized()) GTEST_SKIP() << "SKIPPED: a sanitizer reserves terabytes of addresses";
   write_file(temp / "small.toml",
              "[run]\ndir = \"runs/one\"\nmax_steps = 3\nthreads = 4\n[input.train]\nplugin = \"digits\"\nbatch_size = "
-             "16\n[model]\nplugin = \"mlp\"\nhidden = [8]\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n");
+             "128\n[input.eval]\nplugin = \"digits\"\nsplit = \"eval\"\nbatch_size = 500\nepochs = 1\n[model]\nplugin "
+             "= \"mlp\"\nhidden = [256]\n[optimizer]\nname = \"adam\"\nlearning_rate = 0.001\n");
   int failed = 0;
-  for (int megabytes = 100; megabytes < 180; megabytes += 3) {
+  for (int megabytes = 90; megabytes < 200; megabytes += 2) {
     start_over();
     const std::string said = temp / "said";
     const int status = std::system(("cd '" + temp.path() + "' && BELAY_PLUGIN_PATH=" + tested_build() +
@@ -529,9 +530,18 @@ TEST_F(PluginEnds, T_151_ACrashForWantOfMemoryNamesTheLimit) {
                                        .c_str());
     if (status == 0) continue;
     ++failed;
+    EXPECT_LT(WEXITSTATUS(status), 128) << megabytes << contents(said);
     EXPECT_THAT(contents(said), HasSubstr("(ulimit -v)")) << megabytes;
   }
   EXPECT_GT(failed, 0);
+}
+
+TEST_F(PluginEnds, T_151_AnAllocationThatFailsWhereNothingCatchesItHasAStatus) {
+  const ProcessResult r = run("hook.after_run", "thread_bad_alloc", "3");
+  EXPECT_EQ(r.status, 1) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("belay was ended by an allocation that failed (std::bad_alloc) in plugin '" +
+                               kEndsPlugins + "/ends.so'"));
+  EXPECT_EQ(warnings_of_next_start(), "");
 }
 
 }  // namespace

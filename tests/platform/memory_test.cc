@@ -30,6 +30,11 @@ TEST(Memory, WhatDoesNotExistIsNull) {
   for (const std::size_t bytes : {~std::size_t{0}, ~std::size_t{0} / 2}) EXPECT_EQ(allocate_aligned(bytes), nullptr);
 }
 
+TEST(Memory, T_151_AddressSpaceThatThereIsNotIsKnownWithoutTakingAny) {
+  EXPECT_TRUE(has_address_space(std::size_t{1} << 20));
+  EXPECT_FALSE(has_address_space(~std::size_t{0} / 2));
+}
+
 bool huge_pages_are_for_those_who_ask() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   const std::string modes{std::istreambuf_iterator<char>(file), {}};

@@ -4,10 +4,24 @@
 #include <string>
 
 #include "belay/error.h"
+#include "runtime/platform/memory.h"
+#include "runtime/platform/resources.h"
 
 namespace belay::runtime {
 
-void OnednnCall::set(const dnnl::primitive& primitive, const Desc& scratch) {
+void fail_onednn(const std::string& what, const dnnl::error& error) {
+  if (error.status == dnnl_out_of_memory) fail_no_memory("oneDNN's " + what);
+  fail(Code::kInternal, "oneDNN offers no " + what + ": " + error.what());
+}
+
+// oneDNN writes the code of a primitive into pieces of 256 KiB, some dozens for a large one, and does not check that it
+// got them.
+void OnednnCall::require_room_for_code() {
+  constexpr std::size_t kMost = std::size_t{16} << 20;
+  if (!has_address_space(kMost)) fail_no_memory("the code of a oneDNN primitive");
+}
+
+void OnednnCall::keep(const dnnl::primitive& primitive, const Desc& scratch) {
   primitive_ = primitive;
   if (scratch.get_size() == 0) return;
   scratch_ = dnnl::memory(scratch, place_.engine);
@@ -40,7 +54,7 @@ void OnednnPlainCall::add(int id, const Desc& tensor, const Desc& inner, bool in
     const Desc &from = input ? tensor : inner, &to = input ? inner : tensor;
     const dnnl::reorder::primitive_desc primitive(place_->engine, from, place_->engine, to, attr);
     operand.reorder = std::make_unique<OnednnCall>(*place_, "change of layout");
-    operand.reorder->set(dnnl::reorder(primitive), primitive.scratchpad_desc());
+    operand.reorder->set<dnnl::reorder>(primitive);
     operand.reorder->add(input ? DNNL_ARG_FROM : DNNL_ARG_TO, tensor);
     operand.reorder->add(input ? DNNL_ARG_TO : DNNL_ARG_FROM, inner_.back());
   }

@@ -5,11 +5,16 @@
 
 #include <dnnl.hpp>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/graph/kernel.h"
 
 namespace belay::runtime {
+
+// Why there is no such primitive. `what`: "convolution of 3 x 3 by 5 x 5". RESOURCE_EXHAUSTED for want of memory, else
+// INTERNAL.
+[[noreturn]] void fail_onednn(const std::string& what, const dnnl::error& error);
 
 class OnednnCall {
  public:
@@ -24,8 +29,13 @@ class OnednnCall {
   // `what` names it in an error: "convolution".
   OnednnCall(Place& place, const char* what) : place_(place), what_(what) {}
 
-  // The primitive, and the scratch memory that it asks for (attribute scratchpad_mode::user).
-  void set(const dnnl::primitive& primitive, const Desc& scratch);
+  // The primitive that is described, and the scratch memory that it asks for (attribute scratchpad_mode::user).
+  // RESOURCE_EXHAUSTED if there is no memory for its code: oneDNN 2 would crash.
+  template <class Primitive>
+  void set(const typename Primitive::primitive_desc& description) {
+    require_room_for_code();
+    keep(Primitive(description), description.scratchpad_desc());
+  }
   // An argument that lies where point() says, by the order of these calls.
   void add(int id, const Desc& desc);
   // An argument in memory that the caller keeps.
@@ -46,6 +56,9 @@ class OnednnCall {
     const void* data = nullptr;
   };
 
+  static void require_room_for_code();
+  void keep(const dnnl::primitive& primitive, const Desc& scratch);
+
   Place& place_;
   const char* what_;
   dnnl::primitive primitive_;
@@ -63,7 +76,10 @@ class OnednnPlainCall {
   explicit OnednnPlainCall(const char* what) : place_(std::make_unique<OnednnCall::Place>()), call_(*place_, what) {}
 
   const dnnl::engine& engine() const noexcept { return place_->engine; }
-  void set(const dnnl::primitive& primitive, const Desc& scratch) { call_.set(primitive, scratch); }
+  template <class Primitive>
+  void set(const typename Primitive::primitive_desc& description) {
+    call_.set<Primitive>(description);
+  }
   void add_input(int id, const Desc& tensor, const Desc& wanted, const Version* version = nullptr) {
     add(id, tensor, wanted, true);
     operands_.back().version = version;

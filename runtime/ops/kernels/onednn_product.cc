@@ -41,7 +41,7 @@ class OnednnProduct final : public Product<float> {
       const Primitive best = describe(any_a, any_b, bias ? row : Desc(), c);
       if (std::string_view(best.impl_info_str()) != primitive.impl_info_str()) primitive = best;
     }
-    call_.set(dnnl::matmul(primitive), primitive.scratchpad_desc());
+    call_.set<dnnl::matmul>(primitive);
     call_.add_input(DNNL_ARG_SRC, a, primitive.src_desc());
     call_.add_input(DNNL_ARG_WEIGHTS, b, primitive.weights_desc(), b_version);
     call_.add_output(DNNL_ARG_DST, c, primitive.dst_desc());
@@ -81,10 +81,10 @@ std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, b
   try {
     return std::make_unique<OnednnProduct>(sizes, bias, precision, b_version);
   } catch (const dnnl::error& e) {
-    fail(Code::kInternal, "oneDNN offers no matrix product of " + std::to_string(sizes.m) + " x " +
-                              std::to_string(sizes.k) + " and " + std::to_string(sizes.k) + " x " +
-                              std::to_string(sizes.n) + " in " + std::string(precision_name(precision)) + ": " +
-                              e.what());
+    fail_onednn("matrix product of " + std::to_string(sizes.m) + " x " + std::to_string(sizes.k) + " and " +
+                    std::to_string(sizes.k) + " x " + std::to_string(sizes.n) + " in " +
+                    std::string(precision_name(precision)),
+                e);
   }
 }
 

@@ -55,7 +55,7 @@ class OnednnBatchNorm final : public BatchNorm {
     const auto kind = given ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
     const Flags all = relu ? flags(given) | Flags::fuse_norm_relu : flags(given);
     const Forward::primitive_desc p = onednn::batch_norm(call_.engine(), kind, x_, epsilon_, all, attr_);
-    call_.set(Forward(p), p.scratchpad_desc());
+    call_.set<Forward>(p);
     input(DNNL_ARG_SRC, x_);
     input(DNNL_ARG_SCALE, channels_);
     input(DNNL_ARG_SHIFT, channels_);
@@ -77,7 +77,7 @@ class OnednnBatchNorm final : public BatchNorm {
     const Forward::primitive_desc hint = onednn::batch_norm(call_.engine(), kind, x_, epsilon_, flags(given), attr_);
     const Backward::primitive_desc p =
         onednn::batch_norm_gradient(call_.engine(), x_, epsilon_, flags(given), hint, attr_);
-    call_.set(Backward(p), p.scratchpad_desc());
+    call_.set<Backward>(p);
     input(DNNL_ARG_SRC, x_);
     input(DNNL_ARG_SCALE, channels_);
     if (onednn::kGradientTakesShift) input(DNNL_ARG_SHIFT, channels_);
@@ -103,8 +103,8 @@ std::unique_ptr<BatchNorm> make_onednn_batch_norm(BatchNormPart part, const Batc
   try {
     return std::make_unique<OnednnBatchNorm>(part, sizes);
   } catch (const dnnl::error& e) {
-    fail(Code::kInternal, "oneDNN offers no batch normalization of " + std::to_string(sizes.count()) + " x " +
-                              std::to_string(sizes.c) + " elements: " + e.what());
+    fail_onednn(
+        "batch normalization of " + std::to_string(sizes.count()) + " x " + std::to_string(sizes.c) + " elements", e);
   }
 }
 

@@ -57,7 +57,7 @@ class OnednnConvolution final : public Convolution {
   }
   void prepare_forward() {
     const Forward::primitive_desc p = forward(Type::f32);
-    call_.set(Forward(p), p.scratchpad_desc());
+    call_.set<Forward>(p);
     call_.add_input(DNNL_ARG_SRC, plain(x_), p.src_desc());
     call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
     if (!bias_.is_zero()) call_.add_input(DNNL_ARG_BIAS, bias_, bias_);
@@ -67,7 +67,7 @@ class OnednnConvolution final : public Convolution {
     const BackwardData::primitive_desc p =
         onednn::convolution_gradient<BackwardData>(call_.engine(), image(x_, Type::f32), any_filter(factor_),
                                                    image(y_, factor_), geometry_, forward(factor_), attr_);
-    call_.set(BackwardData(p), p.scratchpad_desc());
+    call_.set<BackwardData>(p);
     call_.add_input(DNNL_ARG_WEIGHTS, plain_filter(), p.weights_desc(), filter_version_);
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
     call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
@@ -85,7 +85,7 @@ class OnednnConvolution final : public Convolution {
     if (outruns_scratch())
       while (std::string_view(p.impl_info_str()).find("1x1") != std::string_view::npos && p.next_impl()) {
       }
-    call_.set(BackwardWeights(p), p.scratchpad_desc());
+    call_.set<BackwardWeights>(p);
     call_.add_input(DNNL_ARG_SRC, plain(x_), p.src_desc());
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
     call_.add_output(DNNL_ARG_DIFF_WEIGHTS, plain_filter(), p.diff_weights_desc());
@@ -122,10 +122,10 @@ std::unique_ptr<Convolution> make_onednn_convolution(ConvolutionPart part, const
   try {
     return std::make_unique<OnednnConvolution>(part, sizes, bias, precision, filter_version);
   } catch (const dnnl::error& e) {
-    fail(Code::kInternal,
-         "oneDNN offers no convolution of " + std::to_string(sizes.x.h) + " x " + std::to_string(sizes.x.w) + " x " +
-             std::to_string(sizes.x.c) + " by " + std::to_string(sizes.windows.height.size) + " x " +
-             std::to_string(sizes.windows.width.size) + " to " + std::to_string(sizes.y.c) + " channels: " + e.what());
+    fail_onednn("convolution of " + std::to_string(sizes.x.h) + " x " + std::to_string(sizes.x.w) + " x " +
+                    std::to_string(sizes.x.c) + " by " + std::to_string(sizes.windows.height.size) + " x " +
+                    std::to_string(sizes.windows.width.size) + " to " + std::to_string(sizes.y.c) + " channels",
+                e);
   }
 }
 

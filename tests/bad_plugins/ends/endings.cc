@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,8 +16,10 @@
 #include <atomic>
 #include <csetjmp>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -80,6 +83,15 @@ constexpr Ending kEndings[] = {
     {"quick_exit", [] { std::quick_exit(0); }},
     {"_exit", [] { ::_exit(0); }},
     {"_Exit", [] { std::_Exit(0); }},
+    {"hang", wait_for_ever},
+    {"atexit_hang", [] { std::atexit(wait_for_ever); }},
+    // Overwrites the size of the heap's next block.
+    {"heap",
+     [] {
+       char* block = static_cast<char*>(std::malloc(100'000));
+       std::memset(block + ::malloc_usable_size(block), 0x41, 8);
+     }},
+    {"thread_bad_alloc", [] { in_thread([] { throw std::bad_alloc(); }); }},
     {"exec", [] { ::execl("/bin/true", "true", static_cast<char*>(nullptr)); }},
     {"exit_group", [] { ::syscall(SYS_exit_group, 0); }},
     {"abort", [] { std::abort(); }},
