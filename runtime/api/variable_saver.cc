@@ -166,7 +166,7 @@ std::string VariableSaver::save(const Session& session, const std::string& path,
   raw.store().snapshot(insides_->in(raw), snapshot);
   runtime::CheckpointContent content;
   for (std::size_t i = 0; i < snapshot.values.size(); ++i) {
-    content.variables.push_back({insides_->variables[i].stored_name, snapshot.values[i].view()});
+    content.variables.push_back({insides_->variables[i].stored_name, snapshot.values[i].view(), true});
     // That of the snapshot: other threads may train meanwhile.
     if (insides_->variables[i].name == raw.global_step_name()) global_step = *snapshot.values[i].data<std::int64_t>();
   }

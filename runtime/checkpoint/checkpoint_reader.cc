@@ -18,7 +18,7 @@
 namespace belay::runtime {
 namespace {
 
-using Targets = std::map<std::string, belay_tensor, std::less<>>;
+using Targets = std::map<std::string, NamedTensor, std::less<>>;
 
 // The memory of a tensor up to this size still is in the cache after its read, so its sum costs next to nothing.
 constexpr std::uint64_t kAlwaysSummed = std::uint64_t{1} << 16;
@@ -109,7 +109,7 @@ Targets checked_targets(const std::vector<NamedTensor>& targets, const std::vect
     if (given != *at->second)
       fail(Code::kInvalidArgument, "tensor " + single_quoted(target.name) + " is " + form_text(*at->second) + " in " +
                                        single_quoted(path) + ", the memory for it is " + form_text(given));
-    if (!wanted.emplace(target.name, target.tensor).second)
+    if (!wanted.emplace(target.name, target).second)
       fail(Code::kInvalidArgument, "tensor " + single_quoted(target.name) + " is asked for twice");
   }
   return wanted;
@@ -226,11 +226,12 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
                                   ", the index says " + form_text(expected));
       const auto target = wanted.find(expected.name);
       if (target == wanted.end()) continue;
-      const std::uint64_t bytes = TensorView(target->second).bytes();
+      const void* data = target->second.tensor.data;
+      const std::uint64_t bytes = TensorView(target->second.tensor).bytes();
       // The sum of a read does not show what the saver did to the memory after it.
       const bool trusts_read = check_ == CheckFiles::kWhenRead && bytes > kAlwaysSummed;
-      if (trusts_read && files.read_checksum(target->second.data, bytes) == expected.crc32c) continue;
-      const std::uint32_t crc = crc32c(target->second.data, bytes);
+      if (trusts_read && files.read_checksum(data, bytes) == expected.crc32c) continue;
+      const std::uint32_t crc = crc32c(data, bytes);
       if (crc != expected.crc32c)
         fail(Code::kDataLoss, "tensor " + single_quoted(expected.name) + " has the CRC32C " + crc_text(crc) +
                                   ", the index says " + crc_text(expected.crc32c));

@@ -22,6 +22,7 @@ class OpenFile;
 struct NamedTensor {
   std::string name;
   belay_tensor tensor{};
+  bool guarded = false;  // its elements lie between guards (guarded_memory.h), as a DenseTensor's do
 };
 
 struct TensorInfo {

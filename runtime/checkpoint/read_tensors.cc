@@ -13,8 +13,10 @@ bool is_readable(const TensorInfo& tensor) { return byte_size(tensor.dtype, tens
 TensorMemory::TensorMemory(const std::vector<TensorInfo>& tensors) : infos_(tensors) {
   for (const TensorInfo& t : infos_) {
     memory_.push_back(allocated(t.dtype, t.dims).memory);
-    tensors_.push_back({t.name, detail::raw_tensor(t.dtype, static_cast<std::int32_t>(t.dims.size()), t.dims.data(),
-                                                   memory_.back().get(), *byte_size(t.dtype, t.dims))});
+    tensors_.push_back({t.name,
+                        detail::raw_tensor(t.dtype, static_cast<std::int32_t>(t.dims.size()), t.dims.data(),
+                                           memory_.back().get(), *byte_size(t.dtype, t.dims)),
+                        true});
   }
 }
 

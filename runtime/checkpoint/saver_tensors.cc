@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/platform/checked_slot.h"
+#include "runtime/platform/guarded_memory.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -36,12 +37,29 @@ void* TensorsToRead::found(TensorInfo tensor) {
     fail(Code::kUnimplemented, "tensor " + single_quoted(tensor.name) + " is of " +
                                    (tensor.dtype == DType::kString ? "strings, which belay does not restore"
                                                                    : "a type that belay does not have"));
-  const TensorView view(wanted->second);
+  const TensorView view(wanted->second.tensor);
   const TensorInfo expected{tensor.name, view.dtype(), view.dims()};
   if (expected != tensor)
     fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is " + form_text(tensor) + "; " +
                               form_text(expected) + " was expected");
-  return wanted->second.data;
+  return wanted->second.tensor.data;
+}
+
+namespace {
+
+void check_guards_of(const NamedTensor& t) {
+  if (t.guarded && t.tensor.data != nullptr && !guards_hold(t.tensor.data, t.tensor.bytes))
+    fail_outside("tensor " + single_quoted(t.name), t.tensor.data, t.tensor.bytes);
+}
+
+}  // namespace
+
+void TensorsToWrite::check_guards() const {
+  for (const NamedTensor& t : tensors_) check_guards_of(t);
+}
+
+void TensorsToRead::check_guards() const {
+  for (const auto& [name, t] : wanted_) check_guards_of(t);
 }
 
 namespace {
@@ -72,6 +90,8 @@ constexpr belay_saver_service kTable{sizeof(belay_saver_service), 0, checked<cou
                                      checked<found, belay::detail::name_of_saver_found>};
 
 }  // namespace
+
+void check_guards(belay_tensors* tensors) { from(tensors).check_guards(); }
 
 void call_write(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors) {
   if (saver.write) return saver.write(directory, tensors);

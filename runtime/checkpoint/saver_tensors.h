@@ -43,7 +43,10 @@ class SaverTensors {
   virtual std::uint64_t count() const = 0;
   virtual const NamedTensor& get(std::uint64_t i) const = 0;
   virtual void* found(TensorInfo tensor) = 0;
+  // In the saver's call: what it wrote outside of a tensor is an error of it.
+  virtual void check_guards() const {}
 };
+void check_guards(belay_tensors* tensors);
 
 class TensorsToWrite final : public SaverTensors {
  public:
@@ -52,6 +55,7 @@ class TensorsToWrite final : public SaverTensors {
   std::uint64_t count() const override { return tensors_.size(); }
   const NamedTensor& get(std::uint64_t i) const override;
   void* found(TensorInfo tensor) override;
+  void check_guards() const override;
 
  private:
   const std::vector<NamedTensor>& tensors_;
@@ -62,15 +66,16 @@ class TensorsToRead final : public SaverTensors {
  public:
   // `wanted`: by name, each in the caller's memory, which must have the dtype and shape that the saver finds. The map
   // must outlive the object.
-  explicit TensorsToRead(const std::map<std::string, belay_tensor, std::less<>>& wanted) : wanted_(wanted) {}
+  explicit TensorsToRead(const std::map<std::string, NamedTensor, std::less<>>& wanted) : wanted_(wanted) {}
   std::uint64_t count() const override { return 0; }
   const NamedTensor& get(std::uint64_t i) const override;
   void* found(TensorInfo tensor) override;
+  void check_guards() const override;
   // By name; what the saver announced.
   const std::map<std::string, TensorInfo, std::less<>>& all() const noexcept { return all_; }
 
  private:
-  const std::map<std::string, belay_tensor, std::less<>>& wanted_;
+  const std::map<std::string, NamedTensor, std::less<>>& wanted_;
   std::map<std::string, TensorInfo, std::less<>> all_;
 };
 

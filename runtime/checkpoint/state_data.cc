@@ -2,12 +2,12 @@
 #include "runtime/checkpoint/state_data.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "runtime/checkpoint/names.h"
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/platform/crc32c.h"
-#include "runtime/platform/memory.h"
+#include "runtime/platform/guarded_memory.h"
+#include "runtime/platform/resources.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -27,10 +27,9 @@ StateTensor allocated(DType dtype, Dims dims) {
   StateTensor tensor{dtype, std::move(dims)};
   const std::uint64_t bytes = byte_size(tensor);
   if (bytes == 0) return tensor;
-  void* memory = allocate_aligned(static_cast<std::size_t>(bytes));
-  if (memory == nullptr)
-    fail(Code::kResourceExhausted, "there is no memory for a tensor of " + std::to_string(bytes) + " bytes");
-  tensor.memory = {memory, &std::free};
+  void* memory = allocate_guarded(static_cast<std::size_t>(bytes));
+  if (memory == nullptr) fail_no_memory("a tensor of " + std::to_string(bytes) + " bytes");
+  tensor.memory = {memory, &free_guarded};
   return tensor;
 }
 

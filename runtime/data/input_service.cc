@@ -66,6 +66,7 @@ std::vector<DenseTensor> BatchBuilder::finish() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const InputComponent& c = components_[i];
     if (!tensors_[i]) fail(Code::kInternal, "the batch lacks '" + c.name + "': the input did not fill it");
+    if (!tensors_[i].guards_hold()) tensors_[i].fail_outside("'" + c.name + "'");
     const auto rows = [](const DenseTensor& t) { return t.dims().empty() ? 1 : t.dims()[0]; };
     if (rows(tensors_[i]) == 0)
       fail(Code::kInternal, "'" + c.name + "' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");

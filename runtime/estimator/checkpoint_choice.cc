@@ -275,7 +275,7 @@ void load_into(VariableStore& store, const StoredTensors& stored, const SaverUse
   for (const TensorInfo& t : stored.tensors()) {
     if (t.dtype == DType::kInvalid) continue;  // of another program's type; who wants it finds that it is not there
     variables.push_back(&store.find_or_create(t.name, t.dtype, t.dims, false));
-    targets.push_back({t.name, variables.back()->value.view()});
+    targets.push_back({t.name, variables.back()->value.view(), true});
   }
   const std::unique_lock gate(store.gate());
   for (Variable* v : variables) v->initialized = false;

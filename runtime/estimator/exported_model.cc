@@ -147,7 +147,7 @@ void ExportedModel::take(VariableStore& store, std::int64_t step, const std::str
   store.snapshot(found, snapshot_);
   variables_.clear();
   for (std::size_t i = 0; i < variable_names_.size(); ++i)
-    variables_.push_back({variable_names_[i], snapshot_.values[i].view()});
+    variables_.push_back({variable_names_[i], snapshot_.values[i].view(), true});
   step_ = step;
 }
 
@@ -172,7 +172,8 @@ std::vector<FileEntry> ExportedModel::write(PluginInstance& exporter, OpenDirect
   TensorsToWrite tensors(variables_);
   const belay_export_args given = args(tensors);
   SaverDirectory writing = SaverDirectory::for_writing(directory);
-  call_with_graph(graph_, exporter, "write", &belay_exporter_api::write, &given, writing.handle());
+  call_with_graph_and_take(
+      graph_, exporter, "write", &belay_exporter_api::write, [&] { tensors.check_guards(); }, &given, writing.handle());
   std::vector<FileEntry> files;
   try {
     files = writing.written();
@@ -192,7 +193,8 @@ void ExportedModel::check(PluginInstance& exporter, const OpenDirectory& directo
   TensorsToWrite tensors(variables_);
   const belay_export_args given = args(tensors);
   SaverDirectory reading = SaverDirectory::for_reading(directory, std::move(files));
-  call_with_graph(graph_, exporter, "check", &belay_exporter_api::check, &given, reading.handle());
+  call_with_graph_and_take(
+      graph_, exporter, "check", &belay_exporter_api::check, [&] { tensors.check_guards(); }, &given, reading.handle());
 }
 
 }  // namespace belay::runtime

@@ -2,11 +2,10 @@
 #include "runtime/graph/dense_tensor.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
-#include "runtime/platform/memory.h"
+#include "runtime/platform/resources.h"
 
 namespace belay::runtime {
 namespace {
@@ -16,12 +15,11 @@ constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + kAlignment
 }  // namespace
 
 Buffer::Buffer(std::size_t bytes) : capacity_(std::max(rounded_up(bytes), kAlignment)) {
-  data_ = allocate_aligned(capacity_);
-  if (data_ == nullptr)
-    fail(Code::kResourceExhausted, "out of memory: a tensor of " + std::to_string(bytes) + " bytes");
+  data_ = allocate_guarded(capacity_);
+  if (data_ == nullptr) fail_no_memory("a tensor of " + std::to_string(bytes) + " bytes");
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() { free_guarded(data_); }
 
 void Buffer::release() noexcept {
   if (owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -64,6 +62,7 @@ void BufferPool::give_back(Buffer* buffer) noexcept {
 DenseTensor::DenseTensor(DType dtype, const Dims& dims, BufferPool* pool) {
   const std::size_t size = static_cast<std::size_t>(count_of(dims)) * dtype_size(dtype);
   buffer_ = pool == nullptr ? new Buffer(size) : pool->take(size);
+  guard_end(buffer_->data_, size);
   buffer_->dtype_ = dtype;
   buffer_->dims_.assign(dims.begin(), dims.end());
   if (dtype == DType::kString) {

@@ -17,6 +17,7 @@
 
 #include "belay/tensor.h"
 #include "runtime/graph/shape.h"
+#include "runtime/platform/guarded_memory.h"
 
 namespace belay::runtime {
 
@@ -85,6 +86,9 @@ class DenseTensor {
   }
 
   explicit operator bool() const noexcept { return buffer_ != nullptr; }
+  // Whether a plugin that had the elements wrote outside of them, and what to say then (guarded_memory.h).
+  bool guards_hold() const noexcept { return runtime::guards_hold(buffer_->data_, bytes()); }
+  [[noreturn]] void fail_outside(const std::string& what) const { runtime::fail_outside(what, data(), bytes()); }
   DType dtype() const noexcept { return buffer_ == nullptr ? DType::kInvalid : buffer_->dtype_; }
   const Dims& dims() const noexcept { return buffer_->dims_; }
   std::int64_t elements() const noexcept { return count_of(buffer_->dims_); }

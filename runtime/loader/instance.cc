@@ -10,6 +10,7 @@
 #include <exception>
 #include <utility>
 
+#include "runtime/platform/guarded_memory.h"
 #include "runtime/platform/last_word.h"
 #include "runtime/platform/plugin_words.h"
 #include "runtime/platform/text.h"
@@ -229,7 +230,12 @@ void PluginInstance::fail_poisoned(const char* callback) const {
        place(callback) + ": it is not called any more, since it let an exception escape from an earlier call");
 }
 
+// After DamagedMemory the run must not continue or save: the process ends here.
 void PluginInstance::refuse(Callback callback, const Error& why) const {
+  if (dynamic_cast<const DamagedMemory*>(&why) != nullptr)
+    end_process("error: " + place(callback.name()) + ": " + why.what() +
+                "\n  help: memory of others may be damaged, so the run ends at once; write no more than the tensor's "
+                "bytes\n");
   fail(why.code(), place(callback.name()) + ": " + why.what());
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/model_service.h"
+#include "runtime/platform/guarded_memory.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {
@@ -138,6 +139,8 @@ InitialValues initial_values_of(PluginInstance& model, NodeGraph& graph) {
       if (given != 0 && given != 1)
         fail(Code::kInvalidArgument, "it returned given = " + std::to_string(given) + " for the variable '" + variable +
                                          "'; 1: it filled the value");
+      if (value.data != nullptr && !guards_hold(value.data, value.bytes))
+        fail_outside("the value of '" + variable + "'", value.data, value.bytes);
       if (given == 1 && variable == step) refuse_negative_step(step, TensorView(value));
     };
     model.call_and_take("initial_value", &belay_model_api::initial_value, take, detail::str(variable), &value, &given);

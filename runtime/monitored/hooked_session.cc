@@ -13,6 +13,7 @@
 #include "runtime/monitored/run_trace.h"
 #include "runtime/monitored/step_stats.h"
 #include "runtime/monitored/stop_refusal.h"
+#include "runtime/platform/guarded_memory.h"
 #include "runtime/platform/text.h"
 #include "runtime/session/session_service.h"
 
@@ -243,6 +244,18 @@ void HookedSession::fetch(HookRequest& request, const Run& run, belay_run_values
   values.n_results = request.values.size();
 }
 
+// A hook may only read its values.
+void HookedSession::check_guards(const HookRequest& request) const {
+  if (request.fetches == nullptr) return;
+  for (std::size_t v = 0; v < request.values.size(); ++v) {
+    const belay_tensor& value = request.values[v];
+    if (value.data == nullptr || guards_hold(value.data, value.bytes)) continue;
+    const NodeGraph& graph = session_->graph();
+    fail_outside("the value of '" + graph.port_name(graph.resolve(request.fetches->outputs()[v])) + "'", value.data,
+                 value.bytes);
+  }
+}
+
 void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread) {
   auto values = detail::sized<belay_run_values>();
   values.options = &raw_options_;
@@ -255,7 +268,7 @@ void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOf
     const bool stop_before = context.stop_requested;
     const TracedCall traced(trace_, "hook", hook.name(), "after_run");
     hook.call_in_step(
-        thread, "after_run", &belay_hook_api::after_run, [] {}, to_handle(&context), &values);
+        thread, "after_run", &belay_hook_api::after_run, [&] { check_guards(r); }, to_handle(&context), &values);
     if (!context.stop_requested || stop_before) continue;
     context.stop_reason = hook.name() + ": " + context.stop_reason;
     context.stop_requested = refusal_ == nullptr || !refusal_->refuses(hook.name(), context.stop_reason);

@@ -71,6 +71,8 @@ class HookedSession final : public SessionLayer {
   void say_what_is_own(const HookRequest& request, const SessionHook& hook);
   // The values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
+  // In the hook's after_run.
+  void check_guards(const HookRequest& request) const;
   void latch_stop(const std::string& reason);
   void say_what_is_not_finite(const Run& run);
   void write_trace();

@@ -37,11 +37,13 @@ SaverUse saver_use(PluginInstance& codec) {
   const auto one_at_a_time = std::make_shared<std::mutex>();
   use.write = [&codec, one_at_a_time](belay_dir* directory, belay_tensors* tensors) {
     const std::lock_guard lock(*one_at_a_time);
-    codec.call("write", &belay_saver_api::write, directory, tensors);
+    codec.call_and_take(
+        "write", &belay_saver_api::write, [&] { check_guards(tensors); }, directory, tensors);
   };
   use.read = [&codec, one_at_a_time](belay_dir* directory, belay_tensors* tensors) {
     const std::lock_guard lock(*one_at_a_time);
-    codec.call("read", &belay_saver_api::read, directory, tensors);
+    codec.call_and_take(
+        "read", &belay_saver_api::read, [&] { check_guards(tensors); }, directory, tensors);
   };
   return use;
 }
@@ -334,7 +336,7 @@ void RunSaver::take(DirectSession& session, const std::map<std::string, HookStat
     if (snapshot_.names[i] == session.global_step_name()) save.step = *snapshot_.values[i].data<std::int64_t>();
   CheckpointContent& content = save.content;
   for (std::size_t i = 0; i < snapshot_.names.size(); ++i)
-    content.variables.push_back({snapshot_.names[i], snapshot_.values[i].view()});
+    content.variables.push_back({snapshot_.names[i], snapshot_.values[i].view(), true});
   content.global_step = save.step;
   content.input_positions = snapshot_.positions;
   content.hook_states = states;

@@ -37,7 +37,7 @@ void read_variables(DirectSession& session, const StoredTensors& stored, const S
 void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver) {
   check_fits(stored, variable_infos(session));
   std::vector<NamedTensor> targets;
-  for (Variable* v : session.variables()) targets.push_back({v->name, v->value.view()});
+  for (Variable* v : session.variables()) targets.push_back({v->name, v->value.view(), true});
   read_variables(session, stored, saver, targets);
 }
 
@@ -58,7 +58,8 @@ void load_variables(DirectSession& session, const StoredTensors& stored, const S
   std::vector<NamedTensor> targets;
   for (const TensorInfo& v : wanted) {
     const TensorInfo average{average_of(v.name), v.dtype, v.dims};
-    targets.push_back({averages && has(average) ? average.name : v.name, session.store().find(v.name)->value.view()});
+    const std::string& name = averages && has(average) ? average.name : v.name;
+    targets.push_back({name, session.store().find(v.name)->value.view(), true});
   }
   read_variables(session, stored, saver, targets);
 }

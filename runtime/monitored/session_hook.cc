@@ -129,7 +129,10 @@ const std::map<std::string, HookState>& HookSet::save_states(const PluginInstanc
       continue;
     }
     HookStateAccess access(std::move(last), total);
-    if (!h.call("save_state", &belay_hook_api::save_state, access.handle())) continue;
+    ThreadOfCalls thread;
+    const bool saved = h.call_in_step(
+        thread, "save_state", &belay_hook_api::save_state, [&] { access.check_guards(); }, access.handle());
+    if (!saved) continue;
     HookState state = access.take();
     if (state.entries.empty()) continue;
     state.written_by = h.version();

@@ -6,6 +6,7 @@
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/checkpoint/tensor_bytes.h"
 #include "runtime/platform/checked_slot.h"
+#include "runtime/platform/guarded_memory.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -165,6 +166,14 @@ const StateTensor& HookStateAccess::new_tensor(std::string_view key, DType dtype
   StateValue made = allocated(dtype, Dims(dims, dims + rank));
   take_room(key, made, nullptr);
   return std::get<StateTensor>(written_.entries.emplace(key, std::move(made)).first->second);
+}
+
+void HookStateAccess::check_guards() const {
+  for (const auto& [key, value] : written_.entries) {
+    const auto* tensor = std::get_if<StateTensor>(&value);
+    if (tensor != nullptr && tensor->memory != nullptr && !guards_hold(tensor->memory.get(), byte_size(*tensor)))
+      fail_outside(named(key), tensor->memory.get(), byte_size(*tensor));
+  }
 }
 
 belay_str HookStateAccess::key(std::uint64_t i) {

@@ -28,6 +28,8 @@ class HookStateAccess {
   belay_state* handle() noexcept { return reinterpret_cast<belay_state*>(this); }
   // After save_state.
   HookState take() { return std::move(written_); }
+  // In save_state: what the hook wrote outside of its tensors is an error of it.
+  void check_guards() const;
 
  private:
   friend struct StateService;

@@ -32,12 +32,14 @@ class Counting final : public belay::Input {
     std::int64_t fails_at = -1;
     bool declares = true;
     bool fills = true;
+    std::int64_t outside = 0;
   };
   static constexpr auto about =
       belay::about("counting", "Counts", belay::option("end", &Options::end, "the first number that is not delivered"),
                    belay::option("fails_at", &Options::fails_at, "where next fails"),
                    belay::option("declares", &Options::declares, "whether there is a feature"),
-                   belay::option("fills", &Options::fills, "whether next fills it"));
+                   belay::option("fills", &Options::fills, "whether next fills it"),
+                   belay::option("outside", &Options::outside, "how many numbers next writes behind it"));
   explicit Counting(const Options& o) : o_(o) { seeks.clear(); }
 
   void spec(belay::InputSpec& spec) override {
@@ -47,7 +49,10 @@ class Counting final : public belay::Input {
   bool next(belay::Batch& batch, belay::Position& position) override {
     if (at_ == o_.fails_at) belay::fail(Code::kDataLoss, "number " + std::to_string(at_) + " is damaged");
     if (at_ == o_.end) return false;
-    if (o_.fills) *batch.tensor(slot_, {1}).data<std::int64_t>() = at_;
+    if (o_.fills) {
+      auto* numbers = batch.tensor(slot_, {1}).data<std::int64_t>();
+      for (std::int64_t i = 0; i <= o_.outside; ++i) numbers[i] = at_;
+    }
     position = {0, ++at_};
     return true;
   }
@@ -490,6 +495,20 @@ TEST_F(InputFeedTest, AnInputMustDeclareSomethingAndFillIt) {
   EXPECT_EQ(error_of([&] { input->prime(); }),
             "INTERNAL: input \"train\" of \"counting\" (linked in, 1.0.0) in next: the batch lacks 'n': the input did "
             "not fill it");
+}
+
+TEST_F(InputFeedTest, T_145_AWriteOfNextPastTheEndOfItsTensorIsItsError) {
+  if (kGuardBytes == 0) GTEST_SKIP() << "SKIPPED: the address sanitizer finds such writes by itself";
+  create({{"outside", std::int64_t{2}}});
+  feed();
+  EXPECT_EQ(error_of([&] { input->prime(); }),
+            "INTERNAL: input \"train\" of \"counting\" (linked in, 1.0.0) in next: it wrote 16 bytes past the end of "
+            "'n', which has 8 bytes");
+  create({{"outside", std::int64_t{16}}});
+  feed();
+  EXPECT_EXIT(input->prime(), ::testing::ExitedWithCode(3),
+              "error: input \"train\" of \"counting\" .linked in, 1.0.0. in next: it wrote 128 bytes or more past "
+              "the end of 'n', which has 8 bytes\n  help: memory of others may be damaged");
 }
 
 class InputPassesTest : public InputFeedTest {

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <sstream>
 #include <stdexcept>
@@ -19,6 +20,7 @@ struct FaultOptions {
   belay::Str in;  // the callback; empty: none
   belay::Str how = "runtime_error";
   std::int64_t at_call = 1;
+  std::int64_t outside = 0;  // not 0: it does not fail, and writes so many bytes past its memory; negative: before it
 };
 
 // An exception whose what() returns null.
@@ -29,8 +31,16 @@ struct Mute : std::exception {
 class Fault {
  public:
   explicit Fault(const FaultOptions& options) : options_(options) {}
+  bool writes_outside() const { return options_.outside != 0; }
+  // In a callback that got this memory.
+  void outside(const char* callback, const void* data, std::uint64_t bytes) const {
+    if (!writes_outside() || options_.in != callback || ++calls_ != options_.at_call) return;
+    const std::int64_t n = options_.outside;
+    char* begin = static_cast<char*>(const_cast<void*>(data));
+    std::memset(n < 0 ? begin + n : begin + bytes, 0x41, static_cast<std::size_t>(n < 0 ? -n : n));
+  }
   void in(const char* callback) const {
-    if (options_.in != callback || ++calls_ != options_.at_call) return;
+    if (writes_outside() || options_.in != callback || ++calls_ != options_.at_call) return;
     if (options_.how == "runtime_error") throw std::runtime_error("boom");
     if (options_.how == "string") throw std::string("boom");
     if (options_.how == "int") throw 42;
@@ -57,20 +67,30 @@ constexpr auto how = belay::option("how", &FaultOptions::how, "what it throws; h
                          .choices("runtime_error", "string", "int", "bad_alloc", "mute", "empty", "megabyte", "escapes",
                                   "aborted", "resource_exhausted", "out_of_range", "stop", "hang");
 constexpr auto at_call = belay::option("at_call", &FaultOptions::at_call, "counted from 1").watching().min(1);
+constexpr auto outside =
+    belay::option("outside", &FaultOptions::outside, "bytes that it writes outside of what it got; 0: it fails")
+        .watching();
 
 class Faulty final : public belay::Hook {
  public:
   using Options = FaultOptions;
-  static constexpr auto about = belay::about("faulty", "Fails where it is told", in, how, at_call);
+  static constexpr auto about = belay::about("faulty", "Fails where it is told", in, how, at_call, outside);
   explicit Faulty(const Options& options) : fault_(options) { fault_.in("create"); }
 
-  void begin(belay::Graph&) override { fault_.in("begin"); }
+  void begin(belay::Graph& graph) override {
+    fault_.in("begin");
+    if (fault_.writes_outside()) loss_ = graph.fetch<float>("loss");
+  }
   void after_create_session(belay::Session&) override { fault_.in("after_create_session"); }
   belay::RunArgs before_run(belay::RunContext&) override {
     fault_.in("before_run");
+    if (fault_.writes_outside()) return {loss_};
     return {};
   }
-  void after_run(belay::RunContext&, const belay::RunValues&) override { fault_.in("after_run"); }
+  void after_run(belay::RunContext&, const belay::RunValues& values) override {
+    fault_.in("after_run");
+    if (values.size() != 0) fault_.outside("after_run", values.result(0).data<const float>(), sizeof(float));
+  }
   void end(belay::Session&) override { fault_.in("end"); }
   void before_save(belay::Session&, std::int64_t) override { fault_.in("before_save"); }
   bool after_save(belay::Session&, const belay::Saved&) override {
@@ -78,17 +98,24 @@ class Faulty final : public belay::Hook {
     return false;
   }
   void on_error(const belay::Error&) override { fault_.in("on_error"); }
-  void save_state(belay::StateWriter&) const override { fault_.in("save_state"); }
+  void save_state(belay::StateWriter& state) const override {
+    fault_.in("save_state");
+    if (!fault_.writes_outside()) return;
+    const belay::TensorView kept = state.tensor("kept", belay::DType::kFloat32, {4});
+    std::memset(kept.mutable_data(), 0, kept.bytes());
+    fault_.outside("save_state", kept.data(), kept.bytes());
+  }
   void load_state(const belay::StateReader&) override { fault_.in("load_state"); }
 
  private:
   Fault fault_;
+  belay::Fetch<float> loss_;
 };
 
 class FaultySaver final : public belay::Saver {
  public:
   using Options = FaultOptions;
-  static constexpr auto about = belay::about("faulty_saver", "Fails where it is told", in, how, at_call);
+  static constexpr auto about = belay::about("faulty_saver", "Fails where it is told", in, how, at_call, outside);
   explicit FaultySaver(const Options& options) : fault_(options) {}
   // A line for each tensor, and all their values.
   void write(belay::Directory& directory, const belay::TensorSource& tensors) override {
@@ -101,6 +128,7 @@ class FaultySaver final : public belay::Saver {
       for (const std::int64_t d : view.dims()) list << ' ' << d;
       list << '\n';
       data.write(view.data(), view.bytes());
+      fault_.outside("write", view.data(), view.bytes());
     }
     data.close();
     belay::File file = directory.create("list");
@@ -123,7 +151,10 @@ class FaultySaver final : public belay::Saver {
         bytes *= static_cast<std::uint64_t>(d);
       }
       void* memory = tensors.found(name, static_cast<belay::DType>(dtype), dims);
-      if (memory != nullptr) data.read_at(at, memory, bytes);
+      if (memory != nullptr) {
+        data.read_at(at, memory, bytes);
+        fault_.outside("read", memory, bytes);
+      }
       at += bytes;
     }
   }
@@ -135,7 +166,7 @@ class FaultySaver final : public belay::Saver {
 class FaultyInitFn final : public belay::InitFn {
  public:
   using Options = FaultOptions;
-  static constexpr auto about = belay::about("faulty_init_fn", "Fails where it is told", in, how, at_call);
+  static constexpr auto about = belay::about("faulty_init_fn", "Fails where it is told", in, how, at_call, outside);
   explicit FaultyInitFn(const Options& options) : fault_(options) {}
   void run(belay::Graph&, belay::Session&) override { fault_.in("run"); }
 
@@ -146,7 +177,7 @@ class FaultyInitFn final : public belay::InitFn {
 class FaultyModel final : public belay::Model {
  public:
   using Options = FaultOptions;
-  static constexpr auto about = belay::about("faulty_model", "Fails where it is told", in, how, at_call);
+  static constexpr auto about = belay::about("faulty_model", "Fails where it is told", in, how, at_call, outside);
   explicit FaultyModel(const Options& options) : fault_(options) {}
   void build(belay::ModelContext& model) override {
     fault_.in("build");
@@ -160,7 +191,7 @@ class FaultyModel final : public belay::Model {
 class FaultyInput final : public belay::Input {
  public:
   using Options = FaultOptions;
-  static constexpr auto about = belay::about("faulty_input", "Fails where it is told", in, how, at_call);
+  static constexpr auto about = belay::about("faulty_input", "Fails where it is told", in, how, at_call, outside);
   explicit FaultyInput(const Options& options) : fault_(options) {}
 
   void spec(belay::InputSpec& spec) override {
@@ -178,6 +209,7 @@ class FaultyInput final : public belay::Input {
     float* x = batch.tensor(x_, {rows, 1}).data<float>();
     float* y = batch.tensor(y_, {rows}).data<float>();
     for (std::int64_t i = 0; i < rows; ++i) y[i] = x[i] = static_cast<float>(i);
+    fault_.outside("next", x, static_cast<std::uint64_t>(rows) * sizeof(float));
     position = order_.advance();
     return true;
   }

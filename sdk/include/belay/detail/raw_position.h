@@ -17,7 +17,7 @@ namespace detail {
 
 class RawPosition {
  public:
-  RawPosition() : room_(BELAY_POSITION_BYTES), raw(sized<belay_position>()) { clear(); }
+  RawPosition() : room_(BELAY_POSITION_BYTES + kGuard, kUnwritten), raw(sized<belay_position>()) { clear(); }
   explicit RawPosition(const Position& p) : RawPosition() { set(p); }
   RawPosition(const RawPosition&) = delete;
   RawPosition& operator=(const RawPosition&) = delete;
@@ -27,11 +27,11 @@ class RawPosition {
     raw.epoch = raw.index = 0;
     raw.size = 0;
     raw.bytes = room_.data();
-    raw.capacity = room_.size();
+    raw.capacity = capacity();
   }
   // Prepares it for seek.
   void set(const Position& p) {
-    if (p.bytes.size() > room_.size()) room_.resize(p.bytes.size());
+    if (p.bytes.size() > capacity()) room_.assign(p.bytes.size() + kGuard, kUnwritten);
     clear();
     raw.epoch = p.epoch;
     raw.index = p.index;
@@ -41,9 +41,13 @@ class RawPosition {
   // Reads and checks the result of next. It allocates only if `into` has no room for the bytes.
   void take(Position& into) const {
     check_sized(raw);
-    if (raw.size > room_.size() || raw.bytes != room_.data())
+    const std::uint8_t* guard = room_.data() + capacity();
+    if (guard[0] != kUnwritten || std::memcmp(guard, guard + 1, kGuard - 1) != 0)
+      fail(Code::kInvalidArgument,
+           "it wrote past the " + std::to_string(capacity()) + " bytes that there are for a position");
+    if (raw.size > capacity() || raw.bytes != room_.data())
       fail(Code::kInvalidArgument, "the position has " + std::to_string(raw.size) +
-                                       " bytes of its own, there is room for " + std::to_string(room_.size()) +
+                                       " bytes of its own, there is room for " + std::to_string(capacity()) +
                                        " in the host's memory");
     into.epoch = raw.epoch;
     into.index = raw.index;
@@ -56,6 +60,10 @@ class RawPosition {
   }
 
  private:
+  static constexpr std::size_t kGuard = 1024;  // bytes after the room, to find a write past it
+  static constexpr std::uint8_t kUnwritten = 0xa5;
+  std::size_t capacity() const noexcept { return room_.size() - kGuard; }
+
   std::vector<std::uint8_t> room_;
 
  public:

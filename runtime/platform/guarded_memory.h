@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for plugins, between two zones of known bytes. A write just outside of a tensor damages nothing, and is found.
+//
+//   void* data = allocate_guarded(bytes);
+//   ...                                                       // a plugin's callback gets it
+//   if (!guards_hold(data, bytes)) fail_outside("'x'", data, bytes);   // inside of the call, to name the callback
+//   free_guarded(data);
+//
+// guards_hold() compares 256 bytes. Builds with the address sanitizer have no zones: it finds such writes itself.
+// [any thread]
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "belay/error.h"
+
+namespace belay::runtime {
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr std::size_t kGuardBytes = 0;
+#else
+inline constexpr std::size_t kGuardBytes = 128;  // of each zone
+#endif
+
+namespace detail_of_guards {
+struct Zone {
+  unsigned char bytes[kGuardBytes == 0 ? 1 : kGuardBytes];
+};
+// Neighbours differ, so a run of one value does not look like it.
+constexpr Zone make_zone() {
+  Zone zone{};
+  for (std::size_t i = 0; i < kGuardBytes; ++i) zone.bytes[i] = static_cast<unsigned char>(0xa5 ^ (i * 37));
+  return zone;
+}
+inline constexpr Zone kZone = make_zone();
+}  // namespace detail_of_guards
+
+// As allocate_aligned, with a zone before the first byte and one after the last byte. free_guarded() frees it.
+void* allocate_guarded(std::size_t bytes) noexcept;
+void free_guarded(void* data) noexcept;
+
+// Moves the second zone: the memory has `bytes` bytes from now on, at most as many as were allocated.
+inline void guard_end(void* data, std::size_t bytes) noexcept {
+  std::memcpy(static_cast<char*>(data) + bytes, detail_of_guards::kZone.bytes, kGuardBytes);
+}
+
+// A whole zone was overwritten, so memory of others may be damaged.
+class DamagedMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+// Whether both zones are unchanged.
+inline bool guards_hold(const void* data, std::size_t bytes) noexcept {
+  const auto* begin = static_cast<const char*>(data);
+  return std::memcmp(begin - kGuardBytes, detail_of_guards::kZone.bytes, kGuardBytes) == 0 &&
+         std::memcmp(begin + bytes, detail_of_guards::kZone.bytes, kGuardBytes) == 0;
+}
+// Restores the zones, and throws INTERNAL or DamagedMemory with the number of bytes. `what`: "'x'".
+[[noreturn]] void fail_outside(const std::string& what, void* data, std::size_t bytes);
+
+}  // namespace belay::runtime
