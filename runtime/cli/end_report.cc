@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cxxabi.h>
@@ -55,7 +56,9 @@ constexpr NamedSignal kOthers[] = {{SIGALRM, "SIGALRM"}, {SIGVTALRM, "SIGVTALRM"
 std::atomic<const EndReport*> current_report{nullptr};
 std::atomic<bool> crashed{false};
 std::atomic<bool> exits_watched{false};
-std::atomic<int> status_at_end{-1};  // of the process; -1: the host has not come to its end
+std::atomic<int> status_at_end{-1};     // of the process; -1: the host has not come to its end
+std::atomic<double> patience_secs{0};   // what may make no progress for so long; 0: for ever
+std::atomic<bool> end_is_timed{false};  // SIGALRM says that the patience is over
 
 std::string_view name_of(int signal) {
   for (const NamedSignal& s : kCrashes)
@@ -253,6 +256,22 @@ void tell_the_rest(Crash& crash) {
   crash.out.flush();
 }
 
+// A handler of exit or a destructor of a global object does not return. Runs in a signal handler: allocates nothing.
+[[noreturn]] void end_for_no_progress() {
+  void* frames[kFrames];
+  const int n = ::backtrace(frames, kFrames);
+  const double seconds = patience_secs;
+  LastWords out;
+  out << "\nno progress for " << static_cast<std::int64_t>(seconds) << "."
+      << static_cast<std::int64_t>(seconds * 10) % 10 << " s since the run ended with status 0";
+  if (const char* path = plugin_on({frames, static_cast<std::size_t>(n)}))
+    out << ", in plugin '" << path << "', in a handler of exit or a destructor of a global object";
+  out << "; the stack follows, then the process ends with status " << std::int64_t{kExitNoProgress} << "\n";
+  out.flush();
+  if (!write_frames_in_copy(STDERR_FILENO, frames, n)) ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
+  end_now(kExitNoProgress);
+}
+
 // Another thread tells how the process ends.
 void wait_for_its_end() {
   for (int i = 0; i < 50; ++i) ::usleep(100'000);
@@ -260,6 +279,7 @@ void wait_for_its_end() {
 
 void handle_signal(int signal, siginfo_t* info, void*) {
   if (signal == SIGBUS && replace_lost_page(info->si_addr)) return;
+  if (signal == SIGALRM && end_is_timed) end_for_no_progress();
   // Two threads may crash at once: the second one waits for the first to end the process. One that crashes in here,
   // too, does not.
   static thread_local Crash* telling = nullptr;
@@ -395,18 +415,39 @@ constexpr bool kReportsCrashes = false;
 constexpr bool kReportsCrashes = true;
 #endif
 
-void watch_signals() {
-  if constexpr (!kReportsCrashes) return;
-  static const SignalStack stack;  // the crash may be an overflow of the other one
+struct sigaction crash_action() {
   struct sigaction action {};
   action.sa_sigaction = &handle_signal;
   action.sa_flags = SA_ONSTACK | SA_NODEFER | SA_SIGINFO;
+  return action;
+}
+
+void watch_signals() {
+  if constexpr (!kReportsCrashes) return;
+  static const SignalStack stack;  // the crash may be an overflow of the other one
+  const struct sigaction action = crash_action();
   for (const NamedSignal& s : kCrashes) ::sigaction(s.number, &action, nullptr);
   for (const NamedSignal& s : kOthers) {
     struct sigaction before {};
     if (::sigaction(s.number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
       ::sigaction(s.number, &action, nullptr);
   }
+}
+
+// Handlers of exit run after the watchdog's end, so a timer watches them. A program that exec starts has no such timer.
+void time_the_rest() {
+  const double seconds = patience_secs;
+  if (!kReportsCrashes || seconds <= 0) return;
+  const struct sigaction action = crash_action();
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGALRM;
+  timer_t timer{};
+  if (::sigaction(SIGALRM, &action, nullptr) != 0 || ::timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return;
+  end_is_timed = true;
+  const auto whole = static_cast<std::time_t>(seconds);
+  const itimerspec once{{}, {whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)}};
+  ::timer_settime(timer, 0, &once, nullptr);
 }
 
 }  // namespace
@@ -416,16 +457,18 @@ int leave(int status) {
   std::fflush(nullptr);
   status_at_end = status;
   if (status != kExitDone) end_now(status);
+  time_the_rest();
   return status;
 }
 
-EndReport::EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory)
+EndReport::EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory, double no_progress_secs)
     : monitors_(std::move(monitors)),
       state_file_(run_directory.empty() ? "" : run_directory + "/" + std::string(kStateFileName)),
       memory_limit_(limit_of_memory()) {
   void* warm[2];
   ::backtrace(warm, 2);  // loads what it needs now
   current_report = this;
+  patience_secs = no_progress_secs;
   watch_exits();
   watch_signals();
 }

@@ -28,7 +28,8 @@
 namespace belay::runtime {
 
 // The host has done its work: returns the status, and from now on no plugin's code can change it. If it is not 0 the
-// process ends here, without the exit handlers that plugins left.
+// process ends here, without the exit handlers that plugins left. If it is 0 they run, and one that does not return
+// within the last run's no_progress_secs is named, with status 124.
 int leave(int status);
 
 // From the construction on a crash is reported, until the process ends, and an exit, until leave(). While the object
@@ -36,7 +37,7 @@ int leave(int status);
 // run_directory: empty if there is none. One at a time. [main], before other threads
 class EndReport {
  public:
-  EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory);
+  EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory, double no_progress_secs);
   ~EndReport();
   EndReport(const EndReport&) = delete;
   EndReport& operator=(const EndReport&) = delete;

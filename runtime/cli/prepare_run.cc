@@ -12,6 +12,7 @@
 #include "runtime/estimator/data_problem.h"
 #include "runtime/loader/load_error.h"
 #include "runtime/manifest/parse.h"
+#include "runtime/platform/stacks.h"
 
 namespace belay::runtime {
 namespace {
@@ -35,6 +36,27 @@ std::optional<Manifest> manifest_of(const ManifestArguments& arguments, const En
 
 }  // namespace
 
+void PreparedRun::close() {
+  set(Life::kCloses);
+  if (watchdog) watchdog->progress();
+  run.reset();
+  set(Life::kIsOver);
+  watchdog.reset();
+  end_report.reset();  // its monitors were the run's
+}
+
+void PreparedRun::set(Life life) noexcept {
+  const std::lock_guard lock(mutex_);
+  life_ = life;
+}
+
+// The monitors are the run's, and outlive its instances.
+std::string PreparedRun::activity() const {
+  const std::lock_guard lock(mutex_);
+  if (life_ == Life::kRuns) return run != nullptr ? run->activity() : "";
+  return life_ == Life::kCloses && end_report ? calls_in_progress(end_report->monitors()) : "";
+}
+
 Platform make_platform(Logger& log) { return {system_clock(), log, posix_file_system()}; }
 
 void print(const Diagnostics& problems, const ManifestArguments& arguments) {
@@ -48,7 +70,9 @@ void print(const Diagnostics& problems, const ManifestArguments& arguments) {
 }
 
 PreparedRun::PreparedRun(const Platform& of, RunControl& controlled_by, ManifestArguments arguments)
-    : platform(of), control(controlled_by), given(std::move(arguments)) {}
+    : platform(of), control(controlled_by), given(std::move(arguments)) {
+  install_stack_signal();
+}
 
 void PreparedRun::report_error(const std::string& what, const Error& error) const {
   Diagnostics of_data;
@@ -92,13 +116,17 @@ int PreparedRun::find(std::optional<Manifest> manifest, const ManifestRunOptions
     refused(problems);
     return kExitUsage;
   }
-  run = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, process_environment(), control);
+  auto made = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, process_environment(), control);
+  {
+    const std::lock_guard lock(mutex_);
+    run = std::move(made);
+  }
   const RunStatus status = RunDriver(*run, problems, *this).find_plugins();
   if (status != RunStatus::kDone) return static_cast<int>(status);
-  end_report.emplace(run->host().monitors(), run->manifest().run.dir);
-  const ManifestRun& watched = *run;
-  watchdog.emplace(WatchdogOptions{run->manifest().session.no_progress_secs,
-                                   [&watched] { return watched.activity(); },
+  const double no_progress_secs = run->manifest().session.no_progress_secs;
+  end_report.emplace(run->host().monitors(), run->manifest().run.dir, no_progress_secs);
+  watchdog.emplace(WatchdogOptions{no_progress_secs,
+                                   [this] { return activity(); },
                                    &control.disk(),
                                    {},
                                    [this] { control.save_beside_hook(); },

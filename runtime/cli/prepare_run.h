@@ -2,7 +2,9 @@
 // What the commands that work on a manifest have in common: all that comes before a run directory.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -28,11 +30,12 @@ struct PreparedRun : RunObserver {
   PreparedRun(const PreparedRun&) = delete;
   PreparedRun& operator=(const PreparedRun&) = delete;
   ~PreparedRun() override { close(); }
-  // What destroys the instances may crash, too.
-  void close() {
-    watchdog.reset();
-    run.reset();
-  }
+  // Destroys the plugins' instances, which may crash or hang too.
+  void close();
+  // Whether close() has begun. [any thread]
+  bool closing() const noexcept { return life_ != Life::kRuns; }
+  // What a plugin is doing at the moment; empty: nothing. [any thread]
+  std::string activity() const;
 
   // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to go on.
   int find(const ManifestRunOptions& options);
@@ -59,6 +62,13 @@ struct PreparedRun : RunObserver {
   std::unique_ptr<ManifestRun> run;
   std::string first_wrong;  // of what was found; empty: nothing
   std::optional<Watchdog> watchdog;
+
+ private:
+  enum class Life : int { kRuns, kCloses, kIsOver };
+  void set(Life life) noexcept;
+
+  mutable std::mutex mutex_;  // run is not destroyed while activity() asks it
+  std::atomic<Life> life_{Life::kRuns};
 };
 
 }  // namespace belay::runtime

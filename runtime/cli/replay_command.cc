@@ -101,7 +101,6 @@ int ReplayCommand::work() {
 
 int replay_command(const ReplayRequest& request) {
   Signals::block();
-  install_stack_signal();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   Replay replay(request, *log, posix_file_system());

@@ -100,7 +100,6 @@ class RunCommand final : public PreparedRun {
 
   SignalRequests signal_requests();
   void request_stop(int signal, bool from_itself);
-  std::string activity() const;
   void say_training_error(const Error& error);
   void say_mode_error(const Error& error);
   void say_what_was_left_out();
@@ -110,7 +109,7 @@ class RunCommand final : public PreparedRun {
   Logger& log_;
   TakenAway& taken_;
   std::string& written_;
-  std::atomic<bool> training_{false}, destroying_{false};
+  std::atomic<bool> training_{false};
   std::optional<CommandTrace> trace_;
   Signals signals_;
 };
@@ -119,7 +118,6 @@ class RunCommand final : public PreparedRun {
 // block.
 RunCommand::~RunCommand() {
   trace_.reset();
-  destroying_ = true;
   if (run != nullptr)
     taken_.needs(run->plugins().registry(), run->host().has_directory() ? run->manifest().run.dir : "",
                  !written_.empty());
@@ -128,18 +126,12 @@ RunCommand::~RunCommand() {
 
 // ---- signals
 
-// What waits for a plugin says for which.
-std::string RunCommand::activity() const {
-  if (destroying_) return end_report ? calls_in_progress(end_report->monitors()) : "";
-  return run != nullptr ? run->activity() : "";
-}
-
 void RunCommand::request_stop(int signal, bool from_itself) {
-  const std::string doing = activity();
+  const std::string doing = activity();  // what waits for a plugin says for which
   if (from_itself)
     log_.warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
                          (doing.empty() ? "" : "; being called: " + doing));
-  if (destroying_) {
+  if (closing()) {
     log_.info("", signal_name(signal) +
                       ": the run has ended, and its plugins are being destroyed; a second signal ends "
                       "it at once");
@@ -169,7 +161,7 @@ SignalRequests RunCommand::signal_requests() {
   requests.wake = [this](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };
   requests.save = [this] { control.save(); };
   requests.stacks = [this] {
-    const std::string doing = training_ ? run->activity() : "";
+    const std::string doing = activity();
     log_.info("", "SIGQUIT: the stacks of all threads follow" + (doing.empty() ? "" : "; in " + doing));
     log_.flush();
     write_all_stacks(STDERR_FILENO);
@@ -315,7 +307,6 @@ int RunCommand::work() {
 int run_command(const RunArguments& arguments) {
   if (arguments.short_steps != 0) return run_short(arguments);
   Signals::block();
-  install_stack_signal();
   const std::unique_ptr<Logger> log =
       make_stderr_logger(arguments.log_format, arguments.log_level, arguments.colour, system_clock());
   RunControl control;

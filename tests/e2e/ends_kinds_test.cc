@@ -95,22 +95,62 @@ TEST_F(KindsEnd, T_20a_AnExitWhereARunGoesOnOrFailsIsNamed) {
 }
 
 // An operation's object that only infers shapes goes when that call returns.
+const NamedCall kDestroys[] = {
+    {"saver.destroy", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in destroy"},
+    {"init_fn.destroy", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in destroy"},
+    {"model.destroy", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in destroy"},
+    {"input.destroy", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in destroy"},
+    {"op.destroy", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in infer"},
+    {"optimizer.destroy", "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in destroy"},
+    {"schedule.destroy", "schedule \"ends_schedule\" (ends_kinds.so 1.0.0, train.toml:13) in destroy"},
+    {"exporter.destroy", "exporter \"ends_exporter\" (ends_kinds.so 1.0.0, train.toml:23) in destroy"},
+    {"cluster.destroy", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in destroy"},
+};
+
 TEST_F(KindsEnd, T_20a_AnExitInTheDestructorOfAnyKindIsNamed) {
   join_ranks();
-  for (const NamedCall& place : std::vector<NamedCall>{
-           {"saver.destroy", "saver \"ends_saver\" (ends.so 1.0.0, train.toml:15) in destroy"},
-           {"init_fn.destroy", "init_fn \"ends_init_fn\" (ends.so 1.0.0, train.toml:16) in destroy"},
-           {"model.destroy", "model \"ends_model\" (ends.so 1.0.0, train.toml:9) in destroy"},
-           {"input.destroy", "input \"train\" of \"ends_input\" (ends.so 1.0.0, train.toml:7) in destroy"},
-           {"op.destroy", "op \"ends_op\" (ends.so 1.0.0, train.toml:21) in infer"},
-           {"optimizer.destroy", "optimizer \"ends_optimizer\" (ends_kinds.so 1.0.0, train.toml:11) in destroy"},
-           {"schedule.destroy", "schedule \"ends_schedule\" (ends_kinds.so 1.0.0, train.toml:13) in destroy"},
-           {"exporter.destroy", "exporter \"ends_exporter\" (ends_kinds.so 1.0.0, train.toml:23) in destroy"},
-           {"cluster.destroy", "cluster \"ends_cluster\" (ends_kinds.so 1.0.0, train.toml:25) in destroy"},
-       }) {
+  for (const NamedCall& place : kDestroys) {
     start_over();
     expect_named(place);
   }
+}
+
+TEST_F(KindsEnd, T_147_ADestructorOfAnyKindThatDoesNotReturnIsNamedWithStatus124) {
+  join_ranks();
+  tables += "[session]\nno_progress_secs = 1\n";
+  std::vector<NamedCall> places(std::begin(kDestroys), std::end(kDestroys));
+  places.push_back({"hook.destroy", "hook \"ends\" (ends.so 1.0.0, train.toml:19) in destroy"});
+  for (const NamedCall& place : places) {
+    start_over();
+    const ProcessResult r = run(place.in, "hang");
+    EXPECT_EQ(r.status, 124) << place.in << r.err;
+    for (const char* when : {"warning no progress for 0.", "error no progress for 1."})
+      EXPECT_THAT(lines_with(r.err, when), ::testing::Contains(HasSubstr(" s, in " + std::string(place.named))))
+          << place.in << r.err;
+    EXPECT_THAT(r.err, HasSubstr("ends")) << place.in;
+    warnings_of_next_start();
+  }
+}
+
+// `check` has no training, and other threads' stacks all the same.
+TEST_F(KindsEnd, T_147_ACheckThatAPluginHangsInIsNamedWithStatus124) {
+  tables += "[session]\nno_progress_secs = 1\n";
+  for (const char* in : {"hook.create", "hook.destroy"}) {
+    const ProcessResult r = belay({"check", manifest()}, {"ENDS_IN=" + std::string(in), "ENDS_AT=1", "ENDS_HOW=hang"});
+    EXPECT_EQ(r.status, 124) << in << r.err;
+    EXPECT_THAT(r.err, HasSubstr(" s, in hook \"ends\" (ends.so 1.0.0, train.toml:19) in ")) << in;
+  }
+}
+
+TEST_F(KindsEnd, T_147_AHandlerOfExitThatDoesNotReturnIsNamedWithStatus124) {
+  if (sanitized()) GTEST_SKIP() << "SKIPPED: a sanitizer reports crashes in its own way, and Belay takes no signals";
+  tables += "[session]\nno_progress_secs = 1\n";
+  const ProcessResult r = run("hook.begin", "atexit_hang");
+  EXPECT_EQ(r.status, 124) << r.err;
+  EXPECT_THAT(lines_with(r.err, "info ended at step 12"), ::testing::SizeIs(1)) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("\nno progress for 1.0 s since the run ended with status 0, in plugin '" + kEndsPlugins +
+                               "/ends.so', in a handler of exit or a destructor of a global object; the stack "
+                               "follows, then the process ends with status 124\n"));
 }
 
 TEST_F(PluginEnds, T_20r_WhatAPluginTookFromTheProcessIsSaidWithItsLibrary) {
