@@ -18,6 +18,7 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <new>
 #include <span>
 #include <string_view>
@@ -75,7 +76,7 @@ void say_call(LastWords& out, const PluginInstance& instance, const char* callba
 }
 
 // What the monitors show: calls on this thread, but from before a handler ran, and on others.
-bool say_monitored(LastWords& out, std::string_view before) {
+bool say_meanwhile(LastWords& out) {
   const EndReport* report = current_report;
   if (report == nullptr) return false;
   bool said = false;
@@ -83,7 +84,7 @@ bool say_monitored(LastWords& out, std::string_view before) {
     const PluginInstance* instance = m->instance.load();
     const char* callback = m->callback.load();
     if (instance == nullptr || callback == nullptr) continue;
-    out << (said ? "; " : before);
+    out << (said ? "; " : "; meanwhile ");
     say_call(out, *instance, callback, m->step.load());
     said = true;
   }
@@ -111,15 +112,50 @@ bool say_own_call(LastWords& out) {
   return false;
 }
 
-// Else the plugin whose code is on the stack, else what is being called anywhere. False if no plugin is being called.
+// Else the plugin whose code is on the stack, and what is being called anywhere. False if no plugin is being called.
 bool say_who(LastWords& out, std::span<void* const> frames) {
   if (say_own_call(out)) return true;
-  if (const char* path = plugin_on(frames)) {
+  const char* path = plugin_on(frames);
+  if (path != nullptr)
     out << " in plugin '" << path << "', outside of its callbacks (a thread of its own, or a handler)";
-    say_monitored(out, "; meanwhile ");
-    return true;
+  return say_meanwhile(out) || path != nullptr;
+}
+
+// Whether this stack leads through malloc or free. Then earlier code damaged the heap.
+bool in_allocator(std::span<void* const> frames) {
+  const void* const functions[] = {
+      reinterpret_cast<const void*>(&::malloc),         reinterpret_cast<const void*>(&::free),
+      reinterpret_cast<const void*>(&::calloc),         reinterpret_cast<const void*>(&::realloc),
+      reinterpret_cast<const void*>(&::posix_memalign), reinterpret_cast<const void*>(&::aligned_alloc)};
+  Dl_info info{};
+  for (void* frame : frames)
+    if (::dladdr(static_cast<const char*>(frame) - 1, &info) != 0 &&
+        std::find(std::begin(functions), std::end(functions), info.dli_saddr) != std::end(functions))
+      return true;
+  return false;
+}
+
+// The last calls of each thread that calls plugins, the latest first, and one for each plugin.
+void say_past_calls(LastWords& out, std::string_view before) {
+  const EndReport* report = current_report;
+  if (report == nullptr) return;
+  for (const CallMonitor* m : report->monitors()) {
+    constexpr std::uint32_t kMost = CallMonitor::kPastCalls;
+    const std::uint32_t n = m->n_past;
+    const char* said[kMost] = {};  // labels
+    for (std::uint32_t i = 0; i < std::min(n, kMost); ++i) {
+      const PastCall& call = m->past[(n - 1 - i) % kMost];
+      const PluginInstance* instance = call.instance;
+      const char* callback = call.callback;
+      if (instance == nullptr || callback == nullptr) continue;
+      const char* label = instance->label().c_str();
+      if (std::find(said, said + i, label) != said + i) continue;
+      said[i] = label;
+      out << std::exchange(before, "") << "  ";
+      say_call(out, *instance, callback, call.step);
+      out << "\n";
+    }
   }
-  return say_monitored(out, " in ");
 }
 
 void say_next_start(LastWords& out) {
@@ -228,6 +264,17 @@ struct Crash {
   }
 };
 
+// A plugin may damage memory that crashes later, in other code. This does not know which plugin did.
+void say_suspects(LastWords& out, std::span<void* const> frames, bool in_plugin) {
+  if (in_allocator(frames))
+    say_past_calls(out,
+                   "the crash is in malloc or free: earlier code wrote outside of its memory, or freed memory of "
+                   "others; the last calls of plugins were, the latest first:\n");
+  else if (!in_plugin)
+    say_past_calls(out, "this thread was in no plugin; the last calls of plugins were, the latest first:\n");
+  out.flush();
+}
+
 void tell(Crash& crash) {
   if (crash.after_end)
     crash.out << "\nthe run has ended with status " << status_at_end << "; after that a thread crashed with ";
@@ -237,10 +284,15 @@ void tell(Crash& crash) {
   if (say_own_call(crash.out)) crash.say_facts();
   void* frames[kFrames];
   const int n = ::backtrace(frames, kFrames);
-  if (!crash.facts_said) {
-    say_who(crash.out, {frames, static_cast<std::size_t>(n)});
+  const std::span<void* const> stack(frames, static_cast<std::size_t>(n));
+  bool in_plugin = crash.facts_said;
+  if (!in_plugin) {
+    in_plugin = plugin_on(stack) != nullptr;
+    say_who(crash.out, stack);
     crash.say_facts();
   }
+  const bool of_memory = crash.signal == SIGSEGV || crash.signal == SIGBUS || crash.signal == SIGABRT;
+  if (of_memory && !crash.after_end && !crash.starved) say_suspects(crash.out, stack, in_plugin);
   if (is_process_copy() || !write_frames_in_copy(STDERR_FILENO, frames, n))
     ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
 }
@@ -249,7 +301,7 @@ void tell(Crash& crash) {
 void tell_the_rest(Crash& crash) {
   if (std::exchange(crash.told_the_rest, true)) return;
   if (!crash.facts_said) {
-    say_monitored(crash.out, " in ");
+    say_meanwhile(crash.out);
     crash.say_facts();
   }
   crash.out << "the stack cannot be read\n";

@@ -83,7 +83,12 @@ PluginInstance::PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlu
       monitor_(monitor),
       number_(number),
       label_(plugin.label(use.instance_name, use.at)) {
-  create(use);
+  try {
+    create(use);
+  } catch (...) {
+    monitor_.forget(this);
+    throw;
+  }
 }
 
 namespace {
@@ -187,7 +192,11 @@ void PluginInstance::interrupt() noexcept {
 }
 
 PluginInstance::~PluginInstance() {
-  if (poisoned() || self_ == nullptr || own_hook_) return;  // a program's own hook dies with its handle
+  if (!poisoned() && self_ != nullptr && !own_hook_) destroy();  // a program's own hook dies with its handle
+  monitor_.forget(this);
+}
+
+void PluginInstance::destroy() noexcept {
   ThreadOfCalls thread;
   const ThreadOfCalls::Scope scope(thread, *this, "destroy");
   try {

@@ -51,6 +51,13 @@ struct CallPlace {
   std::atomic<std::uint64_t> call{0};  // the instance's number * 256 + the callback's; 0: none is being called
 };
 
+// A call that has returned.
+struct PastCall {
+  std::atomic<const PluginInstance*> instance{nullptr};
+  std::atomic<const char*> callback{nullptr};
+  std::atomic<std::int64_t> step{-1};
+};
+
 // What plugins are doing at the moment, for error messages and for the watchdog, which samples it from another thread.
 // One per thread that calls plugins. The thread that runs the steps sets `step`.
 struct CallMonitor {
@@ -63,6 +70,23 @@ struct CallMonitor {
   std::atomic<CallPlace*> place{&nowhere};  // never null; changed while no plugin is being called
   std::atomic<bool> held{false};            // the thread comes back from no callback (HeldCall, held_call.h)
   std::atomic<std::thread::id> holder{};    // by which thread
+
+  // The last calls, in a ring: a plugin may damage memory that crashes later. An instance is removed at its end.
+  static constexpr std::uint32_t kPastCalls = 16;
+  PastCall past[kPastCalls];
+  std::atomic<std::uint32_t> n_past{0};  // of all
+  void note_past(const PluginInstance* called, const char* how) noexcept {
+    const std::uint32_t n = n_past.load(std::memory_order_relaxed);
+    PastCall& call = past[n % kPastCalls];
+    call.instance.store(called, std::memory_order_relaxed);
+    call.callback.store(how, std::memory_order_relaxed);
+    call.step.store(step.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    n_past.store(n + 1, std::memory_order_relaxed);
+  }
+  void forget(const PluginInstance* ended) noexcept {
+    for (PastCall& call : past)
+      if (call.instance == ended) call.instance = nullptr;
+  }
 };
 
 // Round the calls of plugins that a thread makes in one go: all those of a step, or a single one. Keeps the monitor up
@@ -274,6 +298,7 @@ class PluginInstance final : public CurrentPlugin {
   static constexpr std::uint32_t kKnownFlags = 0;
 
   void create(const ResolvedPlugin& use);
+  void destroy() noexcept;
   std::string place(const char* callback) const;  // `hook "x" (x.so 1.2, train.toml:14) in after_run at step 17`
   [[noreturn]] void fail_callback(const char* callback, std::int32_t code, std::string_view text) const;
   [[noreturn]] void fail_poisoned(const char* callback) const;
@@ -322,6 +347,7 @@ inline void ThreadOfCalls::end() noexcept {
   if (is_process_copy()) end_copy();
   CallMonitor& monitor = *monitor_;
   CallPlace& place = *place_;
+  monitor.note_past(calls_[n_].instance, calls_[n_].callback);
   innermost_ = outer_;
   place.call.store(call_before_, std::memory_order_relaxed);
   monitor.instance.store(instance_before_, std::memory_order_relaxed);

@@ -80,5 +80,16 @@ TEST_F(OutsideWrites, T_145_WhereOtherMemoryMayBeDamagedTheRunEndsAtOnce) {
   }
 }
 
+// The block is its own, so it has no guards.
+TEST_F(PluginEnds, T_145_WhatWasCalledBeforeACrashInMallocIsSaid) {
+  if (sanitized()) GTEST_SKIP() << "SKIPPED: a sanitizer reports the crash in its own way";
+  const ProcessResult r = run("hook.after_run", "heap", "3");
+  EXPECT_NE(r.signal, 0) << r.err;
+  EXPECT_THAT(r.err,
+              HasSubstr("it crashed in malloc or free: before that something wrote outside of its memory, or "
+                        "freed what is not its own; plugins were called last like this, the latest call first:\n"));
+  EXPECT_THAT(r.err, HasSubstr("  hook \"ends\" (ends.so 1.0.0, train.toml:19) in "));
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -267,6 +267,22 @@ TEST_F(InstanceTest, T_145_WhatACallbackLeftBehindIsReadInItsName) {
   EXPECT_FALSE(PluginInstance::current());
 }
 
+// What one of them damaged may show after it.
+TEST_F(InstanceTest, T_145_TheLastCallsOfAThreadAreKnownUntilTheirInstanceEnds) {
+  const RegisteredPlugin& plugin = misbehaving();
+  auto hook = std::make_unique<PluginInstance>(plugin, use_with(plugin, ""), services_, monitor_);
+  monitor_.step = 17;
+  for (std::uint32_t i = 0; i < CallMonitor::kPastCalls + 2; ++i) after_run(*hook);
+  const PastCall& last = monitor_.past[(monitor_.n_past - 1) % CallMonitor::kPastCalls];
+  EXPECT_EQ(last.instance, hook.get());
+  EXPECT_STREQ(last.callback, "after_run");
+  EXPECT_EQ(last.step, 17);
+  hook.reset();
+  for (const PastCall& call : monitor_.past) EXPECT_EQ(call.instance, nullptr);
+  EXPECT_NE(error_of([&] { make("throw in create"); }), "no error");
+  for (const PastCall& call : monitor_.past) EXPECT_EQ(call.instance, nullptr);
+}
+
 TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {
   const struct {
     const char *fault, *text;
