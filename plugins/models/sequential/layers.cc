@@ -236,14 +236,15 @@ void check_types(const belay::Table& defaults) {
 }
 
 Layer make_layer(LayerSettings settings, const std::string& name) {
-  const LayerType& type = type_named(settings.type(), settings.place());
+  const std::string place = settings.place();
+  const LayerType& type = type_named(settings.type(), place);
   const std::string given = settings.free_text("name");
   const Apply apply = type.make(settings, given.empty() ? name : given);
   settings.refuse_unknown();
   Layer layer;
-  layer.place = settings.place();
+  layer.place = place;
   layer.takes_ids = settings.type() == "embedding";
-  layer.apply = [apply, place = layer.place](const LayerInput& in) {
+  layer.apply = [apply, place](const LayerInput& in) {
     try {
       return apply(in);
     } catch (const belay::Error& e) {
