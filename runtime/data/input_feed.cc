@@ -83,6 +83,7 @@ void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t s
   input.call("open", &belay_input_api::open, shard, shards, options_.seed);
   input_ = &input;
   primed_.reset();
+  last_ = {};
   used_ = pass_done_ = false;
   begun_again_ = false;
 }
@@ -118,10 +119,26 @@ bool InputFeed::next(QueueElement& element) {
     if (e.code() == Code::kOutOfRange) return false;
     throw;
   }
+  look_at(element.position);
   if (pass_done_) begun_again_.store(true, std::memory_order_relaxed);
   pass_done_ = element.position.epoch > 0;
   element.input = &options_.name;
   return true;
+}
+
+void InputFeed::look_at(const Position& position) {
+  const auto at = [](const Position& p) { return std::pair(p.epoch, p.index); };
+  const bool by_number = position.bytes.empty() && last_.bytes.empty();
+  const bool moved = by_number ? at(last_) < at(position) : at(last_) != at(position) || last_.bytes != position.bytes;
+  if (!moved && !position_told_ && options_.schema.use == InputUse::kTraining) {
+    position_told_ = true;
+    const auto text = [](const Position& p) {
+      return "{" + std::to_string(p.epoch) + ", " + std::to_string(p.index) + "}";
+    };
+    input_->warn(input_->label() + " in next: its position went from " + text(last_) + " to " + text(position) +
+                 ", so a resumed run gets other batches than this one");
+  }
+  last_ = position;
 }
 
 void InputFeed::prime() {
@@ -196,6 +213,7 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Se
 
 void InputFeed::seek(const Position& position) {
   input_->uninterrupted();
+  last_ = position;
   position_.set(position);
   input_->call("seek", &belay_input_api::seek, static_cast<const belay_position*>(&position_.raw));
 }

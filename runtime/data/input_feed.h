@@ -121,6 +121,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   bool next(QueueElement& element);
   void fill(Queue& queue, Clock& clock);
   void seek(const Position& position);
+  // Warns once of a position at which a resumed training would not go on behind the batch.
+  void look_at(const Position& position);
 
   PluginInstance* input_;
   Options options_;
@@ -132,6 +134,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   std::optional<QueueElement> primed_;  // the batch at position 0
   bool used_ = false;                   // the plugin may have moved from its start, or been interrupted
   bool pass_done_ = false;              // by the position of its last batch
+  Position last_;                       // where the next batch begins
+  bool position_told_ = false;
   std::atomic<bool> begun_again_{false};
   std::string queue_name_;
   std::uint32_t queue_node_ = 0;

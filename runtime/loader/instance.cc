@@ -207,6 +207,8 @@ void PluginInstance::destroy() noexcept {
   thread.put_mode_back();
 }
 
+void PluginInstance::warn(const std::string& text) const { host_.services().logger().warning(name(), text); }
+
 void PluginInstance::log_escape(const char* callback) const {
   refuse_end_of_thread(callback);
   host_.services().logger().error(
@@ -216,9 +218,8 @@ void PluginInstance::log_escape(const char* callback) const {
 void PluginInstance::tell_of_mode(std::uint32_t before, std::uint32_t after, const char* callback) const noexcept {
   if (mode_told_.exchange(true)) return;
   try {
-    host_.services().logger().warning(
-        name(), place(callback) + ": it changed " + mode_change_text(before, after, false) +
-                    " of the thread that called it, which was put back, now and whenever it does it again");
+    warn(place(callback) + ": it changed " + mode_change_text(before, after, false) +
+         " of the thread that called it, which was put back, now and whenever it does it again");
   } catch (const std::exception&) {
     mode_told_ = false;  // the log has no memory now; the mode counts
   }

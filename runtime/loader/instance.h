@@ -252,6 +252,9 @@ class PluginInstance final : public CurrentPlugin {
   // The plugin's table of that name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 
+  // A line of the log in the instance's name. [any]
+  void warn(const std::string& text) const;
+
   // Fails as the callback would have: what it returned is of no use.
   [[noreturn]] void refuse(Callback callback, const Error& why) const;
 

@@ -17,6 +17,7 @@
 #include "runtime/loader/registry.h"
 #include "runtime/platform/resources.h"
 #include "tests/data/failing_queue.h"
+#include "tests/loader/plugin_files.h"
 #include "tests/session/session_fixture.h"
 
 namespace {
@@ -228,9 +229,9 @@ class InputFeedTest : public SessionTest {
     for (const auto& t : threads) ASSERT_TRUE(t->join_for(kTenSeconds));
   }
 
-  std::unique_ptr<Logger> log = make_logger(silent(), LogFormat::kText, LogLevel::kInfo, system_clock());
+  RecordingLogger log;
   Registry registry;
-  HostServices services{*log, system_clock(), "", 42};
+  HostServices services{log, system_clock(), "", 42};
   CallMonitor monitor;
   PluginInstances instances;
   PluginInstance* instance = nullptr;
@@ -239,13 +240,6 @@ class InputFeedTest : public SessionTest {
   QueueFactory queues = make_queue;
   std::shared_ptr<DirectSession> session;
   std::vector<std::shared_ptr<Joinable>> threads;
-
- private:
-  static LogOutput silent() {
-    LogOutput nowhere;
-    nowhere.write = [](std::string_view) { return true; };
-    return nowhere;
-  }
 };
 
 TEST_F(InputFeedTest, DeliversTheBatchesInOrder) {
@@ -275,6 +269,27 @@ TEST_F(InputFeedTest, T_145_APositionCountsFromZeroAndASizeIsANumberOfExamples) 
   create({{"size", std::int64_t{-7}}}, "elsewhere");
   EXPECT_EQ(error_of([&] { InputFeed::open(*instance, {.name = "train"})->size(); }),
             label + "size: it returned -7 examples; -1: it cannot say");
+}
+
+TEST_F(InputFeedTest, T_145_APositionThatStaysIsAWarningOnce) {
+  create({{"index", std::int64_t{8}}}, "elsewhere");
+  const auto lines_of = [&](InputUse use, const Position& from) {
+    log.lines.clear();
+    InputFeed::Options options{.name = "train"};
+    options.schema.use = use;
+    input = InputFeed::open(*instance, options);
+    input->batches_behind(from, 3);
+    return log.lines;
+  };
+  const std::string warning =
+      "warning train: input \"train\" of \"elsewhere\" (linked in, 1.0.0) in next: its position went from ";
+  const std::string why = " to {0, 8}, so a resumed run gets other batches than this one";
+  EXPECT_THAT(lines_of(InputUse::kTraining, {0, 0}), ::testing::ElementsAre(warning + "{0, 8}" + why));
+  EXPECT_THAT(lines_of(InputUse::kTraining, {1, 4}), ::testing::ElementsAre(warning + "{1, 4}" + why));
+  EXPECT_THAT(lines_of(InputUse::kEvaluation, {0, 0}), ::testing::IsEmpty()) << "nobody resumes there";
+  // What the input keeps of its own may be all that moves.
+  create({}, "streaming");
+  EXPECT_THAT(lines_of(InputUse::kTraining, {}), ::testing::IsEmpty());
 }
 
 TEST_F(InputFeedTest, TheRunThatTakesABatchCommitsItsPosition) {
