@@ -84,9 +84,11 @@ void RankGroup::open(const Meeting& meeting) {
 
 void RankGroup::close() noexcept {
   if (!std::exchange(open_, false)) return;
+  if (cluster_.poisoned()) return;
   try {
     cluster_.call("close", &Api::close);
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    cluster_.warn(e.what());
   }
 }
 

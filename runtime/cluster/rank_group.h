@@ -38,7 +38,7 @@ class RankGroup {
   // Meets the others. UNAVAILABLE with those that are missing; CANCELLED where the instance was interrupted.
   void open(const Meeting& meeting);
   bool is_open() const noexcept { return open_; }
-  // Leaves them; what goes wrong then is of no use to anyone.
+  // Leaves them; what goes wrong then is a warning.
   void close() noexcept;
   // As the plugin has answered to open.
   const ClusterPlace& place() const noexcept { return place_; }

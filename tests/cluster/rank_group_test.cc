@@ -21,7 +21,10 @@ class Answers final : public belay::Cluster {
  public:
   static constexpr auto about = belay::about("answers", "Answers what it is told");
   belay::ClusterPlace open(const belay::ClusterArgs&) override { return place; }
-  void close() override { ++closed; }
+  void close() override {
+    ++closed;
+    if (stays) belay::fail(belay::Code::kUnavailable, "the others do not let go");
+  }
   void barrier(const Collective&) override {}
   void broadcast(const Collective&, const TensorView& tensor) override {
     if (number && tensor.bytes() == sizeof(*number)) *static_cast<std::int64_t*>(tensor.mutable_data()) = *number;
@@ -40,6 +43,7 @@ class Answers final : public belay::Cluster {
   static inline std::optional<std::int64_t> number;
   static inline std::optional<belay::Code> code;  // that all_gather fails with
   static inline int closed = 0;
+  static inline bool stays = false;  // it cannot be closed
 };
 
 }  // namespace
@@ -65,6 +69,7 @@ class RankGroupTest : public ::testing::Test {
     Answers::number.reset();
     Answers::code.reset();
     Answers::closed = 0;
+    Answers::stays = false;
   }
   static RankGroup::Meeting meeting() {
     return {.rank = 0,
@@ -103,6 +108,14 @@ TEST_F(RankGroupTest, T_145_ThePlaceThatAClusterReturnsIsCheckedAndTheGroupClose
   Answers::place = {5, 1, 0, 4};
   EXPECT_THAT(error_of_open(), HasSubstr("is rank 5 of 1, and was started as rank 0 of 1"));
   EXPECT_EQ(Answers::closed, 3);
+}
+
+TEST_F(RankGroupTest, T_145_ACloseThatFailsIsAWarning) {
+  Answers::stays = true;
+  RankGroup group(*cluster);
+  group.open(meeting());
+  group.close();
+  EXPECT_THAT(logger.lines, ::testing::ElementsAre("warning answers: " + kLabel + "close: the others do not let go"));
 }
 
 TEST_F(RankGroupTest, T_145_WhatAClusterMovesForTheHostIsCheckedBeforeItIsUsed) {
