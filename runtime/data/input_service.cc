@@ -23,6 +23,31 @@ bool addressable(DType dtype, const Dims& dims) noexcept {
   return true;
 }
 
+// The first value that is not in [0, classes), or `n`. The values are looked at in one pass without a branch.
+template <class T>
+std::size_t first_outside(const T* values, std::size_t n, std::int64_t classes) noexcept {
+  const auto limit = static_cast<std::uint64_t>(classes);
+  const auto outside = [&](T v) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) >= limit; };
+  bool any = false;
+  for (std::size_t i = 0; i < n; ++i) any |= outside(values[i]);
+  return any ? static_cast<std::size_t>(std::find_if(values, values + n, outside) - values) : n;
+}
+
+// A loss, or a table that is looked up in, would be blamed for it.
+void check_classes(const InputComponent& c, const DenseTensor& tensor) {
+  if (c.classes == 0) return;
+  const TensorView values(tensor.view());
+  const auto n = static_cast<std::size_t>(values.size());
+  const std::size_t at = c.dtype == DType::kInt64   ? first_outside(values.data<const std::int64_t>(), n, c.classes)
+                         : c.dtype == DType::kInt32 ? first_outside(values.data<const std::int32_t>(), n, c.classes)
+                                                    : first_outside(values.data<const std::uint8_t>(), n, c.classes);
+  if (at == n) return;
+  fail(Code::kInvalidArgument, "'" + c.name + "' has the value " +
+                                   std::to_string(static_cast<std::int64_t>(values.number(at))) + " in element " +
+                                   std::to_string(at) + ", and was declared with " + std::to_string(c.classes) +
+                                   " classes: they count from 0");
+}
+
 [[noreturn]] void refuse_size(const InputComponent& c, const Dims& dims) {
   fail(Code::kInvalidArgument,
        "'" + c.name + "' (" + dtype_name(c.dtype) + " " + dims_text(dims) + ") has more bytes than can be addressed");
@@ -73,6 +98,7 @@ std::vector<DenseTensor> BatchBuilder::finish() {
     if (!tensors_[i].dims().empty() && !tensors_[0].dims().empty() && rows(tensors_[i]) != rows(tensors_[0]))
       fail(Code::kInternal, "'" + components_[0].name + "' has " + std::to_string(rows(tensors_[0])) + " examples, '" +
                                 c.name + "' has " + std::to_string(rows(tensors_[i])));
+    check_classes(c, tensors_[i]);
   }
   return std::move(tensors_);
 }

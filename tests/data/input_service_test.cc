@@ -148,6 +148,39 @@ TEST_F(InputService, T_145_ABatchWithoutRowsIsNone) {
             "INTERNAL: 'image' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
 }
 
+// The loss would be blamed for it, which has no name of the input.
+TEST_F(InputService, T_145_AValueThatIsNoneOfTheDeclaredClassesIsRefused) {
+  spec.set_classes(digit, 10);
+  const std::uint32_t byte = spec.feature("byte", DType::kUInt8, {-1}),
+                      small = spec.feature("small", DType::kInt32, {-1});
+  spec.set_classes(byte, 200);
+  spec.set_classes(small, 3);
+  const auto error = [&](std::int64_t of_digit, std::uint8_t of_byte, std::int32_t of_small) {
+    Batch b = begin();
+    b.tensor(image, {2, 2});
+    b.tensor(name, {2});
+    std::int64_t* digits = b.tensor(digit, {2}).data<std::int64_t>();
+    digits[0] = 9, digits[1] = of_digit;
+    std::uint8_t* bytes = b.tensor(byte, {2}).data<std::uint8_t>();
+    bytes[0] = of_byte, bytes[1] = 0;
+    std::int32_t* smalls = b.tensor(small, {2}).data<std::int32_t>();
+    smalls[0] = 0, smalls[1] = of_small;
+    return error_of([&] { batch.finish(); });
+  };
+  EXPECT_EQ(error(0, 199, 2), "no error");
+  const std::string of_digit = "INVALID_ARGUMENT: 'digit' has the value ",
+                    why = ", and was declared with 10 classes: they count from 0";
+  EXPECT_EQ(error(1'000'000'000, 199, 2), of_digit + "1000000000 in element 1" + why);
+  EXPECT_EQ(error(-1, 199, 2), of_digit + "-1 in element 1" + why);
+  EXPECT_EQ(
+      error(0, 200, 2),
+      "INVALID_ARGUMENT: 'byte' has the value 200 in element 0, and was declared with 200 classes: they count from "
+      "0");
+  EXPECT_EQ(
+      error(0, 199, -1),
+      "INVALID_ARGUMENT: 'small' has the value -1 in element 1, and was declared with 3 classes: they count from 0");
+}
+
 // An earlier batch leaves nothing behind.
 TEST_F(InputService, BeginsEachBatchEmpty) {
   Batch b = begin();
