@@ -316,7 +316,9 @@ void InstanceOp::gradient(GradContext& c) const {
   NodeGraph& graph = from_handle(c.graph().raw());
   const Node& node = c.node();
   std::vector<belay_tensor> specs;
-  std::vector<belay_output> inputs, outputs, incoming, found(node.inputs.size(), belay_output{0, 0, 0});
+  // More room than there are inputs: what is found there was written behind the end.
+  constexpr std::size_t kBehind = 16;
+  std::vector<belay_output> inputs, outputs, incoming, found(node.inputs.size() + kBehind, belay_output{0, 0, 0});
   std::vector<std::int32_t> wanted;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const auto& [dtype, shape] = graph.spec(node.inputs[i]);
@@ -341,8 +343,14 @@ void InstanceOp::gradient(GradContext& c) const {
     args.input_gradients = found.data();
     call_with_graph(graph, instance_, "gradient", &belay_op_api::gradient,
                     static_cast<const belay_op_gradient_args*>(&args));
-    for (std::size_t i = 0; i < found.size(); ++i)
-      if (found[i].graph != 0) c.set(i, graph.output(checked_gradient(graph, found[i], node.inputs[i], i)));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (found[i].graph == 0) continue;
+      if (i >= node.inputs.size())
+        fail(Code::kInvalidArgument, instance_.label() + " in gradient: it gave one of input " + std::to_string(i) +
+                                         ", and the node has " + std::to_string(node.inputs.size()) +
+                                         "; inputs count from 0");
+      c.set(i, graph.output(checked_gradient(graph, found[i], node.inputs[i], i)));
+    }
   } catch (const Error& e) {
     fail_at(node.op->name, node.name, e.code(), e.what());
   }
