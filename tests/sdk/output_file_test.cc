@@ -30,6 +30,7 @@ TEST(OutputFile, T_167_ANameOfTheRunsOwnFilesIsRefused) {
                                  "export",
                                  "rendezvous",
                                  "report.html",
+                                 "schema.json",
                                  "before-1",
                                  "events.out.tfevents.1.host",
                                  "model.ckpt-20",

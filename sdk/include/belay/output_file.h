@@ -33,7 +33,7 @@ inline bool is_file_of_run(std::string_view name) {
     name.remove_suffix(kUnfinished.size());
   for (const std::string_view own :
        {".", "..", "attempt", "attempts", "best", "checkpoint", "eval", "evaluations", "export", "finished", "lock",
-        "manifest.toml", "metrics.jsonl", "rendezvous", "report.html"})
+        "manifest.toml", "metrics.jsonl", "rendezvous", "report.html", "schema.json"})
     if (name == own) return true;
   for (const std::string_view begin :
        {"before-", "eval_", "events.out.tfevents", "manifest-", "model.ckpt", "rendezvous-"})
