@@ -70,6 +70,7 @@ class Idx final : public belay::Input {
       image_dims_.insert(image_dims_.end(), images_.dims.begin() + 1, images_.dims.end());
     }
     image_slot_ = spec.feature("image", belay::DType::kFloat32, image_dims_);
+    keep_shape(spec);
     if (!has_labels_) return;
     label_slot_ = spec.label("label", belay::DType::kInt64, {-1});
     constexpr std::int64_t kDigits = 10;
@@ -136,6 +137,13 @@ class Idx final : public belay::Input {
     spec.keep("std", std::vector<double>{o_.stddev});
     if (o_.scale && (!learned || spec.learned_words("scale.dtype")))
       spec.keep("scale.dtype", std::vector<std::string>{element_name(images_.type)});
+  }
+
+  // A flattened image does not show it: one of 2 x 3 has as many elements as one of 3 x 2. A training of another
+  // plugin, or of an earlier version, has none.
+  void keep_shape(belay::InputSpec& spec) const {
+    if (!o_.flatten || (spec.has_learned() && !spec.learned_values("flatten.shape"))) return;
+    spec.keep("flatten.shape", std::vector<double>(images_.dims.begin() + 1, images_.dims.end()));
   }
 
   void load() {

@@ -166,6 +166,17 @@ TEST_F(Idx, T_104_AFileOfAnotherElementTypeNeedsAScale) {
   EXPECT_EQ(said.difference_from_learned(), "");
 }
 
+TEST_F(Idx, T_101_FlattenedImagesHaveTheTrainingsRowsAndColumns) {
+  const auto file = [&](const char* name, std::uint32_t rows, std::uint32_t columns) {
+    return OptionValues{{"images", folder_.write(name, images(2, rows, columns))}};
+  };
+  InputDriver train(module(), file("train", 2, 3)), turned(module(), file("turned", 3, 2)),
+      same(module(), file("same", 2, 3));
+  for (InputDriver* input : {&turned, &same}) input->learn(train.schema(), InputUse::kPrediction);
+  EXPECT_EQ(turned.difference_from_learned(), "what the input keeps as 'flatten.shape' is not the training's");
+  EXPECT_EQ(same.difference_from_learned(), "");
+}
+
 TEST_F(Idx, T_104_ATrainingOfAnotherPluginHasNoScaleToMatch) {
   InputDriver eval(module(), pair(2));
   belay::testing::LearnedSchema other = InputDriver(module(), pair(2)).schema();
