@@ -94,6 +94,14 @@ bool is_for_own_elements(const std::string& name, const std::set<std::string>& s
   return name.ends_with(".dtype") && said.contains(option_of(name));
 }
 
+// Whether the value only tells where the training's files have a label or the id, such as the column `label` of a
+// table. Another plugin has files of its own.
+bool is_place_in_file(const std::string& name, const KeptValue& value, const std::vector<InputComponent>& components) {
+  const bool is_label = std::any_of(components.begin(), components.end(),
+                                    [&](const InputComponent& c) { return c.label && c.name == name; });
+  return (is_label || name == kIdName) && std::holds_alternative<std::vector<std::string>>(value);
+}
+
 // JSON does not tell an empty list of numbers from one of words.
 bool same_kept(const KeptValue& a, const KeptValue& b) {
   const auto is_empty = [](const auto& list) { return list.empty(); };
@@ -221,15 +229,16 @@ class Matcher {
     const auto is_own = [&](const std::string& name) {
       return input.written.contains(option_of(name)) || is_for_own_elements(name, input.said);
     };
+    const bool other_plugin = !trained.plugin.empty() && trained.plugin != own.plugin;
     for (const auto& [name, value] : trained.kept) {
       if (is_own(name)) continue;
       const auto here = own.kept.find(name);
+      if (here == own.kept.end() && other_plugin && is_place_in_file(name, value, trained.components)) continue;
       if (here == own.kept.end())
         problem("does not use " + double_quoted(name) + ", which the training fitted (" + kept_text(value) +
-                (trained.plugin == own.plugin || trained.plugin.empty()
-                     ? ")"
-                     : "); it is the input " + double_quoted(own.plugin) + ", the training's is " +
-                           double_quoted(trained.plugin)));
+                (!other_plugin ? ")"
+                               : "); it is the input " + double_quoted(own.plugin) + ", the training's is " +
+                                     double_quoted(trained.plugin)));
       else if (!same_kept(here->second, value))
         problem("has another " + double_quoted(name) + " (" + kept_text(here->second) + ") than the training (" +
                 kept_text(value) + ")");

@@ -120,6 +120,19 @@ TEST(SchemaMatch, T_104_WhatWasFittedIsTheTrainingsUnlessTheOptionIsSet) {
               ElementsAre("[input.eval] fits \"scale\" (3), which the training did not"));
 }
 
+TEST(SchemaMatch, T_101_AnotherPluginNeedNotKnowWhereTheTrainingsFilesHaveTheLabel) {
+  Schema trained = schema({"a"}, {"x"}), own = schema({"a"}, {"x"});
+  trained.kept["label"] = std::vector<std::string>{"kind"};
+  trained.kept["id"] = std::vector<std::string>{"key"};
+  own.plugin = "npy";
+  EXPECT_THAT(match_schema(trained, own, {"eval"}).problems, ElementsAre());
+  trained.kept["label"] = std::vector<double>{2};
+  EXPECT_THAT(
+      match_schema(trained, own, {"eval"}).problems,
+      ElementsAre("[input.eval] does not use \"label\", which the training fitted (2); it is the input \"npy\", "
+                  "the training's is \"csv\""));
+}
+
 TEST(SchemaMatch, T_104_AScaleThatIsInheritedIsForElementsOfTheTrainingsType) {
   Schema trained = schema({"a"}, {"x"}), own = schema({"a"}, {"x"});
   trained.kept["scale.dtype"] = std::vector<std::string>{"uint8"};
