@@ -2,8 +2,11 @@
 #include "runtime/estimator/input_checks.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <optional>
+#include <system_error>
+#include <utility>
 #include <variant>
 
 #include "runtime/platform/text.h"
@@ -105,13 +108,32 @@ bool is_text(const std::optional<OptionValue>& value, std::string_view text) {
   return found != nullptr && *found == text;
 }
 
-// Whether both read the same files.
+// The files of a path option, however they are spelt and whatever links lead to them.
+std::vector<std::filesystem::path> files_of(const std::optional<OptionValue>& value) {
+  std::vector<std::string> paths;
+  if (const auto* path = value ? std::get_if<std::string>(&*value) : nullptr) paths = {*path};
+  if (const auto* list = value ? std::get_if<std::vector<std::string>>(&*value) : nullptr) paths = *list;
+  std::vector<std::filesystem::path> files;
+  for (const std::string& path : paths) {
+    std::error_code unknown;
+    std::filesystem::path file = std::filesystem::weakly_canonical(path, unknown);
+    files.push_back(unknown ? std::filesystem::path(path) : std::move(file));
+  }
+  return files;
+}
+
+// Whether both read the same rows: a file that is not required, such as that of the labels, decides none.
 bool same_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
+  const std::vector<OptionInfo>& options = a.info.options;
+  const bool some_required = std::any_of(options.begin(), options.end(), [](const OptionInfo& option) {
+    return option.type == OptionType::kPath && option.required;
+  });
   bool any = false;
-  for (const OptionInfo& option : a.info.options) {
-    if (option.type != OptionType::kPath) continue;
-    if (value_of(a, option.name) != value_of(b, option.name)) return false;
-    any = any || value_of(a, option.name).has_value();
+  for (const OptionInfo& option : options) {
+    if (option.type != OptionType::kPath || (some_required && !option.required)) continue;
+    const std::vector<std::filesystem::path> files = files_of(value_of(a, option.name));
+    if (files != files_of(value_of(b, option.name))) return false;
+    any = any || !files.empty();
   }
   return any;
 }

@@ -148,7 +148,7 @@ class ManifestRun {
   bool build_evaluations_early();
   void build_evaluation(RunInput& input, Diagnostics& problems);
   // False where the evaluation could not be built.
-  bool check_eval_input(const RunInput& input, Diagnostics& problems) const;
+  bool check_eval_input(const RunInput& input, Diagnostics& problems);
   void add_evaluation_problem(const RunInput& input, const Error& e, Diagnostics& problems) const;
   void check_best_metric(Diagnostics& problems) const;
   bool wants_best_metric() const;

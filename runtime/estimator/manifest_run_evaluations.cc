@@ -110,15 +110,15 @@ void ManifestRun::add_evaluation_problem(const RunInput& input, const Error& e, 
 }
 
 // What would fail in the first evaluation, or never come back from it.
-bool ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems) const {
+bool ManifestRun::check_eval_input(const RunInput& input, Diagnostics& problems) {
   const InputSection& section = manifest_.inputs.at(input.name);
   if (manifest_.eval.batches == 0 && never_ends(plugins_.found().inputs.at(input.name), section))
     problems.add(section.plugin_at, "[input." + input.name + "] never ends, so an evaluation on it would not either",
                  "add epochs = 1, or set batches in [eval]");
   const std::size_t before = problems.size();
-  const auto training = plugins_.found().inputs.find("train");
-  if (training != plugins_.found().inputs.end())
-    check_held_out({input.name, section}, plugins_.found().inputs.at(input.name), training->second, problems);
+  const ResolvedPlugin* training = plugins_.training_input(manifest_);
+  if (training != nullptr)
+    check_held_out({input.name, section}, plugins_.found().inputs.at(input.name), *training, problems);
   return problems.size() == before;
 }
 

@@ -40,6 +40,19 @@ void RunPlugins::find_inputs(const Manifest& manifest, Diagnostics& problems, co
   found_.inputs = resolver.resolve(inputs, &trained).inputs;
 }
 
+const ResolvedPlugin* RunPlugins::training_input(const Manifest& manifest) {
+  if (const auto used = found_.inputs.find("train"); used != found_.inputs.end()) return &used->second;
+  const auto train = manifest.inputs.find("train");
+  if (train == manifest.inputs.end()) return nullptr;
+  Manifest alone;
+  alone.directories = manifest.directories;
+  alone.inputs.insert(*train);
+  Diagnostics of_no_concern;
+  PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, of_no_concern);
+  unused_inputs_ = resolver.resolve(alone).inputs;
+  return unused_inputs_.empty() ? nullptr : &unused_inputs_.begin()->second;
+}
+
 void RunPlugins::warn_of_loading() {
   const std::vector<std::string>& warnings = loader_->warnings();
   for (; warned_ < warnings.size(); ++warned_) run_.log().warning("plugins", warnings[warned_]);

@@ -54,6 +54,9 @@ class RunPlugins {
   // The inputs alone once more, behind load(), with the options that they inherit from another training.
   void find_inputs(const Manifest& manifest, Diagnostics& problems, const TrainedOptions& trained);
   const ResolvedPlugins& found() const noexcept { return found_; }
+  // [input.train], also in a mode that does not use it, until the next call; null: there is none, or it cannot be
+  // resolved.
+  const ResolvedPlugin* training_input(const Manifest& manifest);
   // The libraries of all that was found: a refused one shows before any plugin's code has done anything but initialize
   // its globals. LoadError.
   void load();
@@ -96,6 +99,7 @@ class RunPlugins {
   std::size_t warned_ = 0;  // of the loader's warnings
   Registry registry_;
   ResolvedPlugins found_;
+  std::map<std::string, ResolvedPlugin> unused_inputs_;  // of training_input()
   std::deque<ResolvedPlugin> linked_uses_, brought_uses_;
   std::map<std::string, SaverUse> other_savers_;
   PluginInstances instances_;

@@ -190,6 +190,22 @@ TEST_F(SchemaOfModel, T_109_AnEvaluationOnRowsOfTheTrainingIsRefused) {
   EXPECT_THAT(other_seed.err, HasSubstr("split_seed"));
 }
 
+TEST_F(SchemaOfModel, T_109_RowsOfTheTrainingAreKnownByAnotherPathAndByACommandAlone) {
+  std::filesystem::create_symlink(temp / "train.csv", temp / "link.csv");
+  std::filesystem::create_directory(temp / "folder");
+  const std::string own = manifest();
+  for (const std::string path : {"link.csv", "./train.csv", "folder/../train.csv"}) {
+    const ProcessResult r = belay({"check", own, "--set", set("eval", path), "--set", "input.eval.split=eval"});
+    EXPECT_EQ(r.status, 2) << path;
+    EXPECT_THAT(r.err, HasSubstr("[input.eval] evaluates rows that [input.train] trains on")) << path;
+  }
+  ASSERT_EQ(belay({"run", own, "-q"}).status, 0);
+  const ProcessResult r = belay({"evaluate", own, "--set", set("eval", "train.csv"), "--set", "input.eval.split=eval"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, HasSubstr("[input.eval] evaluates rows that [input.train] trains on"));
+  EXPECT_EQ(evaluate("train.csv").status, 0);  // all rows, on purpose
+}
+
 TEST_F(SchemaOfModel, T_104_AnOptionThatIsSetOtherwiseIsAWarningByName) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   const ProcessResult inherited =
