@@ -184,18 +184,41 @@ class Csv final : public belay::Input {
   // A number in the option counts columns, which another file may have in another order: the training's name does not.
   std::optional<std::size_t> label_column(const CsvFile& file, const belay::InputSpec& spec) const {
     const auto trained = spec.learned_words("label");
+    const auto column = learned_column(file, spec, "label");
     const bool is_name = !is_number(o_.label) && !o_.label.empty();
-    if (!trained || (is_name && o_.label != trained->front()))
-      return o_.label.empty() ? std::nullopt : std::optional(file.find_column("label", o_.label));
-    if (const auto column = learned_column(file, spec, "label")) return column;
+    if (!trained || (is_name && o_.label != trained->front())) {
+      if (o_.label.empty()) return std::nullopt;
+      if (column && spec.use() != belay::InputUse::kPrediction)
+        fail(Code::kInvalidArgument, "label: '" + o_.path.string() + "' has \"" + trained->front() +
+                                         "\", which was the training's label, besides \"" + o_.label.string() +
+                                         "\"; leave 'label' out");
+      return other_label(file, spec);
+    }
+    if (column) return column;
     if (spec.use() == belay::InputUse::kPrediction || o_.label.empty()) return std::nullopt;
     fail(Code::kNotFound, "label: '" + o_.path.string() + "' has no column \"" + trained->front() +
-                              "\", which was the training's label; it has " + CsvFile::listed(file.columns()));
+                              "\", which was the training's label; " +
+                              file.held(CsvFile::is_numbered(trained->front())));
+  }
+
+  // As the option says it. What the model takes as a feature is no label.
+  std::optional<std::size_t> other_label(const CsvFile& file, const belay::InputSpec& spec) const {
+    const std::size_t column = file.find_column("label", o_.label);
+    const auto trained = spec.learned_columns("features");
+    if (!trained || std::find(trained->begin(), trained->end(), file.names()[column]) == trained->end()) return column;
+    if (spec.use() == belay::InputUse::kPrediction) return std::nullopt;
+    fail(Code::kInvalidArgument, "label: \"" + o_.label.string() + "\" is the column " + file.names()[column] +
+                                     ", which is a feature of the training; name the label's column");
   }
 
   std::optional<std::size_t> id_column(const CsvFile& file, const belay::InputSpec& spec) const {
-    if (!o_.id.empty()) return file.find_column("id", o_.id);
-    return spec.use() == belay::InputUse::kPrediction ? learned_column(file, spec, "id") : std::nullopt;
+    const auto trained = spec.learned_words("id");
+    const auto column = learned_column(file, spec, "id");
+    if (o_.id.empty()) return spec.use() == belay::InputUse::kPrediction ? column : std::nullopt;
+    if (!trained || !is_number(o_.id)) return file.find_column("id", o_.id);
+    if (column) return column;
+    fail(Code::kNotFound, "id: '" + o_.path.string() + "' has no column \"" + trained->front() +
+                              "\", which was the training's id; name the column, or leave 'id' out; " + file.held());
   }
 
   void choose_columns(const CsvFile& file, const belay::InputSpec& spec) {
@@ -246,7 +269,7 @@ class Csv final : public belay::Input {
     const auto column = file.column_of(name);
     if (!column)
       fail(Code::kNotFound, "features: '" + o_.path.string() + "' has no column \"" + name +
-                                "\", which the training had; it has " + CsvFile::listed(file.columns()));
+                                "\", which the training had; " + file.held(CsvFile::is_numbered(name)));
     return *column;
   }
 
@@ -282,7 +305,8 @@ class Csv final : public belay::Input {
                                 : std::string(missing.empty() ? "" : " and") + " has " + CsvFile::listed(extra) +
                                       ", which the training did not have (extra = \"ignore\" leaves " +
                                       (extra.size() == 1 ? "it" : "them") + " out)";
-    fail(Code::kNotFound, "path: '" + o_.path.string() + "'" + lacks + has);
+    const std::string other = missing.empty() ? "" : file.other_reading(CsvFile::is_numbered(missing.front()));
+    fail(Code::kNotFound, "path: '" + o_.path.string() + "'" + lacks + has + (other.empty() ? "" : "; " + other));
   }
 
   void keep_names(const CsvFile& file, belay::InputSpec& spec) const {

@@ -20,13 +20,48 @@ namespace {
 using belay::Code;
 using belay::fail;
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+bool holds_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string shown(const std::string& name) {
+  const bool is_plain =
+      !name.empty() && name.front() != ' ' && name.back() != ' ' && name.find(',') == std::string::npos;
+  return is_plain ? name : '"' + name + '"';
+}
+
 }  // namespace
 
 std::string CsvFile::listed(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 20;
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + shown(names[i]);
   return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
+}
+
+std::string CsvFile::held(bool numbered) const {
+  const std::string other = other_reading(numbered);
+  return "it has " + listed(columns_) + (other.empty() ? "" : "; " + other);
+}
+
+std::string CsvFile::other_reading(bool numbered) const {
+  for (const char delimiter : {';', '\t', '|', ','})
+    if (columns_.size() == 1 && columns_[0].find(delimiter) != std::string::npos)
+      return "delimiter = \"" + (delimiter == '\t' ? std::string("\\t") : std::string(1, delimiter)) +
+             "\" takes its first row apart";
+  if (!format_.header)
+    return numbered || !format_.columns.empty() ? "" : "'columns' names those of a file without a header";
+  const auto numbers = std::count_if(columns_.begin(), columns_.end(), holds_number);
+  if (2 * numbers > static_cast<std::ptrdiff_t>(columns_.size()))
+    return std::string("if its first row is no header, set header = false") +
+           (numbered ? "" : ", and name its columns in 'columns'");
+  if (!numbered) return "";
+  return "the training's file had no header: header = false, skip_lines = " + std::to_string(header_line_) +
+         " takes the columns of this one by their places";
 }
 
 CsvFile::CsvFile(const CsvFormat& format) : format_(format) {
@@ -65,7 +100,7 @@ void CsvFile::read_text() {
                                                                   " is zero; give a CSV file in UTF-8"));
   if (const std::string page = belay::foreign_text(text_, "CSV file", "", ""); text_[0] == '<' && !page.empty())
     fail(Code::kInvalidArgument, prefix + page);
-  if (text_.compare(0, 3, "\xef\xbb\xbf") == 0) text_.erase(0, 3);  // a byte order mark
+  while (text_.compare(0, kByteOrderMark.size(), kByteOrderMark) == 0) text_.erase(0, kByteOrderMark.size());
 }
 
 void CsvFile::name_columns() {
@@ -84,7 +119,7 @@ void CsvFile::name_columns() {
     header_line_ = rows_[0].line;
     rows_.erase(rows_.begin());
   } else if (format_.columns.empty()) {
-    for (std::size_t i = 0; i < first.size(); ++i) columns_.push_back("column_" + std::to_string(i));
+    for (std::size_t i = 0; i < first.size(); ++i) columns_.push_back(std::string(kNumbered) + std::to_string(i));
   } else if (format_.columns.size() == first.size()) {
     columns_ = format_.columns;
   } else {
@@ -196,7 +231,7 @@ std::size_t CsvFile::find_column(std::string_view option, std::string_view name)
   if (is_number && number >= -size && number < size)
     return static_cast<std::size_t>(number < 0 ? number + size : number);
   fail(Code::kNotFound, std::string(option) + ": '" + format_.path + "' has no column \"" + std::string(name) + "\"" +
-                            belay::did_you_mean(name, columns_) + "; it has " + listed(columns_));
+                            belay::did_you_mean(name, columns_) + "; " + held());
 }
 
 }  // namespace csv_input

@@ -44,12 +44,20 @@ class CsvFile {
   // "path:17:4", the line and the column, in characters, at which the row or its field `column` begins.
   std::string place(std::int64_t row, std::size_t column = 0) const;
 
-  // Names for a message: "a, b and 3 more".
+  // Names for a message: "a, b and 3 more". One that would not be seen as it is has quotes.
   static std::string listed(const std::vector<std::string>& names);
+  // How the file may be meant instead, for a message about columns that are not there; empty: it is not known.
+  // `numbered`: the wanted columns are those of a file without a header.
+  std::string other_reading(bool numbered) const;
+  // The end of such a message: "it has a, b", and how it may be meant.
+  std::string held(bool numbered = false) const;
+  // Whether it is the name of a column that has none.
+  static bool is_numbered(std::string_view name) { return name.starts_with(kNumbered); }
   // The column of that name, or of that number: from 0, or from the end where negative. `option` named it.
   std::size_t find_column(std::string_view option, std::string_view name) const;
 
  private:
+  static constexpr std::string_view kNumbered = "column_";
   void read_text();
   void name_columns();
   void make_names_different();

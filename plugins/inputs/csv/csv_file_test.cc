@@ -63,11 +63,10 @@ TEST_F(CsvFileTest, LinesBeforeTheHeaderCanBeSkipped) {
   EXPECT_EQ(file.place(0), path_ + ":3:1");
 }
 
-TEST_F(CsvFileTest, AByteOrderMarkIsDropped) {
-  EXPECT_THAT(CsvFile(format("\xef\xbb\xbf"
-                             "a,b\n1,2\n"))
-                  .columns(),
-              ElementsAre("a", "b"));
+TEST_F(CsvFileTest, T_110_ByteOrderMarksAtTheBeginningAreDropped) {
+  const std::string mark = "\xef\xbb\xbf";
+  for (const std::string& marks : {mark, mark + mark})
+    EXPECT_THAT(CsvFile(format(marks + "a,b\n1,2\n")).columns(), ElementsAre("a", "b"));
 }
 
 TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {

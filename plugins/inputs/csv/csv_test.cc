@@ -235,6 +235,71 @@ TEST_F(Csv, T_101_FeaturesByNumberAreTheTrainingsColumnsInAnotherFile) {
                                                  "' has no column \"c\", which the training had; it has kind, d, b, a");
 }
 
+TEST_F(Csv, T_101_AnIdByNumberIsTheTrainingsColumnInAnotherFile) {
+  const OptionValues numbers{{"id", "0"}, {"label", "kind"}};
+  InputDriver train(module(), numbers.with({"path", folder_.write("train.csv", "key,a,kind\nk1,1,x\nk2,2,y\n")}));
+  train.open();
+  InputDriver predict(module(), numbers.with({"path", folder_.write("new.csv", "a,key\n5,k7\n")}));
+  predict.learn(train.schema(), belay::InputUse::kPrediction);
+  predict.open();
+  const InputBatch batch = *predict.next();
+  EXPECT_EQ(batch.tensor("id").text(0), "k7");
+  EXPECT_THAT(batch.values<float>("features"), ElementsAre(5));
+  InputDriver lacks(module(), numbers.with({"path", folder_.write("lacks.csv", "a\n5\n")}));
+  lacks.learn(train.schema(), belay::InputUse::kPrediction);
+  EXPECT_EQ(error_of([&] { lacks.spec(); }),
+            "NOT_FOUND: id: '" + folder_.file("lacks.csv") +
+                "' has no column \"key\", which was the training's id; name the column, or leave 'id' out; it has a");
+}
+
+TEST_F(Csv, T_107_AFeatureOfTheTrainingIsNoLabel) {
+  InputDriver train(module(), {{"path", folder_.write("train.csv", "a,b,kind\n1,2,0\n3,4,1\n")}});
+  const auto error = [&](const char* text, belay::InputUse use = belay::InputUse::kEvaluation) {
+    InputDriver eval(module(), {{"path", folder_.write("eval.csv", text)}, {"label", "b"}});
+    eval.learn(train.schema(), use);
+    return error_of([&] { eval.spec(); });
+  };
+  EXPECT_EQ(
+      error("a,b\n1,2\n"),
+      "INVALID_ARGUMENT: label: \"b\" is the column b, which is a feature of the training; name the label's column");
+  EXPECT_EQ(error("a,b,kind\n1,2,0\n"), "INVALID_ARGUMENT: label: '" + folder_.file("eval.csv") +
+                                            "' has \"kind\", which was the training's label, besides \"b\"; leave "
+                                            "'label' out");
+  EXPECT_EQ(error("a,b\n1,2\n", belay::InputUse::kPrediction), "");
+}
+
+TEST_F(Csv, T_107_AFileThatIsMeantOtherwiseIsSaidWithTheOptionThatReadsIt) {
+  InputDriver train(module(), {{"path", folder_.write("train.csv", "a,b,kind\n1,2,x\n3,4,y\n")}});
+  InputDriver bare(module(), {{"path", folder_.write("bare.csv", "1,2,x\n3,4,y\n")}, {"header", false}});
+  const auto error = [&](InputDriver& trained, const char* text, bool header,
+                         belay::InputUse use = belay::InputUse::kEvaluation) {
+    InputDriver input(module(), {{"path", folder_.write("other.csv", text)}, {"header", header}});
+    input.learn(trained.schema(), use);
+    const std::string message = error_of([&] { input.spec(); });
+    return message.substr(std::min(message.size(), message.rfind("; ")));
+  };
+  EXPECT_EQ(error(train, "a;b;kind\n1;2;x\n", true), "; delimiter = \";\" takes its first row apart");
+  EXPECT_EQ(error(train, "a\tb\tkind\n1\t2\tx\n", true), "; delimiter = \"\\t\" takes its first row apart");
+  EXPECT_EQ(error(train, "1,2,x\n3,4,y\n", true),
+            "; if its first row is no header, set header = false, and name its columns in 'columns'");
+  EXPECT_EQ(error(train, "1,2,x\n3,4,y\n", false), "; 'columns' names those of a file without a header");
+  EXPECT_EQ(error(bare, "1,2,x\n3,4,y\n", true), "; if its first row is no header, set header = false");
+  EXPECT_EQ(
+      error(bare, "b,a\n2,1\n", true, belay::InputUse::kPrediction),
+      "; the training's file had no header: header = false, skip_lines = 1 takes the columns of this one by their "
+      "places");
+}
+
+TEST_F(Csv, T_107_ANameThatIsNotSeenAsItIsHasQuotes) {
+  InputDriver train(module(), {{"path", folder_.write("train.csv", "a,b,kind\n1,2,0\n3,4,1\n")}});
+  InputDriver eval(module(), {{"path", folder_.write("eval.csv", ",a,\" b\",kind\n0,1,2,0\n")}});
+  eval.learn(train.schema(), belay::InputUse::kEvaluation);
+  EXPECT_EQ(error_of([&] { eval.spec(); }),
+            "NOT_FOUND: path: '" + folder_.file("eval.csv") +
+                "' lacks the training's column b and has \"\", \" b\", which the training did not have (extra = "
+                "\"ignore\" leaves them out)");
+}
+
 // What the training took for numbers are numbers in the same file, opened again.
 TEST_F(Csv, T_102_LabelsThatAreNumbersWithZerosBeforeThemKeepTheirClasses) {
   const OptionValues rows{{"path", folder_.write("train.csv", "x,kind\n1,00\n2,01\n3,02\n")}};
