@@ -157,6 +157,25 @@ TEST_F(SchemaOfModel, T_110_AWordThatTrainingDidNotHaveIsNamedWithItsLine) {
                                     "training had"));
 }
 
+TEST_F(SchemaOfModel, T_110_ALabelOfAnEvaluationThatIsNoClassIsTheManifestsMistake) {
+  const auto header = [](std::string dims) { return std::string{0, 0, 8} + std::move(dims); };
+  write_file(temp / "images", header({3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2}) + "abcdef");
+  write_file(temp / "labels", header({1, 0, 0, 0, 3}) + std::string{0, 1, 2});
+  write_file(temp / "other", header({1, 0, 0, 0, 3}) + std::string{0, 3, 2});
+  const std::string path = temp / "idx.toml", eval = "input.eval={plugin=\"idx\",images=\"images\",epochs=1,labels=\"";
+  write_file(path,
+             "[run]\ndir = \"idx_run\"\nmax_steps = 2\n[model]\nplugin = \"linear\"\n[input.train]\nplugin = "
+             "\"idx\"\nimages = \"images\"\nlabels = \"labels\"\nclasses = 3\n[optimizer]\nname = \"sgd\"\n"
+             "learning_rate = 0.1\n");
+  ASSERT_EQ(belay({"run", path, "-q"}).status, 0);
+  for (const char* command : {"check", "evaluate"}) {
+    EXPECT_EQ(belay({command, path, "--set", eval + "labels\"}"}).status, 0) << command;
+    const ProcessResult other = belay({command, path, "--set", eval + "other\"}"});
+    EXPECT_EQ(other.status, 2) << command;
+    EXPECT_THAT(other.err, HasSubstr("has label 3 in record 1; with 3 classes labels are 0 to 2")) << command;
+  }
+}
+
 TEST_F(SchemaOfModel, T_110_AWordOfOneRowIsNamedWithItsLineBeforeAModelOfFewerClassesIsRefused) {
   std::string rows = "length,width,kind\n";
   for (int i = 0; i < 60; ++i)

@@ -152,6 +152,7 @@ class Idx final : public belay::Input {
     for (std::size_t value = 0; value < 256; ++value) uint8_value_[value] = normalised(static_cast<double>(value));
   }
 
+  // A training's own labels are damaged; those of an evaluation do not fit the model.
   void load_labels() {
     const std::vector<std::uint8_t> bytes = read_idx_elements("labels", o_.labels.string(), labels_);
     label_values_.resize(static_cast<std::size_t>(labels_.records()));
@@ -159,8 +160,9 @@ class Idx final : public belay::Input {
       const auto label =
           static_cast<std::int64_t>(element_value(labels_.type, bytes.data() + i * element_size(labels_.type)));
       if (classes_ != 0 && (label < 0 || label >= classes_))
-        fail(Code::kDataLoss, "labels: '" + o_.labels.string() + "' has label " + std::to_string(label) +
-                                  " in record " + std::to_string(i) + "; " + belay::text_of_classes(classes_));
+        fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
+             "labels: '" + o_.labels.string() + "' has label " + std::to_string(label) + " in record " +
+                 std::to_string(i) + "; " + belay::text_of_classes(classes_));
       label_values_[i] = label;
     }
   }

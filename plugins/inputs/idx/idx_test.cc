@@ -141,7 +141,7 @@ TEST_F(Idx, T_110_ALabelOutOfRangeIsFoundWhenAnEvaluationIsOpened) {
   InputDriver train(module(), {{"images", i}, {"labels", l}}), eval(module(), {{"images", i}, {"labels", l}});
   eval.learn(train.schema(), InputUse::kEvaluation);
   EXPECT_EQ(error_of([&] { eval.open(); }),
-            "DATA_LOSS: labels: '" + l + "' has label 10 in record 1; with 10 classes labels are 0 to 9");
+            "INVALID_ARGUMENT: labels: '" + l + "' has label 10 in record 1; with 10 classes labels are 0 to 9");
 }
 
 TEST_F(Idx, T_104_AScaleThatIsSaidIsKeptWithTheTypeThatItIsFor) {

@@ -208,9 +208,11 @@ class Npy final : public belay::Input {
     }
   }
 
+  // A training's own labels are damaged; those of an evaluation do not fit the model.
   [[noreturn]] void fail_by_label(std::int64_t label, std::int64_t row) const {
-    fail(Code::kDataLoss, labels_->prefix() + "has label " + std::to_string(label) + " in row " + std::to_string(row) +
-                              "; " + belay::text_of_classes(classes_));
+    fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
+         labels_->prefix() + "has label " + std::to_string(label) + " in row " + std::to_string(row) + "; " +
+             belay::text_of_classes(classes_));
   }
 
   const Options o_;

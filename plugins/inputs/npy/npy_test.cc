@@ -177,7 +177,7 @@ TEST_F(Npy, T_110_ALabelThatIsNoClassIsFoundWhenAnEvaluationIsOpened) {
   const OptionValues options = rows(5).with({"classes", 2});
   InputDriver train(module(), options), eval(module(), options);
   eval.learn(train.schema(), InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { eval.open(); }), "DATA_LOSS: labels: '" + folder_.file("y.npy") +
+  EXPECT_EQ(error_of([&] { eval.open(); }), "INVALID_ARGUMENT: labels: '" + folder_.file("y.npy") +
                                                 "' has label 2 in row 2; with 2 classes labels are 0 to 1");
 }
 
