@@ -8,19 +8,11 @@
 
 namespace belay::runtime {
 
-namespace {
-
-// A worker's manifest has none.
-const std::string& run_directory(ManifestRun& run) {
-  return run.ranks() == nullptr ? run.manifest().run.dir : run.ranks()->directory();
-}
-
-}  // namespace
-
 CommandTrace::CommandTrace(ManifestRun& run, const std::string& file) : run_(run) {
-  std::filesystem::path path = std::filesystem::absolute(file.empty() ? run_directory(run) + "/trace.json" : file);
-  if (run.ranks() != nullptr && run.ranks()->rank() != 0)
-    path.replace_filename(path.stem().string() + "-" + std::to_string(run.ranks()->rank()) + path.extension().string());
+  std::filesystem::path path =
+      std::filesystem::absolute(file.empty() ? run.strategy().directory() + "/trace.json" : file);
+  if (const int rank = run.strategy().rank(); rank != 0)
+    path.replace_filename(path.stem().string() + "-" + std::to_string(rank) + path.extension().string());
   RunHost& host = run.host();
   const std::string folder = path.parent_path();
   // A worker may be here before the chief has made it.
@@ -35,7 +27,7 @@ CommandTrace::~CommandTrace() { run_.host().trace_into(nullptr); }
 
 int open_trace(std::optional<CommandTrace>& trace, ManifestRun& run, const std::string& file) {
   Logger& log = run.host().log();
-  if (file.empty() && run_directory(run).empty()) {
+  if (file.empty() && run.strategy().directory().empty()) {
     log.error("", "--trace needs a file where [run] has no dir: give --trace=FILE");
     return kExitUsage;
   }

@@ -51,9 +51,6 @@ std::string plural(std::int64_t n, const std::string& what) {
 // The last part of a path.
 std::string name_in(const std::string& path) { return escaped(path.substr(path.rfind('/') + 1)); }
 
-// One of several processes, and not the chief, which has what is kept.
-bool is_worker(const ManifestRun& run) { return run.ranks() != nullptr && !run.ranks()->chief(); }
-
 // ---- the beginning ----
 
 void add_model(const ManifestRun& run, Block& block) {
@@ -164,8 +161,8 @@ void say_begin(ManifestRun& run, const std::string& ends, Logger& log) {
     headline += "a new training";
   else
     headline += (ends.empty() ? "goes on from " : "restored ") + from_text(run, saver->saved_path());
-  if (is_worker(run))
-    headline = "rank " + std::to_string(run.ranks()->rank()) + " of " + std::to_string(run.ranks()->size()) +
+  if (!run.strategy().chief())
+    headline = "rank " + std::to_string(run.strategy().rank()) + " of " + std::to_string(run.strategy().size()) +
                ": training begins with the weights of rank 0";
   const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
   if (!ends.empty())
@@ -181,7 +178,7 @@ void say_begin(ManifestRun& run, const std::string& ends, Logger& log) {
   add_data(run, block);
   add_optimizer(run, block);
   add_machine(run, block);
-  if (is_worker(run)) return block.say(log);
+  if (!run.strategy().chief()) return block.say(log);
   const DiskRoom room = disk_room(run);
   add_disk(run, room, block);
   add_memory(host, block);
@@ -336,13 +333,13 @@ void say_end(ManifestRun& run, const TrainingResult& result, const ManifestArgum
   if (!result.checkpoint.empty() && given != nullptr) block.fields().add("checkpoint", result.checkpoint);
   add_best(run, block);
   add_times(result, block);
-  if (!is_worker(run) && given != nullptr) add_unsaved(run, result, block);
-  if (!is_worker(run)) add_next(run, result, given, block);
+  if (run.strategy().chief() && given != nullptr) add_unsaved(run, result, block);
+  if (run.strategy().chief()) add_next(run, result, given, block);
   block.say(log);
 }
 
 void say_what_is_kept(ManifestRun& run, Logger& log) {
-  if (run.host().lock_lost() || is_worker(run)) return;
+  if (run.host().lock_lost() || !run.strategy().chief()) return;
   log.info("", run.host().control().what_is_kept());
 }
 

@@ -172,7 +172,7 @@ SignalRequests RunCommand::signal_requests() {
 // ---- the start
 
 RunStatus RunCommand::opens_directory() {
-  if (arguments_.is_short && run->ranks() != nullptr) {
+  if (arguments_.is_short && run->strategy().several()) {
     log_.error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
     return RunStatus::kUsage;
   }

@@ -6,8 +6,8 @@
 #include "belay/philox.h"
 #include "runtime/checkpoint/index.h"
 #include "runtime/checkpoint/names.h"
-#include "runtime/data/make_queue.h"
 #include "runtime/estimator/data_problem.h"
+#include "runtime/estimator/hooks_on_ranks.h"
 #include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/plugin_problem.h"
@@ -90,36 +90,16 @@ ManifestRun::ManifestRun(Manifest manifest, ManifestRunOptions options, const Pl
       model_(*ops_, manifest_.run.mode == RunMode::kPredict ? Mode::kPredict : Mode::kTrain,
              manifest_.optimizer.accumulate),
       plugins_(host_, manifest_, environment_),
-      training_(host_, {.saves = true, .recovers = recovers(manifest, place_)}),
-      ranks_(make_ranks(manifest, place_, control)) {
-  for (const auto& [name, section] : manifest_.inputs) {
-    RunInput& input =
-        inputs_.emplace(name, RunInput{.name = name, .monitor = host_.add_monitor(), .prefetch = section.prefetch})
-            .first->second;
-    if (ranks_ == nullptr || name != "train") continue;
-    input.shard = ranks_->rank();
-    input.shards = ranks_->size();
-  }
-  if (ranks_ == nullptr) return;
-  host_.use_queues(ranks_->over(make_queue));
-  ranks_->report_to(host_.add_monitor());
-  ranks_->on_schema([this](const std::string& text) { take_schema(text); });
-  ranks_->on_bad_loss([this](const std::string& whose) { host_.log().warning("", whose); });
-  ranks_->on_place([this](int rank, int size) { take_place(rank, size); });
-  ranks_->on_group([this] { hook_ranks_->left(); },
-                   [this] {
-                     host_.set_place(ranks_->place());
-                     training_.set_place(ranks_->place());
-                     hook_ranks_->met();
-                   });
+      training_(host_, {.saves = true, .recovers = recovers(manifest, place_)}) {
+  for (const auto& [name, section] : manifest_.inputs)
+    inputs_.emplace(name, RunInput{.name = name, .monitor = host_.add_monitor(), .prefetch = section.prefetch});
+  strategy_ = make_strategy({manifest_, options_, environment_, host_, plugins_, schema_, model_, inputs_, training_},
+                            manifest, place_);
 }
 
 ManifestRun::~ManifestRun() = default;
 
-// The hooks of a replay are all in its manifest.
-Manifest ManifestRun::uses() const {
-  return with_defaults(manifest_, options_.replay == nullptr && (ranks_ == nullptr || ranks_->chief()));
-}
+Manifest ManifestRun::uses() const { return with_defaults(manifest_, strategy_->default_hooks()); }
 
 const RunInput* ManifestRun::input(const std::string& name) const {
   const auto found = inputs_.find(name);
@@ -131,9 +111,9 @@ const RunInput* ManifestRun::input(const std::string& name) const {
 // All ranks read the chief's checkpoints: each has to deliver what the others do.
 void ManifestRun::read_schema() {
   if (!trains(manifest_.run.mode)) return schema_.read(checkpoint_place(), checkpoint_choice());
-  const std::string& directory = ranks_ != nullptr ? ranks_->directory() : manifest_.run.dir;
+  const std::string& directory = strategy_->directory();
   const CheckpointPlace place{host_.files(), host_.log(), directory};
-  if (!options_.from_scratch && options_.replay == nullptr && !directory.empty()) schema_.read_earlier(place);
+  if (!options_.from_scratch && strategy_->own_run() && !directory.empty()) schema_.read_earlier(place);
   for (const PluginUse& use : manifest_.scaffold.init_fn) {
     if (schema_.learned() != nullptr || !takes_schema(use)) continue;
     for (const PluginOption& option : use.options) {
@@ -172,6 +152,30 @@ bool ManifestRun::find_plugins(Diagnostics& problems) {
   return usable;
 }
 
+void ManifestRun::check_cluster(Diagnostics& problems) const {
+  if (!trains(manifest_.run.mode)) return;
+  if (strategy_->own_run()) check_hooks_on_all_ranks(manifest_, uses().hooks, plugins_.found().hooks, problems);
+  if (!manifest_.cluster) {
+    if (options_.place && options_.place->size > 1)
+      problems.add({manifest_.file, 0, 0},
+                   "the program says that " + std::to_string(options_.place->size) +
+                       " processes train together, and the manifest has no [cluster], which joins them",
+                   "write [cluster] with a plugin, plugin = \"gloo\" say");
+    return;
+  }
+  if (meets_elsewhere(*manifest_.cluster) && manifest_.cluster->on_lost_rank != OnLostRank::kStop)
+    problems.add(manifest_.at("cluster.on_lost_rank"),
+                 "with cluster.rendezvous the ranks have no directory in which those that are left find each other",
+                 "leave one of the two out");
+  else if (const auto& cluster = plugins_.found().cluster; cluster && cluster->info.option("communicator") != nullptr &&
+                                                           manifest_.cluster->on_lost_rank != OnLostRank::kStop)
+    problems.add(manifest_.at("cluster.on_lost_rank"),
+                 "the ranks of " + double_quoted(cluster->info.name) +
+                     " form no other group where one is lost: their launcher ends the job",
+                 "leave it out; the same command goes on from the last checkpoint");
+  strategy_->check_cluster(problems);
+}
+
 void ManifestRun::warn_of_other_options() {
   for (const auto& [name, input] : plugins_.found().inputs)
     if (name != "train" || trains(manifest_.run.mode))
@@ -208,8 +212,7 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
   if (found.optimizer) create_optimizer(found, create);
   if (found.cluster) {
     create(*uses.cluster, [&] {
-      CallMonitor& monitor = ranks_ != nullptr ? ranks_->monitor() : host_.monitor();
-      use_cluster(plugins_.create(plugins_.loaded(*found.cluster), monitor));
+      strategy_->use_cluster(plugins_.create(plugins_.loaded(*found.cluster), strategy_->cluster_monitor()), uses);
     });
   }
   if (problems.empty()) {
@@ -219,7 +222,7 @@ void ManifestRun::load_plugins(Diagnostics& problems) {
   for (std::size_t i = 0; i < found.init_fns.size(); ++i)
     create_init_fn(found.init_fns[i], uses.scaffold.init_fn[i], problems);
   for (std::size_t i = 0; i < found.hooks.size(); ++i)
-    create(uses.hooks[i], [&] { add_hook(plugins_.loaded(found.hooks[i]), i); });
+    create(uses.hooks[i], [&] { strategy_->add_hook(plugins_.loaded(found.hooks[i]), i); });
 }
 
 // It looks for its files then. A run that goes on from a checkpoint calls none, and needs none of them any more.
@@ -228,7 +231,7 @@ void ManifestRun::create_init_fn(const ResolvedPlugin& init_fn, const PluginUse&
     training_.add_init_fn(plugins_.loaded(init_fn));
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
-    const bool goes_on = options_.replay != nullptr || (!options_.from_scratch && resume_.finds_checkpoint());
+    const bool goes_on = !strategy_->own_run() || (!options_.from_scratch && resume_.finds_checkpoint());
     if (e.code() != Code::kNotFound || !goes_on) return add_plugin_problem(use, e, problems);
     host_.log().info("", std::string(e.message()) + "; it is not needed: this run goes on from a checkpoint");
   }
@@ -341,11 +344,7 @@ std::string classes_text(const Schema* schema) {
 
 bool ManifestRun::build_model(RunInput& input, Diagnostics& problems) {
   try {
-    if (ranks_ != nullptr && input.name == "train") {
-      model_.build_over_ranks(*model_instance_, input);
-    } else {
-      model_.build(*model_instance_, input, declared_);
-    }
+    strategy_->build(*model_instance_, input, declared_);
     return true;
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
@@ -393,16 +392,11 @@ void ManifestRun::build_training(Diagnostics& problems) {
   if (!build_model(input, problems)) return;
   check_groups(problems);
   if (!problems.empty()) return;
-  const bool is_whole = options_.most_eval_batches == 0 && options_.replay == nullptr;
+  const bool is_whole = options_.most_eval_batches == 0 && strategy_->own_run();
   for (const std::string& warning : is_whole ? unreached_steps(manifest_) : std::vector<std::string>())
     host_.log().warning("", warning);
-  if (ranks_ != nullptr)
-    model_.add_training_over_ranks(*optimizer_, exchange_of(*manifest_.cluster, ranks_->size()));
-  else if (!model_.add_training(*optimizer_))
-    host_.log().warning("",
-                        "nothing of the input reaches the training step: neither features nor labels are used by "
-                        "the loss; each step takes a batch all the same");
-  if (ranks_ == nullptr || ranks_->chief()) add_model_hooks(training_, plugins_, *model_instance_, model_.outputs);
+  strategy_->add_training(*optimizer_);
+  if (strategy_->chief()) add_model_hooks(training_, plugins_, *model_instance_, model_.outputs);
   build_evaluations(problems);
   check_predict_input(problems);
   check_best_metric(problems);
@@ -413,10 +407,7 @@ void ManifestRun::build_training(Diagnostics& problems) {
     evaluations_.clear();
   }
   pieces_ = scaffold_pieces_of(model_.graph, manifest_, problems);
-  if (options_.replay != nullptr) {
-    add_own_hooks();
-    add_capture();
-  }
+  strategy_->add_hooks_of_graph();
   if (!problems.empty()) return;
   input.feed->prime();
   check_first_labels(*input.feed, model_.tensors.labels, model_.graph, *manifest_.model, plugins_.found().model->info,
@@ -444,8 +435,8 @@ void ManifestRun::begin_hooks(Diagnostics& problems) {
 
 // With those of the hooks. What no checkpoint could hold is refused before anything is trained.
 void ManifestRun::check_savable(Diagnostics& problems) const {
-  const bool saves = !manifest_.run.dir.empty() && options_.replay == nullptr && saves_by_itself(manifest_.checkpoint);
-  if (!saves || (ranks_ != nullptr && !ranks_->chief())) return;
+  const bool saves = !manifest_.run.dir.empty() && strategy_->own_run() && saves_by_itself(manifest_.checkpoint);
+  if (!saves || !strategy_->chief()) return;
   const NodeGraph& graph = model_.graph;
   std::vector<TensorInfo> variables;
   for (const Port& p : graph.collection(collections::kGlobalVariables)) {
@@ -478,7 +469,7 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress,
   if (host_.has_directory())
     host_.open_saver(fingerprint_of(host_.environment(), plugins_.registry()), training_.events(),
                      resume_.manifest_to_keep());
-  if (ranks_ != nullptr) meet_ranks();
+  strategy_->meet();
   TrainingOptions options;
   options.max_steps = manifest_.run.max_steps;
   TimeShares times(host_, training_.events());
@@ -490,14 +481,8 @@ TrainingResult ManifestRun::train(const std::function<void()>& progress,
   options.on_step = progress;
   options.scaffold = pieces_;
   options.evals = evals_ ? &*evals_ : nullptr;
-  std::optional<ReplayedSteps> replayed;
-  if (options_.replay != nullptr) options.replay = &replayed.emplace(replayed_steps());
   TrainingResult result = run_training(options);
-  if (ranks_ != nullptr) {
-    hook_ranks_->left();
-    ranks_->end_together();
-    ranks_->close();
-  }
+  strategy_->part();
   times.stop();
   result.shares = times.shares();
   if (keep_going() && !result.checkpoint.empty() && result.save_error.empty()) host_.note_finished(result.global_step);
@@ -513,7 +498,7 @@ TrainingResult ManifestRun::run_training(const TrainingOptions& options) {
     if (training_.events() != nullptr && keep_going()) write_run_end(*training_.events(), host_.clock(), success);
   };
   try {
-    TrainingResult result = runtime::train(training_, model_, options, ranks_.get());
+    TrainingResult result = runtime::train(training_, model_, options, *strategy_);
     note_end(!is_untrained(result));
     return result;
   } catch (...) {

@@ -28,8 +28,6 @@
 #include <optional>
 #include <string>
 
-#include "runtime/cluster/hook_ranks.h"
-#include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/continuous_eval.h"
 #include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/exporters.h"
@@ -38,6 +36,7 @@
 #include "runtime/estimator/predict.h"
 #include "runtime/estimator/resume_check.h"
 #include "runtime/estimator/run_plugins.h"
+#include "runtime/estimator/run_strategy.h"
 #include "runtime/estimator/train.h"
 
 namespace belay::runtime {
@@ -53,7 +52,7 @@ class ManifestRun {
   // False where a plugin is the trouble (exit status 3 instead of 2); `problems` has all.
   bool find_plugins(Diagnostics& problems);
   // What a run minds before it takes the directory, and `belay check` does not.
-  void check_launch(Diagnostics& problems) const;
+  void check_launch(Diagnostics& problems) const { strategy_->check_launch(problems); }
   // RunInUse; PERMISSION_DENIED and others. Until open_directory() the end of the run takes away what this made.
   void take_directory();
   // A warning where the attempt before ended without a word. Changes nothing; for `belay check`.
@@ -109,10 +108,10 @@ class ManifestRun {
   const Schema* schema() const noexcept { return schema_.learned().get(); }
   // By section. Null: it is not there.
   const RunInput* input(const std::string& name) const;
-  // The processes that train together; null: this one alone.
-  const RunRanks* ranks() const noexcept { return ranks_.get(); }
+  // Which of the processes that train together this one is, and whether the steps are another run's.
+  const RunStrategy& strategy() const noexcept { return *strategy_; }
   // The chief's, if the run ends before it has met the other ranks: they end with the reason, and do not wait.
-  void refuse_ranks(const std::string& reason);
+  void refuse_ranks(const std::string& reason) { strategy_->refuse(reason); }
   // Labels of the hooks that on_error = "disable" took out.
   std::vector<std::string> disabled_hooks() { return training_.hooks().disabled(); }
   // Whether the directory held no checkpoint when it was opened; behind open_directory().
@@ -128,15 +127,9 @@ class ManifestRun {
   bool open(RunInput& input, Diagnostics& problems);
   void add_missing_checkpoint(Diagnostics& problems) const;
   bool build_model(RunInput& input, Diagnostics& problems);
-  // ---- of several processes (manifest_run_ranks.cc)
   void check_cluster(Diagnostics& problems) const;
   // Where several processes were started and nothing joins them: what to say of it. Empty: that is not so.
   std::string apart() const;
-  void use_cluster(PluginInstance& cluster);
-  void meet_ranks();
-  void take_place(int rank, int size);
-  void take_schema(const std::string& text);
-  void reopen_training(std::int64_t shard, std::int64_t shards, std::shared_ptr<const Schema> learned);
   void check_groups(Diagnostics& problems);
   void make_evals();
   void build_training(Diagnostics& problems);
@@ -181,13 +174,6 @@ class ManifestRun {
   void start_over();
   void say_new_run();
   Manifest uses() const;
-  // ---- of a replay (manifest_run_replay.cc)
-  void add_hook(const FoundUse& hook, std::size_t place);
-  void add_watching(const std::string& name, const std::function<void()>& add);
-  void add_own_hooks();
-  void add_capture();
-  void compare_plugins(Diagnostics& problems) const;
-  ReplayedSteps replayed_steps();
 
   const std::optional<LaunchedPlace> place_;  // of several processes; none: this one trains alone
   const Manifest manifest_;
@@ -207,7 +193,6 @@ class ManifestRun {
   std::atomic<const Evaluation*> evaluating_{nullptr};     // that is under way
   std::optional<ModelGraph> export_graph_;                 // of the exporters
   std::unique_ptr<Exporters> exporters_;                   // null: there are none
-  std::unique_ptr<HookRanks> hook_ranks_;                  // null: one process
   SessionHost training_;                                   // its hooks borrow what is above
   PluginInstance* model_instance_ = nullptr;
   std::optional<OptimizerUse> optimizer_;  // of a training
@@ -218,9 +203,7 @@ class ManifestRun {
   std::int64_t trained_step_ = -1;
   bool made_steps_ = false;  // this attempt
   bool begins_anew_ = true;
-  // Of the training, where this process got another shard, or the schema of rank 0; null: none.
-  std::unique_ptr<PluginInstances> input_again_;
-  std::unique_ptr<RunRanks> ranks_;  // null: one process
+  std::unique_ptr<RunStrategy> strategy_;  // ends before what it works on
 };
 
 }  // namespace belay::runtime

@@ -4,6 +4,7 @@
 
 #include "runtime/checkpoint/basename.h"
 #include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/run_lock.h"
 #include "runtime/checkpoint/sibling_run.h"
 #include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/run_hparams.h"
@@ -12,6 +13,21 @@
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
+
+std::string ManifestRun::apart() const {
+  const bool alone = trains(manifest_.run.mode) && !manifest_.cluster && strategy_->own_run() && !options_.place;
+  return alone ? why_apart(environment_) : "";
+}
+
+void ManifestRun::take_directory() {
+  try {
+    host_.take_directory();
+  } catch (const RunInUse& e) {
+    const std::string why = apart();
+    if (why.empty()) throw;
+    throw RunInUse(e.code(), std::string(e.message()) + "; " + why);
+  }
+}
 
 void ManifestRun::tell_last_attempt() const {
   const std::string& dir = manifest_.run.dir;
@@ -55,10 +71,9 @@ void ManifestRun::compare_fit(Diagnostics& problems) {
 }
 
 void ManifestRun::compare_fingerprint(Diagnostics& problems) const {
-  if (options_.replay != nullptr) return compare_plugins(problems);
-  if (trains(manifest_.run.mode) && !options_.from_scratch)
-    resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), ranks_ == nullptr ? 1 : ranks_->size(),
-                    problems);
+  strategy_->compare_plugins(problems);
+  if (trains(manifest_.run.mode) && !options_.from_scratch && strategy_->own_run())
+    resume_.compare(fingerprint_of(host_.environment(), plugins_.registry()), strategy_->size(), problems);
 }
 
 void ManifestRun::open_directory() {
@@ -75,7 +90,7 @@ void ManifestRun::open_directory() {
 void ManifestRun::say_new_run() {
   const OpenDirectory& run = host_.directory();
   begins_anew_ = !run.exists(kStateFileName) && basenames_in(run).empty();
-  if (!begins_anew_ || options_.replay != nullptr) return;
+  if (!begins_anew_ || !strategy_->own_run()) return;
   std::string text = "a new run in " + escaped(run.path());
   if (!options_.from_scratch)
     if (const auto sibling = find_sibling_run(host_.files(), run.path(), model_.graph.variables_digest()))

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <variant>
 
-#include "runtime/data/input_feed.h"
 #include "runtime/estimator/hooks_on_ranks.h"
 
 namespace belay::runtime {
@@ -45,34 +43,8 @@ Manifest manifest_of_rank(const Manifest& manifest, const std::optional<Launched
   return place && place->rank != 0 ? manifest_of_worker(manifest) : manifest;
 }
 
-RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks) {
-  return {.ranks = ranks, .bucket_mib = cluster.bucket_mib, .rounds_gradients = cluster.wire == Wire::kBf16};
-}
-
 bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place) {
   return !place || manifest.cluster->on_lost_rank != OnLostRank::kStop;
-}
-
-std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, const std::optional<LaunchedPlace>& place,
-                                     RunControl& control) {
-  if (!place) return nullptr;
-  RunRanks::Options ranks;
-  ranks.rank = place->rank;
-  ranks.size = place->size;
-  ranks.local_rank = place->local_rank;
-  ranks.directory = manifest.run.dir;
-  ranks.max_wait_secs = manifest.cluster->max_wait_secs;
-  ranks.timeout_secs = manifest.cluster->timeout_secs;
-  if (manifest.cluster->wire == Wire::kBf16) ranks.wire = DType::kBFloat16;
-  ranks.plugin_meets = meets_elsewhere(*manifest.cluster);
-  ranks.on_lost = static_cast<LostRank>(manifest.cluster->on_lost_rank);  // in the same order
-  ranks.min_ranks = static_cast<int>(manifest.cluster->min_ranks.value_or(1));
-  ranks.max_recoveries = manifest.session.max_recoveries;
-  ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";
-  return std::make_unique<RunRanks>(std::move(ranks),
-                                    RunRanks::Control{[&control] { return control.stopping(); },
-                                                      [&control](const std::string& why) { control.stop(why); },
-                                                      control.interrupt(), control.disk()});
 }
 
 }  // namespace belay::runtime

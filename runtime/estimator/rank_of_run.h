@@ -2,14 +2,10 @@
 // A run of a manifest that may be one of several processes.
 #pragma once
 
-#include <memory>
 #include <optional>
 
 #include "runtime/cluster/launcher.h"
-#include "runtime/cluster/run_ranks.h"
-#include "runtime/estimator/run_control.h"
 #include "runtime/manifest/manifest.h"
-#include "runtime/monitored/build_model.h"
 
 namespace belay::runtime {
 
@@ -26,9 +22,5 @@ Manifest manifest_of_worker(Manifest manifest);
 bool meets_elsewhere(const ClusterSection& cluster);
 // Whether its session is made anew after a preemption: not where a lost rank ends the run.
 bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
-RankExchange exchange_of(const ClusterSection& cluster, std::int64_t ranks);
-// Null: one process.
-std::unique_ptr<RunRanks> make_ranks(const Manifest& manifest, const std::optional<LaunchedPlace>& place,
-                                     RunControl& control);
 
 }  // namespace belay::runtime

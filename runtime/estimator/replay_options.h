@@ -5,20 +5,31 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "belay/runtime/own_hook.h"
 #include "runtime/estimator/replay_capture.h"
 #include "runtime/estimator/step_watch.h"
-#include "runtime/estimator/train.h"
+#include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
 
+// Steps of another run once more, from one of its checkpoints.
+struct ReplayedSteps {
+  std::string checkpoint;                    // its path; every session starts from it, also behind a recovery
+  std::set<std::string> left_out = {};       // hooks of that run that this one has not got: their states are no one's
+  std::int64_t first = 0, last = INT64_MAX;  // the global steps that call all hooks
+  std::int64_t until = INT64_MAX;            // the run ends behind this global step
+  // At the boundary behind `until`, before any hook's end.
+  std::function<void(DirectSession&)> at_last = [](DirectSession&) {};
+};
+
 struct ReplayOptions {
-  // What steps; in_each is filled by the ManifestRun.
   ReplayedSteps steps;
   // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
   // the steps first to last, and may only watch: one that feeds or assigns ends the replay.

@@ -68,6 +68,12 @@ PluginInstance& SessionHost::add_hook(const std::string& name, const PluginInsta
   return add(instances_.add_hook(name, make, services_, run_.monitor()), OnHookError::kStop);
 }
 
+HookRanks& SessionHost::use_ranks(std::unique_ptr<HookRanks> ranks) {
+  ranks_ = std::move(ranks);
+  services_.set_context(ranks_.get());
+  return *ranks_;
+}
+
 void SessionHost::add_init_fn(const FoundUse& init_fn) { init_fns_.push_back(&create(init_fn)); }
 
 void SessionHost::call_init_fns(NodeGraph& graph, DirectSession& session) {

@@ -52,8 +52,8 @@ class SessionHost {
   PluginInstance& add_hook(const std::string& name, const PluginInstance::MakeHook& make);
   // Their begin, before there is a session; the one that is opened then does not call it again.
   void begin_hooks(NodeGraph& graph);
-  // By which hooks call the other processes of the run; borrowed. None: hooks are on rank 0 alone.
-  void use_ranks(HookRanks& ranks) { services_.set_context(&ranks); }
+  // By which hooks call the other processes of the run. None: hooks are on rank 0 alone.
+  HookRanks& use_ranks(std::unique_ptr<HookRanks> ranks);
   // In the order in which they are called.
   void add_init_fn(const FoundUse& init_fn);
   bool has_init_fns() const noexcept { return !init_fns_.empty(); }
@@ -73,6 +73,7 @@ class SessionHost {
   HostServices services_;
   std::unique_ptr<OpenDirectory> events_directory_;  // null: the run's own
   RunEvents events_;
+  std::unique_ptr<HookRanks> ranks_;  // null: none
   PluginInstances instances_;
   HookSet hooks_;
   bool begun_ = false;

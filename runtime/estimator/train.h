@@ -6,11 +6,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "runtime/cluster/run_ranks.h"
 #include "runtime/estimator/eval_while_training.h"
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/session_host.h"
@@ -18,16 +16,7 @@
 
 namespace belay::runtime {
 
-// Steps of another run once more, from one of its checkpoints.
-struct ReplayedSteps {
-  std::string checkpoint;                    // its path; every session starts from it, also behind a recovery
-  std::set<std::string> left_out = {};       // hooks of that run that this one has not got: their states are no one's
-  std::vector<std::string> in_each = {};     // instance names of the hooks that each step calls
-  std::int64_t first = 0, last = INT64_MAX;  // the global steps that call all hooks
-  std::int64_t until = INT64_MAX;            // the run ends behind this global step
-  // At the boundary behind `until`, before any hook's end.
-  std::function<void(DirectSession&)> at_last = [](DirectSession&) {};
-};
+class RunStrategy;
 
 struct TrainingOptions {
   std::optional<std::int64_t> max_steps;  // a run that is there already trains no step
@@ -38,8 +27,7 @@ struct TrainingOptions {
   std::function<void()> on_step = {};
   // Pieces of the scaffold that are given; the saver is the run's, the init function the host's init_fns.
   ScaffoldOptions scaffold = {};
-  EvalWhileTraining* evals = nullptr;     // borrowed; null: none between two steps
-  const ReplayedSteps* replay = nullptr;  // borrowed; null: the run's newest checkpoint, and all hooks in each step
+  EvalWhileTraining* evals = nullptr;  // borrowed; null: none between two steps
 };
 
 struct TrainingResult {
@@ -59,10 +47,9 @@ struct TrainingResult {
 // Its input ended before the first step, in this start and in each one before.
 bool is_untrained(const TrainingResult& result);
 
-// The graph is complete, and its model is in mode train. Restores the run's newest checkpoint, or initializes. Where
-// the directory's lock is lost it fails, and run.lock_lost() is true.
-TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options);
-// As one of several processes, which have met; null: alone.
-TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options, RunRanks* ranks);
+// The graph is complete, and its model is in mode train. Restores the run's newest checkpoint, or initializes, unless
+// the strategy says otherwise; processes of one training have met. Where the directory's lock is lost it fails, and
+// run.lock_lost() is true.
+TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options, RunStrategy& strategy);
 
 }  // namespace belay::runtime
