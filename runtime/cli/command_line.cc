@@ -102,8 +102,8 @@ po::options_description options_of(std::string_view command) {
         "show, diff, convert: only tensors whose names begin with a match of REGEX");
     add("tensor", text()->value_name("NAME"), "show: prints the values of this tensor");
     add("saver", text()->value_name("NAME"),
-        "convert: the saver that writes; otherwise the saver that reads a file of unknown format");
-    add("source-saver", text()->value_name("NAME"), "convert: the saver that reads a file of unknown format");
+        "convert: the saver that writes; show, verify, diff: the saver that reads a file, whatever its name");
+    add("source-saver", text()->value_name("NAME"), "convert: the saver that reads the source, if that is a file");
     add("force", "rm: also removes checkpoints that the run needs");
     add("off", "pin: removes the mark");
   }
@@ -115,7 +115,7 @@ po::options_description options_of(std::string_view command) {
     add("csv", "prints CSV");
   }
   if (command == "migrate")
-    add("output", po::value<std::string>()->value_name("FILE"), "file to write; - is stdout (the manifest itself)");
+    add("output", po::value<std::string>()->value_name("FILE"), "file to write, - for stdout (the manifest itself)");
   if (command == "report")
     add("output", po::value<std::string>()->value_name("FILE"),
         "file of the page (report.html in the run's directory)");
