@@ -59,7 +59,7 @@ class StopIf final : public Hook {
     timer_.update_last_triggered_step(step, host().monotonic());
     if (predicate_(session, step)) run.request_stop("its condition holds at step " + std::to_string(step));
   }
-  // Keep the time of the last call, so a resumed run calls at the same steps.
+  // The state has the step of the last call and its age, so a resumed run calls at the same steps.
   void save_state(StateWriter& state) const override { timer_.save(state, host().monotonic()); }
   void load_state(const StateReader& state) override { timer_.load(state, host().monotonic()); }
 
