@@ -406,7 +406,7 @@ class Graph {
     Body(const Body&) = delete;
     Body& operator=(const Body&) = delete;
     // Sets the body's outputs: at least one, values and not operations. Returns its full name, for the attribute of the
-    // node that runs it. Add that node at the place of the body's begin: outside bodies, or in the same body.
+    // node that runs it. Add that node where the body was begun: outside bodies, or in the same body.
     std::string end(const std::vector<Output>& outputs) {
       if (outputs.empty())
         fail(Code::kInvalidArgument, "a body of a cond or while loop must return at least one output");
