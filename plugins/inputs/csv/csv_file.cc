@@ -20,15 +20,13 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 bool holds_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();
 }
 
-std::string shown(const std::string& name) {
+std::string shown_name(const std::string& name) {
   const bool is_plain =
       !name.empty() && name.front() != ' ' && name.back() != ' ' && name.find(',') == std::string::npos;
   return is_plain ? name : '"' + name + '"';
@@ -39,7 +37,7 @@ std::string shown(const std::string& name) {
 std::string CsvFile::listed(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 20;
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + shown(names[i]);
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) text += (i == 0 ? "" : ", ") + shown_name(names[i]);
   return names.size() <= kShown ? text : text + " and " + std::to_string(names.size() - kShown) + " more";
 }
 

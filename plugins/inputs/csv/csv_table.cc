@@ -18,9 +18,6 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// Files that were joined have such marks inside.
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 // A field for a message.
 std::string shown(const std::string& text) {
   constexpr std::size_t kShown = 40;

@@ -12,6 +12,9 @@
 
 namespace csv_input {
 
+// In UTF-8. A file may begin with marks; files that were joined also have them inside.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 struct Record {
   std::size_t begin = 0, end = 0;  // in the text, without the line's end
   std::int64_t line = 1;           // on which it begins, from 1
