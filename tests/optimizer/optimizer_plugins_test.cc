@@ -157,7 +157,7 @@ TEST_F(OptimizerPlugins, B_18d_ARateInFloat32IsARateToo) {
   EXPECT_EQ(value<float>(g.find("learning_rate")), 0.25f);
 }
 
-const std::string kRate =
+const std::string kRateOfSchedule =
     "DIVERGED: node 'learning_rate_schedule/checked_learning_rate' (CheckNumerics): the learning rate of schedule "
     "\"wrong_rate\" (linked in, 1.0.0): the tensor has ";
 
@@ -168,7 +168,7 @@ TEST_F(OptimizerPlugins, T_145_ARateThatIsNotANumberFailsItsStepBeforeAnythingIs
   initialize();
   run(train);
   const std::vector<double> before = values<double>(variables_[0]);
-  EXPECT_EQ(error_of([&] { run(train); }), kRate + "NaN values");
+  EXPECT_EQ(error_of([&] { run(train); }), kRateOfSchedule + "NaN values");
   EXPECT_EQ(values<double>(variables_[0]), before);
 }
 
@@ -177,7 +177,7 @@ TEST_F(OptimizerPlugins, T_145_ARateThatFloat32DoesNotHaveFailsItsStep) {
       minimized({.learning_rate = {.schedule = "wrong_rate", .options = {{"mode", std::string("large")}}}});
   open();
   initialize();
-  EXPECT_EQ(error_of([&] { run(train); }), kRate + "infinite values");
+  EXPECT_EQ(error_of([&] { run(train); }), kRateOfSchedule + "infinite values");
 }
 
 TEST_F(OptimizerPlugins, B_18d_AnErrorNamesPluginAndCallback) {
