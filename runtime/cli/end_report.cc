@@ -265,8 +265,8 @@ struct Crash {
 };
 
 // A plugin may damage memory that crashes later, in other code. This does not know which plugin did.
-void say_suspects(LastWords& out, std::span<void* const> frames, bool in_plugin) {
-  if (in_allocator(frames))
+void say_suspects(LastWords& out, bool in_heap, bool in_plugin) {
+  if (in_heap)
     say_past_calls(out,
                    "the crash is in malloc or free: earlier code wrote outside of its memory, or freed memory of "
                    "others; the last calls of plugins were, the latest first:\n");
@@ -291,9 +291,11 @@ void tell(Crash& crash) {
     say_who(crash.out, stack);
     crash.say_facts();
   }
-  const bool of_memory = crash.signal == SIGSEGV || crash.signal == SIGBUS || crash.signal == SIGABRT;
-  if (of_memory && !crash.after_end && !crash.starved) say_suspects(crash.out, stack, in_plugin);
-  if (is_process_copy() || !write_frames_in_copy(STDERR_FILENO, frames, n))
+  const bool of_memory = crash.signal == SIGSEGV || crash.signal == SIGBUS || crash.signal == SIGABRT,
+             in_heap = of_memory && in_allocator(stack);
+  if (of_memory && !crash.after_end && !crash.starved) say_suspects(crash.out, in_heap, in_plugin);
+  // A copy could not allocate then.
+  if (is_process_copy() || in_heap || !write_frames_in_copy(STDERR_FILENO, frames, n))
     ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
 }
 
