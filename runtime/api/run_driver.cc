@@ -6,6 +6,7 @@
 
 #include "runtime/estimator/prediction_writer.h"
 #include "runtime/estimator/training_end.h"
+#include "runtime/platform/resources.h"
 
 namespace belay::runtime {
 namespace {
@@ -21,7 +22,11 @@ RunStatus run_stage(RunPart part, Diagnostics& problems, RunObserver& observer, 
   try {
     stage();
   } catch (const Error& e) {
-    observer.failed(part, e, problems);
+    const std::string shortage = resource_shortage(e);
+    if (shortage.empty())
+      observer.failed(part, e, problems);
+    else
+      observer.failed(part, Error(e.code(), shortage), problems);
     return status_of(part, e);
   }
   if (problems.empty()) return RunStatus::kDone;

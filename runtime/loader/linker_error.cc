@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "runtime/loader/dependencies.h"
+#include "runtime/platform/resources.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -113,7 +114,12 @@ LoadError explain_linker_error(const std::string& path, const std::string& text,
   if (has(text, "failed to map segment") && is_noexec(path))
     return LoadError(LoadErrorKind::kLoadFailed, path, "lies on a file system that is mounted noexec",
                      "put it elsewhere, or mount that file system with exec");
-  return LoadError(LoadErrorKind::kLoadFailed, path, "is refused by the dynamic linker: " + text, "");
+  // glibc's words for want of memory.
+  const bool wants_memory = has(text, "failed to map segment") || has(text, "zero-fill pages") ||
+                            has(text, "annot allocate memory") || has(text, "annot create shared object descriptor");
+  const std::string limit = wants_memory ? memory_limit_of_process() : "";
+  return LoadError(LoadErrorKind::kLoadFailed, path,
+                   "is refused by the dynamic linker: " + text + (limit.empty() ? "" : "; " + limit), "");
 }
 
 }  // namespace belay::runtime

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <new>
+#include <string_view>
 #include <system_error>
 
 namespace belay::runtime {
@@ -16,6 +17,9 @@ std::string limit_of(Resource resource, rlim_t unit) {
   if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
   return std::to_string(limit.rlim_cur / unit);
 }
+
+// What the SDK makes of std::bad_alloc.
+constexpr std::string_view kBadAlloc = "out of memory";
 
 std::string memory_limit_text() {
   const std::string kib = limit_of(RLIMIT_AS, 1024);
@@ -42,7 +46,11 @@ std::string thread_limit_text() {
 }
 
 std::string resource_shortage(const std::exception& error) {
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory: " + memory_limit_text();
+  const auto* known = dynamic_cast<const Error*>(&error);
+  const bool is_bad_alloc = known != nullptr
+                                ? known->code() == Code::kResourceExhausted && known->message() == kBadAlloc
+                                : dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  if (is_bad_alloc) return "out of memory: " + memory_limit_text();
   const auto* failed = dynamic_cast<const std::system_error*>(&error);
   if (failed == nullptr) return "";
   if (failed->code() == std::errc::resource_unavailable_try_again)
