@@ -190,25 +190,29 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Se
   }
   used_ = true;  // whatever becomes of this session: it may interrupt the plugin
   running_for_ = &session;
+  // First the thread that ends the other one: if that cannot be started, the coordinator ends this one.
+  const std::shared_ptr<Joinable> closing = coordinator == nullptr ? nullptr : close_on_stop(session, *coordinator);
   thread_ = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_,
                                      [self = shared_from_this(), shared = session.shared_from_this(),
                                       node = queue_node_] { self->fill(shared->queue(node), shared->clock()); });
-  std::vector<std::shared_ptr<Joinable>> threads{thread_};
-  if (coordinator != nullptr) {
-    const auto closing = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_ + "-close_on_stop",
-                                                  [self = shared_from_this(), shared = session.shared_from_this(),
-                                                   node = queue_node_, waits_for = coordinator->shared_from_this()] {
-                                                    waits_for->wait_for_stop(-1);
-                                                    shared->queue(node).close(true);
-                                                    self->input_->interrupt();
-                                                  });
-    closing->set_waiting([self = shared_from_this()] {
-      return self->input_->interrupting() ? " (" + self->input_->label() + " in interrupt, which must not wait)" : "";
-    });
-    threads.push_back(closing);
-    for (const auto& t : threads) coordinator->register_thread(t);
-  }
-  return threads;
+  if (coordinator == nullptr) return {thread_};
+  coordinator->register_thread(thread_);
+  return {thread_, closing};
+}
+
+std::shared_ptr<Joinable> InputFeed::close_on_stop(DirectSession& session, Coordinator& coordinator) {
+  const auto closing = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_ + "-close_on_stop",
+                                                [self = shared_from_this(), shared = session.shared_from_this(),
+                                                 node = queue_node_, waits_for = coordinator.shared_from_this()] {
+                                                  waits_for->wait_for_stop(-1);
+                                                  shared->queue(node).close(true);
+                                                  self->input_->interrupt();
+                                                });
+  closing->set_waiting([self = shared_from_this()] {
+    return self->input_->interrupting() ? " (" + self->input_->label() + " in interrupt, which must not wait)" : "";
+  });
+  coordinator.register_thread(closing);
+  return closing;
 }
 
 void InputFeed::seek(const Position& position) {

@@ -123,6 +123,8 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   void seek(const Position& position);
   // Warns once of a position at which a resumed training would not go on behind the batch.
   void look_at(const Position& position);
+  // A thread that closes the queue and interrupts the plugin when the coordinator stops.
+  std::shared_ptr<Joinable> close_on_stop(DirectSession& session, Coordinator& coordinator);
 
   PluginInstance* input_;
   Options options_;

@@ -99,25 +99,35 @@ std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(const belay
   const std::shared_ptr<Coordinator> shared_coordinator =
       coordinator == nullptr ? nullptr : coordinator->shared_from_this();
   std::vector<std::shared_ptr<Joinable>> threads;
-  for (const Output& op : enqueue_ops_) {
-    // Here, since a thread whose wait ends with the session may outlive the graph.
-    const std::string name = op.graph().node_name_of(op);
-    threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-" + name,
-                                               [shared = shared_, shared_session, shared_coordinator, op, name] {
-                                                 fill(shared, shared_session, shared_coordinator, op, name);
-                                               }));
+  std::shared_ptr<Joinable> closing;
+  std::size_t to_start = enqueue_ops_.size();
+  try {
+    // First the thread that ends the others: if one of them cannot be started, the coordinator ends those that were.
+    if (coordinator != nullptr) {
+      closing = std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-close_on_stop",
+                                         [shared_session, shared_coordinator, cancel = cancel_op_] {
+                                           shared_coordinator->wait_for_stop(-1);
+                                           shared_coordinator->stop_on_exception([&] {
+                                             if (!shared_session->closed()) shared_session->handle().run({cancel});
+                                           });
+                                         });
+      coordinator->register_thread(closing);
+    }
+    for (const Output& op : enqueue_ops_) {
+      // Here, since a thread whose wait ends with the session may outlive the graph.
+      const std::string name = op.graph().node_name_of(op);
+      threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-" + name,
+                                                 [shared = shared_, shared_session, shared_coordinator, op, name] {
+                                                   fill(shared, shared_session, shared_coordinator, op, name);
+                                                 }));
+      --to_start;
+      if (coordinator != nullptr) coordinator->register_thread(threads.back());
+    }
+  } catch (...) {
+    for (; to_start > 0; --to_start) shared_->ended(*shared_session, std::nullopt);
+    throw;
   }
-  if (coordinator != nullptr) {
-    threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-close_on_stop",
-                                               [shared_session, shared_coordinator, cancel = cancel_op_] {
-                                                 shared_coordinator->wait_for_stop(-1);
-                                                 shared_coordinator->stop_on_exception([&] {
-                                                   if (!shared_session->closed())
-                                                     shared_session->handle().run({cancel});
-                                                 });
-                                               }));
-    for (const auto& t : threads) coordinator->register_thread(t);
-  }
+  if (closing != nullptr) threads.push_back(closing);
   return threads;
 }
 
