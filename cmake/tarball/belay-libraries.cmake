@@ -7,9 +7,9 @@ function(_belay_library target file)
     file(GLOB found "${_belay_libraries}/${file}.so.*")
     add_library(${target} SHARED IMPORTED)
     set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${found}")
-    # What these libraries and the plugins need is in the same folder, which becomes the program's DT_RPATH.
+    # What the plugins need is in the same folder, which becomes the program's DT_RPATH; each library finds what it needs.
     set_property(TARGET ${target} PROPERTY INTERFACE_LINK_OPTIONS
-      "-Wl,-rpath-link,${_belay_libraries}" -Wl,--disable-new-dtags)
+      "-Wl,-rpath-link,${_belay_libraries}:${_belay_libraries}/inner" -Wl,--disable-new-dtags)
   endif()
 endfunction()
 _belay_library(Boost::program_options libboost_program_options)

@@ -52,6 +52,13 @@ for program in "${programs[@]}"; do ldd "$program"; done >"$work/ldd"
 while read -r library path; do
   [[ $library =~ $systems ]] || install -m 644 "$path" "$libraries/$library"
 done < <(awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' "$work/ldd" | sort -u)
+# What only libraries need is not in the program's path, which is searched for the libraries of the cluster's MPI, too: its
+# libibverbs is another one.
+for program in "${programs[@]}"; do patchelf --print-needed "$program"; done | sort -u >"$work/needed"
+mkdir "$libraries/inner"
+for file in "$libraries"/*.so*; do
+  grep -Fx "${file##*/}" "$work/needed" >/dev/null || mv "$file" "$libraries/inner/"
+done
 install -m 644 "$(gcc -print-file-name=libbacktrace.a)" "$libraries/"
 install -m 644 "$(realpath "$(g++ -print-file-name=libstdc++.so.6)")" "$cxx/libstdc++.so.6"
 
@@ -86,12 +93,14 @@ else
 fi
 
 # DT_RPATH and not DT_RUNPATH: a module that sets LD_LIBRARY_PATH does not exchange what Belay was tested with, and the
-# program's path is also that of the plugins that it loads. A library that needs no other one stays as it is.
+# program's path is also that of the plugins that it loads. A library that needs no other one of these stays as it is.
 patchelf --remove-rpath "$tree/libexec/belay" "$plugins"/*.so
 patchelf --force-rpath --set-rpath '$ORIGIN/../lib/belay/libraries' "$tree/libexec/belay"
-for file in "$libraries"/*.so*; do
+for file in "$libraries"/*.so* "$libraries"/inner/*; do
+  [ "${file%/*}" = "$libraries" ] && path='$ORIGIN:$ORIGIN/inner' || path='$ORIGIN:$ORIGIN/..'
   while read -r needed; do
-    [ ! -e "$libraries/$needed" ] || { patchelf --force-rpath --set-rpath '$ORIGIN' "$file"; break; }
+    [ ! -e "$libraries/$needed" ] && [ ! -e "$libraries/inner/$needed" ] ||
+      { patchelf --force-rpath --set-rpath "$path" "$file"; break; }
   done < <(patchelf --print-needed "$file")
 done
 
@@ -113,7 +122,7 @@ cp "$work/targets" "$targets"
 
 terms=$tree/share/doc/belay/libraries
 mkdir -p "$terms"
-for file in "$libraries"/lib* "$cxx/libstdc++.so.6"; do
+for file in "$libraries"/lib* "$libraries"/inner/* "$cxx/libstdc++.so.6"; do
   library=$(basename "$file")
   path=$(awk -v l="$library" '$1 == l && $3 ~ /^\// { print $3; exit }' "$work/ldd")
   [ -n "$path" ] || path=$(gcc -print-file-name="$library")

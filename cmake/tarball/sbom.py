@@ -66,7 +66,7 @@ def entry(package, version, purpose, **more):
 def library_entries(tree):
     for line in (tree / TERMS / "libraries.tsv").read_text(encoding="utf-8").splitlines():
         library, package, version = line.split("\t")
-        [file] = (tree / "lib/belay").glob(f"*/{library}")
+        [file] = (tree / "lib/belay").rglob(library)
         yield entry(package, version, "LIBRARY",
                     SPDXID=f"SPDXRef-{identifier(library)}", packageFileName=str(file.relative_to(tree)),
                     checksums=[{"algorithm": "SHA256", "checksumValue": hashlib.sha256(file.read_bytes()).hexdigest()}])

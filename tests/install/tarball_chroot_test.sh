@@ -4,13 +4,13 @@
 # compiler of that Debian built is tested and run.
 #
 #   tarball_chroot_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY [RELEASE...]
-# The releases are bookworm and trixie. Ends with 77 if none can be made: without root, mmdebstrap or Debian's archive;
-# and on other releases than Debian 12.
+# The releases are bookworm, trixie and sid. sid changes every day, so a failure there is said and is none. Ends with 77 if no
+# chroot can be made: without root, mmdebstrap or Debian's archive; and on other releases than Debian 12.
 set -euo pipefail
 build=$1
 source=$2
 shift 2
-[ $# -gt 0 ] || set -- bookworm trixie
+[ $# -gt 0 ] || set -- bookworm trixie sid
 skip() { echo "SKIPPED: $*"; exit 77; }
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 step() { printf -- '-- %s\n' "$*"; }
@@ -63,11 +63,11 @@ on() {  # release
 tried=no
 for release in "$@"; do
   status=0
-  on "$release" || status=$?
+  (on "$release") || status=$?
   case $status in
     0) tried=yes ;;
     77) echo "SKIPPED on $release: it could not be made here" ;;
-    *) exit $status ;;
+    *) [ "$release" = sid ] || exit $status; echo "it failed on sid: that is no failure of this tree" ;;
   esac
 done
 [ $tried = yes ] || exit 77
