@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "runtime/checkpoint/saver_tensors.h"
 #include "runtime/monitored/run_saver.h"
 #include "tests/monitored/saver_fixture.h"
 #include "tests/monitored/turnstile.h"
@@ -62,9 +66,13 @@ TEST_F(SaverInstance, AReadOfTheSaversInstanceWaitsForTheWriteOfAnotherThread) {
   use.instance_name = "lonely";
   PluginInstance instance(plugin, use, services, monitor);
   const SaverUse one = saver_use(instance), copy = one;
-  std::thread writer([&] { one.write(nullptr, nullptr); });
+  const std::vector<NamedTensor> tensors;
+  const std::map<std::string, NamedTensor, std::less<>> wanted;
+  TensorsToWrite to_write(tensors);
+  TensorsToRead to_read(wanted);
+  std::thread writer([&] { one.write(nullptr, to_write.handle()); });
   saver.turnstile.await_arrivals(1);
-  std::thread reader([&] { copy.read(nullptr, nullptr); });
+  std::thread reader([&] { copy.read(nullptr, to_read.handle()); });
   for (int i = 0; i < 1000; ++i) std::this_thread::yield();
   saver.turnstile.open();
   writer.join();
