@@ -66,7 +66,10 @@ TEST_F(GuardedMemory, T_145_AWriteThatReachesTheEndOfAZoneMayHaveDamagedMore) {
 
 TEST(Guards, MemoryThatThereIsNotIsNull) {
   EXPECT_EQ(allocate_guarded(SIZE_MAX), nullptr);
-  EXPECT_EQ(allocate_guarded(SIZE_MAX / 4), nullptr);
+  // The address sanitizer ends a program that asks for so much.
+  if (kGuardBytes != 0) {
+    EXPECT_EQ(allocate_guarded(SIZE_MAX / 4), nullptr);
+  }
   free_guarded(nullptr);
 }
 
