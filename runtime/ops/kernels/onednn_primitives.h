@@ -9,6 +9,7 @@
 #include <dnnl_version.h>
 
 #include <dnnl.hpp>
+#include <string_view>
 
 namespace belay::runtime::onednn {
 
@@ -57,19 +58,29 @@ inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine&
 }
 
 // A gradient of a convolution. Primitive is dnnl::convolution_backward_data for that of x, and
-// dnnl::convolution_backward_weights for that of the filter. `forward` is the primitive that it belongs to; next_impl() of
-// the result looks at it again.
+// dnnl::convolution_backward_weights for that of the filter. `forward` is the primitive that it belongs to. An
+// implementation whose name has `without` is not taken, unless oneDNN has no other; null: all may be taken.
+//
+// oneDNN 2 reads the operation's description again when it looks for the next implementation. So that is done here,
+// while the description lives, and next_impl() of the result must not be called.
 template <class Primitive>
 typename Primitive::primitive_desc convolution_gradient(const dnnl::engine& engine, const Desc& x, const Desc& filter,
                                                         const Desc& y, const Windows& w,
                                                         const dnnl::convolution_forward::primitive_desc& forward,
-                                                        const Attributes& attributes = {}) {
+                                                        const Attributes& attributes = {},
+                                                        const char* without = nullptr) {
+  using Description = typename Primitive::primitive_desc;
   constexpr auto method = dnnl::algorithm::convolution_direct;
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine, method, x, filter, y, w.strides, w.dilations, w.before, w.after, forward, attributes};
+  Description found(engine, method, x, filter, y, w.strides, w.dilations, w.before, w.after, forward, attributes);
 #else
-  return {{method, x, filter, y, w.strides, w.dilations, w.before, w.after}, attributes, engine, forward};
+  const typename Primitive::desc operation(method, x, filter, y, w.strides, w.dilations, w.before, w.after);
+  Description found(operation, attributes, engine, forward);
 #endif
+  if (without == nullptr) return found;
+  while (std::string_view(found.impl_info_str()).find(without) != std::string_view::npos && found.next_impl()) {
+  }
+  return found;
 }
 
 // y has the sizes and the layout of x.

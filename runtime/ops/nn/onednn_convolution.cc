@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
-#include <string_view>
 
 #include "belay/error.h"
 #include "runtime/ops/kernels/onednn_call.h"
@@ -72,19 +71,13 @@ class OnednnConvolution final : public Convolution {
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
     call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
   }
-  BackwardWeights::primitive_desc filter_gradient(const Forward::primitive_desc& hint) const {
-    return onednn::convolution_gradient<BackwardWeights>(call_.engine(), image(x_, factor_), any_filter(Type::f32),
-                                                         image(y_, factor_), geometry_, hint, attr_);
-  }
   void prepare_filter_gradient() {
     // A tile has a row for each of 16 channels of x, and is no faster than float32 where nearly all are empty.
     const bool tiles = factor_ == Type::bf16 && onednn::has_tiles();
     if (tiles && x_[1] < 4) factor_ = Type::f32;
-    const Forward::primitive_desc hint = forward(factor_);  // next_impl looks at it again
-    BackwardWeights::primitive_desc p = filter_gradient(hint);
-    if (outruns_scratch())
-      while (std::string_view(p.impl_info_str()).find("1x1") != std::string_view::npos && p.next_impl()) {
-      }
+    const BackwardWeights::primitive_desc p = onednn::convolution_gradient<BackwardWeights>(
+        call_.engine(), image(x_, factor_), any_filter(Type::f32), image(y_, factor_), geometry_, forward(factor_),
+        attr_, outruns_scratch() ? "1x1" : nullptr);
     call_.set<BackwardWeights>(p);
     call_.add_input(DNNL_ARG_SRC, plain(x_), p.src_desc());
     call_.add_input(DNNL_ARG_DIFF_DST, plain(y_), p.diff_dst_desc());
