@@ -11,26 +11,23 @@
 #include "runtime/session/direct_session.h"
 
 namespace belay {
-namespace {
-
-// Keeps a graph frozen.
-class Frozen {
- public:
-  explicit Frozen(runtime::NodeGraph& nodes) : nodes_(nodes) {
-    nodes_.hold();
-    nodes_.finalize();
-  }
-  ~Frozen() { nodes_.release(); }
-  Frozen(const Frozen&) = delete;
-  Frozen& operator=(const Frozen&) = delete;
-
- private:
-  runtime::NodeGraph& nodes_;
-};
-
-}  // namespace
 
 struct OwnedSession::Insides {
+  // Keeps a graph frozen.
+  class Frozen {
+   public:
+    explicit Frozen(runtime::NodeGraph& nodes) : nodes_(nodes) {
+      nodes_.hold();
+      nodes_.finalize();
+    }
+    ~Frozen() { nodes_.release(); }
+    Frozen(const Frozen&) = delete;
+    Frozen& operator=(const Frozen&) = delete;
+
+   private:
+    runtime::NodeGraph& nodes_;
+  };
+
   Insides(runtime::NodeGraph& nodes, const SessionOptions& options)
       : frozen(nodes),
         session(std::make_shared<runtime::DirectSession>(

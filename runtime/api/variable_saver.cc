@@ -24,43 +24,14 @@
 #include "runtime/session/session_service.h"
 
 namespace belay {
-namespace {
-
-// A variable of the graph and its name in what is stored.
-struct SavedVariable {
-  std::string stored_name;
-  std::string name;
-};
-
-// Sorted by the names in what is stored. Null: all of the graph.
-std::vector<SavedVariable> saved_variables(const OwnedGraph& graph, const std::vector<StoredVariable>* chosen) {
-  const std::vector<Output> saved = graph.collection(collections::kGlobalVariables);
-  const std::vector<StoredVariable> all(saved.begin(), saved.end());
-  const std::vector<StoredVariable>& variables = chosen == nullptr ? all : *chosen;
-  if (variables.empty())
-    fail(Code::kInvalidArgument, std::string("there is nothing to save: ") +
-                                     (chosen == nullptr ? "the graph has no variable yet"
-                                                        : "the list of variables is empty; leave it out to save all"));
-  std::map<std::string, std::string> names;
-  for (const StoredVariable& v : variables) {
-    if (std::find(saved.begin(), saved.end(), v.variable) == saved.end())
-      fail(Code::kInvalidArgument,
-           (v.variable ? v.variable.text() : "an empty Output") +
-               " is not one of this graph's variables that are saved: give what ops::variable returned, of "
-               "VariableKind kTrainable or kGlobal");
-    const std::string name = graph.node_name_of(v.variable);
-    const std::string& stored_name = v.name.empty() ? name : v.name;
-    if (!names.emplace(stored_name, name).second)
-      fail(Code::kInvalidArgument, "two variables are to be stored as " + runtime::single_quoted(stored_name));
-  }
-  std::vector<SavedVariable> sorted;
-  for (auto& [stored_name, name] : names) sorted.push_back({stored_name, std::move(name)});
-  return sorted;
-}
-
-}  // namespace
 
 struct VariableSaver::Insides {
+  // A variable of the graph and its name in what is stored.
+  struct SavedVariable {
+    std::string stored_name;
+    std::string name;
+  };
+
   Insides(const OwnedGraph& owned, const std::vector<StoredVariable>* chosen, VariableSaverOptions o)
       : nodes(owned.insides().nodes),
         options(std::move(o)),
@@ -91,6 +62,8 @@ struct VariableSaver::Insides {
     for (const SavedVariable& v : variables) names[v.name] = true;
     return names.size() == session.variables().size();
   }
+  // Sorted by the names in what is stored. Null: all of the graph.
+  static std::vector<SavedVariable> saved_variables(const OwnedGraph& graph, const std::vector<StoredVariable>* chosen);
   std::string write_file(const runtime::CheckpointContent& content, const std::string& path);
   std::string write_checkpoint(const runtime::CheckpointContent& content, const std::string& path);
 
@@ -102,6 +75,32 @@ struct VariableSaver::Insides {
   std::map<std::string, runtime::SaverUse> savers;
   std::vector<std::string> last_checkpoints;
 };
+
+auto VariableSaver::Insides::saved_variables(const OwnedGraph& graph, const std::vector<StoredVariable>* chosen)
+    -> std::vector<SavedVariable> {
+  const std::vector<Output> saved = graph.collection(collections::kGlobalVariables);
+  const std::vector<StoredVariable> all(saved.begin(), saved.end());
+  const std::vector<StoredVariable>& variables = chosen == nullptr ? all : *chosen;
+  if (variables.empty())
+    fail(Code::kInvalidArgument, std::string("there is nothing to save: ") +
+                                     (chosen == nullptr ? "the graph has no variable yet"
+                                                        : "the list of variables is empty; leave it out to save all"));
+  std::map<std::string, std::string> names;
+  for (const StoredVariable& v : variables) {
+    if (std::find(saved.begin(), saved.end(), v.variable) == saved.end())
+      fail(Code::kInvalidArgument,
+           (v.variable ? v.variable.text() : "an empty Output") +
+               " is not one of this graph's variables that are saved: give what ops::variable returned, of "
+               "VariableKind kTrainable or kGlobal");
+    const std::string name = graph.node_name_of(v.variable);
+    const std::string& stored_name = v.name.empty() ? name : v.name;
+    if (!names.emplace(stored_name, name).second)
+      fail(Code::kInvalidArgument, "two variables are to be stored as " + runtime::single_quoted(stored_name));
+  }
+  std::vector<SavedVariable> sorted;
+  for (auto& [stored_name, name] : names) sorted.push_back({stored_name, std::move(name)});
+  return sorted;
+}
 
 VariableSaver::VariableSaver(std::unique_ptr<List> variables, const OwnedGraph& graph,
                              const VariableSaverOptions& options)

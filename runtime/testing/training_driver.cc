@@ -25,7 +25,9 @@
 namespace belay {
 inline namespace v0 {
 namespace testing {
-namespace {
+
+// TrainingDriver::Engine has members of these types, so that this namespace has a name.
+namespace training_driver {
 
 class StepClock final : public runtime::Clock {
  public:
@@ -65,10 +67,6 @@ class KeptLog final : public runtime::Logger {
   std::vector<std::string> lines_;
 };
 
-}  // namespace
-
-namespace {
-
 struct HookUse {
   const belay_module* module;
   const belay_hook_api* table;
@@ -81,13 +79,6 @@ struct SavedBy {
   std::string name;
   OptionValues options;
 };
-
-// The name of the plugin behind a table of the module.
-std::string name_of(const belay_module& module, const void* table) {
-  for (std::uint64_t i = 0; i < module.n_plugins; ++i)
-    if (module.plugins[i]->table == table) return module.plugins[i]->name;
-  return "";
-}
 
 // What a test sets up.
 struct Setup {
@@ -209,10 +200,23 @@ struct Process {
   double loss = 0;
 };
 
+}  // namespace training_driver
+
+namespace {
+
+// The name of the plugin behind a table of the module.
+std::string name_of(const belay_module& module, const void* table) {
+  for (std::uint64_t i = 0; i < module.n_plugins; ++i)
+    if (module.plugins[i]->table == table) return module.plugins[i]->name;
+  return "";
+}
+
 }  // namespace
 
 struct TrainingDriver::Engine {
-  Setup setup;
+  using Process = training_driver::Process;
+
+  training_driver::Setup setup;
   std::unique_ptr<Process> process = std::make_unique<Process>(setup);
 };
 
@@ -234,7 +238,7 @@ void TrainingDriver::saver(const belay_module& module, const OptionValues& optio
   if (engine_->process->session != nullptr)
     fail(Code::kFailedPrecondition, "the training has begun: a saver comes before start");
   const belay_saver_api* table = find_table<belay_saver_api>(module, plugin);
-  engine_->setup.saver = SavedBy{table, name_of(module, table), options};
+  engine_->setup.saver = training_driver::SavedBy{table, name_of(module, table), options};
 }
 
 void TrainingDriver::learning_rate(double rate) { engine_->setup.rate = rate; }
@@ -249,13 +253,13 @@ void TrainingDriver::start() {
 void TrainingDriver::restart() {
   if (engine_->process->session == nullptr) fail(Code::kFailedPrecondition, "the training has not begun");
   engine_->process = nullptr;  // before there is another: hooks may hold files open
-  engine_->process = std::make_unique<Process>(engine_->setup);
+  engine_->process = std::make_unique<Engine::Process>(engine_->setup);
   start();
 }
 
 std::int64_t TrainingDriver::run(std::int64_t steps) {
   if (engine_->process->session == nullptr) start();
-  Process& p = *engine_->process;
+  Engine::Process& p = *engine_->process;
   for (std::int64_t made = 0; made < steps; ++made) {
     if (p.session->should_stop()) return made;
     p.setup.clock.advance(p.setup.seconds_per_step);
@@ -272,7 +276,7 @@ std::int64_t TrainingDriver::run(std::int64_t steps) {
 }
 
 void TrainingDriver::save() {
-  Process& p = *engine_->process;
+  Engine::Process& p = *engine_->process;
   runtime::MonitoredSession& session = p.open("a checkpoint is written");
   p.run->saver()->request();
   const std::string stopping = p.run->saver()->at_boundary(*session.raw_session(), p.host->hooks());
