@@ -45,11 +45,6 @@ endfunction()
 function(belay_reuse_headers target headers)
   if(TARGET ${headers})
     target_compile_options(${target} PRIVATE -fopenmp)
-    # What g++ 12 takes for overflows in std::string (GCC bugs 105329, 105651) it does not leave out as a system header's
-    # when that header is precompiled. A build with ccache, or of preset dev, has these warnings.
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-      target_compile_options(${target} PRIVATE -Wno-stringop-overflow -Wno-array-bounds)
-    endif()
     target_precompile_headers(${target} REUSE_FROM ${headers})
   endif()
 endfunction()
