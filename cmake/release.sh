@@ -45,6 +45,8 @@ grep "BELAY_VERSION: $version-" $workflow >/dev/null ||
 [ -z "$(git status --porcelain --untracked-files=no)" ] ||
   die "these files differ from the commit: $(git diff --name-only HEAD | tr '\n' ' ')"
 ! git rev-parse -q --verify "refs/tags/$tag" >/dev/null || die "the tag $tag exists already; git tag -d $tag removes it"
+git var GIT_COMMITTER_IDENT >/dev/null 2>&1 ||
+  die "git does not know who makes the tag: set user.name and user.email by git config"
 [ -z "$check" ] || exit 0
 built=$("$build/bin/belay" --version | sed -n '1s/^belay \([0-9.]*\),.*/\1/p')
 [ "$built" = "$version" ] || die "$build/bin/belay is of version $built; build it again"

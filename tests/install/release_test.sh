@@ -29,6 +29,7 @@ deb 1.2.3-1+deb13 "$here/elsewhere/belay_1.2.3-1+deb13_amd64.deb"
 printf '#!/bin/sh\nmkdir -p "$4" && cp "%s" "$4/"\n' "$here/belay_1.2.3-1_amd64.deb" >"$here/programs/cpack"
 chmod +x cmake/tarball/make.sh build/release/bin/belay "$here/programs/cpack"
 export PATH=$here/programs:$PATH HOME=$here GIT_CONFIG_GLOBAL=/dev/null
+unset EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
 mkdir -p examples/plugin_ci
 printf 'env:\n  BELAY_VERSION: 1.2.3-1\n' >examples/plugin_ci/workflow.yml
 printf 'project(belay VERSION 1.2.3 LANGUAGES C CXX)\n' >CMakeLists.txt
@@ -65,6 +66,10 @@ sed -i 's/1.2.3 (.*)/1.2.3/' CHANGELOG.md
 refused "CHANGELOG.md has no section '## 1.2.3 (YYYY-MM-DD)'" 1.2.3 --rehearsal
 git checkout -q CHANGELOG.md
 refused "CMakeLists.txt says version 1.2.3, not 2.0.0" 2.0.0 --rehearsal --check
+git config user.useConfigOnly true
+git config --unset user.email
+refused "git does not know who makes the tag: set user.name and user.email by git config" 1.2.3 --rehearsal --check
+git config user.email somebody@belay.example
 mv build/release build/away  # nothing is built yet when ./dev asks for the first time
 release 1.2.3 build/release --rehearsal --check || fail "it finds something wrong: $said"
 mv build/away build/release
