@@ -33,6 +33,11 @@ endif()
 
 # What belay sets for itself (runtime/platform/spinning.h): the tests of ctest -j are programs that run beside each other.
 list(APPEND belay_test_environment GOMP_SPINCOUNT=1000)
+# The address sanitizer guesses where a loaded library's thread-local memory is. The guess depends on addresses by chance,
+# and the leak checker crashes if it is wrong. Without the guess it finds that memory through the thread.
+if(BELAY_SANITIZE STREQUAL "address")
+  list(APPEND belay_test_environment ASAN_OPTIONS=intercept_tls_get_addr=0)
+endif()
 
 # A build with a sanitizer runs by default what tests/sanitized.txt lists, and the rest only with `./dev test --whole`.
 # belay_listed(test) sets `listed` and `filter`, the part of the program's tests that is listed.
