@@ -15,7 +15,22 @@ using detail::view;
 
 // ---- roles
 
+// Files of predictions, events and metrics have it as a key, and terminals show it.
+void check_written_name(const std::string& what, const std::string& name) {
+  if (name.empty()) fail(Code::kInvalidArgument, "a " + what + " of the model has no name; give it one");
+  for (std::string_view rest = name; !rest.empty();) {
+    const Utf8Char c = first_char(rest);
+    if (!c.valid || is_control(c.value))
+      fail(Code::kInvalidArgument,
+           "the " + what + " " + single_quoted(name) + " of the model cannot be written: " +
+               (c.valid ? "a character of its name is a control character" : "its name is not UTF-8") +
+               "; choose another name");
+    rest.remove_prefix(c.size);
+  }
+}
+
 void add_prediction(std::vector<NamedOutput>& to, const std::string& name, const Output& o) {
+  check_written_name("prediction", name);
   for (const NamedOutput& other : to)
     if (other.name == name) fail(Code::kInvalidArgument, "the model has the prediction '" + name + "' twice");
   to.push_back({name, o});
@@ -26,6 +41,7 @@ bool is_square(const Output& o) {
 }
 
 void add_metric(std::vector<ModelOutputs::Metric>& to, const std::string& name, const Output& o, const Output& update) {
+  check_written_name("metric", name);
   if (o.is_operation() || !(o.rank() == 0 || (update && is_square(o))))
     fail(Code::kInvalidArgument,
          "the metric '" + name + "' " + o.text() + " must be a scalar" + (update ? ", or float64 [n, n]" : ""));

@@ -10,10 +10,10 @@ namespace {
 
 class ModelServiceTest : public MonitoredTest {
  protected:
-  std::string set(std::int32_t role, const Output& output) {
+  std::string set(std::int32_t role, const Output& output, std::string_view name = "x") {
     return belay::testing::error_of([&] {
       detail::Status status;
-      status.check(model_service()->set(to_handle(&spec), role, detail::str("x"), output.raw(), {}, status));
+      status.check(model_service()->set(to_handle(&spec), role, detail::str(name), output.raw(), {}, status));
     });
   }
   std::string add(const belay_model_hook& hook) {
@@ -45,6 +45,23 @@ TEST_F(ModelServiceTest, B_12i_APieceIsGivenOnceAndTheReadyOperationsAreStrings)
   EXPECT_EQ(set(BELAY_ROLE_LOCAL_INIT_OP, one), "INVALID_ARGUMENT: the model has the piece local_init_op twice");
   EXPECT_EQ(set(99, one), "INVALID_ARGUMENT: a model has no role 99");
   EXPECT_EQ(spec.outputs.pieces, (std::vector<std::string>{"ready_op", "init_op", "local_init_op"}));
+}
+
+TEST_F(ModelServiceTest, APredictionOrMetricWhoseNameCannotBeWrittenIsRefused) {
+  const Output one = ops::constant(g, Tensor(1.0f), "one");
+  for (const auto& [role, what] : {std::pair{BELAY_ROLE_PREDICTION, std::string("prediction")},
+                                   std::pair{BELAY_ROLE_METRIC, std::string("metric")}}) {
+    EXPECT_EQ(set(role, one, ""), "INVALID_ARGUMENT: a " + what + " of the model has no name; give it one");
+    EXPECT_EQ(set(role, one, "two\nlines"), "INVALID_ARGUMENT: the " + what +
+                                                " 'two\\nlines' of the model cannot be written: a character of its "
+                                                "name is a control character; choose another name");
+    EXPECT_EQ(set(role, one, "caf\xe9"), "INVALID_ARGUMENT: the " + what +
+                                             " 'caf\\xe9' of the model cannot be written: its name is not UTF-8; "
+                                             "choose another name");
+    EXPECT_EQ(set(role, one, "top 5/größe"), "");
+  }
+  EXPECT_EQ(spec.outputs.predictions.size(), 1u);
+  EXPECT_EQ(spec.outputs.metrics.size(), 1u);
 }
 
 TEST_F(ModelServiceTest, B_12h_AHookWithAnUnknownFlagOrAnOptionThatIsNoneIsRefused) {

@@ -99,7 +99,8 @@ class ModelContext {
 
   // Sets the scalar to minimize. It is mandatory unless the mode is kPredict.
   void loss(const Output& o) { set(BELAY_ROLE_LOSS, "loss", o); }
-  // Adds a prediction: one value per example.
+  // Adds a prediction: one value per example. INVALID_ARGUMENT: the name is empty, taken, not UTF-8, or has a control
+  // character. The same is true of metrics.
   void prediction(std::string_view name, const Output& o) { set(BELAY_ROLE_PREDICTION, name, o); }
   // Adds a metric: a scalar, the mean over a batch. The host averages it over batches by their number of examples.
   void metric(std::string_view name, const Output& value) { set(BELAY_ROLE_METRIC, name, value); }
