@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is refused of the operations that plugins offer, and how it is reported.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -105,6 +106,12 @@ TEST_F(PluginOpTest, TraitsAndAttributesThatNoOperationCanHaveAreRefused) {
             }),
             "UNIMPLEMENTED: op \"odd\" (linked in, 1.2.0) in traits: belay_op_traits has the unknown flag 64; this "
             "side was built before it");
+  EXPECT_EQ(with_traits([](void*, belay_op_traits* t, belay_status*) {
+              t->n_inputs = 2, t->in_place = 1u << 0 | 1u << 2;
+              return BELAY_OK;
+            }),
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits say that output 0 may use the memory of input "
+            "2, and its nodes have n_inputs = 2; in_place names inputs from 0 to n_inputs - 1");
   plugin.info.options.emplace_back();
   plugin.info.options.back().name = "weights";
   plugin.info.options.back().type = OptionType::kPath;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/plugin/plugin_op.h"
 
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <utility>
