@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "belay/detail/given.h"
@@ -70,6 +72,51 @@ Output checked(const Graph& g, const belay_output& raw) {
   return made;
 }
 
+// The variable that a node writes through input i; none if that input is a value.
+std::optional<std::uint32_t> written_variable(const NodeGraph& graph, const Node& writer, std::size_t i) {
+  const auto names_variable = [](const Node& n, std::size_t input) {
+    return n.op->ref_inputs == kAllInputs || (input < 32 && ((n.op->ref_inputs >> input) & 1) != 0);
+  };
+  if (!names_variable(writer, i)) return std::nullopt;
+  Port port = writer.inputs[i];
+  // A write's output stands for its variable.
+  while (graph.node(port.node).op->effect == Effect::kWrite && names_variable(graph.node(port.node), port.index))
+    port = graph.node(port.node).inputs[port.index];
+  return port.node;
+}
+
+// The variables that a step with these operations writes.
+std::set<std::uint32_t> written_by(const NodeGraph& graph, const std::vector<Output>& operations) {
+  std::set<std::uint32_t> written, seen;
+  std::vector<std::uint32_t> open;
+  for (const Output& o : operations) open.push_back(graph.resolve(o.raw()).node);
+  while (!open.empty()) {
+    const std::uint32_t id = open.back();
+    open.pop_back();
+    if (!seen.insert(id).second) continue;
+    const Node& node = graph.node(id);
+    for (std::size_t i = 0; node.op->effect == Effect::kWrite && i < node.inputs.size(); ++i)
+      if (const auto variable = written_variable(graph, node, i)) written.insert(*variable);
+    for (const Port& p : node.inputs) open.push_back(p.node);
+    open.insert(open.end(), node.control_inputs.begin(), node.control_inputs.end());
+  }
+  return written;
+}
+
+// No step would ever train such a variable, and nothing else would say so.
+void check_written(const Graph& g, const OptimizerArgs& args, std::vector<Output> operations,
+                   const PluginInstance& optimizer) {
+  for (const Output& update : g.collection(collections::kUpdateOps)) operations.push_back(update);
+  const std::set<std::uint32_t> written = written_by(from_handle(g.raw()), operations);
+  for (std::uint64_t i = 0; i < args.get()->n_variables; ++i) {
+    const Output variable = g.output(args.get()->variables[i]);
+    if (written.count(from_handle(g.raw()).resolve(variable.raw()).node) != 0) continue;
+    fail(Code::kInvalidArgument, optimizer.label() + ": a step would not write the variable '" +
+                                     g.node_name_of(variable) +
+                                     "'; apply must return a node that runs after the node that writes it");
+  }
+}
+
 // The plugin's nodes; the operations of the step.
 std::vector<Output> add_updates(const Graph& g, const OptimizerArgs& args, PluginInstance& optimizer) {
   using Api = belay_optimizer_api;
@@ -91,6 +138,7 @@ std::vector<Output> add_updates(const Graph& g, const OptimizerArgs& args, Plugi
   };
   call_with_graph_and_take(graph, optimizer, "finish", &Api::finish, take, args.get(),
                            static_cast<const belay_output*>(updates.data()), &more, &n_more);
+  check_written(g, args, applied, optimizer);
   return applied;
 }
 

@@ -58,15 +58,30 @@ class Wrong final : public belay::Optimizer {
 
   belay::Output apply(const belay::OptimizerContext& o, const belay::Update& u) override {
     if (mode_ == "fails") belay::fail(belay::Code::kInvalidArgument, "it does not like " + u.name);
+    if (mode_ == "writes slots alone") return belay::ops::assign_add(slots_[u.index], u.gradient, u.name);
+    if (mode_ == "writes y alone" && u.index == 0) return o.learning_rate();
+    if (mode_ == "loses a write") belay::ops::assign_sub(u.variable, u.gradient, u.name);
+    if (mode_ == "writes in finish") updates_.push_back(u);
+    if (mode_ == "writes twice")
+      return belay::ops::assign_sub(belay::ops::assign_add(u.variable, u.gradient), u.gradient, u.name);
+    if (mode_ == "writes y alone") return belay::ops::assign_sub(u.variable, u.gradient, u.name);
     return mode_ == "nothing" ? belay::Output() : o.learning_rate();
   }
-  std::vector<belay::Output> finish(const belay::OptimizerContext&, const std::vector<belay::Output>&) override {
+  void create_slots(const belay::OptimizerContext& o) override {
+    if (mode_ == "writes slots alone") slots_ = o.slots("sum");
+  }
+  std::vector<belay::Output> finish(const belay::OptimizerContext& o, const std::vector<belay::Output>&) override {
     if (mode_ == "finishes with nothing") return {belay::Output()};
-    return {};
+    std::vector<belay::Output> writes;
+    for (const belay::Update& u : updates_) writes.push_back(belay::ops::assign_sub(u.variable, u.gradient, u.name));
+    if (writes.empty()) return {};
+    return {belay::ops::group(o.graph(), writes)};
   }
 
  private:
   const std::string mode_;
+  std::vector<belay::Output> slots_;
+  std::vector<belay::Update> updates_;
 };
 
 class WrongRate final : public belay::Schedule {
@@ -183,6 +198,26 @@ TEST_F(OptimizerPlugins, T_145_ARateThatFloat32DoesNotHaveFailsItsStep) {
 TEST_F(OptimizerPlugins, B_18d_AnErrorNamesPluginAndCallback) {
   EXPECT_EQ(error_of_minimize({.name = "wrong", .options = {{"mode", std::string("fails")}}}),
             "INVALID_ARGUMENT: optimizer \"wrong\" (linked in, 1.0.0) in apply: it does not like update_x");
+}
+
+TEST_F(OptimizerPlugins, AVariableThatNoStepWouldWriteIsRefusedByName) {
+  const auto with_mode = [&](const char* mode) {
+    return error_of_minimize({.name = "wrong", .options = {{"mode", std::string(mode)}}});
+  };
+  const auto refused = [](const std::string& variable) {
+    return "INVALID_ARGUMENT: optimizer \"wrong\" (linked in, 1.0.0): a step would not write the variable '" +
+           variable + "'; apply must return a node that runs after the node that writes it";
+  };
+  EXPECT_EQ(with_mode("writes none"), refused("x"));
+  EXPECT_EQ(with_mode("writes slots alone"), refused("x_1"));
+  EXPECT_EQ(with_mode("loses a write"), refused("x_2"));
+  EXPECT_EQ(with_mode("writes y alone"), refused("x_3"));
+}
+
+TEST_F(OptimizerPlugins, AVariableMayBeWrittenInFinishAndBehindOtherWrites) {
+  for (const char* mode : {"writes in finish", "writes twice"}) {
+    EXPECT_EQ(error_of_minimize({.name = "wrong", .options = {{"mode", std::string(mode)}}}), "no error") << mode;
+  }
 }
 
 TEST_F(OptimizerPlugins, B_18e_TheHostItselfHasNoOptimizerAndNoSchedule) {
