@@ -222,7 +222,8 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
         fail(Code::kDataLoss,
              "the saver " + single_quoted(saver.name) + " did not find tensor " + single_quoted(expected.name));
       if (found->second != expected)
-        fail(Code::kDataLoss, "tensor " + single_quoted(expected.name) + " is " + form_text(found->second) +
+        fail(Code::kDataLoss, "the saver " + single_quoted(saver.name) + " found tensor " +
+                                  single_quoted(expected.name) + " as " + form_text(found->second) +
                                   ", the index says " + form_text(expected));
       const auto target = wanted.find(expected.name);
       if (target == wanted.end()) continue;
@@ -233,13 +234,15 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
       if (trusts_read && files.read_checksum(data, bytes) == expected.crc32c) continue;
       const std::uint32_t crc = crc32c(data, bytes);
       if (crc != expected.crc32c)
-        fail(Code::kDataLoss, "tensor " + single_quoted(expected.name) + " has the CRC32C " + crc_text(crc) +
-                                  ", the index says " + crc_text(expected.crc32c));
+        fail(Code::kDataLoss, "the files are whole, and tensor " + single_quoted(expected.name) + " has the CRC32C " +
+                                  crc_text(crc) + " as the saver " + single_quoted(saver.name) +
+                                  " read it, the index says " + crc_text(expected.crc32c));
     }
-    if (tensors.all().size() != index_.tensors.size())
-      fail(Code::kDataLoss, "the saver " + single_quoted(saver.name) + " found " +
-                                std::to_string(tensors.all().size()) + " tensors, the index has " +
-                                std::to_string(index_.tensors.size()));
+    if (tensors.all().size() == index_.tensors.size()) return;
+    for (const auto& [name, tensor] : tensors.all())
+      if (std::ranges::find(index_.tensors, name, &TensorEntry::name) == index_.tensors.end())
+        fail(Code::kDataLoss, "the saver " + single_quoted(saver.name) + " found tensor " + single_quoted(name) +
+                                  ", which it has not written: the index does not have it");
   });
 }
 

@@ -258,13 +258,26 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
          announce(s);
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), values, sizeof(values));
        },
-       "tensor 'dense/kernel' has the CRC32C " + crc_text(crc32c(values, sizeof(values))) + ", the index says " +
+       "the files are whole, and tensor 'dense/kernel' has the CRC32C " + crc_text(crc32c(values, sizeof(values))) +
+           " as the saver 'scripted' read it, the index says " +
            crc_text(crc32c(TensorView(StepContent(31).content().variables[0].tensor).data(), 60))},
       {[&](Directory&, TensorSink& s) {
          announce(s);
          s.found("dense/kernel", DType::kFloat32, {3, 5});
        },
        "saver 'scripted': tensor 'dense/kernel' is float32 [3, 5]; float32 [15] was expected"},
+      {[&](Directory&, TensorSink& s) {
+         s.found("dense/bias", DType::kFloat32, {3});
+         s.found("global_step", DType::kInt64, {});
+       },
+       "the saver 'scripted' found tensor 'dense/bias' as float32 [3], the index says float64 [3]"},
+      {[&](Directory&, TensorSink& s) {
+         announce(s);
+         std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), StepContent(31).content().variables[0].tensor.data,
+                     60);
+         s.found("dense/lost", DType::kFloat32, {});
+       },
+       "the saver 'scripted' found tensor 'dense/lost', which it has not written: the index does not have it"},
       {[&](Directory&, TensorSink& s) { announce(s), announce(s); },
        "saver 'scripted': tensor 'dense/bias' is there twice"},
       {[&](Directory&, TensorSink& s) { s.found("dense/bias", DType::kFloat64, {-3}); },
