@@ -10,6 +10,7 @@
 #include "belay/ops/math.h"
 #include "belay/ops/reductions.h"
 #include "runtime/ops/plugin/plugin_attrs.h"
+#include "runtime/platform/guarded_memory.h"
 #include "tests/ops/plugin_op_fixture.h"
 
 namespace belay::runtime::testing {
@@ -219,6 +220,30 @@ INSTANTIATE_TEST_SUITE_P(
             "UNKNOWN: @ in run: it let an exception escape, and is not called any more: std::runtime_error: boom"},
         std::pair{"throw int in run",
                   "UNKNOWN: @ in run: it let an exception escape, and is not called any more: int"}));
+
+TEST_F(PluginOpTest, AWriteOutsideOfAnOutputIsFoundInTheFirstRuns) {
+  if (kGuardBytes == 0) GTEST_SKIP() << "SKIPPED: the address sanitizer finds such writes by itself";
+  add_misbehaving();
+  const Output x = input({-1});
+  const auto node = [&](const char* fault) { return g.node("MisbehavingOp", "n").in(x).attr("fault", fault).output(); };
+  const Output past = node("write past the end"), before = node("write before the start"), well = node("");
+  open();
+  const auto found = [&](const Output& y) { return error_of([&] { floats(y, {{x, Tensor({3}, {1.f, 2.f, 3.f})}}); }); };
+  EXPECT_EQ(found(past), "INTERNAL: node 'n' (MisbehavingOp): " + std::string(kLabel) +
+                             " in run: it wrote 4 bytes past the end of output 0, which has 12 bytes");
+  EXPECT_EQ(found(before), "INTERNAL: node 'n_1' (MisbehavingOp): " + std::string(kLabel) +
+                               " in run: it wrote 8 bytes before the start of output 0, which has 12 bytes");
+  for (int run = 0; run < 4; ++run) EXPECT_EQ(found(well), "no error");
+}
+
+TEST_F(PluginOpTest, TheResultsOfTheFirstRunsAreThoseOfLaterRuns) {
+  const Output x = input({4});
+  const Output y = g.node("Affine", "inner").in(x).attr("scale", 3.0).output();
+  const Output z = g.node("Affine", "outer").in(y).attr("scale", 2.0).output();
+  open();
+  for (int run = 0; run < 4; ++run)
+    EXPECT_EQ(floats(z, {{x, Tensor({4}, {1.f, 2.f, 3.f, 4.f})}}), (Floats{6, 12, 18, 24})) << "run " << run;
+}
 
 TEST_F(PluginOpTest, T_141_AKernelEndsNoRun) {
   add_misbehaving();
