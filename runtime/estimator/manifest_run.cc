@@ -315,7 +315,7 @@ bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
     for (const std::string& remark : input.feed->taken_by_place()) host_.log().warning("", remark);
     return true;
   } catch (const SchemaMismatch& e) {
-    add_schema_problems(manifest_.inputs.at(input.name), e, problems);
+    add_schema_problems(manifest_.inputs.at(input.name), e, problems, input.name == "train" && start_ == nullptr);
     return refused();
   } catch (const Error& e) {
     // Rows that do not fit a trained model are the manifest's mistake, and so is a model that was not trained; a

@@ -25,6 +25,9 @@ std::string read_if_there(const OpenDirectory& directory, std::string_view name)
   }
 }
 
+// Whether the schema of the training is compared after it, which --resume=changed does not leave out.
+bool is_of_data(std::string_view key) { return key.starts_with("input.train."); }
+
 // What a later prediction is asked for is nothing that a training does otherwise now.
 bool concerns_training(const std::string& key) {
   return !key.starts_with("input.predict.") && !key.starts_with("predict.");
@@ -101,11 +104,14 @@ void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks
   compare_files(*earlier, problems);
 }
 
-void ResumeCheck::refuse(Location at, const std::string& what, Diagnostics& problems) const {
+void ResumeCheck::refuse(Location at, const std::string& what, bool of_data, Diagnostics& problems) const {
   if (options_.accept_changes)
     log_.warning("", "--resume=changed: " + what);
   else
-    problems.add(std::move(at), what, "undo it, or go on with it by --resume=changed, or begin anew by --from-scratch");
+    problems.add(std::move(at), what,
+                 "undo it, or go on with it by --resume=changed" +
+                     std::string(of_data ? " (not with other features, columns or classes than the training's)" : "") +
+                     ", or begin anew by --from-scratch");
 }
 
 void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
@@ -122,15 +128,16 @@ void ResumeCheck::compare_manifests(const Earlier& earlier, const ResolvedPlugin
   std::vector<std::string> others;
   for (const ManifestChange& change : changes_between(*before, manifest_, plugins, hooks))
     if (change.changes_numbers)
-      refuse(change.at, change_text(change) + ": another training than that of " + earlier.name, problems);
+      refuse(change.at, change_text(change) + ": another training than that of " + earlier.name, is_of_data(change.key),
+             problems);
     else if (concerns_training(change.key))
       others.push_back(change_text(change));
   if (!others.empty()) log_.info("", "changed since " + earlier.name + " was saved: " + joined(others, "; "));
 }
 
 bool ResumeCheck::doubts_fit() const {
-  const bool has_files = std::any_of(data_.begin(), data_.end(),
-                                     [](const TrainingFile& f) { return f.file.option.starts_with("input.train."); });
+  const bool has_files =
+      std::any_of(data_.begin(), data_.end(), [](const TrainingFile& f) { return is_of_data(f.file.option); });
   return other_data_ || (options_.exact && !has_files);
 }
 
@@ -141,7 +148,7 @@ void ResumeCheck::compare_fit(const std::vector<std::string>& differences, const
     if (options_.exact)
       problems.add(at, "--exact: " + text, "make it as it was, or leave --exact out");
     else
-      refuse(at, text, problems);
+      refuse(at, text, false, problems);  // the data fits the model
   }
 }
 
@@ -154,9 +161,9 @@ void ResumeCheck::compare_files(const Earlier& earlier, Diagnostics& problems) {
     const std::string difference = difference_of(before, now->file, other_content);
     if (difference.empty()) continue;
     const std::string text = before.option + ": " + escaped(now->file.path) + " " + difference;
-    other_data_ = other_data_ || (other_content && before.option.starts_with("input.train."));
+    other_data_ = other_data_ || (other_content && is_of_data(before.option));
     if (other_content)
-      refuse(now->at, text + ", since " + earlier.name + " was saved", problems);
+      refuse(now->at, text + ", since " + earlier.name + " was saved", is_of_data(before.option), problems);
     else
       log_.info("", text + ", since " + earlier.name + " was saved (--exact compares all of it)");
   }

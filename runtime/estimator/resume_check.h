@@ -72,7 +72,8 @@ class ResumeCheck {
   void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
                          const Environment& environment, Diagnostics& problems) const;
   void compare_files(const Earlier& earlier, Diagnostics& problems);
-  void refuse(Location at, const std::string& what, Diagnostics& problems) const;
+  // `of_data`: of [input.train].
+  void refuse(Location at, const std::string& what, bool of_data, Diagnostics& problems) const;
 
   FileSystem& files_;
   Logger& log_;

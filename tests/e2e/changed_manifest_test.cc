@@ -11,6 +11,8 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+constexpr const char* kNotWith = " (not with other features, columns or classes than the training's)";
+
 class ChangedManifest : public RunTest {
  protected:
   // 12 rows, from a file; `set` overrides keys.
@@ -33,8 +35,9 @@ class ChangedManifest : public RunTest {
   void expect_refused(const ProcessResult& r, const std::string& message) {
     EXPECT_EQ(r.status, 2) << r.err;
     EXPECT_THAT(told(r), HasSubstr(message));
-    EXPECT_THAT(told(r), HasSubstr("  help: undo it, or go on with it by --resume=changed, or begin anew by "
-                                   "--from-scratch\n"));
+    const bool of_data = message.find("input.train.") != message.npos;
+    EXPECT_THAT(told(r), HasSubstr("  help: undo it, or go on with it by --resume=changed" +
+                                   std::string(of_data ? kNotWith : "") + ", or begin anew by --from-scratch\n"));
     EXPECT_THAT(listing(run_dir()), Not(Contains("manifest-0003.toml")));
     EXPECT_EQ(contents(run_dir() + "/manifest.toml").find("max_steps = 9"), std::string::npos);
     EXPECT_THAT(listing(run_dir()), Not(Contains("model.ckpt-9")));
@@ -122,6 +125,18 @@ TEST_F(ChangedManifest, OtherDataIsRefusedAndATouchedFileIsALine) {
   write_rows("2");
   expect_refused(train({"--set", "run.seed=42"}, "", 9),
                  "input.train.path: DIR/rows.csv has other bytes than it had, since model.ckpt-6 was saved\n");
+}
+
+// The help of the first refusal leads to no second one that it has not named.
+TEST_F(ChangedManifest, OtherColumnsAreRefusedAlsoIfTheyAreAskedFor) {
+  ASSERT_EQ(train().status, 0);
+  std::string rows = contents(temp / "rows.csv");
+  write_file(temp / "rows.csv", rows.replace(0, 1, "z"));
+  expect_refused(train({}, "", 9), "input.train.path: DIR/rows.csv has other bytes than it had");
+  const ProcessResult asked = train({"--resume=changed"}, "", 9);
+  EXPECT_EQ(asked.status, 2) << asked.err;
+  EXPECT_THAT(told(asked), HasSubstr("a resumed training takes no others: undo the change, or begin anew by "
+                                     "--from-scratch\n"));
 }
 
 TEST_F(ChangedManifest, AFileOfTheModelCountsAsDataDoes) {
