@@ -92,6 +92,7 @@ class TfRecord final : public belay::Input {
   // Features come in the manifest's order. That of a table has no meaning: the host puts them into the training's.
   void spec(belay::InputSpec& spec) override {
     choose_features(spec.use() == belay::InputUse::kPrediction);
+    evaluates_ = spec.use() == belay::InputUse::kEvaluation;
     slots_.clear();
     for (const FeatureSpec& feature : specs_) {
       belay::Dims dims{-1};
@@ -120,6 +121,7 @@ class TfRecord final : public belay::Input {
                                           "\"; change 'eval_fraction'");
     for (const FeatureSpec& feature : specs_)
       if (feature.fallback) warn_if_never_there(feature);
+    if (evaluates_ && classes_ > 0) check_all_labels();
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(records_.size()), o_, args);
   }
 
@@ -225,11 +227,33 @@ class TfRecord final : public belay::Input {
     }
   }
 
+  // Before a training that is evaluated at its end.
+  void check_all_labels() {
+    const std::vector<FeatureSpec> label{specs_[label_]};
+    pool_.for_each_row(static_cast<std::int64_t>(records_.size()), [&](std::int64_t row) {
+      const auto [file, record] = file_of(records_[static_cast<std::size_t>(row)]);
+      std::vector<std::int64_t> values(label[0].elements);
+      const std::vector<FeatureTarget> target{{.numbers = values.data()}};
+      try {
+        decode_example(file->record(record), label, target);
+      } catch (const belay::Error&) {
+        return;  // damage is an error of the batch that has the record
+      }
+      try {
+        check_label(target[0]);
+      } catch (const belay::Error& e) {
+        fail(e.code(), file->place(record) + " " + e.what());
+      }
+    });
+  }
+
+  // A training's own labels are damaged; those of an evaluation do not fit the model.
   void check_label(const FeatureTarget& target) const {
     const auto* labels = static_cast<const std::int64_t*>(target.numbers);
     for (std::size_t i = 0; i < specs_[label_].elements; ++i)
       if (labels[i] < 0 || labels[i] >= classes_)
-        fail(Code::kDataLoss, "has label " + std::to_string(labels[i]) + "; " + belay::text_of_classes(classes_));
+        fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
+             "has label " + std::to_string(labels[i]) + "; " + belay::text_of_classes(classes_));
   }
 
   const Options o_;
@@ -237,6 +261,7 @@ class TfRecord final : public belay::Input {
   std::vector<FeatureSpec> specs_;            // of what is delivered
   std::size_t label_ = 0;                     // its number in specs_, where there is one
   std::int64_t classes_ = 0;                  // labels are below it; 0: not checked
+  bool evaluates_ = false;                    // labels are checked when it is opened
   std::vector<std::uint32_t> slots_;          // of each feature
   std::vector<RecordFile> files_;
   std::vector<std::int64_t> starts_;                 // the number of each file's first record

@@ -265,6 +265,26 @@ TEST_F(TfRecordInput, ABadRecordIsFoundWhileTraining) {
   }
 }
 
+TEST_F(TfRecordInput, T_110_ALabelThatIsNoClassIsFoundWhenAnEvaluationIsOpened) {
+  const OptionValues options = file(records(0, 3)).with({"classes", 2});
+  for (const int threads : {1, 3}) {
+    InputDriver train(module(), options), eval(module(), options.with({"decode_threads", threads}));
+    eval.learn(train.schema(), InputUse::kEvaluation);
+    EXPECT_EQ(error_of([&] { eval.open(); }), "INVALID_ARGUMENT: '" + folder_.file("a.tfrecord") +
+                                                  "' record 2 has label 2; with 2 classes labels are 0 to 1");
+  }
+}
+
+// It is not a mistake of the manifest, and its batch names it.
+TEST_F(TfRecordInput, ADamagedRecordOfAnEvaluationIsFoundByItsBatch) {
+  const OptionValues options = file(records(0, 2) + framed("garbage")).with({"classes", 2});
+  InputDriver train(module(), options), eval(module(), options);
+  eval.learn(train.schema(), InputUse::kEvaluation);
+  eval.open();
+  EXPECT_EQ(error_of([&] { eval.next(); }), "DATA_LOSS: '" + folder_.file("a.tfrecord") +
+                                                "' record 2 is no tf.train.Example: its bytes are no such message");
+}
+
 TEST(TfRecordOfPenguins, IsReadAsItWasWritten) {
   const std::string folder = samples_folder() + "/tfrecord/";
   const struct {
