@@ -19,7 +19,8 @@
 // hook has written between two steps all take from the chief where the next one begins.
 //
 // Where a rank is lost, ABORTED leaves the step, of which nothing has happened on this rank: the commit is its end.
-// Without Options::on_lost that ends the run. With it (regroup.cc) the session is made anew over the same variables:
+// Without Options::on_lost that ends the run. With it (rank_meeting.cc) the session is made anew over the same
+// variables:
 //   ranks.regroup();                                        // the next group, without the lost rank or with another
 //   CreatedSession session = ranks.alike(..., true);        // variables and positions of the rank that is furthest
 // Some may have committed the step that others have not, so that rank is asked for; the chief, where all are alike.
@@ -183,7 +184,7 @@ class RunRanks final : public StepRanks {
   void trace_buckets() noexcept;
   void mark_own_loss() noexcept;
   void look_at_losses();
-  // ---- run_ranks_alike.cc
+  // ---- rank_versions.cc, variables_alike.cc
   void compare_versions();
   void compare_manifests();
   void compare_plugins();
@@ -193,13 +194,13 @@ class RunRanks final : public StepRanks {
   std::pair<std::int64_t, std::int64_t> writes() const;
   void note_alike();
   void take_written();
-  // ---- run_ranks_states.cc
+  // ---- rank_states.cc
   void gather_states();
   std::vector<int> seats() const;
   void add_states(HookStates& states);
   void ask_for_states();
   void share_states_of(CreatedSession& created, bool trained);
-  // ---- regroup.cc
+  // ---- rank_meeting.cc
   std::unique_ptr<Membership> make_membership() const;
   std::string name_of(int rank) const;
   std::string name_on_others(int rank) const;

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of a run where one of them was lost: what RunRanks does to go on.
+// The processes of a run meet: when it begins, and again after one of them was lost.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
+#include "belay/tensor_text.h"
+#include "runtime/checkpoint/run_lock.h"
 #include "runtime/cluster/open_watch.h"
 #include "runtime/cluster/rank_positions.h"
 #include "runtime/cluster/rank_wait.h"
 #include "runtime/cluster/run_ranks.h"
 #include "runtime/monitored/session_hook.h"
+#include "runtime/platform/text.h"
 
 namespace belay::runtime {
 namespace {
 
-constexpr int kTriesAtStart = 10;  // of ranks that end and come again while they meet
+constexpr std::chrono::milliseconds kBetweenLooks{50};  // at the rendezvous
+constexpr int kTriesAtStart = 10;                       // of ranks that end and come again while they meet
 
 // "rank 2", "ranks 1 and 2", "ranks 1, 2 and 3"
 std::string seats_text(const std::vector<int>& seats) {
@@ -46,6 +52,97 @@ std::string RunRanks::name_on_others(int rank) const {
 }
 
 // ---- meeting ----
+
+RankGroup& RunRanks::group() {
+  if (group_ == nullptr || !group_->is_open()) fail(Code::kFailedPrecondition, "the ranks have not met, or have left");
+  return *group_;
+}
+
+// As in the manifest.
+std::string RunRanks::on_lost_word() const {
+  constexpr const char* kWords[] = {"stop", "continue", "wait"};
+  return kWords[static_cast<std::size_t>(options_.on_lost)];
+}
+
+std::string RunRanks::max_wait_text() const {
+  return "cluster.max_wait_secs = " + rounded_text(options_.max_wait_secs);
+}
+
+void RunRanks::meet(const std::string& directory, const std::string& name, std::int64_t generation) {
+  group_ = std::make_unique<RankGroup>(*cluster_);
+  try {
+    group_->open({.rank = rank_,
+                  .size = size_,
+                  .local_rank = options_.local_rank,
+                  .directory = directory,
+                  .name = name,
+                  .wait_secs = regroups() ? options_.timeout_secs : options_.max_wait_secs,
+                  .timeout_secs = options_.timeout_secs,
+                  .generation = generation});
+  } catch (const Error& e) {
+    if (e.code() == Code::kAlreadyExists) throw RunInUse(Code::kFailedPrecondition, std::string(e.message()));
+    if (e.code() != Code::kUnavailable || regroups()) throw;
+    throw Error(e.code(), std::string(e.message()) + " (" + max_wait_text() + ")");
+  }
+  ended_ = lost_ = in_step_ = false;
+  compare_versions();
+  if (group_met_) group_met_();
+}
+
+void RunRanks::open_chief(LockedDirectory& run, std::int64_t attempt) {
+  if (options_.plugin_meets) return meet(options_.directory, new_meeting(attempt));
+  run_ = &run;
+  const std::string name = begin_meeting(run, attempt, on_lost_word());
+  try {
+    if (regroups()) return meet_first(name);
+    meet(run.path() + "/" + std::string(kRendezvousName), name);
+  } catch (const Error& e) {
+    // A rank differs. Others that have not met this one would wait for another chief.
+    if (e.code() == Code::kInvalidArgument) refuse(run, std::string(e.message()));
+    throw;
+  }
+}
+
+void RunRanks::refuse(LockedDirectory& run, const std::string& reason) noexcept {
+  if (!chief() || options_.plugin_meets) return;
+  try {
+    refuse_meeting(run, reason);
+  } catch (const Error&) {  // they wait as long as for a chief that does not come
+  }
+}
+
+void RunRanks::open_worker(FileSystem& files) {
+  if (options_.plugin_meets) return meet(options_.directory, "");
+  seat_ = std::make_unique<WorkerSeat>(files, options_.directory, options_.rank, on_lost_word(), begun_ns_);
+  files_ = &files;
+  if (regroups()) return meet_first("");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.max_wait_secs);
+  for (;;) {
+    const std::string name = seat_->look();
+    if (!name.empty()) {
+      try {
+        const OpenWatch watch([this, name] { return seat_->is_current(name); }, *cluster_);
+        return meet(seat_->directory(), name);
+      } catch (const Error& e) {
+        if (group_ != nullptr) group_->close();
+        // Of an attempt that is over: the chief of this one may still come. Ranks that differ would differ again.
+        if (e.code() == Code::kInvalidArgument || control_.stopping() || seat_->is_current(name)) throw;
+      }
+    }
+    if (control_.stopping()) fail(Code::kCancelled, "the run was stopped while rank 0 was waited for");
+    if (std::chrono::steady_clock::now() > end)
+      fail(Code::kUnavailable, "rank 0 of " + std::to_string(options_.size) + " did not begin a run in " +
+                                   escaped(options_.directory) + " within " + max_wait_text());
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+void RunRanks::close() noexcept {
+  end_buckets();
+  if (group_ != nullptr) group_->close();
+  if (run_ != nullptr) end_meeting(*std::exchange(run_, nullptr));
+  seat_.reset();
+}
 
 void RunRanks::meet_members() {
   if (group_ != nullptr && group_over_) group_over_();
