@@ -80,29 +80,23 @@ void add_states_of_rank(HookStates& states, std::size_t rank, const std::string&
 
 void RunRanks::share_states(HookSet& hooks) {
   hooks_ = &hooks;
-  if (chief()) hooks.add_states_by([this](HookStates& states) { add_states(states); });
+  if (meeting_.chief()) hooks.add_states_by([this](HookStates& states) { add_states(states); });
 }
 
 void RunRanks::note_states() {
   in_a_row_ = 0;
-  if (hooks_ != nullptr && !chief()) own_states_ = packed(hooks_->save_states());
+  if (hooks_ != nullptr && !meeting_.chief()) own_states_ = packed(hooks_->save_states());
 }
 
 void RunRanks::gather_states() {
   if (hooks_ == nullptr) return;
-  states_ = group().gather_texts(own_states_);
-  states_of_ = seats();
-}
-
-std::vector<int> RunRanks::seats() const {
-  std::vector<int> seats;
-  for (const RankMembers::Member& m : members_.members) seats.push_back(m.seat);
-  return seats;
+  states_ = meeting_.group().gather_texts(own_states_);
+  states_of_ = meeting_.seats();
 }
 
 // Behind an error the others may not be where they would answer: those of the last time are kept then.
 void RunRanks::add_states(HookStates& states) {
-  if (session_ != nullptr && !ended_ && !in_step_ && !lost_ && size_ > 1) ask_for_states();
+  if (session_ != nullptr && !ended_ && !in_step_ && !lost_ && meeting_.size() > 1) ask_for_states();
   for (std::size_t r = 1; r < states_.size(); ++r)
     if (!states_[r].empty()) add_states_of_rank(states, r, states_[r]);
 }
@@ -110,15 +104,16 @@ void RunRanks::add_states(HookStates& states) {
 // What a rank that begins with a checkpoint's variables begins with.
 void RunRanks::share_states_of(CreatedSession& created, bool trained) {
   if (hooks_ == nullptr) return;
-  if (chief() && created.restored && !trained) {
-    states_ = take_states_of_ranks(created.restored->state.hook_states, static_cast<std::size_t>(size_));
-    states_of_ = seats();
+  if (meeting_.chief() && created.restored && !trained) {
+    states_ = take_states_of_ranks(created.restored->state.hook_states, static_cast<std::size_t>(meeting_.size()));
+    states_of_ = meeting_.seats();
   }
-  if (seats() != states_of_) states_.clear();  // ranks are counted anew: they are of others
-  if (chief()) states_.resize(static_cast<std::size_t>(size_));
-  for (int r = 1; r < size_; ++r) {
-    const std::string text = group().broadcast(chief() ? states_[static_cast<std::size_t>(r)] : "", 0);
-    if (r == rank_ && !trained && !text.empty()) created.hook_states = unpacked(text);
+  if (meeting_.seats() != states_of_) states_.clear();  // ranks are counted anew: they are of others
+  if (meeting_.chief()) states_.resize(static_cast<std::size_t>(meeting_.size()));
+  for (int r = 1; r < meeting_.size(); ++r) {
+    const std::string text =
+        meeting_.group().broadcast(meeting_.chief() ? states_[static_cast<std::size_t>(r)] : "", 0);
+    if (r == meeting_.rank() && !trained && !text.empty()) created.hook_states = unpacked(text);
   }
 }
 

@@ -91,13 +91,13 @@ std::string difference_of(const RunRanks::DataFile& there, const RunRanks::DataF
 }  // namespace
 
 void RunRanks::compare_versions() {
-  const std::vector<std::int64_t> all = group().all_gather(
+  const std::vector<std::int64_t> all = meeting_.group().all_gather(
       {static_cast<std::int64_t>(crc32c(text_of(versions_.manifest))), static_cast<std::int64_t>(versions_.program)});
   for (std::size_t r = 1; 2 * r < all.size(); ++r) {
     if (all[2 * r] != all[0]) compare_manifests();
     if (all[2 * r + 1] != all[1])
       fail(Code::kInvalidArgument,
-           name_of(static_cast<int>(r)) + " is another build of belay than rank 0; start all with the same");
+           meeting_.name_of(static_cast<int>(r)) + " is another build of belay than rank 0; start all with the same");
   }
   compare_plugins();
   compare_files();
@@ -106,27 +106,27 @@ void RunRanks::compare_versions() {
 
 // One of them differs: which key does.
 void RunRanks::compare_manifests() {
-  const std::vector<std::string> all = group().gather_texts(text_of(versions_.manifest));
+  const std::vector<std::string> all = meeting_.group().gather_texts(text_of(versions_.manifest));
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
-      fail(Code::kInvalidArgument, name_of(static_cast<int>(r)) + " has another manifest than rank 0: " +
+      fail(Code::kInvalidArgument, meeting_.name_of(static_cast<int>(r)) + " has another manifest than rank 0: " +
                                        first_difference(all[r], all[0]) + "; start all with the same");
 }
 
 // Each has those that its part of the manifest needs; the chief has more.
 void RunRanks::compare_plugins() {
-  const std::vector<std::string> all = group().gather_texts(text_of(versions_.builds));
+  const std::vector<std::string> all = meeting_.group().gather_texts(text_of(versions_.builds));
   const std::map<std::string, std::string> chiefs = builds_in(all[0]);
   for (std::size_t r = 1; r < all.size(); ++r)
     for (const auto& [plugin, build] : builds_in(all[r]))
       if (const auto found = chiefs.find(plugin); found != chiefs.end() && found->second != build)
-        fail(Code::kInvalidArgument, name_of(static_cast<int>(r)) + " has another build of the plugin " +
+        fail(Code::kInvalidArgument, meeting_.name_of(static_cast<int>(r)) + " has another build of the plugin " +
                                          double_quoted(plugin) + " than rank 0; start all with the same");
 }
 
 // All see the same texts, so that all fail, or none.
 void RunRanks::compare_files() {
-  const std::vector<std::string> all = group().gather_texts(text_of(versions_.files));
+  const std::vector<std::string> all = meeting_.group().gather_texts(text_of(versions_.files));
   const std::vector<RunRanks::DataFile> chiefs = files_in(all[0]);
   std::vector<std::string> errors, warnings;
   for (std::size_t r = 1; r < all.size(); ++r)
@@ -134,7 +134,8 @@ void RunRanks::compare_files() {
       for (const RunRanks::DataFile& chief : chiefs)
         if (file.option == chief.option && differ(file, chief))
           (file.by_variable && chief.by_variable ? warnings : errors)
-              .push_back(name_of(static_cast<int>(r)) + " has other data than rank 0: " + difference_of(file, chief));
+              .push_back(meeting_.name_of(static_cast<int>(r)) +
+                         " has other data than rank 0: " + difference_of(file, chief));
   const auto first = [](const std::vector<std::string>& all_found) {
     return all_found[0] +
            (all_found.size() == 1 ? "" : " (and " + std::to_string(all_found.size() - 1) + " more that differ)");
@@ -143,14 +144,14 @@ void RunRanks::compare_files() {
     fail(Code::kInvalidArgument,
          first(errors) +
              "; give all ranks the same file, or name each rank's own by a variable, as in \"part-${RANK}.csv\"");
-  files_differ_ = warnings.empty()
-                      ? ""
-                      : first(warnings) + "; of its own file each rank reads its part, 1 of " + std::to_string(size());
+  files_differ_ = warnings.empty() ? ""
+                                   : first(warnings) + "; of its own file each rank reads its part, 1 of " +
+                                         std::to_string(meeting_.size());
 }
 
 // Each rank's input has fitted its own file. Class numbers and scales are the model's, so there is one of them.
 void RunRanks::share_schema() {
-  const std::string chiefs = group().broadcast(chief() ? versions_.schema : "", 0);
+  const std::string chiefs = meeting_.group().broadcast(meeting_.chief() ? versions_.schema : "", 0);
   if (chiefs == versions_.schema) return;
   if (take_schema_) take_schema_(chiefs);
   versions_.schema = chiefs;

@@ -16,6 +16,7 @@
 namespace belay::runtime {
 namespace {
 
+constexpr int kTriesAtEnd = 10;  // of ranks that end and come again while the others end
 constexpr std::int64_t kStepsBetweenChecks = 100;
 
 std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
@@ -156,8 +157,8 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     const auto first = [&](std::int64_t kind) {
       return std::find_if(notes.begin(), notes.end(), [&](const Note& n) { return n.kind == kind; });
     };
-    const auto name = [&](auto found) { return ranks_.name_of(static_cast<int>(found - notes.begin())); };
-    const auto own = notes.begin() + ranks_.rank();
+    const auto name = [&](auto found) { return ranks_.meeting_.name_of(static_cast<int>(found - notes.begin())); };
+    const auto own = notes.begin() + ranks_.meeting_.rank();
     if (const auto failed = first(Note::kFailed); failed != notes.end()) {
       ranks_.ended_ = true;
       if (own->kind == Note::kFailed) throw Error(*own_error_);
@@ -185,7 +186,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     for (const Note& n : notes)
       if (counts(n)) rows += n.rows;
     if (rows == 0) fail(Code::kInvalidArgument, "no rank has a row in this step");
-    const Note& mine = notes[static_cast<std::size_t>(ranks_.rank())];
+    const Note& mine = notes[static_cast<std::size_t>(ranks_.meeting_.rank())];
     QueueElement element;
     if (counts(mine)) {
       element = std::move(*next_);
@@ -199,9 +200,9 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     }
     ranks_.in_step_ = true;
     ranks_.others_took_.clear();
-    if (ranks_.chief() || ranks_.regroups())
+    if (ranks_.meeting_.chief() || ranks_.meeting_.regroups())
       for (std::size_t r = 0; r < notes.size(); ++r)
-        if (static_cast<int>(r) != ranks_.rank() && counts(notes[r]))
+        if (static_cast<int>(r) != ranks_.meeting_.rank() && counts(notes[r]))
           ranks_.others_took_.emplace_back(&ranks_.position_names_[r], notes[r].position);
     return element;
   }
@@ -230,19 +231,72 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
 RunRanks::RunRanks(Options options, Control control)
     : options_(std::move(options)),
       control_(std::move(control)),
-      begun_ns_(system_clock().wall_ns()),
-      rank_(options_.rank),
-      size_(options_.size) {
-  for (int r = 0; r < options_.size; ++r) position_names_.push_back(name_on_others(r));
-  if (options_.on_lost != LostRank::kStop) membership_ = make_membership();
+      meeting_(options_, {.stopping = control_.stopping,
+                          .over =
+                              [this] {
+                                if (group_over_) group_over_();
+                                end_buckets();
+                              },
+                          .met = [this] { met(); },
+                          .placed =
+                              [this](int rank, int size) {
+                                if (placed_) placed_(rank, size);
+                              }}) {
+  for (int r = 0; r < options_.seats; ++r) position_names_.push_back(name_on_others(r));
 }
 
 RunRanks::~RunRanks() {
-  if (regroups()) close();  // behind an error, too: nobody waits for this rank then
+  if (meeting_.regroups()) close();  // behind an error, too: nobody waits for this rank then
   end_buckets();
 }
 
+void RunRanks::met() {
+  ended_ = lost_ = in_step_ = false;
+  compare_versions();
+  if (group_met_) group_met_();
+}
+
+void RunRanks::regroup() {
+  ++in_a_row_;
+  const RankWait waiting(control_.waits);
+  try {
+    meeting_.regroup();
+  } catch (const RunInUse&) {
+    throw;
+  } catch (const Error& e) {
+    if (give_up(e)) return;
+    if (is_preemption(e.code())) throw;
+    // Alone it makes no step, but ends as a run does, with its last checkpoint if it is the chief.
+    ended_ = true;
+    if (e.code() == Code::kCancelled && control_.stopping()) return;
+    if (e.code() == Code::kNotFound && meeting_.run_finished()) {
+      control_.stop(std::string(e.message()));
+      return;
+    }
+    gave_up_.emplace(e);
+  }
+}
+
+// Another recovery would be one too many: the session is made, and its end saves.
+bool RunRanks::give_up(const Error& error) {
+  if (in_a_row_ == 0 || in_a_row_ < options_.max_recoveries || !is_preemption(error.code())) return false;
+  ended_ = true;
+  gave_up_.emplace(Code::kInternal,
+                   "gave up after " + std::to_string(in_a_row_) + " recoveries in a row: " + error.what());
+  return true;
+}
+
+void RunRanks::close() noexcept {
+  end_buckets();
+  meeting_.close();
+}
+
 // ---- the session ----
+
+// In the store of another rank, whose own position has the input's name.
+std::string RunRanks::name_on_others(int rank) const {
+  return rank == 0 ? options_.input + "@0" : name_of_position(options_.input, rank);
+}
 
 QueueFactory RunRanks::over(QueueFactory make) {
   return [this, make = std::move(make)](const Node& node) -> std::unique_ptr<Queue> {
@@ -270,8 +324,8 @@ std::string RunRanks::listed_variables() const {
 // Of all ranks, as the one whose variables all take knows them: the chief, unless another one has made a step more. A
 // process that joins them later finds the same in the checkpoints.
 std::string RunRanks::known_positions(DirectSession& session) {
-  const RankPositions found = positions_on(positions_by_rank(session), options_.input, size_);
-  if (chief() && regrouped_.empty()) regrouped_ = found.said;
+  const RankPositions found = positions_on(positions_by_rank(session), options_.input, meeting_.size());
+  if (meeting_.chief() && regrouped_.empty()) regrouped_ = found.said;
   std::string text;
   for (const Position& p : found.of_rank) text += text_of(p);
   append(text, found.said.empty() ? 0 : 1);
@@ -294,38 +348,73 @@ CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
 
 void RunRanks::share(DirectSession& session, bool trained) {
   regrouped_.clear();
-  const int from = regroups() ? newest_rank(session, trained) : 0;
+  const int from = meeting_.regroups() ? newest_rank(session, trained) : 0;
   // The list of a worker: it has no variables of hooks.
-  const int lists = size() > 1 ? 1 : 0;
-  std::istringstream list(group().broadcast(rank() == lists ? listed_variables() : "", lists));
+  const int lists = meeting_.size() > 1 ? 1 : 0;
+  std::istringstream list(meeting_.group().broadcast(meeting_.rank() == lists ? listed_variables() : "", lists));
   variables_.clear();
   for (std::string line; std::getline(list, line);) {
     const std::string name = line.substr(0, line.find(' '));
     const Variable* v = session.store().find(name);
     if (v == nullptr || line_of(*v) != line + "\n")
-      fail(Code::kFailedPrecondition, rank_text(rank()) + " has no variable '" + line + "', which rank 1 has: the " +
-                                          "models of the ranks differ");
+      fail(Code::kFailedPrecondition, rank_text(meeting_.rank()) + " has no variable '" + line +
+                                          "', which rank 1 has: the " + "models of the ranks differ");
     variables_.push_back(v);
   }
-  if (rank() != from) session.store().mark_dirty("another rank's variables are being taken");
+  if (meeting_.rank() != from) session.store().mark_dirty("another rank's variables are being taken");
   for (const Variable* v : variables_) {
     DenseTensor value = v->value.dtype() == DType::kString ? DenseTensor() : DenseTensor(TensorView(v->value.view()));
     if (!value) fail(Code::kUnimplemented, "the variable '" + v->name + "' is a string, which ranks do not share yet");
-    group().broadcast(TensorView(value.view()), from);
-    if (rank() != from) session.store().assign(v->name, TensorView(value.view()));
+    meeting_.group().broadcast(TensorView(value.view()), from);
+    if (meeting_.rank() != from) session.store().assign(v->name, TensorView(value.view()));
   }
-  const std::string positions = group().broadcast(rank() == from ? known_positions(session) : "", from);
+  const std::string positions =
+      meeting_.group().broadcast(meeting_.rank() == from ? known_positions(session) : "", from);
   std::size_t at = 0;
   std::vector<Position> of_rank;
-  for (int r = 0; r < size(); ++r) of_rank.push_back(take_position(positions, at));
-  epoch_ = of_rank[static_cast<std::size_t>(rank())].epoch;
+  for (int r = 0; r < meeting_.size(); ++r) of_rank.push_back(take_position(positions, at));
+  epoch_ = of_rank[static_cast<std::size_t>(meeting_.rank())].epoch;
   epoch_known_ = take_number(positions, at) == 0;
   keep_positions(session, of_rank);
-  if (rank() != from) session.store().mark_clean();
+  if (meeting_.rank() != from) session.store().mark_clean();
   make_buckets(session.graph());
   compare_variables();
   compared_ = session.global_step();
   note_alike();
+}
+
+// Of those that have the same the first.
+int RunRanks::newest_rank(DirectSession& session, bool trained) {
+  const std::int64_t step = trained || meeting_.chief() ? std::max<std::int64_t>(session.global_step(), 0) : -1;
+  const std::vector<std::int64_t> all = meeting_.group().all_gather({step});
+  const auto newest = std::max_element(all.begin(), all.end());
+  const auto from = static_cast<int>(newest - all.begin());
+  regrouped_ = meeting_.what_changed(from, *newest);
+  return from;
+}
+
+// By the names that checkpoints have.
+InputPositions RunRanks::positions_by_rank(DirectSession& session) const {
+  InputPositions all = session.store().positions();
+  if (meeting_.chief()) return all;
+  std::vector<Position> of_rank;
+  for (int r = 0; r < meeting_.size_before(); ++r)
+    of_rank.push_back(all[r == meeting_.rank_before() ? options_.input : name_on_others(r)]);
+  return with_positions({}, options_.input, of_rank);
+}
+
+void RunRanks::keep_positions(DirectSession& session, const std::vector<Position>& of_rank) {
+  if (meeting_.chief()) {
+    if (meeting_.regroups() || !regrouped_.empty())
+      session.store().replace_positions(with_positions(session.store().positions(), options_.input, of_rank));
+  } else {
+    InputPositions own;
+    for (int r = 0; r < meeting_.size(); ++r)
+      if (r == meeting_.rank() || meeting_.regroups())
+        own[r == meeting_.rank() ? options_.input : name_on_others(r)] = of_rank[static_cast<std::size_t>(r)];
+    session.store().replace_positions(own);
+  }
+  meeting_.note_session();
 }
 
 std::string go_on_alone(DirectSession& session, const std::string& input) {
@@ -364,7 +453,8 @@ void RunRanks::ask_for_states() {
   const auto failed = std::find_if(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; });
   if (failed == notes.end()) return;
   ended_ = true;
-  fail(Code::kAborted, name_of(static_cast<int>(failed - notes.begin())) + " has failed; what it printed says why");
+  fail(Code::kAborted,
+       meeting_.name_of(static_cast<int>(failed - notes.begin())) + " has failed; what it printed says why");
 }
 
 std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
@@ -374,8 +464,8 @@ std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
   mine.saved = saver_ != nullptr && saver_->taken_step() == step && std::exchange(compared_, step) != step;
   const RankWait waiting(control_.waits);
   const std::vector<std::int64_t> numbers = mine.numbers();
-  const std::vector<std::int64_t> all = group().all_gather(numbers);
-  std::vector<Note> notes(static_cast<std::size_t>(size()));
+  const std::vector<std::int64_t> all = meeting_.group().all_gather(numbers);
+  std::vector<Note> notes(static_cast<std::size_t>(meeting_.size()));
   std::int64_t bytes = 0;
   for (std::size_t r = 0; r < notes.size(); ++r) {
     const std::int64_t* n = all.data() + r * numbers.size();
@@ -383,7 +473,7 @@ std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
     bytes = std::max(bytes, n[5]);
   }
   if (bytes > 0) {
-    std::vector<std::string> texts = group().gather_texts(mine.position.bytes);
+    std::vector<std::string> texts = meeting_.group().gather_texts(mine.position.bytes);
     for (std::size_t r = 0; r < notes.size(); ++r) notes[r].position.bytes = std::move(texts[r]);
   }
   const auto any = [&](auto holds) { return std::any_of(notes.begin(), notes.end(), holds); };
@@ -396,13 +486,50 @@ std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
 }
 
 void RunRanks::leave() {
-  if (ended_ || group_ == nullptr || !group_->is_open() || session_ == nullptr) return;
+  if (ended_ || !meeting_.is_open() || session_ == nullptr) return;
   Note note;
   note.kind = Note::kEndsRun;
   std::vector<Note> notes;
   with_those_left([&] { notes = exchange(note); });
   if (std::exchange(ended_, true)) return;
   if (std::none_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; })) compare_at_end();
+}
+
+// Behind the last step: this rank's input is not read any more.
+void RunRanks::with_those_left(const std::function<void()>& call) {
+  meeting_.end_places();
+  bool together = true;
+  for (int i = 1;; ++i) try {
+      if (!together) {
+        regroup();
+        if (ended_) return;
+        share(*session_, true);
+        together = true;
+      }
+      return call();
+    } catch (const Error& e) {
+      if (!meeting_.regroups() || !is_preemption(e.code()) || i == kTriesAtEnd) throw;
+      together = false;
+    }
+}
+
+// All have agreed on the end: who is lost now is not missed.
+void RunRanks::compare_at_end() {
+  try {
+    compare_variables();
+    gather_states();
+  } catch (const Error& e) {
+    if (!meeting_.regroups() || !is_preemption(e.code())) throw;
+  }
+}
+
+void RunRanks::end_together() noexcept {
+  if (!meeting_.is_open()) return;
+  const RankWait waiting(control_.waits);
+  try {
+    meeting_.group().all_gather({0});
+  } catch (const Error&) {  // one has ended before, and is not waited for
+  }
 }
 
 }  // namespace belay::runtime

@@ -2,9 +2,9 @@
 // The processes that train one model together: synchronously, each on its own rows.
 //
 //   RunRanks ranks({.rank = 1, .size = 2, ...});
-//   ranks.use(cluster_instance);
+//   ranks.meeting().use(cluster_instance);
 //   session_options.queues = ranks.over(make_queue);        // of the training's input
-//   ranks.open(run_directory, attempt, files, stopping);    // behind the run's lock: meets the others
+//   ranks.meeting().open_chief(run_directory, attempt);     // behind the run's lock: meets the others
 //   CreatedSession session = ranks.alike(creator->create_session());   // variables and positions of the chief
 //   ... steps ...
 //   ranks.leave(reason);                                    // where this rank ends the run
@@ -19,7 +19,7 @@
 // hook has written between two steps all take from the chief where the next one begins.
 //
 // Where a rank is lost, ABORTED leaves the step, of which nothing has happened on this rank: the commit is its end.
-// Without Options::on_lost that ends the run. With it (rank_meeting.cc) the session is made anew over the same
+// Without Options::on_lost that ends the run. With it the session is made anew over the same
 // variables:
 //   ranks.regroup();                                        // the next group, without the lost rank or with another
 //   CreatedSession session = ranks.alike(..., true);        // variables and positions of the rank that is furthest
@@ -40,10 +40,8 @@
 #include <vector>
 
 #include "runtime/cluster/gradient_buckets.h"
-#include "runtime/cluster/membership.h"
-#include "runtime/cluster/rank_group.h"
+#include "runtime/cluster/rank_meeting.h"
 #include "runtime/cluster/rank_states.h"
-#include "runtime/cluster/rendezvous.h"
 #include "runtime/graph/step_ranks.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/run_trace.h"
@@ -56,19 +54,10 @@ namespace belay::runtime {
 
 class RunRanks final : public StepRanks {
  public:
-  struct Options {
-    int rank = 0;
-    int size = 2;
-    int local_rank = -1;
-    std::string directory;  // the run's; absolute, and seen by all
-    double max_wait_secs = 300;
-    double timeout_secs = 60;
+  struct Options : RankMeeting::Options {
     DType wire = DType::kInvalid;  // kBFloat16: to which gradients are rounded on the way
     std::string input = "train";   // whose shards they read
     std::string queue;             // the node of its queue
-    bool plugin_meets = false;     // the plugin finds the others by itself, without the directory
-    LostRank on_lost = LostRank::kStop;
-    int min_ranks = 1;  // of kContinue
     std::int64_t max_recoveries = 10;
   };
   // What the ranks have to do with the run's control; borrowed.
@@ -81,17 +70,10 @@ class RunRanks final : public StepRanks {
   RunRanks(Options options, Control control);
   ~RunRanks() override;
 
-  // In the group, whose ranks are counted anew where it goes on with fewer; `chief` is who has the run's directory.
-  int rank() const noexcept { return rank_; }
-  int size() const noexcept { return size_; }
-  // The same with what else is known of it where the ranks have met.
-  const ClusterPlace& place() const noexcept { return group_->place(); }
-  bool chief() const noexcept { return options_.rank == 0; }
-  // The run's, which of a worker's run is the chief's.
-  const std::string& directory() const noexcept { return options_.directory; }
-
-  // Borrowed; not used behind close(). The instance reports to monitor(), and nothing else does: two threads call it.
-  void use(PluginInstance& cluster) { cluster_ = &cluster; }
+  // The group, and how it is met. The cluster's instance reports to monitor(), and nothing else does: two threads call
+  // it.
+  RankMeeting& meeting() noexcept { return meeting_; }
+  const RankMeeting& meeting() const noexcept { return meeting_; }
   void report_to(CallMonitor& monitor) noexcept { monitor_ = &monitor; }
   CallMonitor& monitor() const noexcept { return *monitor_; }
   // When each bucket was sent, on a line of its own; borrowed, null: nothing is traced.
@@ -120,13 +102,6 @@ class RunRanks final : public StepRanks {
   const std::string& files_differ() const noexcept { return files_differ_; }
   // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
   void compare_behind(const RunSaver* saver) noexcept { saver_ = saver; }
-  // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED where the run is to stop;
-  // RunInUse; INVALID_ARGUMENT where a rank has another manifest, build or data file; FAILED_PRECONDITION if
-  // the chief has refused.
-  void open_chief(LockedDirectory& run, std::int64_t attempt);
-  void open_worker(FileSystem& files);
-  // The chief's, instead of open_chief(): workers that wait in the directory end with the reason.
-  void refuse(LockedDirectory& run, const std::string& reason) noexcept;
   void close() noexcept;
 
   // Makes queues as `make` does; that of the input takes its elements together with the other ranks.
@@ -138,8 +113,6 @@ class RunRanks final : public StepRanks {
   CreatedSession alike(CreatedSession created, bool trained = false);
   // What to say of that, the chief's, and of a regrouping; empty: nothing.
   const std::string& regrouped() const noexcept { return regrouped_; }
-  // Whether those that are left go on where a rank is lost.
-  bool regroups() const noexcept { return membership_ != nullptr; }
   // The next group, instead of the one that is over. ABORTED and UNAVAILABLE: another rank was lost meanwhile, again.
   // Where none can be formed any more this process is alone, and its next step says why.
   void regroup();
@@ -170,10 +143,7 @@ class RunRanks final : public StepRanks {
   friend class SharedQueue;
   struct Note;
 
-  RankGroup& group();
-  void meet(const std::string& directory, const std::string& name, std::int64_t generation = 0);
-  std::string max_wait_text() const;
-  std::string on_lost_word() const;
+  void met();
   std::string listed_variables() const;
   void share(DirectSession& session, bool trained);
   std::string known_positions(DirectSession& session);
@@ -196,19 +166,12 @@ class RunRanks final : public StepRanks {
   void take_written();
   // ---- rank_states.cc
   void gather_states();
-  std::vector<int> seats() const;
   void add_states(HookStates& states);
   void ask_for_states();
   void share_states_of(CreatedSession& created, bool trained);
-  // ---- rank_meeting.cc
-  std::unique_ptr<Membership> make_membership() const;
-  std::string name_of(int rank) const;
   std::string name_on_others(int rank) const;
-  void meet_first(const std::string& rendezvous);
-  void meet_members();
   bool give_up(const Error& error);
   int newest_rank(DirectSession& session, bool trained);
-  std::string what_changed(int from, std::int64_t step) const;
   void keep_positions(DirectSession& session, const std::vector<Position>& of_rank);
   std::map<std::string, Position> positions_by_rank(DirectSession& session) const;
   void compare_at_end();
@@ -216,18 +179,12 @@ class RunRanks final : public StepRanks {
 
   const Options options_;
   const Control control_;
-  const std::int64_t begun_ns_;  // by the wall clock
-  PluginInstance* cluster_ = nullptr;
+  RankMeeting meeting_;
   CallMonitor own_monitor_;
   CallMonitor* monitor_ = &own_monitor_;
   RunTrace* trace_ = nullptr;
   const RunSaver* saver_ = nullptr;
   bool traced_ = false;  // the times of the step under way are taken
-  std::unique_ptr<RankGroup> group_;
-  std::unique_ptr<WorkerSeat> seat_;
-  LockedDirectory* run_ = nullptr;  // the chief's
-  FileSystem* files_ = nullptr;     // a worker's
-  int rank_ = 0, size_ = 1;
   std::vector<std::string> position_names_;
   DirectSession* session_ = nullptr;
   std::thread::id steps_on_;
@@ -254,15 +211,10 @@ class RunRanks final : public StepRanks {
   std::optional<LossMarks> loss_;             // in these buckets; none: the loss is in none of them
   bool warned_of_loss_ = false;               // in this session
   std::function<void(const std::string&)> warn_;
-  // ---- where the others go on without a rank
-  std::unique_ptr<Membership> membership_;  // null: they do not
   std::function<void(int, int)> placed_;
   std::function<void()> group_over_, group_met_;
-  std::string rendezvous_;                       // the chief's name for it
-  RankMembers members_, before_;                 // of the group, and of the last one that made a session
-  int rank_before_ = 0;                          // in that one
-  std::int64_t regroupings_ = 0, in_a_row_ = 0;  // in_a_row_: without a step since
-  std::optional<Error> gave_up_;                 // why there is no group any more
+  std::int64_t in_a_row_ = 0;     // regroupings without a step since
+  std::optional<Error> gave_up_;  // why there is no group any more
 };
 
 // For a run that is one process, whose session may have been restored from a checkpoint of several: its input goes on

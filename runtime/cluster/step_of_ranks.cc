@@ -39,13 +39,13 @@ void RunRanks::make_buckets(const NodeGraph& graph) {
   loss_.reset();
   std::vector<GradientBuckets::Size> sizes = buckets_of(graph);
   if (sizes.empty()) return;
-  loss_ = add_loss_marks(graph, size(), sizes);
+  loss_ = add_loss_marks(graph, meeting_.size(), sizes);
   warned_of_loss_ = false;
-  compare_buckets(group(), sizes);
-  const auto sum = [this](const TensorView& values, bool gradients) {
-    group_->all_reduce(values, gradients ? options_.wire : DType::kInvalid, kBucketTag);
+  compare_buckets(meeting_.group(), sizes);
+  const auto sum = [this, &group = meeting_.group()](const TensorView& values, bool gradients) {
+    group.all_reduce(values, gradients ? options_.wire : DType::kInvalid, kBucketTag);
   };
-  buckets_ = std::make_unique<GradientBuckets>(std::move(sizes), sum, [this] { cluster_->interrupt(); });
+  buckets_ = std::make_unique<GradientBuckets>(std::move(sizes), sum, [this] { meeting_.cluster().interrupt(); });
 }
 
 // Where a step has failed in the middle, a bucket of it may still be under way.
@@ -53,7 +53,7 @@ void RunRanks::end_buckets() noexcept {
   if (buckets_ == nullptr) return;
   buckets_.reset();
   traced_ = false;
-  cluster_->uninterrupted();
+  meeting_.cluster().uninterrupted();
 }
 
 void RunRanks::begin(std::size_t number) {
@@ -63,8 +63,8 @@ void RunRanks::begin(std::size_t number) {
 
 void RunRanks::mark_own_loss() noexcept {
   float* const memory = buckets_->memory(loss_->bucket);
-  for (int r = 0; r < size_; ++r) memory[loss_->first + r] = 0;
-  memory[loss_->first + rank_] = std::isfinite(memory[loss_->loss]) ? 0.0F : 1.0F;
+  for (int r = 0; r < meeting_.size(); ++r) memory[loss_->first + r] = 0;
+  memory[loss_->first + meeting_.rank()] = std::isfinite(memory[loss_->loss]) ? 0.0F : 1.0F;
 }
 
 // If it is finite on no rank, the variables are to blame and not a rank.
@@ -72,12 +72,12 @@ void RunRanks::look_at_losses() {
   if (!loss_ || warned_of_loss_) return;
   const float* const marks = buckets_->memory(loss_->bucket) + loss_->first;
   int bad = 0;
-  for (int r = 0; r < size_; ++r) bad += marks[r] == 0 ? 0 : 1;
-  if (bad == 0 || bad == size_) return;
+  for (int r = 0; r < meeting_.size(); ++r) bad += marks[r] == 0 ? 0 : 1;
+  if (bad == 0 || bad == meeting_.size()) return;
   warned_of_loss_ = true;
   std::string names;
-  for (int r = 0; r < size_; ++r)
-    if (marks[r] != 0) names += (names.empty() ? "" : ", ") + name_of(r);
+  for (int r = 0; r < meeting_.size(); ++r)
+    if (marks[r] != 0) names += (names.empty() ? "" : ", ") + meeting_.name_of(r);
   if (warn_)
     warn_("the loss of " + names + " is not finite at step " +
           std::to_string(monitor_->step.load(std::memory_order_relaxed) + 1) +

@@ -19,9 +19,9 @@ void RunRanks::compare_variables() {
     for (const Variable* v : variables_) mine.push_back(crc32c(v->value.data(), v->value.bytes()));
   }
   if (mine.empty()) return;
-  const std::vector<std::int64_t> all = group().all_gather(mine);
+  const std::vector<std::int64_t> all = meeting_.group().all_gather(mine);
   for (std::size_t i = 0; i < mine.size(); ++i)
-    for (int r = 1; r < size(); ++r)
+    for (int r = 1; r < meeting_.size(); ++r)
       if (all[static_cast<std::size_t>(r) * mine.size() + i] != all[i])
         fail(Code::kDataLoss, "the variable '" + variables_[i]->name + "' is another one on rank " + std::to_string(r) +
                                   " than on rank 0 behind step " + std::to_string(session_->global_step()) +
@@ -60,18 +60,18 @@ void RunRanks::take_written() {
     mine.push_back(static_cast<std::int64_t>(variables_[i]->version.load(std::memory_order_relaxed) - written));
     mine.push_back(static_cast<std::int64_t>(variables_[i]->assigned.load(std::memory_order_relaxed) - assigned));
   }
-  const std::vector<std::int64_t> all = group().all_gather(mine);
+  const std::vector<std::int64_t> all = meeting_.group().all_gather(mine);
   std::vector<std::pair<const Variable*, DenseTensor>> taken;
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     bool alike = all[2 * i + 1] == 0;
-    for (std::size_t r = 1; r < static_cast<std::size_t>(size()); ++r)
+    for (std::size_t r = 1; r < static_cast<std::size_t>(meeting_.size()); ++r)
       alike = alike && all[r * mine.size() + 2 * i] == all[2 * i] && all[r * mine.size() + 2 * i + 1] == 0;
     if (alike) continue;
     const std::shared_lock gate(session_->store().gate());
     taken.emplace_back(variables_[i], DenseTensor(TensorView(variables_[i]->value.view())));
   }
-  for (const auto& [variable, value] : taken) group().broadcast(TensorView(value.view()), 0);
-  if (!chief())
+  for (const auto& [variable, value] : taken) meeting_.group().broadcast(TensorView(value.view()), 0);
+  if (!meeting_.chief())
     for (const auto& [variable, value] : taken) session_->store().assign(variable->name, TensorView(value.view()));
   note_alike();
 }

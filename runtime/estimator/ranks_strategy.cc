@@ -24,8 +24,8 @@ constexpr std::string_view kThreadsOnly = "local";
 
 RunRanks::Options ranks_options(const Manifest& whole, const LaunchedPlace& place) {
   RunRanks::Options ranks;
-  ranks.rank = place.rank;
-  ranks.size = place.size;
+  ranks.seat = place.rank;
+  ranks.seats = place.size;
   ranks.local_rank = place.local_rank;
   ranks.directory = whole.run.dir;
   ranks.max_wait_secs = whole.cluster->max_wait_secs;
@@ -75,8 +75,8 @@ class OverRanks final : public SessionCreator {
 RanksStrategy::RanksStrategy(const RunParts& parts, const Manifest& whole, const LaunchedPlace& place)
     : RunStrategy(parts), place_(place), ranks_(ranks_options(whole, place), ranks_control(parts.host.control())) {
   if (const auto input = parts_.inputs.find(kTrainInput); input != parts_.inputs.end()) {
-    input->second.shard = ranks_.rank();
-    input->second.shards = ranks_.size();
+    input->second.shard = ranks_.meeting().rank();
+    input->second.shards = ranks_.meeting().size();
   }
   parts_.host.use_queues(ranks_.over(make_queue));
   ranks_.report_to(parts_.host.add_monitor());
@@ -85,8 +85,8 @@ RanksStrategy::RanksStrategy(const RunParts& parts, const Manifest& whole, const
   ranks_.on_place([this](int rank, int size) { take_place(rank, size); });
   ranks_.on_group([this] { hook_ranks_->left(); },
                   [this] {
-                    parts_.host.set_place(ranks_.place());
-                    parts_.training.set_place(ranks_.place());
+                    parts_.host.set_place(ranks_.meeting().place());
+                    parts_.training.set_place(ranks_.meeting().place());
                     hook_ranks_->met();
                   });
 }
@@ -117,7 +117,7 @@ void RanksStrategy::check_launch(Diagnostics& problems) const {
 }
 
 void RanksStrategy::use_cluster(PluginInstance& cluster, const Manifest& uses) {
-  ranks_.use(cluster);
+  ranks_.meeting().use(cluster);
   std::vector<std::string> names;
   bool have_states = false;
   for (std::size_t i = 0; i < uses.hooks.size(); ++i) {
@@ -147,7 +147,7 @@ void RanksStrategy::refuse(const std::string& reason) {
   if (!why_lone(parts_.environment).empty()) return;  // no other rank was started
   try {
     if (!host.has_directory()) host.take_directory();
-    ranks_.refuse(host.directory(), reason);
+    ranks_.meeting().refuse(host.directory(), reason);
   } catch (const Error&) {
   }
 }
@@ -181,9 +181,9 @@ void RanksStrategy::meet() {
   });
   ranks_.set_versions(versions(alike));
   if (chief()) {
-    ranks_.open_chief(host.directory(), host.attempt());
+    ranks_.meeting().open_chief(host.directory(), host.attempt());
   } else {
-    ranks_.open_worker(host.files());
+    ranks_.meeting().open_worker(host.files());
   }
   if (chief() && !ranks_.files_differ().empty()) host.log().warning("", ranks_.files_differ());
 }
@@ -194,7 +194,7 @@ std::shared_ptr<SessionCreator> RanksStrategy::creator(ChiefSessionCreator::Opti
   ranks_.trace_into(host.trace());
   ranks_.compare_behind(host.saver().get());
   std::shared_ptr<SessionCreator> again;
-  if (ranks_.regroups()) {
+  if (ranks_.meeting().regroups()) {
     options.target = "local:ranks";  // which a session behind a recovery finds again
     again = std::make_shared<WorkerSessionCreator>(
         graph, host.environment(),

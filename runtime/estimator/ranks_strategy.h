@@ -18,10 +18,10 @@ class RanksStrategy final : public RunStrategy {
   RanksStrategy(const RunParts& parts, const Manifest& whole, const LaunchedPlace& place);
 
   bool several() const noexcept override { return true; }
-  int rank() const noexcept override { return ranks_.rank(); }
-  int size() const noexcept override { return ranks_.size(); }
-  bool chief() const noexcept override { return ranks_.chief(); }
-  const std::string& directory() const noexcept override { return ranks_.directory(); }
+  int rank() const noexcept override { return ranks_.meeting().rank(); }
+  int size() const noexcept override { return ranks_.meeting().size(); }
+  bool chief() const noexcept override { return ranks_.meeting().chief(); }
+  const std::string& directory() const noexcept override { return ranks_.meeting().directory(); }
   bool default_hooks() const noexcept override { return chief(); }
   void check_cluster(Diagnostics& problems) const override;
   void check_launch(Diagnostics& problems) const override;
