@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be the same on all ranks when they meet.
-#include <cstdint>
-#include <map>
-#include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
+#include "runtime/cluster/rank_versions.h"
 
-#include "runtime/cluster/run_ranks.h"
+#include <sstream>
+
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/text.h"
 
@@ -53,18 +48,18 @@ std::string first_difference(const std::string& there, const std::string& on_chi
   return "its hooks are in another order";
 }
 
-std::string text_of(const std::vector<RunRanks::DataFile>& files) {
+std::string text_of(const std::vector<RankVersions::File>& files) {
   std::string text;
-  for (const RunRanks::DataFile& f : files)
+  for (const RankVersions::File& f : files)
     text += escaped(f.option) + "\t" + escaped(f.path) + "\t" + std::to_string(f.bytes) + "\t" + f.ends + "\t" +
             f.whole + "\t" + (f.by_variable ? "1" : "0") + "\n";
   return text;
 }
-std::vector<RunRanks::DataFile> files_in(const std::string& text) {
-  std::vector<RunRanks::DataFile> files;
+std::vector<RankVersions::File> files_in(const std::string& text) {
+  std::vector<RankVersions::File> files;
   std::istringstream lines(text);
   const auto word = [&](std::string& to) { return static_cast<bool>(std::getline(lines, to, '\t')); };
-  RunRanks::DataFile f;
+  RankVersions::File f;
   for (std::string bytes, own;
        word(f.option) && word(f.path) && word(bytes) && word(f.ends) && word(f.whole) && std::getline(lines, own);) {
     f.bytes = std::stoull(bytes);
@@ -74,67 +69,51 @@ std::vector<RunRanks::DataFile> files_in(const std::string& text) {
   return files;
 }
 
-bool differ(const RunRanks::DataFile& one, const RunRanks::DataFile& other) {
+bool differ(const RankVersions::File& one, const RankVersions::File& other) {
   const bool wholes = !one.whole.empty() && !other.whole.empty();
   return one.bytes != other.bytes || one.ends != other.ends || (wholes && one.whole != other.whole);
 }
 
 // "input.train.path is '/b/x.csv' with 600 bytes there, and '/a/x.csv' with 712 bytes on rank 0"
-std::string difference_of(const RunRanks::DataFile& there, const RunRanks::DataFile& on_chief) {
-  const auto text = [](const RunRanks::DataFile& f) {
+std::string difference_of(const RankVersions::File& there, const RankVersions::File& on_chief) {
+  const auto text = [](const RankVersions::File& f) {
     return single_quoted(f.path) + " with " + std::to_string(f.bytes) + " bytes, checksum " +
            (f.whole.empty() ? f.ends : f.whole);
   };
   return there.option + " is " + text(there) + " there, and " + text(on_chief) + " on rank 0";
 }
 
-}  // namespace
-
-void RunRanks::compare_versions() {
-  const std::vector<std::int64_t> all = meeting_.group().all_gather(
-      {static_cast<std::int64_t>(crc32c(text_of(versions_.manifest))), static_cast<std::int64_t>(versions_.program)});
-  for (std::size_t r = 1; 2 * r < all.size(); ++r) {
-    if (all[2 * r] != all[0]) compare_manifests();
-    if (all[2 * r + 1] != all[1])
-      fail(Code::kInvalidArgument,
-           meeting_.name_of(static_cast<int>(r)) + " is another build of belay than rank 0; start all with the same");
-  }
-  compare_plugins();
-  compare_files();
-  share_schema();
-}
-
 // One of them differs: which key does.
-void RunRanks::compare_manifests() {
-  const std::vector<std::string> all = meeting_.group().gather_texts(text_of(versions_.manifest));
+void compare_manifests(const RankMeeting& meeting, const RankVersions& mine) {
+  const std::vector<std::string> all = meeting.group().gather_texts(text_of(mine.manifest));
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
-      fail(Code::kInvalidArgument, meeting_.name_of(static_cast<int>(r)) + " has another manifest than rank 0: " +
+      fail(Code::kInvalidArgument, meeting.name_of(static_cast<int>(r)) + " has another manifest than rank 0: " +
                                        first_difference(all[r], all[0]) + "; start all with the same");
 }
 
 // Each has those that its part of the manifest needs; the chief has more.
-void RunRanks::compare_plugins() {
-  const std::vector<std::string> all = meeting_.group().gather_texts(text_of(versions_.builds));
+void compare_plugins(const RankMeeting& meeting, const RankVersions& mine) {
+  const std::vector<std::string> all = meeting.group().gather_texts(text_of(mine.builds));
   const std::map<std::string, std::string> chiefs = builds_in(all[0]);
   for (std::size_t r = 1; r < all.size(); ++r)
     for (const auto& [plugin, build] : builds_in(all[r]))
       if (const auto found = chiefs.find(plugin); found != chiefs.end() && found->second != build)
-        fail(Code::kInvalidArgument, meeting_.name_of(static_cast<int>(r)) + " has another build of the plugin " +
+        fail(Code::kInvalidArgument, meeting.name_of(static_cast<int>(r)) + " has another build of the plugin " +
                                          double_quoted(plugin) + " than rank 0; start all with the same");
 }
 
 // All see the same texts, so that all fail, or none.
-void RunRanks::compare_files() {
-  const std::vector<std::string> all = meeting_.group().gather_texts(text_of(versions_.files));
-  const std::vector<RunRanks::DataFile> chiefs = files_in(all[0]);
+std::string compare_files(const RankMeeting& meeting, const RankVersions& mine) {
+  const std::vector<std::string> all = meeting.group().gather_texts(text_of(mine.files));
+  const std::vector<RankVersions::File> chiefs = files_in(all[0]);
   std::vector<std::string> errors, warnings;
   for (std::size_t r = 1; r < all.size(); ++r)
-    for (const RunRanks::DataFile& file : files_in(all[r]))
-      for (const RunRanks::DataFile& chief : chiefs)
+    for (const RankVersions::File& file : files_in(all[r]))
+      for (const RankVersions::File& chief : chiefs)
         if (file.option == chief.option && differ(file, chief))
           (file.by_variable && chief.by_variable ? warnings : errors)
-              .push_back(meeting_.name_of(static_cast<int>(r)) +
+              .push_back(meeting.name_of(static_cast<int>(r)) +
                          " has other data than rank 0: " + difference_of(file, chief));
   const auto first = [](const std::vector<std::string>& all_found) {
     return all_found[0] +
@@ -144,17 +123,23 @@ void RunRanks::compare_files() {
     fail(Code::kInvalidArgument,
          first(errors) +
              "; give all ranks the same file, or name each rank's own by a variable, as in \"part-${RANK}.csv\"");
-  files_differ_ = warnings.empty() ? ""
-                                   : first(warnings) + "; of its own file each rank reads its part, 1 of " +
-                                         std::to_string(meeting_.size());
+  if (warnings.empty()) return "";
+  return first(warnings) + "; of its own file each rank reads its part, 1 of " + std::to_string(meeting.size());
 }
 
-// Each rank's input has fitted its own file. Class numbers and scales are the model's, so there is one of them.
-void RunRanks::share_schema() {
-  const std::string chiefs = meeting_.group().broadcast(meeting_.chief() ? versions_.schema : "", 0);
-  if (chiefs == versions_.schema) return;
-  if (take_schema_) take_schema_(chiefs);
-  versions_.schema = chiefs;
+}  // namespace
+
+std::string compare_versions(const RankMeeting& meeting, const RankVersions& mine) {
+  const std::vector<std::int64_t> all = meeting.group().all_gather(
+      {static_cast<std::int64_t>(crc32c(text_of(mine.manifest))), static_cast<std::int64_t>(mine.program)});
+  for (std::size_t r = 1; 2 * r < all.size(); ++r) {
+    if (all[2 * r] != all[0]) compare_manifests(meeting, mine);
+    if (all[2 * r + 1] != all[1])
+      fail(Code::kInvalidArgument,
+           meeting.name_of(static_cast<int>(r)) + " is another build of belay than rank 0; start all with the same");
+  }
+  compare_plugins(meeting, mine);
+  return compare_files(meeting, mine);
 }
 
 }  // namespace belay::runtime

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <sstream>
 #include <thread>
 #include <tuple>
 #include <utility>
 
-#include "belay/tensor_text.h"
 #include "runtime/cluster/rank_positions.h"
 #include "runtime/cluster/rank_wait.h"
 #include "runtime/platform/text.h"
@@ -19,8 +17,6 @@ namespace {
 constexpr int kTriesAtEnd = 10;  // of ranks that end and come again while the others end
 constexpr std::int64_t kStepsBetweenChecks = 100;
 
-std::string rank_text(int rank) { return "rank " + std::to_string(rank); }
-
 // Of a batch behind which the input is there. A shard whose part of an epoch was read already begins in the next one.
 std::int64_t epoch_of(const Position& behind) { return behind.index == 0 ? behind.epoch - 1 : behind.epoch; }
 
@@ -28,11 +24,6 @@ std::int64_t rows_of(const QueueElement& element) {
   for (const DenseTensor& t : element.components)
     if (!t.dims().empty()) return t.dims()[0];
   return 1;
-}
-
-// "name dtype d0,d1"; no name of a node has a space.
-std::string line_of(const Variable& v) {
-  return v.name + " " + dtype_name(v.value.dtype()) + " " + dims_text(v.value.dims()) + "\n";
 }
 
 void append(std::string& text, std::int64_t number) {
@@ -252,7 +243,13 @@ RunRanks::~RunRanks() {
 
 void RunRanks::met() {
   ended_ = lost_ = in_step_ = false;
-  compare_versions();
+  files_differ_ = compare_versions(meeting_, versions_);
+  // Each rank's input has fitted its own file. Class numbers and scales are the model's, so there is one of them.
+  const std::string chiefs = meeting_.group().broadcast(meeting_.chief() ? versions_.schema : "", 0);
+  if (chiefs != versions_.schema) {
+    if (take_schema_) take_schema_(chiefs);
+    versions_.schema = chiefs;
+  }
   if (group_met_) group_met_();
 }
 
@@ -315,12 +312,6 @@ QueueFactory RunRanks::over(QueueFactory make) {
   };
 }
 
-std::string RunRanks::listed_variables() const {
-  std::string list;
-  for (const Variable* v : session_->variables()) list += line_of(*v);
-  return list;
-}
-
 // Of all ranks, as the one whose variables all take knows them: the chief, unless another one has made a step more. A
 // process that joins them later finds the same in the checkpoints.
 std::string RunRanks::known_positions(DirectSession& session) {
@@ -335,6 +326,7 @@ std::string RunRanks::known_positions(DirectSession& session) {
 CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
   DirectSession& session = *created.session;
   session_ = &session;
+  variables_.use(session);
   steps_on_ = std::this_thread::get_id();
   if (ended_) return created;  // alone: those that it waited for did not come
   try {
@@ -349,25 +341,7 @@ CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
 void RunRanks::share(DirectSession& session, bool trained) {
   regrouped_.clear();
   const int from = meeting_.regroups() ? newest_rank(session, trained) : 0;
-  // The list of a worker: it has no variables of hooks.
-  const int lists = meeting_.size() > 1 ? 1 : 0;
-  std::istringstream list(meeting_.group().broadcast(meeting_.rank() == lists ? listed_variables() : "", lists));
-  variables_.clear();
-  for (std::string line; std::getline(list, line);) {
-    const std::string name = line.substr(0, line.find(' '));
-    const Variable* v = session.store().find(name);
-    if (v == nullptr || line_of(*v) != line + "\n")
-      fail(Code::kFailedPrecondition, rank_text(meeting_.rank()) + " has no variable '" + line +
-                                          "', which rank 1 has: the " + "models of the ranks differ");
-    variables_.push_back(v);
-  }
-  if (meeting_.rank() != from) session.store().mark_dirty("another rank's variables are being taken");
-  for (const Variable* v : variables_) {
-    DenseTensor value = v->value.dtype() == DType::kString ? DenseTensor() : DenseTensor(TensorView(v->value.view()));
-    if (!value) fail(Code::kUnimplemented, "the variable '" + v->name + "' is a string, which ranks do not share yet");
-    meeting_.group().broadcast(TensorView(value.view()), from);
-    if (meeting_.rank() != from) session.store().assign(v->name, TensorView(value.view()));
-  }
+  variables_.take_from(meeting_.group(), from);
   const std::string positions =
       meeting_.group().broadcast(meeting_.rank() == from ? known_positions(session) : "", from);
   std::size_t at = 0;
@@ -378,9 +352,9 @@ void RunRanks::share(DirectSession& session, bool trained) {
   keep_positions(session, of_rank);
   if (meeting_.rank() != from) session.store().mark_clean();
   make_buckets(session.graph());
-  compare_variables();
+  variables_.compare(meeting_.group());
   compared_ = session.global_step();
-  note_alike();
+  variables_.note_alike();
 }
 
 // Of those that have the same the first.
@@ -460,7 +434,7 @@ void RunRanks::ask_for_states() {
 std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
   const std::int64_t step = session_->global_step();
   monitor_->step.store(step, std::memory_order_relaxed);
-  std::tie(mine.written, mine.assigned) = writes();
+  std::tie(mine.written, mine.assigned) = variables_.writes();
   mine.saved = saver_ != nullptr && saver_->taken_step() == step && std::exchange(compared_, step) != step;
   const RankWait waiting(control_.waits);
   const std::vector<std::int64_t> numbers = mine.numbers();
@@ -478,10 +452,11 @@ std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
   }
   const auto any = [&](auto holds) { return std::any_of(notes.begin(), notes.end(), holds); };
   if (any([](const Note& n) { return n.kind == Note::kFailed; })) return notes;
-  if (any([&](const Note& n) { return n.assigned != 0 || n.written != notes[0].written; })) take_written();
+  if (any([&](const Note& n) { return n.assigned != 0 || n.written != notes[0].written; }))
+    variables_.take_written(meeting_.group());
   if (any([](const Note& n) { return n.kind == Note::kEndsRun; })) return notes;  // they compare behind that
   const bool due = step > 0 && step % kStepsBetweenChecks == 0;
-  if (due || any([](const Note& n) { return n.saved; })) compare_variables();
+  if (due || any([](const Note& n) { return n.saved; })) variables_.compare(meeting_.group());
   return notes;
 }
 
@@ -516,7 +491,7 @@ void RunRanks::with_those_left(const std::function<void()>& call) {
 // All have agreed on the end: who is lost now is not missed.
 void RunRanks::compare_at_end() {
   try {
-    compare_variables();
+    variables_.compare(meeting_.group());
     gather_states();
   } catch (const Error& e) {
     if (!meeting_.regroups() || !is_preemption(e.code())) throw;

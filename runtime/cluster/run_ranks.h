@@ -42,6 +42,8 @@
 #include "runtime/cluster/gradient_buckets.h"
 #include "runtime/cluster/rank_meeting.h"
 #include "runtime/cluster/rank_states.h"
+#include "runtime/cluster/rank_versions.h"
+#include "runtime/cluster/variables_alike.h"
 #include "runtime/graph/step_ranks.h"
 #include "runtime/monitored/run_saver.h"
 #include "runtime/monitored/run_trace.h"
@@ -82,22 +84,8 @@ class RunRanks final : public StepRanks {
   void share_states(HookSet& hooks);
   // Behind each step, and where the session was made.
   void note_states();
-  // A file that the training reads.
-  struct DataFile {
-    std::string option, path;
-    std::uint64_t bytes = 0;
-    std::string ends, whole;   // checksums; `whole` may be empty
-    bool by_variable = false;  // the manifest names it by a variable of the environment
-  };
-  // What the ranks compare where they meet.
-  struct Versions {
-    std::vector<std::pair<std::string, std::string>> manifest;  // what must be the same on all: keys and values
-    std::uint32_t program = 0;                                  // its build
-    std::map<std::string, std::string> builds;                  // of the plugins, by kind and name
-    std::vector<DataFile> files;
-    std::string schema;  // what the training's input learned of its data, as JSON; all take the chief's
-  };
-  void set_versions(Versions versions) { versions_ = std::move(versions); }
+  // What the ranks compare when they meet.
+  void set_versions(RankVersions versions) { versions_ = std::move(versions); }
   // Files that differ, as the manifest names another one on each rank; empty: none.
   const std::string& files_differ() const noexcept { return files_differ_; }
   // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
@@ -144,7 +132,6 @@ class RunRanks final : public StepRanks {
   struct Note;
 
   void met();
-  std::string listed_variables() const;
   void share(DirectSession& session, bool trained);
   std::string known_positions(DirectSession& session);
   std::vector<Note> exchange(const Note& mine);
@@ -154,16 +141,6 @@ class RunRanks final : public StepRanks {
   void trace_buckets() noexcept;
   void mark_own_loss() noexcept;
   void look_at_losses();
-  // ---- rank_versions.cc, variables_alike.cc
-  void compare_versions();
-  void compare_manifests();
-  void compare_plugins();
-  void compare_files();
-  void share_schema();
-  void compare_variables();
-  std::pair<std::int64_t, std::int64_t> writes() const;
-  void note_alike();
-  void take_written();
   // ---- rank_states.cc
   void gather_states();
   void add_states(HookStates& states);
@@ -188,11 +165,9 @@ class RunRanks final : public StepRanks {
   std::vector<std::string> position_names_;
   DirectSession* session_ = nullptr;
   std::thread::id steps_on_;
-  std::vector<const Variable*> variables_;                       // that all ranks have, in one order
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> writes_;  // of each, its counts when all ranks were alike
-  std::uint64_t written_ = 0, assigned_ = 0;                     // their sums
-  std::int64_t compared_ = -1;                                   // the step of the last checkpoint that was compared
-  Versions versions_;
+  VariablesAlike variables_;
+  std::int64_t compared_ = -1;  // the step of the last checkpoint that was compared
+  RankVersions versions_;
   std::function<void(const std::string&)> take_schema_;
   std::string files_differ_;
   HookSet* hooks_ = nullptr;         // null: none has a state that is by rank

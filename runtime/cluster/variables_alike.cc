@@ -1,27 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables, which are the same on all ranks behind each step.
-#include <cstdint>
-#include <shared_mutex>
-#include <string>
-#include <utility>
-#include <vector>
+#include "runtime/cluster/variables_alike.h"
 
-#include "runtime/cluster/run_ranks.h"
+#include <shared_mutex>
+#include <sstream>
+
+#include "belay/tensor_text.h"
 #include "runtime/platform/crc32c.h"
 
 namespace belay::runtime {
+namespace {
 
-// All ranks have the same bits, or end. Nothing writes between two steps.
-void RunRanks::compare_variables() {
+// "name dtype d0,d1"; no name of a node has a space.
+std::string line_of(const Variable& v) {
+  return v.name + " " + dtype_name(v.value.dtype()) + " " + dims_text(v.value.dims()) + "\n";
+}
+
+}  // namespace
+
+// The list is a worker's, which has no variables of hooks.
+void VariablesAlike::list(RankGroup& group) {
+  const int lists = group.size() > 1 ? 1 : 0;
+  std::string mine;
+  if (group.rank() == lists)
+    for (const Variable* v : session_->variables()) mine += line_of(*v);
+  std::istringstream lines(group.broadcast(mine, lists));
+  variables_.clear();
+  for (std::string line; std::getline(lines, line);) {
+    const Variable* v = session_->store().find(line.substr(0, line.find(' ')));
+    if (v == nullptr || line_of(*v) != line + "\n")
+      fail(Code::kFailedPrecondition, "rank " + std::to_string(group.rank()) + " has no variable '" + line +
+                                          "', which rank 1 has: the models of the ranks differ");
+    variables_.push_back(v);
+  }
+}
+
+void VariablesAlike::take_from(RankGroup& group, int from) {
+  list(group);
+  VariableStore& store = session_->store();
+  const bool takes = group.rank() != from;
+  if (takes) store.mark_dirty("another rank's variables are being taken");
+  for (const Variable* v : variables_) {
+    DenseTensor value = v->value.dtype() == DType::kString ? DenseTensor() : DenseTensor(TensorView(v->value.view()));
+    if (!value) fail(Code::kUnimplemented, "the variable '" + v->name + "' is a string, which ranks do not share yet");
+    group.broadcast(TensorView(value.view()), from);
+    if (takes) store.assign(v->name, TensorView(value.view()));
+  }
+}
+
+void VariablesAlike::compare(RankGroup& group) const {
   std::vector<std::int64_t> mine;
   {
     const std::shared_lock gate(session_->store().gate());
     for (const Variable* v : variables_) mine.push_back(crc32c(v->value.data(), v->value.bytes()));
   }
   if (mine.empty()) return;
-  const std::vector<std::int64_t> all = meeting_.group().all_gather(mine);
+  const std::vector<std::int64_t> all = group.all_gather(mine);
   for (std::size_t i = 0; i < mine.size(); ++i)
-    for (int r = 1; r < meeting_.size(); ++r)
+    for (int r = 1; r < group.size(); ++r)
       if (all[static_cast<std::size_t>(r) * mine.size() + i] != all[i])
         fail(Code::kDataLoss, "the variable '" + variables_[i]->name + "' is another one on rank " + std::to_string(r) +
                                   " than on rank 0 behind step " + std::to_string(session_->global_step()) +
@@ -30,9 +65,7 @@ void RunRanks::compare_variables() {
 
 // ---- what hooks write ----
 
-// How often the variables were written since all ranks were alike, and how often of that they were assigned to. A step
-// writes the same on all of them; what else does, a hook, is on one.
-std::pair<std::int64_t, std::int64_t> RunRanks::writes() const {
+std::pair<std::int64_t, std::int64_t> VariablesAlike::writes() const {
   std::uint64_t written = 0, assigned = 0;
   for (const Variable* v : variables_) {
     written += v->version.load(std::memory_order_relaxed);
@@ -41,7 +74,7 @@ std::pair<std::int64_t, std::int64_t> RunRanks::writes() const {
   return {static_cast<std::int64_t>(written - written_), static_cast<std::int64_t>(assigned - assigned_)};
 }
 
-void RunRanks::note_alike() {
+void VariablesAlike::note_alike() {
   written_ = assigned_ = 0;
   writes_.clear();
   for (const Variable* v : variables_) {
@@ -51,27 +84,26 @@ void RunRanks::note_alike() {
   }
 }
 
-// The chief's values of the variables that were assigned to on a rank, or written on one and not on another. They are
-// in place when all of them are there: a rank that is lost meanwhile leaves none with a part.
-void RunRanks::take_written() {
+// The values are in place when all of them are there: a rank that is lost meanwhile leaves none with a part.
+void VariablesAlike::take_written(RankGroup& group) {
   std::vector<std::int64_t> mine;
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     const auto& [written, assigned] = writes_[i];
     mine.push_back(static_cast<std::int64_t>(variables_[i]->version.load(std::memory_order_relaxed) - written));
     mine.push_back(static_cast<std::int64_t>(variables_[i]->assigned.load(std::memory_order_relaxed) - assigned));
   }
-  const std::vector<std::int64_t> all = meeting_.group().all_gather(mine);
+  const std::vector<std::int64_t> all = group.all_gather(mine);
   std::vector<std::pair<const Variable*, DenseTensor>> taken;
   for (std::size_t i = 0; i < variables_.size(); ++i) {
     bool alike = all[2 * i + 1] == 0;
-    for (std::size_t r = 1; r < static_cast<std::size_t>(meeting_.size()); ++r)
+    for (std::size_t r = 1; r < static_cast<std::size_t>(group.size()); ++r)
       alike = alike && all[r * mine.size() + 2 * i] == all[2 * i] && all[r * mine.size() + 2 * i + 1] == 0;
     if (alike) continue;
     const std::shared_lock gate(session_->store().gate());
     taken.emplace_back(variables_[i], DenseTensor(TensorView(variables_[i]->value.view())));
   }
-  for (const auto& [variable, value] : taken) meeting_.group().broadcast(TensorView(value.view()), 0);
-  if (!meeting_.chief())
+  for (const auto& [variable, value] : taken) group.broadcast(TensorView(value.view()), 0);
+  if (group.rank() != 0)
     for (const auto& [variable, value] : taken) session_->store().assign(variable->name, TensorView(value.view()));
   note_alike();
 }

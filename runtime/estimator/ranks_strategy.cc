@@ -155,8 +155,8 @@ void RanksStrategy::refuse(const std::string& reason) {
 // ---- the training
 
 // Of what must be the same on all ranks.
-RunRanks::Versions RanksStrategy::versions(const Manifest& alike) const {
-  RunRanks::Versions versions;
+RankVersions RanksStrategy::versions(const Manifest& alike) const {
+  RankVersions versions;
   for (const ManifestValue& v : manifest_values(alike))
     versions.manifest.emplace_back((v.section.empty() ? "" : v.section + ".") + v.key, v.value);
   versions.program = crc32c(build_id());

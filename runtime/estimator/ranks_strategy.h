@@ -40,7 +40,7 @@ class RanksStrategy final : public RunStrategy {
 
  private:
   RunInput& train_input() { return parts_.inputs.at(kTrainInput); }
-  RunRanks::Versions versions(const Manifest& alike) const;
+  RankVersions versions(const Manifest& alike) const;
   void take_place(int rank, int size);
   void take_schema(const std::string& text);
   void reopen_input(std::int64_t shard, std::int64_t shards, std::shared_ptr<const Schema> learned);

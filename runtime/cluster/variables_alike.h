@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variables of a run's ranks, which have the same bits on all of them after each step.
+//
+//   VariablesAlike variables;
+//   variables.use(session);
+//   variables.take_from(group, 0);        // all take the values of rank 0
+//   variables.compare(group);             // or all end
+//   variables.note_alike();
+//   ... a step ...
+//   if (...) variables.take_written(group);   // a hook has written on a rank: writes() differ, or count assignments
+//
+// They are the session's variables that all ranks have, which leaves out those of the chief's hooks. All ranks make the
+// same calls. Nothing writes during a call. [session thread]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cluster/rank_group.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+class VariablesAlike {
+ public:
+  // Borrowed.
+  void use(DirectSession& session) noexcept { session_ = &session; }
+  std::int64_t step() const { return session_->global_step(); }
+  // On the other ranks the store is dirty from here on, until the caller has taken the rest. FAILED_PRECONDITION if
+  // the models differ.
+  void take_from(RankGroup& group, int from);
+  // DATA_LOSS if the checksum of a variable differs.
+  void compare(RankGroup& group) const;
+  void note_alike();
+  // How often they were written since, and how often of that they were assigned to. A step writes the same on all
+  // ranks; what else does, a hook, is on one.
+  std::pair<std::int64_t, std::int64_t> writes() const;
+  // All take the chief's values of what was assigned to on a rank, or written on one and not on another.
+  void take_written(RankGroup& group);
+
+ private:
+  void list(RankGroup& group);
+
+  DirectSession* session_ = nullptr;
+  std::vector<const Variable*> variables_;                       // in one order on all ranks
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> writes_;  // of each, its counts when all ranks were alike
+  std::uint64_t written_ = 0, assigned_ = 0;                     // their sums
+};
+
+}  // namespace belay::runtime
