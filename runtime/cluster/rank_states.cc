@@ -9,7 +9,6 @@
 #include "belay/error.h"
 #include "runtime/checkpoint/run_state.h"
 #include "runtime/checkpoint/state_data.h"
-#include "runtime/cluster/run_ranks.h"
 
 namespace belay::runtime {
 namespace {
@@ -78,42 +77,34 @@ void add_states_of_rank(HookStates& states, std::size_t rank, const std::string&
 
 // ---- of a run ----
 
-void RunRanks::share_states(HookSet& hooks) {
-  hooks_ = &hooks;
-  if (meeting_.chief()) hooks.add_states_by([this](HookStates& states) { add_states(states); });
+void RankStates::note() {
+  if (hooks_ != nullptr) own_ = packed(hooks_->save_states());
 }
 
-void RunRanks::note_states() {
-  in_a_row_ = 0;
-  if (hooks_ != nullptr && !meeting_.chief()) own_states_ = packed(hooks_->save_states());
-}
-
-void RunRanks::gather_states() {
+void RankStates::gather(const RankMeeting& meeting) {
   if (hooks_ == nullptr) return;
-  states_ = meeting_.group().gather_texts(own_states_);
-  states_of_ = meeting_.seats();
+  states_ = meeting.group().gather_texts(own_);
+  states_of_ = meeting.seats();
 }
 
-// Behind an error the others may not be where they would answer: those of the last time are kept then.
-void RunRanks::add_states(HookStates& states) {
-  if (session_ != nullptr && !ended_ && !in_step_ && !lost_ && meeting_.size() > 1) ask_for_states();
+void RankStates::add_to(HookStates& saved) const {
   for (std::size_t r = 1; r < states_.size(); ++r)
-    if (!states_[r].empty()) add_states_of_rank(states, r, states_[r]);
+    if (!states_[r].empty()) add_states_of_rank(saved, r, states_[r]);
 }
 
-// What a rank that begins with a checkpoint's variables begins with.
-void RunRanks::share_states_of(CreatedSession& created, bool trained) {
+void RankStates::share(const RankMeeting& meeting, CreatedSession& created, bool trained) {
   if (hooks_ == nullptr) return;
-  if (meeting_.chief() && created.restored && !trained) {
-    states_ = take_states_of_ranks(created.restored->state.hook_states, static_cast<std::size_t>(meeting_.size()));
-    states_of_ = meeting_.seats();
+  const auto size = static_cast<std::size_t>(meeting.size());
+  const std::vector<int> seats = meeting.seats();
+  if (meeting.chief() && created.restored && !trained) {
+    states_ = take_states_of_ranks(created.restored->state.hook_states, size);
+    states_of_ = seats;
   }
-  if (meeting_.seats() != states_of_) states_.clear();  // ranks are counted anew: they are of others
-  if (meeting_.chief()) states_.resize(static_cast<std::size_t>(meeting_.size()));
-  for (int r = 1; r < meeting_.size(); ++r) {
-    const std::string text =
-        meeting_.group().broadcast(meeting_.chief() ? states_[static_cast<std::size_t>(r)] : "", 0);
-    if (r == meeting_.rank() && !trained && !text.empty()) created.hook_states = unpacked(text);
+  if (seats != states_of_) states_.clear();  // ranks are counted anew: they are of others
+  if (meeting.chief()) states_.resize(size);
+  for (std::size_t r = 1; r < size; ++r) {
+    const std::string text = meeting.group().broadcast(meeting.chief() ? states_[r] : "", 0);
+    if (static_cast<int>(r) == meeting.rank() && !trained && !text.empty()) created.hook_states = unpacked(text);
   }
 }
 

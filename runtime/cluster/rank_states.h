@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of hooks that each process of a run has (session.hooks_on_all_ranks), as one string that the ranks send,
-// and as a checkpoint has them: those of rank 0 by the hook's name, as of a run of one process, those of rank 2 by
+// The states of hooks that each process of a run has (session.hooks_on_all_ranks): in the chief's checkpoints, and out
+// of them. A checkpoint has those of rank 0 by the hook's name, as of a run of one process, and those of rank 2 by
 // "hook@2".
+//
+//   RankStates states;
+//   states.use(hooks);                            // without it nothing is shared
+//   states.share(meeting, created, trained);      // a new session: each rank gets its part of the chief's checkpoint
+//   states.note();                                // then and after each step, on each rank but the chief
+//   states.gather(meeting);                       // all ranks, when the chief saves and when they end together
+//   states.add_to(saved);                         // the chief
 #pragma once
 
 #include <cstddef>
@@ -10,17 +17,38 @@
 #include <vector>
 
 #include "runtime/checkpoint/content.h"
+#include "runtime/cluster/rank_meeting.h"
+#include "runtime/monitored/session_hook.h"
+#include "runtime/monitored/session_manager.h"
 
 namespace belay::runtime {
 
 using HookStates = std::map<std::string, HookState>;
 
-// Tensors too, which are in memory, or of an open checkpoint.
+// As one string, which the ranks send. Tensors too, which are in memory, or of an open checkpoint.
 std::string packed(const HookStates& states);
 HookStates unpacked(const std::string& text);
 
 // Those of the ranks from 1 on, taken out of a checkpoint's; of ranks that are not below `ranks` they stay.
 std::vector<std::string> take_states_of_ranks(HookStates& states, std::size_t ranks);
 void add_states_of_rank(HookStates& states, std::size_t rank, const std::string& text);
+
+// [session thread]
+class RankStates {
+ public:
+  // Each rank has these hooks. Borrowed.
+  void use(HookSet& hooks) noexcept { hooks_ = &hooks; }
+  void note();
+  void gather(const RankMeeting& meeting);
+  void add_to(HookStates& saved) const;
+  // `trained`: the session has the variables that an earlier one of this process has trained.
+  void share(const RankMeeting& meeting, CreatedSession& created, bool trained);
+
+ private:
+  HookSet* hooks_ = nullptr;         // null: none has a state that is by rank
+  std::string own_;                  // packed; not the chief's
+  std::vector<std::string> states_;  // of the others, by rank; the chief's
+  std::vector<int> states_of_;       // the seats that these ranks had
+};
 
 }  // namespace belay::runtime

@@ -290,6 +290,21 @@ void RunRanks::close() noexcept {
 
 // ---- the session ----
 
+void RunRanks::share_states(HookSet& hooks) {
+  states_.use(hooks);
+  if (!meeting_.chief()) return;
+  hooks.add_states_by([this](HookStates& states) {
+    // After an error the others may not be where they would answer: those of the last time are kept then.
+    if (session_ != nullptr && !ended_ && !in_step_ && !lost_ && meeting_.size() > 1) ask_for_states();
+    states_.add_to(states);
+  });
+}
+
+void RunRanks::note_states() {
+  in_a_row_ = 0;
+  if (!meeting_.chief()) states_.note();
+}
+
 // In the store of another rank, whose own position has the input's name.
 std::string RunRanks::name_on_others(int rank) const {
   return rank == 0 ? options_.input + "@0" : name_of_position(options_.input, rank);
@@ -331,7 +346,7 @@ CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
   if (ended_) return created;  // alone: those that it waited for did not come
   try {
     share(session, trained);
-    share_states_of(created, trained);
+    states_.share(meeting_, created, trained);
   } catch (const Error& e) {
     if (!give_up(e)) throw;
   }
@@ -407,13 +422,14 @@ void refuse_ranks(DirectSession& session, const std::string& input) {
 
 // ---- steps ----
 
+// If the chief saves, it says so instead of what it has for the next step, and the others send their states.
 std::vector<RunRanks::Note> RunRanks::exchange(const Note& mine) {
   lost_ = true;
   for (;;) {
     std::vector<Note> notes = exchange_once(mine);
     const bool failed = std::any_of(notes.begin(), notes.end(), [](const Note& n) { return n.kind == Note::kFailed; });
     const bool saves = notes[0].kind == Note::kSaves && !failed;
-    if (saves) gather_states();
+    if (saves) states_.gather(meeting_);
     if (saves && mine.kind != Note::kSaves) continue;
     lost_ = false;
     return notes;
@@ -492,7 +508,7 @@ void RunRanks::with_those_left(const std::function<void()>& call) {
 void RunRanks::compare_at_end() {
   try {
     variables_.compare(meeting_.group());
-    gather_states();
+    states_.gather(meeting_);
   } catch (const Error& e) {
     if (!meeting_.regroups() || !is_preemption(e.code())) throw;
   }

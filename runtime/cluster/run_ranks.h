@@ -141,11 +141,7 @@ class RunRanks final : public StepRanks {
   void trace_buckets() noexcept;
   void mark_own_loss() noexcept;
   void look_at_losses();
-  // ---- rank_states.cc
-  void gather_states();
-  void add_states(HookStates& states);
   void ask_for_states();
-  void share_states_of(CreatedSession& created, bool trained);
   std::string name_on_others(int rank) const;
   bool give_up(const Error& error);
   int newest_rank(DirectSession& session, bool trained);
@@ -170,14 +166,11 @@ class RunRanks final : public StepRanks {
   RankVersions versions_;
   std::function<void(const std::string&)> take_schema_;
   std::string files_differ_;
-  HookSet* hooks_ = nullptr;         // null: none has a state that is by rank
-  std::string own_states_;           // packed; not the chief's
-  std::vector<std::string> states_;  // of the others, by rank; the chief's
-  std::vector<int> states_of_;       // the seats that these ranks had
-  bool in_step_ = false;             // a step was agreed on, and its sums are not there yet
-  bool lost_ = false;                // the group has failed
-  std::int64_t epoch_ = 0;           // of this rank's next batch
-  bool epoch_known_ = true;          // false: only that batch says it
+  RankStates states_;
+  bool in_step_ = false;     // a step was agreed on, and its sums are not there yet
+  bool lost_ = false;        // the group has failed
+  std::int64_t epoch_ = 0;   // of this rank's next batch
+  bool epoch_known_ = true;  // false: only that batch says it
   std::string regrouped_;
   double share_ = 0;
   std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's
