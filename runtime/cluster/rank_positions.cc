@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runtime/session/direct_session.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -69,6 +71,20 @@ InputPositions with_positions(InputPositions positions, const std::string& input
   std::erase_if(positions, [&](const auto& p) { return is_of(p.first, input); });
   for (std::size_t r = 0; r < of_rank.size(); ++r) positions[name_of_position(input, static_cast<int>(r))] = of_rank[r];
   return positions;
+}
+
+std::string go_on_alone(DirectSession& session, const std::string& input) {
+  const InputPositions all = session.store().positions();
+  RankPositions found = positions_on(all, input, 1);
+  if (!found.said.empty()) session.store().replace_positions(with_positions(all, input, found.of_rank));
+  return found.said;
+}
+
+void refuse_ranks(DirectSession& session, const std::string& input) {
+  if (const int count = processes_of(session.store().positions(), input); count > 1)
+    fail(Code::kFailedPrecondition, "the checkpoint is of a run of " + std::to_string(count) +
+                                        " processes, each of which read a part of the input; one alone does not "
+                                        "make their steps again");
 }
 
 }  // namespace belay::runtime

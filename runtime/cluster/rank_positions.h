@@ -14,6 +14,8 @@
 
 namespace belay::runtime {
 
+class DirectSession;
+
 using InputPositions = std::map<std::string, Position>;
 
 std::string name_of_position(const std::string& input, int rank);
@@ -30,5 +32,11 @@ RankPositions positions_on(const InputPositions& positions, const std::string& i
 
 // `positions` with these in the place of those that it had of this input.
 InputPositions with_positions(InputPositions positions, const std::string& input, const std::vector<Position>& of_rank);
+
+// For a run that is one process, whose session may have been restored from a checkpoint of several: its input goes on
+// where theirs stopped. What to say of that; empty: nothing.
+std::string go_on_alone(DirectSession& session, const std::string& input);
+// FAILED_PRECONDITION where it was: their steps are not made again by one.
+void refuse_ranks(DirectSession& session, const std::string& input);
 
 }  // namespace belay::runtime

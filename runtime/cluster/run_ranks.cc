@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/cluster/rank_positions.h"
 #include "runtime/cluster/rank_wait.h"
 #include "runtime/platform/text.h"
 
@@ -17,39 +16,10 @@ namespace {
 constexpr int kTriesAtEnd = 10;  // of ranks that end and come again while the others end
 constexpr std::int64_t kStepsBetweenChecks = 100;
 
-// Of a batch behind which the input is there. A shard whose part of an epoch was read already begins in the next one.
-std::int64_t epoch_of(const Position& behind) { return behind.index == 0 ? behind.epoch - 1 : behind.epoch; }
-
 std::int64_t rows_of(const QueueElement& element) {
   for (const DenseTensor& t : element.components)
     if (!t.dims().empty()) return t.dims()[0];
   return 1;
-}
-
-void append(std::string& text, std::int64_t number) {
-  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-std::int64_t take_number(const std::string& text, std::size_t& at) {
-  std::int64_t number = 0;
-  std::memcpy(&number, text.data() + at, sizeof(number));
-  at += sizeof(number);
-  return number;
-}
-std::string text_of(const Position& p) {
-  std::string text;
-  append(text, p.epoch);
-  append(text, p.index);
-  append(text, static_cast<std::int64_t>(p.bytes.size()));
-  return text + p.bytes;
-}
-Position take_position(const std::string& text, std::size_t& at) {
-  Position p;
-  p.epoch = take_number(text, at);
-  p.index = take_number(text, at);
-  const auto size = static_cast<std::size_t>(take_number(text, at));
-  p.bytes = text.substr(at, size);
-  at += size;
-  return p;
 }
 
 }  // namespace
@@ -126,7 +96,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     if (ranks_.control_.stopping()) note.kind = Note::kEndsRun;
     if (note.kind == Note::kRows && !next_) fetch(note);
     if (note.kind != Note::kRows) return note;
-    note.epoch = ranks_.epoch_;
+    note.epoch = ranks_.inputs_.epoch();
     note.rows = rows_of(*next_);
     note.position = next_->position;
     return note;
@@ -134,8 +104,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
   void fetch(Note& note) {
     try {
       next_ = inner_->dequeue(CancelToken(ranks_.control_.wakes, clock_));
-      if (!ranks_.epoch_known_) ranks_.epoch_ = epoch_of(next_->position);
-      ranks_.epoch_known_ = true;
+      ranks_.inputs_.fetched(next_->position);
     } catch (const Error& e) {
       own_error_ = e;
       note.kind = e.code() == Code::kOutOfRange                                ? Note::kInputEnded
@@ -182,7 +151,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     if (counts(mine)) {
       element = std::move(*next_);
       next_.reset();
-      ranks_.epoch_ = element.position.epoch;
+      ranks_.inputs_.took(element.position);
       ranks_.share_ = static_cast<double>(mine.rows) / static_cast<double>(rows);
       last_ = element.components;  // shared, not copied
     } else {
@@ -194,7 +163,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
     if (ranks_.meeting_.chief() || ranks_.meeting_.regroups())
       for (std::size_t r = 0; r < notes.size(); ++r)
         if (static_cast<int>(r) != ranks_.meeting_.rank() && counts(notes[r]))
-          ranks_.others_took_.emplace_back(&ranks_.position_names_[r], notes[r].position);
+          ranks_.others_took_.emplace_back(&ranks_.inputs_.name_on_others(static_cast<int>(r)), notes[r].position);
     return element;
   }
   // Something of the right shape: an earlier batch, the one of the next epoch, or zeros.
@@ -232,9 +201,8 @@ RunRanks::RunRanks(Options options, Control control)
                           .placed =
                               [this](int rank, int size) {
                                 if (placed_) placed_(rank, size);
-                              }}) {
-  for (int r = 0; r < options_.seats; ++r) position_names_.push_back(name_on_others(r));
-}
+                              }}),
+      inputs_(options_.input, options_.seats) {}
 
 RunRanks::~RunRanks() {
   if (meeting_.regroups()) close();  // behind an error, too: nobody waits for this rank then
@@ -305,11 +273,6 @@ void RunRanks::note_states() {
   if (!meeting_.chief()) states_.note();
 }
 
-// In the store of another rank, whose own position has the input's name.
-std::string RunRanks::name_on_others(int rank) const {
-  return rank == 0 ? options_.input + "@0" : name_of_position(options_.input, rank);
-}
-
 QueueFactory RunRanks::over(QueueFactory make) {
   return [this, make = std::move(make)](const Node& node) -> std::unique_ptr<Queue> {
     std::unique_ptr<Queue> queue = make(node);
@@ -325,17 +288,6 @@ QueueFactory RunRanks::over(QueueFactory make) {
     }
     return std::make_unique<SharedQueue>(std::move(queue), *this, system_clock(), std::move(empty), std::move(dtypes));
   };
-}
-
-// Of all ranks, as the one whose variables all take knows them: the chief, unless another one has made a step more. A
-// process that joins them later finds the same in the checkpoints.
-std::string RunRanks::known_positions(DirectSession& session) {
-  const RankPositions found = positions_on(positions_by_rank(session), options_.input, meeting_.size());
-  if (meeting_.chief() && regrouped_.empty()) regrouped_ = found.said;
-  std::string text;
-  for (const Position& p : found.of_rank) text += text_of(p);
-  append(text, found.said.empty() ? 0 : 1);
-  return text;
 }
 
 CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
@@ -357,14 +309,9 @@ void RunRanks::share(DirectSession& session, bool trained) {
   regrouped_.clear();
   const int from = meeting_.regroups() ? newest_rank(session, trained) : 0;
   variables_.take_from(meeting_.group(), from);
-  const std::string positions =
-      meeting_.group().broadcast(meeting_.rank() == from ? known_positions(session) : "", from);
-  std::size_t at = 0;
-  std::vector<Position> of_rank;
-  for (int r = 0; r < meeting_.size(); ++r) of_rank.push_back(take_position(positions, at));
-  epoch_ = of_rank[static_cast<std::size_t>(meeting_.rank())].epoch;
-  epoch_known_ = take_number(positions, at) == 0;
-  keep_positions(session, of_rank);
+  const std::string said = inputs_.share(meeting_, session, from);
+  if (regrouped_.empty()) regrouped_ = said;
+  meeting_.note_session();
   if (meeting_.rank() != from) session.store().mark_clean();
   make_buckets(session.graph());
   variables_.compare(meeting_.group());
@@ -380,44 +327,6 @@ int RunRanks::newest_rank(DirectSession& session, bool trained) {
   const auto from = static_cast<int>(newest - all.begin());
   regrouped_ = meeting_.what_changed(from, *newest);
   return from;
-}
-
-// By the names that checkpoints have.
-InputPositions RunRanks::positions_by_rank(DirectSession& session) const {
-  InputPositions all = session.store().positions();
-  if (meeting_.chief()) return all;
-  std::vector<Position> of_rank;
-  for (int r = 0; r < meeting_.size_before(); ++r)
-    of_rank.push_back(all[r == meeting_.rank_before() ? options_.input : name_on_others(r)]);
-  return with_positions({}, options_.input, of_rank);
-}
-
-void RunRanks::keep_positions(DirectSession& session, const std::vector<Position>& of_rank) {
-  if (meeting_.chief()) {
-    if (meeting_.regroups() || !regrouped_.empty())
-      session.store().replace_positions(with_positions(session.store().positions(), options_.input, of_rank));
-  } else {
-    InputPositions own;
-    for (int r = 0; r < meeting_.size(); ++r)
-      if (r == meeting_.rank() || meeting_.regroups())
-        own[r == meeting_.rank() ? options_.input : name_on_others(r)] = of_rank[static_cast<std::size_t>(r)];
-    session.store().replace_positions(own);
-  }
-  meeting_.note_session();
-}
-
-std::string go_on_alone(DirectSession& session, const std::string& input) {
-  const InputPositions all = session.store().positions();
-  RankPositions found = positions_on(all, input, 1);
-  if (!found.said.empty()) session.store().replace_positions(with_positions(all, input, found.of_rank));
-  return found.said;
-}
-
-void refuse_ranks(DirectSession& session, const std::string& input) {
-  if (const int count = processes_of(session.store().positions(), input); count > 1)
-    fail(Code::kFailedPrecondition, "the checkpoint is of a run of " + std::to_string(count) +
-                                        " processes, each of which read a part of the input; one alone does not "
-                                        "make their steps again");
 }
 
 // ---- steps ----

@@ -40,6 +40,7 @@
 #include <vector>
 
 #include "runtime/cluster/gradient_buckets.h"
+#include "runtime/cluster/rank_inputs.h"
 #include "runtime/cluster/rank_meeting.h"
 #include "runtime/cluster/rank_states.h"
 #include "runtime/cluster/rank_versions.h"
@@ -133,7 +134,6 @@ class RunRanks final : public StepRanks {
 
   void met();
   void share(DirectSession& session, bool trained);
-  std::string known_positions(DirectSession& session);
   std::vector<Note> exchange(const Note& mine);
   std::vector<Note> exchange_once(Note mine);
   void make_buckets(const NodeGraph& graph);
@@ -142,11 +142,8 @@ class RunRanks final : public StepRanks {
   void mark_own_loss() noexcept;
   void look_at_losses();
   void ask_for_states();
-  std::string name_on_others(int rank) const;
   bool give_up(const Error& error);
   int newest_rank(DirectSession& session, bool trained);
-  void keep_positions(DirectSession& session, const std::vector<Position>& of_rank);
-  std::map<std::string, Position> positions_by_rank(DirectSession& session) const;
   void compare_at_end();
   void with_those_left(const std::function<void()>& call);
 
@@ -158,7 +155,7 @@ class RunRanks final : public StepRanks {
   RunTrace* trace_ = nullptr;
   const RunSaver* saver_ = nullptr;
   bool traced_ = false;  // the times of the step under way are taken
-  std::vector<std::string> position_names_;
+  RankInputs inputs_;
   DirectSession* session_ = nullptr;
   std::thread::id steps_on_;
   VariablesAlike variables_;
@@ -167,10 +164,8 @@ class RunRanks final : public StepRanks {
   std::function<void(const std::string&)> take_schema_;
   std::string files_differ_;
   RankStates states_;
-  bool in_step_ = false;     // a step was agreed on, and its sums are not there yet
-  bool lost_ = false;        // the group has failed
-  std::int64_t epoch_ = 0;   // of this rank's next batch
-  bool epoch_known_ = true;  // false: only that batch says it
+  bool in_step_ = false;  // a step was agreed on, and its sums are not there yet
+  bool lost_ = false;     // the group has failed
   std::string regrouped_;
   double share_ = 0;
   std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's
@@ -184,11 +179,5 @@ class RunRanks final : public StepRanks {
   std::int64_t in_a_row_ = 0;     // regroupings without a step since
   std::optional<Error> gave_up_;  // why there is no group any more
 };
-
-// For a run that is one process, whose session may have been restored from a checkpoint of several: its input goes on
-// where theirs stopped. What to say of that; empty: nothing.
-std::string go_on_alone(DirectSession& session, const std::string& input);
-// FAILED_PRECONDITION where it was: their steps are not made again by one.
-void refuse_ranks(DirectSession& session, const std::string& input);
 
 }  // namespace belay::runtime

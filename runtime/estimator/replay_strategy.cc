@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cluster/run_ranks.h"
+#include "runtime/cluster/rank_positions.h"
 #include "runtime/estimator/monitored_training_session.h"
 #include "runtime/estimator/replay_capture.h"
 #include "runtime/estimator/replay_guard.h"

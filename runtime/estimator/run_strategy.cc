@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/cluster/run_ranks.h"
+#include "runtime/cluster/rank_positions.h"
 #include "runtime/estimator/ranks_strategy.h"
 #include "runtime/estimator/replay_strategy.h"
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cluster/rank_inputs.h"
+
+#include <cstring>
+#include <utility>
+
+namespace belay::runtime {
+namespace {
+
+void append(std::string& text, std::int64_t number) {
+  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+std::int64_t take_number(const std::string& text, std::size_t& at) {
+  std::int64_t number = 0;
+  std::memcpy(&number, text.data() + at, sizeof(number));
+  at += sizeof(number);
+  return number;
+}
+std::string text_of(const Position& p) {
+  std::string text;
+  append(text, p.epoch);
+  append(text, p.index);
+  append(text, static_cast<std::int64_t>(p.bytes.size()));
+  return text + p.bytes;
+}
+Position take_position(const std::string& text, std::size_t& at) {
+  Position p;
+  p.epoch = take_number(text, at);
+  p.index = take_number(text, at);
+  const auto size = static_cast<std::size_t>(take_number(text, at));
+  p.bytes = text.substr(at, size);
+  at += size;
+  return p;
+}
+
+}  // namespace
+
+RankInputs::RankInputs(std::string input, int ranks) : input_(std::move(input)) {
+  for (int r = 0; r < ranks; ++r) names_.push_back(r == 0 ? input_ + "@0" : name_of_position(input_, r));
+}
+
+std::string RankInputs::share(const RankMeeting& meeting, DirectSession& session, int from) {
+  RankPositions found;
+  std::string known;
+  if (meeting.rank() == from) {
+    found = positions_on(by_rank(meeting, session), input_, meeting.size());
+    for (const Position& p : found.of_rank) known += text_of(p);
+    append(known, found.said.empty() ? 0 : 1);
+  }
+  known = meeting.group().broadcast(std::move(known), from);
+  std::size_t at = 0;
+  std::vector<Position> of_rank;
+  for (int r = 0; r < meeting.size(); ++r) of_rank.push_back(take_position(known, at));
+  epoch_ = of_rank[static_cast<std::size_t>(meeting.rank())].epoch;
+  epoch_known_ = take_number(known, at) == 0;
+  if (!meeting.chief()) found.said.clear();
+  if (!meeting.chief() || meeting.regroups() || !found.said.empty()) keep(meeting, session, of_rank);
+  return found.said;
+}
+
+// A shard whose part of an epoch was read already begins in the next one.
+void RankInputs::fetched(const Position& after) noexcept {
+  if (!epoch_known_) epoch_ = after.index == 0 ? after.epoch - 1 : after.epoch;
+  epoch_known_ = true;
+}
+
+// By the names that checkpoints have.
+InputPositions RankInputs::by_rank(const RankMeeting& meeting, DirectSession& session) const {
+  InputPositions all = session.store().positions();
+  if (meeting.chief()) return all;
+  std::vector<Position> of_rank;
+  for (int r = 0; r < meeting.size_before(); ++r)
+    of_rank.push_back(all[r == meeting.rank_before() ? input_ : name_on_others(r)]);
+  return with_positions({}, input_, of_rank);
+}
+
+void RankInputs::keep(const RankMeeting& meeting, DirectSession& session, const std::vector<Position>& of_rank) const {
+  if (meeting.chief())
+    return session.store().replace_positions(with_positions(session.store().positions(), input_, of_rank));
+  InputPositions own;
+  for (int r = 0; r < meeting.size(); ++r)
+    if (r == meeting.rank() || meeting.regroups())
+      own[r == meeting.rank() ? input_ : name_on_others(r)] = of_rank[static_cast<std::size_t>(r)];
+  session.store().replace_positions(own);
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the ranks of a run are in the training's input, of which each reads a shard.
+//
+//   RankInputs inputs("train", 2);
+//   inputs.share(meeting, session, 0);           // a new session: all take the positions that rank 0 knows
+//   inputs.fetched(element.position);            // this rank's next batch is there,
+//   inputs.took(element.position);               // and a step takes it
+//
+// The chief knows the positions of all ranks, which are in its checkpoints (rank_positions.h). If a rank may be lost,
+// each of them does. [session thread]
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/cluster/rank_meeting.h"
+#include "runtime/cluster/rank_positions.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+class RankInputs {
+ public:
+  RankInputs(std::string input, int ranks);
+
+  // The positions become those that rank `from` knows; of a checkpoint of another number of processes, those that
+  // rank_positions.h says. Returns what the chief then has to say of that; empty: nothing.
+  std::string share(const RankMeeting& meeting, DirectSession& session, int from);
+  // Of this rank's next batch.
+  std::int64_t epoch() const noexcept { return epoch_; }
+  void fetched(const Position& after) noexcept;
+  void took(const Position& after) noexcept { epoch_ = after.epoch; }
+  // In the store of another rank, whose own position has the input's name.
+  const std::string& name_on_others(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  InputPositions by_rank(const RankMeeting& meeting, DirectSession& session) const;
+  void keep(const RankMeeting& meeting, DirectSession& session, const std::vector<Position>& of_rank) const;
+
+  const std::string input_;
+  std::vector<std::string> names_;
+  std::int64_t epoch_ = 0;
+  bool epoch_known_ = true;  // false: only the next batch says it
+};
+
+}  // namespace belay::runtime
