@@ -61,7 +61,7 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
   QueueElement dequeue_many(std::int64_t, bool, const CancelToken&) override {
     fail(Code::kUnimplemented, "several ranks take batches one by one");
   }
-  StepRanks& ranks() noexcept override { return ranks_; }
+  StepRanks& ranks() noexcept override { return ranks_.step_; }
 
   void enqueue(QueueElement element, const CancelToken& cancel) override {
     inner_->enqueue(std::move(element), cancel);
@@ -152,18 +152,16 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
       element = std::move(*next_);
       next_.reset();
       ranks_.inputs_.took(element.position);
-      ranks_.share_ = static_cast<double>(mine.rows) / static_cast<double>(rows);
+      ranks_.step_.take(static_cast<double>(mine.rows) / static_cast<double>(rows));
       last_ = element.components;  // shared, not copied
     } else {
       element.components = without_rows();
-      ranks_.share_ = 0;
+      ranks_.step_.take(0);
     }
-    ranks_.in_step_ = true;
-    ranks_.others_took_.clear();
     if (ranks_.meeting_.chief() || ranks_.meeting_.regroups())
       for (std::size_t r = 0; r < notes.size(); ++r)
         if (static_cast<int>(r) != ranks_.meeting_.rank() && counts(notes[r]))
-          ranks_.others_took_.emplace_back(&ranks_.inputs_.name_on_others(static_cast<int>(r)), notes[r].position);
+          ranks_.step_.also_took(ranks_.inputs_.name_on_others(static_cast<int>(r)), notes[r].position);
     return element;
   }
   // Something of the right shape: an earlier batch, the one of the next epoch, or zeros.
@@ -188,37 +186,36 @@ class RunRanks::SharedQueue final : public QueueOfRanks {
   std::optional<Error> own_error_;
 };
 
-RunRanks::RunRanks(Options options, Control control)
+RunRanks::RunRanks(Options options, RankControl control, Events events)
     : options_(std::move(options)),
       control_(std::move(control)),
+      events_(std::move(events)),
       meeting_(options_, {.stopping = control_.stopping,
                           .over =
                               [this] {
-                                if (group_over_) group_over_();
-                                end_buckets();
+                                events_.over();
+                                step_.end();
                               },
                           .met = [this] { met(); },
-                          .placed =
-                              [this](int rank, int size) {
-                                if (placed_) placed_(rank, size);
-                              }}),
-      inputs_(options_.input, options_.seats) {}
+                          .placed = events_.placed}),
+      inputs_(options_.input, options_.seats),
+      step_(meeting_, options_.wire, control_) {}
 
 RunRanks::~RunRanks() {
   if (meeting_.regroups()) close();  // behind an error, too: nobody waits for this rank then
-  end_buckets();
 }
 
 void RunRanks::met() {
-  ended_ = lost_ = in_step_ = false;
+  ended_ = lost_ = false;
+  step_.drop();
   files_differ_ = compare_versions(meeting_, versions_);
   // Each rank's input has fitted its own file. Class numbers and scales are the model's, so there is one of them.
   const std::string chiefs = meeting_.group().broadcast(meeting_.chief() ? versions_.schema : "", 0);
   if (chiefs != versions_.schema) {
-    if (take_schema_) take_schema_(chiefs);
+    events_.take_schema(chiefs);
     versions_.schema = chiefs;
   }
-  if (group_met_) group_met_();
+  events_.met();
 }
 
 void RunRanks::regroup() {
@@ -252,7 +249,7 @@ bool RunRanks::give_up(const Error& error) {
 }
 
 void RunRanks::close() noexcept {
-  end_buckets();
+  step_.end();
   meeting_.close();
 }
 
@@ -263,7 +260,7 @@ void RunRanks::share_states(HookSet& hooks) {
   if (!meeting_.chief()) return;
   hooks.add_states_by([this](HookStates& states) {
     // After an error the others may not be where they would answer: those of the last time are kept then.
-    if (session_ != nullptr && !ended_ && !in_step_ && !lost_ && meeting_.size() > 1) ask_for_states();
+    if (session_ != nullptr && !ended_ && !step_.under_way() && !lost_ && meeting_.size() > 1) ask_for_states();
     states_.add_to(states);
   });
 }
@@ -313,7 +310,7 @@ void RunRanks::share(DirectSession& session, bool trained) {
   if (regrouped_.empty()) regrouped_ = said;
   meeting_.note_session();
   if (meeting_.rank() != from) session.store().mark_clean();
-  make_buckets(session.graph());
+  step_.make(session);
   variables_.compare(meeting_.group());
   compared_ = session.global_step();
   variables_.note_alike();
@@ -358,7 +355,7 @@ void RunRanks::ask_for_states() {
 
 std::vector<RunRanks::Note> RunRanks::exchange_once(Note mine) {
   const std::int64_t step = session_->global_step();
-  monitor_->step.store(step, std::memory_order_relaxed);
+  control_.monitor.step.store(step, std::memory_order_relaxed);
   std::tie(mine.written, mine.assigned) = variables_.writes();
   mine.saved = saver_ != nullptr && saver_->taken_step() == step && std::exchange(compared_, step) != step;
   const RankWait waiting(control_.waits);

@@ -39,23 +39,21 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/cluster/gradient_buckets.h"
+#include "runtime/cluster/rank_control.h"
 #include "runtime/cluster/rank_inputs.h"
 #include "runtime/cluster/rank_meeting.h"
 #include "runtime/cluster/rank_states.h"
 #include "runtime/cluster/rank_versions.h"
+#include "runtime/cluster/step_of_ranks.h"
 #include "runtime/cluster/variables_alike.h"
-#include "runtime/graph/step_ranks.h"
 #include "runtime/monitored/run_saver.h"
-#include "runtime/monitored/run_trace.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
-#include "runtime/platform/watched_files.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
 
-class RunRanks final : public StepRanks {
+class RunRanks final {
  public:
   struct Options : RankMeeting::Options {
     DType wire = DType::kInvalid;  // kBFloat16: to which gradients are rounded on the way
@@ -63,24 +61,24 @@ class RunRanks final : public StepRanks {
     std::string queue;             // the node of its queue
     std::int64_t max_recoveries = 10;
   };
-  // What the ranks have to do with the run's control; borrowed.
-  struct Control {
-    std::function<bool()> stopping;                // the run is to end
-    std::function<void(const std::string&)> stop;  // makes it end: another rank has
-    CancellationSource& wakes;                     // ends the wait for this rank's own input
-    DiskCalls& waits;                              // counts waits for other ranks: they are no hang of this one
+  // What the run does when the group is another one, before there is a session.
+  struct Events {
+    std::function<void()> over;                                  // the group is over, and is still open
+    std::function<void()> met;                                   // the next one has met
+    std::function<void(int rank, int size)> placed;              // after that: which shard of the input this rank reads
+    std::function<void(const std::string& schema)> take_schema;  // a worker's: the chief's, which is another one
   };
-  RunRanks(Options options, Control control);
-  ~RunRanks() override;
+  RunRanks(Options options, RankControl control, Events events);
+  ~RunRanks();
+  RunRanks(const RunRanks&) = delete;
+  RunRanks& operator=(const RunRanks&) = delete;
 
-  // The group, and how it is met. The cluster's instance reports to monitor(), and nothing else does: two threads call
-  // it.
+  // The group, and how it is met.
   RankMeeting& meeting() noexcept { return meeting_; }
   const RankMeeting& meeting() const noexcept { return meeting_; }
-  void report_to(CallMonitor& monitor) noexcept { monitor_ = &monitor; }
-  CallMonitor& monitor() const noexcept { return *monitor_; }
+  CallMonitor& monitor() const noexcept { return control_.monitor; }
   // When each bucket was sent, on a line of its own; borrowed, null: nothing is traced.
-  void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
+  void trace_into(RunTrace* trace) noexcept { step_.trace_into(trace); }
   // Each rank has hooks with a state: it is in the chief's checkpoints by rank. Borrowed.
   void share_states(HookSet& hooks);
   // Behind each step, and where the session was made.
@@ -105,27 +103,10 @@ class RunRanks final : public StepRanks {
   // The next group, instead of the one that is over. ABORTED and UNAVAILABLE: another rank was lost meanwhile, again.
   // Where none can be formed any more this process is alone, and its next step says why.
   void regroup();
-  // Called where this rank's place in the group is another one, before there is a session: its input has another shard.
-  void on_place(std::function<void(int rank, int size)> placed) { placed_ = std::move(placed); }
-  // Called where the group is over, before its end, and where the next one has met.
-  void on_group(std::function<void()> over, std::function<void()> met) {
-    group_over_ = std::move(over);
-    group_met_ = std::move(met);
-  }
-  // Called on a worker whose schema is another one, with the chief's, before there is a session.
-  void on_schema(std::function<void(const std::string& schema)> take) { take_schema_ = std::move(take); }
-  // Called when the loss of some ranks, and not of all, is not finite: once a session, with their names.
-  void on_bad_loss(std::function<void(const std::string&)> warn) { warn_ = std::move(warn); }
   // Ends the run on all ranks. Nothing where they have agreed on that already.
   void leave();
   // Behind the last save: no rank ends before the chief is here, too, since launchers end all as soon as one has ended.
   void end_together() noexcept;
-
-  double share() const override { return share_; }
-  float* bucket(std::size_t number) override { return buckets_->memory(number); }
-  void begin(std::size_t number) override;
-  void wait() override;
-  const std::vector<std::pair<const std::string*, Position>>& others_took() const override { return others_took_; }
 
  private:
   class SharedQueue;
@@ -136,11 +117,6 @@ class RunRanks final : public StepRanks {
   void share(DirectSession& session, bool trained);
   std::vector<Note> exchange(const Note& mine);
   std::vector<Note> exchange_once(Note mine);
-  void make_buckets(const NodeGraph& graph);
-  void end_buckets() noexcept;
-  void trace_buckets() noexcept;
-  void mark_own_loss() noexcept;
-  void look_at_losses();
   void ask_for_states();
   bool give_up(const Error& error);
   int newest_rank(DirectSession& session, bool trained);
@@ -148,34 +124,22 @@ class RunRanks final : public StepRanks {
   void with_those_left(const std::function<void()>& call);
 
   const Options options_;
-  const Control control_;
+  const RankControl control_;
+  const Events events_;
   RankMeeting meeting_;
-  CallMonitor own_monitor_;
-  CallMonitor* monitor_ = &own_monitor_;
-  RunTrace* trace_ = nullptr;
   const RunSaver* saver_ = nullptr;
-  bool traced_ = false;  // the times of the step under way are taken
   RankInputs inputs_;
+  StepOfRanks step_;
   DirectSession* session_ = nullptr;
   std::thread::id steps_on_;
   VariablesAlike variables_;
   std::int64_t compared_ = -1;  // the step of the last checkpoint that was compared
   RankVersions versions_;
-  std::function<void(const std::string&)> take_schema_;
   std::string files_differ_;
   RankStates states_;
-  bool in_step_ = false;  // a step was agreed on, and its sums are not there yet
-  bool lost_ = false;     // the group has failed
+  bool lost_ = false;  // the group has failed
   std::string regrouped_;
-  double share_ = 0;
-  std::vector<std::pair<const std::string*, Position>> others_took_;  // the chief's
-  bool ended_ = false;                                                // all ranks have agreed on it
-  std::unique_ptr<GradientBuckets> buckets_;  // of the session; its thread ends before the group
-  std::optional<LossMarks> loss_;             // in these buckets; none: the loss is in none of them
-  bool warned_of_loss_ = false;               // in this session
-  std::function<void(const std::string&)> warn_;
-  std::function<void(int, int)> placed_;
-  std::function<void()> group_over_, group_met_;
+  bool ended_ = false;            // all ranks have agreed on it
   std::int64_t in_a_row_ = 0;     // regroupings without a step since
   std::optional<Error> gave_up_;  // why there is no group any more
 };

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks sum in a step.
+#include "runtime/cluster/step_of_ranks.h"
+
 #include <cmath>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "runtime/cluster/rank_wait.h"
-#include "runtime/cluster/run_ranks.h"
 #include "runtime/platform/activity.h"
 #include "runtime/platform/crc32c.h"
 
@@ -34,41 +31,48 @@ void compare_buckets(RankGroup& group, const std::vector<GradientBuckets::Size>&
 
 }  // namespace
 
-void RunRanks::make_buckets(const NodeGraph& graph) {
-  end_buckets();
+void StepOfRanks::make(DirectSession& session) {
+  end();
+  clock_ = &session.clock();
   loss_.reset();
-  std::vector<GradientBuckets::Size> sizes = buckets_of(graph);
+  std::vector<GradientBuckets::Size> sizes = buckets_of(session.graph());
   if (sizes.empty()) return;
-  loss_ = add_loss_marks(graph, meeting_.size(), sizes);
+  loss_ = add_loss_marks(session.graph(), meeting_.size(), sizes);
   warned_of_loss_ = false;
-  compare_buckets(meeting_.group(), sizes);
-  const auto sum = [this, &group = meeting_.group()](const TensorView& values, bool gradients) {
-    group.all_reduce(values, gradients ? options_.wire : DType::kInvalid, kBucketTag);
+  RankGroup& group = meeting_.group();
+  compare_buckets(group, sizes);
+  const auto sum = [this, &group](const TensorView& values, bool gradients) {
+    group.all_reduce(values, gradients ? wire_ : DType::kInvalid, kBucketTag);
   };
   buckets_ = std::make_unique<GradientBuckets>(std::move(sizes), sum, [this] { meeting_.cluster().interrupt(); });
 }
 
-// Where a step has failed in the middle, a bucket of it may still be under way.
-void RunRanks::end_buckets() noexcept {
+void StepOfRanks::end() noexcept {
   if (buckets_ == nullptr) return;
   buckets_.reset();
   traced_ = false;
   meeting_.cluster().uninterrupted();
 }
 
-void RunRanks::begin(std::size_t number) {
+void StepOfRanks::take(double share) {
+  share_ = share;
+  under_way_ = true;
+  others_took_.clear();
+}
+
+void StepOfRanks::begin(std::size_t number) {
   if (loss_ && loss_->bucket == number) mark_own_loss();
   buckets_->begin(number);
 }
 
-void RunRanks::mark_own_loss() noexcept {
+void StepOfRanks::mark_own_loss() noexcept {
   float* const memory = buckets_->memory(loss_->bucket);
   for (int r = 0; r < meeting_.size(); ++r) memory[loss_->first + r] = 0;
   memory[loss_->first + meeting_.rank()] = std::isfinite(memory[loss_->loss]) ? 0.0F : 1.0F;
 }
 
 // If it is finite on no rank, the variables are to blame and not a rank.
-void RunRanks::look_at_losses() {
+void StepOfRanks::look_at_losses() {
   if (!loss_ || warned_of_loss_) return;
   const float* const marks = buckets_->memory(loss_->bucket) + loss_->first;
   int bad = 0;
@@ -78,22 +82,21 @@ void RunRanks::look_at_losses() {
   std::string names;
   for (int r = 0; r < meeting_.size(); ++r)
     if (marks[r] != 0) names += (names.empty() ? "" : ", ") + meeting_.name_of(r);
-  if (warn_)
-    warn_("the loss of " + names + " is not finite at step " +
-          std::to_string(monitor_->step.load(std::memory_order_relaxed) + 1) +
-          ", and that of the other ranks is: look at the rows of " + names);
+  control_.warn("the loss of " + names + " is not finite at step " +
+                std::to_string(control_.monitor.step.load(std::memory_order_relaxed) + 1) +
+                ", and that of the other ranks is: look at the rows of " + names);
 }
 
-void RunRanks::wait() {
+void StepOfRanks::wait() {
   const RankWait waiting(control_.waits);
   const Doing doing(Activity::kOtherRanks);
   buckets_->wait();
-  in_step_ = false;
+  under_way_ = false;
   look_at_losses();
   trace_buckets();
 }
 
-void RunRanks::trace_buckets() noexcept {
+void StepOfRanks::trace_buckets() noexcept {
   const bool on = trace_ != nullptr && trace_->on();
   if (on && traced_)
     for (std::size_t b = 0; b < buckets_->sizes().size(); ++b) {
@@ -101,7 +104,7 @@ void RunRanks::trace_buckets() noexcept {
       trace_->add_exchange("bucket " + std::to_string(b), start_ns, end_ns);
     }
   traced_ = on;
-  buckets_->time_by(on ? &session_->clock() : nullptr);
+  buckets_->time_by(on ? clock_ : nullptr);
 }
 
 }  // namespace belay::runtime

@@ -39,9 +39,14 @@ RunRanks::Options ranks_options(const Manifest& whole, const LaunchedPlace& plac
   return ranks;
 }
 
-RunRanks::Control ranks_control(RunControl& control) {
-  return {[&control] { return control.stopping(); }, [&control](const std::string& why) { control.stop(why); },
-          control.interrupt(), control.disk()};
+RankControl ranks_control(RunHost& host) {
+  RunControl& control = host.control();
+  return {.stopping = [&control] { return control.stopping(); },
+          .stop = [&control](const std::string& why) { control.stop(why); },
+          .warn = [&host](const std::string& whose) { host.log().warning("", whose); },
+          .wakes = control.interrupt(),
+          .waits = control.disk(),
+          .monitor = host.add_monitor()};
 }
 
 // The session of one of several processes.
@@ -73,22 +78,24 @@ class OverRanks final : public SessionCreator {
 }  // namespace
 
 RanksStrategy::RanksStrategy(const RunParts& parts, const Manifest& whole, const LaunchedPlace& place)
-    : RunStrategy(parts), place_(place), ranks_(ranks_options(whole, place), ranks_control(parts.host.control())) {
+    : RunStrategy(parts), place_(place), ranks_(ranks_options(whole, place), ranks_control(parts.host), events()) {
   if (const auto input = parts_.inputs.find(kTrainInput); input != parts_.inputs.end()) {
     input->second.shard = ranks_.meeting().rank();
     input->second.shards = ranks_.meeting().size();
   }
   parts_.host.use_queues(ranks_.over(make_queue));
-  ranks_.report_to(parts_.host.add_monitor());
-  ranks_.on_schema([this](const std::string& text) { take_schema(text); });
-  ranks_.on_bad_loss([this](const std::string& whose) { parts_.host.log().warning("", whose); });
-  ranks_.on_place([this](int rank, int size) { take_place(rank, size); });
-  ranks_.on_group([this] { hook_ranks_->left(); },
-                  [this] {
-                    parts_.host.set_place(ranks_.meeting().place());
-                    parts_.training.set_place(ranks_.meeting().place());
-                    hook_ranks_->met();
-                  });
+}
+
+RunRanks::Events RanksStrategy::events() {
+  return {.over = [this] { hook_ranks_->left(); },
+          .met =
+              [this] {
+                parts_.host.set_place(ranks_.meeting().place());
+                parts_.training.set_place(ranks_.meeting().place());
+                hook_ranks_->met();
+              },
+          .placed = [this](int rank, int size) { take_place(rank, size); },
+          .take_schema = [this](const std::string& text) { take_schema(text); }};
 }
 
 // ---- what comes before the session

@@ -40,6 +40,7 @@ class RanksStrategy final : public RunStrategy {
 
  private:
   RunInput& train_input() { return parts_.inputs.at(kTrainInput); }
+  RunRanks::Events events();
   RankVersions versions(const Manifest& alike) const;
   void take_place(int rank, int size);
   void take_schema(const std::string& text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes that make each step together, as operations see them: through the queue whose elements they take
-// together. Implementation: runtime/cluster/run_ranks.h. [session]
+// together. Implementation: runtime/cluster/step_of_ranks.h. [session]
 #pragma once
 
 #include <cstddef>

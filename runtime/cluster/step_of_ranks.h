@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step that the ranks of a run make together, as operations see it, and what they sum in it.
+//
+//   StepOfRanks step(meeting, wire, control);
+//   step.make(session);                  // its buckets; all ranks make the same
+//   step.take(share);                    // the ranks have agreed on a step
+//   step.also_took(name, position);      // another rank, in it
+//   ... begin() and wait() of the session ...
+//   step.end();                          // before the group ends
+//
+// [session thread]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/cluster/gradient_buckets.h"
+#include "runtime/cluster/rank_control.h"
+#include "runtime/cluster/rank_meeting.h"
+#include "runtime/graph/step_ranks.h"
+#include "runtime/monitored/run_trace.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+class StepOfRanks final : public StepRanks {
+ public:
+  // `wire`: kBFloat16 if gradients are rounded to it on the way. The others are borrowed.
+  StepOfRanks(const RankMeeting& meeting, DType wire, const RankControl& control)
+      : meeting_(meeting), wire_(wire), control_(control) {}
+  ~StepOfRanks() override { end(); }
+  StepOfRanks(const StepOfRanks&) = delete;
+  StepOfRanks& operator=(const StepOfRanks&) = delete;
+
+  // When each bucket was sent, on a line of its own; borrowed, null: nothing is traced.
+  void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
+  // FAILED_PRECONDITION if the models of the ranks differ.
+  void make(DirectSession& session);
+  // If a step has failed in the middle, a bucket of it may still be under way.
+  void end() noexcept;
+
+  void take(double share);
+  void also_took(const std::string& name, const Position& after) { others_took_.emplace_back(&name, after); }
+  // A step was agreed on, and its sums are not there yet.
+  bool under_way() const noexcept { return under_way_; }
+  void drop() noexcept { under_way_ = false; }
+
+  double share() const override { return share_; }
+  float* bucket(std::size_t number) override { return buckets_->memory(number); }
+  void begin(std::size_t number) override;
+  void wait() override;
+  const std::vector<std::pair<const std::string*, Position>>& others_took() const override { return others_took_; }
+
+ private:
+  void mark_own_loss() noexcept;
+  void look_at_losses();
+  void trace_buckets() noexcept;
+
+  const RankMeeting& meeting_;
+  const DType wire_;
+  const RankControl& control_;
+  RunTrace* trace_ = nullptr;
+  const Clock* clock_ = nullptr;              // of the session
+  bool traced_ = false;                       // the times of the step under way are taken
+  std::unique_ptr<GradientBuckets> buckets_;  // of the session; its thread ends before the group
+  std::optional<LossMarks> loss_;             // in these buckets; none: the loss is in none of them
+  bool warned_of_loss_ = false;               // in this session
+  bool under_way_ = false;
+  double share_ = 0;
+  std::vector<std::pair<const std::string*, Position>> others_took_;
+};
+
+}  // namespace belay::runtime
