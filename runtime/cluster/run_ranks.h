@@ -39,11 +39,13 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/cluster/rank_agreement.h"
 #include "runtime/cluster/rank_control.h"
 #include "runtime/cluster/rank_inputs.h"
 #include "runtime/cluster/rank_meeting.h"
 #include "runtime/cluster/rank_states.h"
 #include "runtime/cluster/rank_versions.h"
+#include "runtime/cluster/shared_queue.h"
 #include "runtime/cluster/step_of_ranks.h"
 #include "runtime/cluster/variables_alike.h"
 #include "runtime/monitored/run_saver.h"
@@ -88,7 +90,7 @@ class RunRanks final {
   // Files that differ, as the manifest names another one on each rank; empty: none.
   const std::string& files_differ() const noexcept { return files_differ_; }
   // The chief's: behind each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
-  void compare_behind(const RunSaver* saver) noexcept { saver_ = saver; }
+  void compare_behind(const RunSaver* saver) noexcept { agreement_.compare_after(saver); }
   void close() noexcept;
 
   // Makes queues as `make` does; that of the input takes its elements together with the other ranks.
@@ -109,39 +111,26 @@ class RunRanks final {
   void end_together() noexcept;
 
  private:
-  class SharedQueue;
-  friend class SharedQueue;
-  struct Note;
-
   void met();
   void share(DirectSession& session, bool trained);
-  std::vector<Note> exchange(const Note& mine);
-  std::vector<Note> exchange_once(Note mine);
-  void ask_for_states();
   bool give_up(const Error& error);
   int newest_rank(DirectSession& session, bool trained);
-  void compare_at_end();
   void with_those_left(const std::function<void()>& call);
 
   const Options options_;
   const RankControl control_;
   const Events events_;
   RankMeeting meeting_;
-  const RunSaver* saver_ = nullptr;
-  RankInputs inputs_;
-  StepOfRanks step_;
-  DirectSession* session_ = nullptr;
-  std::thread::id steps_on_;
-  VariablesAlike variables_;
-  std::int64_t compared_ = -1;  // the step of the last checkpoint that was compared
   RankVersions versions_;
   std::string files_differ_;
+  VariablesAlike variables_;
+  RankInputs inputs_;
   RankStates states_;
-  bool lost_ = false;  // the group has failed
+  StepOfRanks step_;
+  RankAgreement agreement_;
+  DirectSession* session_ = nullptr;
   std::string regrouped_;
-  bool ended_ = false;            // all ranks have agreed on it
-  std::int64_t in_a_row_ = 0;     // regroupings without a step since
-  std::optional<Error> gave_up_;  // why there is no group any more
+  std::int64_t in_a_row_ = 0;  // regroupings without a step since
 };
 
 }  // namespace belay::runtime

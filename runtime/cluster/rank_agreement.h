@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a run agree on between two steps: whether all make the next one, save, or end the run.
+//
+//   RankAgreement agreement(meeting, variables, states, control);
+//   agreement.met();                                        // a group has met
+//   agreement.begin_session();                              // the variables are alike
+//   agreement.check_continues();
+//   notes = agreement.begin_step(own_note, own_error);      // all ranks: they make it, or the same error leaves all
+//   agreement.ask_for_states();                             // the chief, between two steps, when it saves
+//   agreement.end_run();                                    // a rank that makes no further step
+//
+// Each tells the others a note. A rank that ends the run ends it on all before anything of the step has happened. The
+// input has ended when it has ended on all. While they are at it, all take what hooks have written from the chief.
+// Every 100 steps, after each checkpoint, and when they end together, they compare their variables. [session thread]
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "belay/input.h"
+#include "runtime/cluster/rank_control.h"
+#include "runtime/cluster/rank_meeting.h"
+#include "runtime/cluster/rank_states.h"
+#include "runtime/cluster/variables_alike.h"
+#include "runtime/monitored/run_saver.h"
+
+namespace belay::runtime {
+
+// What a rank says of itself when a step begins.
+struct RankNote {
+  enum Kind : std::int64_t { kRows, kInputEnded, kEndsRun, kFailed, kSaves };  // kSaves: the chief wants states
+  std::int64_t kind = kRows;
+  std::int64_t epoch = 0;  // of the batch that it has
+  std::int64_t rows = 0;
+  Position position = {};     // after it
+  std::int64_t written = 0;   // how often its variables were, since all were alike
+  std::int64_t assigned = 0;  // of these not by a run
+  bool saved = false;         // a checkpoint of these variables was begun
+};
+
+class RankAgreement {
+ public:
+  // Borrowed.
+  RankAgreement(const RankMeeting& meeting, VariablesAlike& variables, RankStates& states, const RankControl& control)
+      : meeting_(meeting), variables_(variables), states_(states), control_(control) {}
+
+  // The chief's: after each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
+  void compare_after(const RunSaver* saver) noexcept { saver_ = saver; }
+  void met() noexcept { ended_ = exchanging_ = false; }
+  void begin_session() { compared_ = variables_.step(); }
+
+  // CANCELLED after the ranks have ended the run; why there is no group any more.
+  void check_continues() const;
+  // The notes by rank. If the step does not happen: CANCELLED, or the own error, which is the end of the input or a
+  // failure; ABORTED if another rank has failed.
+  std::vector<RankNote> begin_step(const RankNote& mine, const std::optional<Error>& own_error);
+  // Whether the others are where they answer.
+  bool can_ask() const noexcept { return !ended_ && !exchanging_ && meeting_.size() > 1; }
+  void ask_for_states();
+  void end_run();
+
+  // All ranks have agreed on the end, or this one is alone.
+  bool ended() const noexcept { return ended_; }
+  void end() noexcept { ended_ = true; }
+  // There is no group any more: the next step says why.
+  void give_up(Error why);
+
+ private:
+  std::vector<RankNote> exchange(const RankNote& mine);
+  std::vector<RankNote> exchange_once(RankNote mine);
+  std::vector<RankNote> gather(const RankNote& mine);
+  void compare_at_end();
+
+  const RankMeeting& meeting_;
+  VariablesAlike& variables_;
+  RankStates& states_;
+  const RankControl& control_;
+  const RunSaver* saver_ = nullptr;
+  std::int64_t compared_ = -1;  // the step of the last checkpoint that was compared
+  bool exchanging_ = false;     // true after a failure, too
+  bool ended_ = false;
+  std::optional<Error> gave_up_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The queue of this rank's shard of the training's input. Its dequeue begins a step for all ranks, or for none.
+//
+// In the dequeue the ranks tell each other what they have: a batch of which epoch and how many rows, the end of the
+// input, or that one ends the run (rank_agreement.h). Until the input has ended on all ranks, one without rows takes
+// part with those of an earlier batch, and they count for nothing. So does one whose next batch is of a later epoch
+// than another's. [session thread]
+#pragma once
+
+#include <string>
+
+#include "runtime/cluster/rank_agreement.h"
+#include "runtime/cluster/rank_control.h"
+#include "runtime/cluster/rank_inputs.h"
+#include "runtime/cluster/rank_meeting.h"
+#include "runtime/cluster/step_of_ranks.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+// What the queue works on; borrowed.
+struct SharedQueueParts {
+  const RankMeeting& meeting;
+  RankAgreement& agreement;
+  RankInputs& inputs;
+  StepOfRanks& step;
+  const RankControl& control;
+};
+
+// Makes queues as `make` does; that of the node `name` is shared. Only the thread that makes a session dequeues from
+// it, and no plugin does: FAILED_PRECONDITION.
+QueueFactory share_queue(QueueFactory make, const std::string& name, const SharedQueueParts& parts);
+
+}  // namespace belay::runtime
