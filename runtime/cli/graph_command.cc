@@ -8,7 +8,7 @@
 #include "runtime/api/log.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_report.h"
-#include "runtime/cli/prepare_run.h"
+#include "runtime/cli/watched_run.h"
 #include "runtime/estimator/trace_steps.h"
 #include "runtime/report/model_layers.h"
 
@@ -29,7 +29,7 @@ std::string drawing_of(const NodeGraph& graph, const GraphArguments& arguments) 
 int graph_command(const GraphArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
-  PreparedRun prepared(make_platform(*log), control, arguments);
+  WatchedRun prepared(make_platform(*log), control, arguments);
   int status = prepared.find({});
   if (status == kExitDone) status = prepared.prepare();
   if (status != kExitDone) return status;

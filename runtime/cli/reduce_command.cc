@@ -16,9 +16,9 @@
 #include "runtime/checkpoint/stored_place.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
-#include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/temporary_folder.h"
+#include "runtime/cli/watched_run.h"
 #include "runtime/estimator/data_files.h"
 #include "runtime/estimator/replay_manifest.h"
 #include "runtime/loader/search.h"
@@ -67,12 +67,12 @@ class ReduceCommand {
   void check_output(const std::string& directory) const;
   TrialEnd run_whole(const std::string& folder, const std::vector<std::string>& sets) const;
   void make_start();
-  int prepare(PreparedRun& prepared);
-  void capture(const PreparedRun& prepared);
+  int prepare(WatchedRun& prepared);
+  void capture(const WatchedRun& prepared);
   bool fails(const FailingCase& candidate);
   TrialEnd try_case();
   FailingCase whole_case() const;
-  std::optional<FailingCase> failing_case(const PreparedRun& prepared);
+  std::optional<FailingCase> failing_case(const WatchedRun& prepared);
   void deliver(const FailingCase& smallest, const std::string& directory) const;
 
   const ReduceArguments& arguments_;
@@ -140,7 +140,7 @@ void ReduceCommand::make_start() {
   from_ = wanted;
 }
 
-int ReduceCommand::prepare(PreparedRun& prepared) {
+int ReduceCommand::prepare(WatchedRun& prepared) {
   std::optional<Manifest> manifest =
       parse_manifest({scratch_ / "whole/manifest.toml", manifest_}, {"run.dir=" + (scratch_ / "whole/run")},
                      process_environment(), prepared.problems);
@@ -148,7 +148,7 @@ int ReduceCommand::prepare(PreparedRun& prepared) {
   return status == kExitDone ? prepared.prepare() : status;
 }
 
-void ReduceCommand::capture(const PreparedRun& prepared) {
+void ReduceCommand::capture(const WatchedRun& prepared) {
   const RunInput* train = prepared.run->input("train");
   if (train == nullptr || train->feed == nullptr || failing_step_ <= from_) return;
   if (!can_capture(train->feed->components())) {
@@ -202,7 +202,7 @@ FailingCase ReduceCommand::whole_case() const {
 }
 
 // With the batches as data where it fails so, else as a run that goes on. Nothing: neither does.
-std::optional<FailingCase> ReduceCommand::failing_case(const PreparedRun& prepared) {
+std::optional<FailingCase> ReduceCommand::failing_case(const WatchedRun& prepared) {
   savers_.emplace(
       [&] {
         return PluginSearch(plugin_search_path(prepared.run->manifest().plugins.path, process_environment()), policy_,
@@ -300,7 +300,7 @@ int ReduceCommand::run() {
     failing_step_ = step_in(wanted_.message);
     log_.info("", "it ends with " + end_text(wanted_));
     make_start();
-    PreparedRun prepared(make_platform(log_), control_);
+    WatchedRun prepared(make_platform(log_), control_);
     if (const int status = prepare(prepared); status != kExitDone) return status;
     capture(prepared);
     std::optional<FailingCase> whole = failing_case(prepared);

@@ -11,19 +11,19 @@
 #include "runtime/api/run_driver.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
-#include "runtime/cli/prepare_run.h"
 #include "runtime/cli/signals.h"
+#include "runtime/cli/watched_run.h"
 #include "runtime/estimator/replay.h"
 #include "runtime/platform/stacks.h"
 
 namespace belay::runtime {
 namespace {
 
-class ReplayCommand final : public PreparedRun {
+class ReplayCommand final : public WatchedRun {
  public:
   // The replay is borrowed.
   ReplayCommand(Replay& replay, Logger& log, RunControl& by)
-      : PreparedRun(make_platform(log), by), log_(log), replay_(replay) {}
+      : WatchedRun(make_platform(log), by), log_(log), replay_(replay) {}
 
   int work();
 
@@ -68,7 +68,7 @@ void ReplayCommand::failed(RunPart part, const Error& error, Diagnostics& found)
       log_.flush();
       if (signals_->stop_signal() != 0 && error.code() == Code::kCancelled) Signals::die_of(signals_->stop_signal());
       return;
-    default: return PreparedRun::failed(part, error, found);
+    default: return WatchedRun::failed(part, error, found);
   }
 }
 

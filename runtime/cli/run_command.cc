@@ -20,12 +20,12 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/exported_folder.h"
 #include "runtime/cli/plan_text.h"
-#include "runtime/cli/prepare_run.h"
 #include "runtime/cli/run_blocks.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/taken_away.h"
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/cli/time_box.h"
+#include "runtime/cli/watched_run.h"
 #include "runtime/estimator/metrics_line.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
@@ -71,11 +71,11 @@ const char* what_failed(RunMode mode) {
 int run_short(RunArguments arguments);
 
 // `belay run`, and the commands of the other modes.
-class RunCommand final : public PreparedRun {
+class RunCommand final : public WatchedRun {
  public:
   // `written`: gets the path of the last checkpoint.
   RunCommand(const RunArguments& arguments, Logger& log, RunControl& by, TakenAway& taken, std::string& written)
-      : PreparedRun(make_platform(log), by, arguments),
+      : WatchedRun(make_platform(log), by, arguments),
         arguments_(arguments),
         log_(log),
         taken_(taken),
@@ -209,7 +209,7 @@ void RunCommand::failed(RunPart part, const Error& error, Diagnostics& found) {
     case RunPart::kEvaluation: return report_error("the evaluation failed: ", error);
     case RunPart::kExport: return log_error(log_, std::string("the export failed: ") + error.what());
     case RunPart::kMode: return say_mode_error(error);
-    default: return PreparedRun::failed(part, error, found);
+    default: return WatchedRun::failed(part, error, found);
   }
 }
 
@@ -342,7 +342,7 @@ int run_short(RunArguments arguments) {
 int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
-  PreparedRun prepared(make_platform(*log), control, arguments);
+  WatchedRun prepared(make_platform(*log), control, arguments);
   if (const int status = prepared.find({}); status != kExitDone) return status;
   prepared.run->tell_last_attempt();
   prepared.run->compare_with_earlier(prepared.problems);

@@ -22,14 +22,14 @@ Platform make_platform(Logger& log);
 // column, length, message and help.
 void print(const Diagnostics& problems, const ManifestArguments& arguments);
 
-// A run, what it says where a plugin crashes, and what ends it where one hangs: from the moment that the first is
-// loaded. What is wrong with it is said on stderr.
-struct PreparedRun : RunObserver {
+// A run, the report of a plugin that crashes in it, and the watchdog that ends it if a plugin hangs. Both work from
+// before the first plugin is loaded. Problems of the run are printed on stderr.
+struct WatchedRun : RunObserver {
   // Platform and control are borrowed.
-  PreparedRun(const Platform& platform, RunControl& control, ManifestArguments arguments = {});
-  PreparedRun(const PreparedRun&) = delete;
-  PreparedRun& operator=(const PreparedRun&) = delete;
-  ~PreparedRun() override { close(); }
+  WatchedRun(const Platform& platform, RunControl& control, ManifestArguments arguments = {});
+  WatchedRun(const WatchedRun&) = delete;
+  WatchedRun& operator=(const WatchedRun&) = delete;
+  ~WatchedRun() override { close(); }
   // Destroys the plugins' instances, which may crash or hang too.
   void close();
   // Whether close() has begun. [any thread]

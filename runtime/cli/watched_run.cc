@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/prepare_run.h"
+#include "runtime/cli/watched_run.h"
 
 #include <algorithm>
 #include <iostream>
@@ -36,7 +36,7 @@ std::optional<Manifest> manifest_of(const ManifestArguments& arguments, const En
 
 }  // namespace
 
-void PreparedRun::close() {
+void WatchedRun::close() {
   set(Life::kCloses);
   if (watchdog) watchdog->progress();
   run.reset();
@@ -45,13 +45,13 @@ void PreparedRun::close() {
   end_report.reset();  // its monitors were the run's
 }
 
-void PreparedRun::set(Life life) noexcept {
+void WatchedRun::set(Life life) noexcept {
   const std::lock_guard lock(mutex_);
   life_ = life;
 }
 
 // The monitors are the run's, and outlive its instances.
-std::string PreparedRun::activity() const {
+std::string WatchedRun::activity() const {
   const std::lock_guard lock(mutex_);
   if (life_ == Life::kRuns) return run != nullptr ? run->activity() : "";
   return life_ == Life::kCloses && end_report ? calls_in_progress(end_report->monitors()) : "";
@@ -69,12 +69,12 @@ void print(const Diagnostics& problems, const ManifestArguments& arguments) {
   std::cerr << std::flush;
 }
 
-PreparedRun::PreparedRun(const Platform& of, RunControl& controlled_by, ManifestArguments arguments)
+WatchedRun::WatchedRun(const Platform& of, RunControl& controlled_by, ManifestArguments arguments)
     : platform(of), control(controlled_by), given(std::move(arguments)) {
   install_stack_signal();
 }
 
-void PreparedRun::report_error(const std::string& what, const Error& error) const {
+void WatchedRun::report_error(const std::string& what, const Error& error) const {
   Diagnostics of_data;
   std::string text = what + error.what();
   // Of many places the first.
@@ -86,14 +86,14 @@ void PreparedRun::report_error(const std::string& what, const Error& error) cons
   print(of_data, given);
 }
 
-void PreparedRun::refused(const Diagnostics& found) {
+void WatchedRun::refused(const Diagnostics& found) {
   const Diagnostic first = found.sorted().front();
   first_wrong = at_text(first.at) + first.message;
   platform.log.flush();
   print(found, given);
 }
 
-void PreparedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
+void WatchedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
   const auto* of_plugin = dynamic_cast<const LoadError*>(&error);
   const bool of_scaffold = part == RunPart::kScaffold && of_plugin == nullptr;
   if (of_plugin != nullptr && of_plugin->place().line != 0) {
@@ -107,11 +107,11 @@ void PreparedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
   if (of_scaffold && !found.empty()) refused(found);
 }
 
-int PreparedRun::find(const ManifestRunOptions& options) {
+int WatchedRun::find(const ManifestRunOptions& options) {
   return find(manifest_of(given, process_environment(), problems), options);
 }
 
-int PreparedRun::find(std::optional<Manifest> manifest, const ManifestRunOptions& options) {
+int WatchedRun::find(std::optional<Manifest> manifest, const ManifestRunOptions& options) {
   if (!manifest) {
     refused(problems);
     return kExitUsage;
@@ -135,6 +135,6 @@ int PreparedRun::find(std::optional<Manifest> manifest, const ManifestRunOptions
   return kExitDone;
 }
 
-int PreparedRun::prepare() { return static_cast<int>(RunDriver(*run, problems, *this).prepare()); }
+int WatchedRun::prepare() { return static_cast<int>(RunDriver(*run, problems, *this).prepare()); }
 
 }  // namespace belay::runtime
