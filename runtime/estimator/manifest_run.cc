@@ -122,7 +122,6 @@ void ManifestRun::read_schema() {
       Diagnostics said_by_the_plugin;
       const auto path = expand_path(*from, manifest_.directories, environment_, option.value_at, said_by_the_plugin);
       if (path) schema_.read_start(place, use, *path);
-      if (schema_.learned() != nullptr) start_ = &use;
     }
   }
 }
@@ -303,9 +302,9 @@ void ManifestRun::add_missing_checkpoint(Diagnostics& problems) const {
 bool ManifestRun::open(RunInput& input, Diagnostics& problems) {
   const auto refused = [&] {
     if (!trains(manifest_.run.mode) && schema_.learned() == nullptr) add_missing_checkpoint(problems);
-    if (start_ != nullptr && input.name == "train")
+    if (schema_.start() != nullptr && input.name == "train")
       problems.add(
-          start_->plugin_at, "this training takes columns and classes from where its values come from",
+          schema_.start()->plugin_at, "this training takes columns and classes from where its values come from",
           "for a new last layer set schema = \"features\" here, and for data of another kind schema = \"none\"");
     return false;
   };

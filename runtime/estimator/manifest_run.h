@@ -185,7 +185,6 @@ class ManifestRun {
   ModelGraph model_;
   RunPlugins plugins_;
   ModelSchema schema_;
-  const PluginUse* start_ = nullptr;                       // the init function whose checkpoint schema_ is of
   std::map<std::string, RunInput> inputs_;                 // by section
   std::vector<std::unique_ptr<Evaluation>> evaluations_;   // of each evaluation input; empty where `evals_` has them
   std::optional<EvalWhileTraining> evals_;                 // between two steps, or for the list of the best

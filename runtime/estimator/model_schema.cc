@@ -53,6 +53,7 @@ void ModelSchema::read_start(const CheckpointPlace& place, const PluginUse& use,
   if (found == nullptr) return;
   const bool all = takes == Takes::kAll;
   learned_ = all ? found : std::make_shared<const Schema>(features_of(*found));
+  start_ = &use;
   place.log.info("", "columns and scales" + std::string(all ? ", classes too," : "") + " are those of " +
                          escaped(stored.path) + ", from which the model's values come");
 }

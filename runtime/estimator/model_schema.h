@@ -38,7 +38,7 @@ class ModelSchema {
   void read_earlier(const CheckpointPlace& place);
   // For a training that begins with values of another model's checkpoint, which `use` of the init function warm_start
   // names: as its option `schema` says, all of what that one's training learned, or what it says of features, or
-  // nothing. `from`: the checkpoint's path. DATA_LOSS.
+  // nothing. `from`: the checkpoint's path. `use` outlives this. DATA_LOSS.
   void read_start(const CheckpointPlace& place, const PluginUse& use, const std::string& from);
   void learn(Schema training) { learned_ = std::make_shared<const Schema>(std::move(training)); }
 
@@ -46,6 +46,8 @@ class ModelSchema {
   const std::shared_ptr<const Schema>& learned() const noexcept { return learned_; }
   // Whether read() found something to read, also a checkpoint that does not say what was learned.
   bool was_read() const noexcept { return was_read_; }
+  // The init function whose checkpoint it is of; null: none.
+  const PluginUse* start() const noexcept { return start_; }
   SchemaOptions options(InputUse use, const ResolvedPlugin& input) const;
   // `of_start`: the training of this run inherits them, too.
   std::optional<TrainedOptions> trained_options(bool of_start = false) const;
@@ -59,6 +61,7 @@ class ModelSchema {
  private:
   std::shared_ptr<const Schema> learned_;
   bool was_read_ = false;
+  const PluginUse* start_ = nullptr;
 };
 
 }  // namespace belay::runtime
