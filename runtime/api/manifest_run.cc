@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepared_run.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -39,8 +39,8 @@ class CheckObserver final : public runtime::RunObserver {
 struct ManifestRun::Insides final : runtime::RunObserver {
   Insides(ManifestRun& run_of_program, const std::string& file, ManifestRunOptions given);
 
-  std::unique_ptr<runtime::ManifestRun> make(runtime::RunControl& of) const {
-    return std::make_unique<runtime::ManifestRun>(
+  std::unique_ptr<runtime::PreparedRun> make(runtime::RunControl& of) const {
+    return std::make_unique<runtime::PreparedRun>(
         *manifest,
         runtime::ManifestRunOptions{.from_scratch = options.from_scratch,
                                     .resume = {options.accept_changes, options.must_resume, options.exact},
@@ -75,7 +75,7 @@ struct ManifestRun::Insides final : runtime::RunObserver {
     report.predicted_examples = result.totals.examples;
   }
   void sampled(std::string_view text) override { report.sampled += text; }
-  void exported(const runtime::ManifestRun::ExportedCheckpoint& result) override { exported_at_end(result.exports); }
+  void exported(const runtime::ExportedCheckpoint& result) override { exported_at_end(result.exports); }
 
   ManifestRun& self;
   const ManifestRunOptions options;
@@ -87,7 +87,7 @@ struct ManifestRun::Insides final : runtime::RunObserver {
   bool begun = false;
   bool done_as_asked = false;  // somebody asked for the end, which an error brought
   RunReport report;
-  std::unique_ptr<runtime::ManifestRun> run;
+  std::unique_ptr<runtime::PreparedRun> run;
 };
 
 ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& file, ManifestRunOptions given)
@@ -108,7 +108,7 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
 }
 
 void ManifestRun::Insides::failed(runtime::RunPart part, const Error& e, runtime::Diagnostics& found) {
-  if (part == runtime::RunPart::kTraining) report.disabled_hooks = run->disabled_hooks();
+  if (part == runtime::RunPart::kTraining) report.disabled_hooks = run->training.hooks().disabled();
   // What comes after a training does not change why that ended.
   const bool has_trained = part == runtime::RunPart::kEvaluation || part == runtime::RunPart::kExport;
   done_as_asked = e.code() == Code::kCancelled && control.stopping();
@@ -128,7 +128,7 @@ void ManifestRun::Insides::trained(const runtime::TrainingResult& result, const 
   report.seconds = result.seconds;
   report.recoveries = result.recoveries;
   report.checkpoint = result.checkpoint;
-  report.disabled_hooks = run->disabled_hooks();
+  report.disabled_hooks = run->training.hooks().disabled();
   if (!result.save_error.empty())
     report.error = "the last checkpoint was not written: " + result.save_error;
   else if (!result.removed.empty())
@@ -178,7 +178,7 @@ bool ManifestRun::check() {
   if (!ok()) return false;
   runtime::RunControl control;
   CheckObserver observer;
-  const std::unique_ptr<runtime::ManifestRun> run = insides_->make(control);
+  const std::unique_ptr<runtime::PreparedRun> run = insides_->make(control);
   runtime::RunDriver driver(*run, insides_->problems, observer);
   if (driver.find_plugins() == RunStatus::kDone) driver.prepare();
   return ok();

@@ -96,7 +96,7 @@ class ProgramReplay final : public runtime::RunObserver {
   runtime::Replay replay_;
   runtime::Diagnostics problems_;
   std::optional<runtime::Manifest> manifest_;
-  std::unique_ptr<runtime::ManifestRun> run_;
+  std::unique_ptr<runtime::PreparedRun> run_;
   ReplayReport report_;
 };
 
@@ -106,7 +106,7 @@ void ProgramReplay::failed(runtime::RunPart /*part*/, const Error& e, runtime::D
 }
 
 void ProgramReplay::progress() {
-  if (options_.on_step && !options_.on_step(run_->host().monitor().step)) control_.stop("the program ended it");
+  if (options_.on_step && !options_.on_step(run_->host.monitor().step)) control_.stop("the program ended it");
 }
 
 void ProgramReplay::replayed(const runtime::ReplayResult& result) {
@@ -136,7 +136,7 @@ RunStatus ProgramReplay::plan() {
 RunStatus ProgramReplay::drive() {
   runtime::ManifestRunOptions options;
   options.replay = replay_.options();
-  run_ = std::make_unique<runtime::ManifestRun>(
+  run_ = std::make_unique<runtime::PreparedRun>(
       std::move(*manifest_), options, runtime::Platform{runtime::system_clock(), *log_, runtime::posix_file_system()},
       runtime::process_environment(), control_);
   runtime::RunDriver driver(*run_, problems_, *this);

@@ -4,7 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "runtime/estimator/continuous_eval.h"
+#include "runtime/estimator/evaluate_at_end.h"
 #include "runtime/estimator/prediction_writer.h"
+#include "runtime/estimator/prepare.h"
 #include "runtime/estimator/training_end.h"
 #include "runtime/platform/resources.h"
 
@@ -34,16 +37,12 @@ RunStatus run_stage(RunPart part, Diagnostics& problems, RunObserver& observer, 
   return RunStatus::kUsage;
 }
 
-RunDriver::RunDriver(ManifestRun& run, Diagnostics& problems, RunObserver& observer)
+RunDriver::RunDriver(PreparedRun& run, Diagnostics& problems, RunObserver& observer)
     : run_(run), problems_(problems), observer_(observer), progress_([this] { observer_.progress(); }) {}
 
 RunStatus RunDriver::stage(RunPart part, const std::function<void()>& f) {
   return run_stage(part, problems_, observer_, f);
 }
-
-bool RunDriver::trains() const { return runtime::trains(run_.manifest().run.mode); }
-
-bool RunDriver::stopping() const { return run_.host().control().stopping(); }
 
 // ---- the start
 
@@ -54,43 +53,43 @@ RunStatus RunDriver::refused() const {
 }
 
 RunStatus RunDriver::find_plugins() {
-  const bool usable = run_.find_plugins(problems_);
+  const bool usable = runtime::find_plugins(run_, problems_);
   const RunStatus status = refused();
   return usable ? status : RunStatus::kPlugin;
 }
 
 // From before the first plugin is loaded on, the run directory is ours, and shows it.
 RunStatus RunDriver::take_directory() {
-  if (trains()) {
-    run_.check_launch(problems_);
+  if (run_.is_training()) {
+    run_.strategy->check_launch(problems_);
     if (const RunStatus status = refused(); status != RunStatus::kDone) return status;
-    const RunStatus status = stage(RunPart::kDirectory, [this] { run_.take_directory(); });
+    const RunStatus status = stage(RunPart::kDirectory, [this] { runtime::take_directory(run_); });
     if (status != RunStatus::kDone) return status;
   }
-  run_.compare_with_earlier(problems_);
+  compare_with_earlier(run_, problems_);
   return RunStatus::kDone;  // prepare() refuses it
 }
 
 RunStatus RunDriver::prepare() {
   RunStatus status = refused();
-  if (status == RunStatus::kDone) status = stage(RunPart::kPlugins, [this] { run_.load_plugins(problems_); });
+  if (status == RunStatus::kDone) status = stage(RunPart::kPlugins, [this] { load_plugins(run_, problems_); });
   if (status != RunStatus::kDone) return status;
   observer_.phase_over();
-  run_.compare_fingerprint(problems_);
+  compare_fingerprint(run_, problems_);
   status = refused();
-  if (status == RunStatus::kDone) status = stage(RunPart::kScaffold, [this] { run_.build_scaffold(problems_); });
+  if (status == RunStatus::kDone) status = stage(RunPart::kScaffold, [this] { build_scaffold(run_, problems_); });
   if (status != RunStatus::kDone) return status;
   observer_.phase_over();
-  return stage(RunPart::kHooks, [this] { run_.begin_hooks(problems_); });
+  return stage(RunPart::kHooks, [this] { begin_hooks(run_, problems_); });
 }
 
 RunStatus RunDriver::begin() {
   RunStatus status = RunStatus::kDone;
   const auto open = [&] {
     status = observer_.opens_directory();
-    if (status == RunStatus::kDone) run_.open_directory();
+    if (status == RunStatus::kDone) open_directory(run_);
   };
-  if (trains())
+  if (run_.is_training())
     if (const RunStatus opened = stage(RunPart::kDirectory, open); opened != RunStatus::kDone) return opened;
   return status == RunStatus::kDone ? observer_.begins() : status;
 }
@@ -99,15 +98,15 @@ RunStatus RunDriver::run() {
   RunStatus status = take_directory();
   if (status == RunStatus::kDone) status = prepare();
   if (status == RunStatus::kDone) status = begin();
-  if (status == RunStatus::kDone) return trains() ? train() : use();
-  if (status != RunStatus::kInUse) run_.refuse_ranks(observer_.refusal());
+  if (status == RunStatus::kDone) return run_.is_training() ? train() : use();
+  if (status != RunStatus::kInUse) run_.strategy->refuse(observer_.refusal());
   return status;
 }
 
 RunStatus RunDriver::replay(Replay& replay) {
   replay.check(run_, problems_);
   RunStatus status = refused();
-  if (status == RunStatus::kDone) status = stage(RunPart::kDirectory, [this] { run_.take_directory(); });
+  if (status == RunStatus::kDone) status = stage(RunPart::kDirectory, [this] { runtime::take_directory(run_); });
   if (status == RunStatus::kDone) status = prepare();
   if (status == RunStatus::kDone) status = begin();
   if (status != RunStatus::kDone) return status;
@@ -123,27 +122,27 @@ RunStatus RunDriver::replay(Replay& replay) {
 RunStatus RunDriver::train() {
   TrainingResult result;
   const RunStatus ended = stage(RunPart::kTraining, [&] {
-    result = run_.train(progress_, [this](const std::string& ends) { observer_.session(ends); });
+    result = runtime::train(run_, progress_, [this](const std::string& ends) { observer_.session(ends); });
   });
-  if (ended != RunStatus::kDone) return run_.host().lock_lost() ? RunStatus::kInUse : ended;
+  if (ended != RunStatus::kDone) return run_.host.lock_lost() ? RunStatus::kInUse : ended;
   const std::string untrained = untrained_text(run_, result);
   observer_.trained(result, untrained);
-  if (!untrained.empty()) run_.host().log().warning("", untrained);
+  if (!untrained.empty()) run_.host.log().warning("", untrained);
   const RunStatus status = status_of(result, untrained);
-  return status == RunStatus::kDone && !stopping() ? finish_training() : status;
+  return status == RunStatus::kDone && run_.keep_going() ? finish_training(result) : status;
 }
 
 // An evaluation that somebody stopped has not failed.
-RunStatus RunDriver::finish_training() {
-  const RunStatus status = stage(RunPart::kEvaluation, [this] {
+RunStatus RunDriver::finish_training(const TrainingResult& result) {
+  const RunStatus status = stage(RunPart::kEvaluation, [&] {
     try {
-      for (const EvaluatedInput& result : run_.evaluate_at_end()) observer_.evaluated_at_end(result);
+      for (const EvaluatedInput& evaluated : evaluate_at_end(run_, result)) observer_.evaluated_at_end(evaluated);
     } catch (const Error&) {
-      if (!stopping()) throw;
+      if (run_.keep_going()) throw;
     }
   });
-  if (status != RunStatus::kDone || stopping()) return status;
-  return stage(RunPart::kExport, [this] { observer_.exported_at_end(run_.export_at_end()); });
+  if (status != RunStatus::kDone || !run_.keep_going()) return status;
+  return stage(RunPart::kExport, [&] { observer_.exported_at_end(export_at_end(run_, result)); });
 }
 
 // ---- the other modes
@@ -154,37 +153,37 @@ RunStatus RunDriver::use() {
     observer_.evaluated(result);
   };
   return stage(RunPart::kMode, [&] {
-    switch (run_.manifest().run.mode) {
-      case RunMode::kEvaluate: return evaluated(run_.evaluate_checkpoint(progress_));
-      case RunMode::kContinuousEval: run_.evaluate_repeatedly(progress_, evaluated); return;
+    switch (run_.manifest.run.mode) {
+      case RunMode::kEvaluate: return evaluated(evaluate_checkpoint(run_, progress_));
+      case RunMode::kContinuousEval: continuous_eval(run_, progress_, evaluated); return;
       case RunMode::kExport: {
-        const ManifestRun::ExportedCheckpoint result = run_.export_checkpoint();
+        const ExportedCheckpoint result = export_checkpoint(run_);
         observer_.used(result.checkpoint);
         return observer_.exported(result);
       }
-      default: return run_.manifest().predict.prompt.empty() ? predict() : sample();
+      default: return run_.manifest.predict.prompt.empty() ? predict() : sample();
     }
   });
 }
 
 void RunDriver::predict() {
-  const std::unique_ptr<PredictionWriter> writer = prediction_writer_of(run_.manifest().predict, run_.host().files());
-  const Clock& clock = run_.host().clock();
+  const std::unique_ptr<PredictionWriter> writer = prediction_writer_of(run_.manifest.predict, run_.host.files());
+  const Clock& clock = run_.host.clock();
   const std::int64_t begin = clock.monotonic_ns();
-  const Predicted result = run_.predict(*writer, progress_);
+  const Predicted result = runtime::predict(run_, *writer, progress_);
   observer_.used(result.checkpoint);
   observer_.predicted(result, static_cast<double>(clock.monotonic_ns() - begin) * 1e-9);
 }
 
 void RunDriver::sample() {
-  const PredictSettings& settings = run_.manifest().predict;
+  const PredictSettings& settings = run_.manifest.predict;
   std::unique_ptr<SampledTextWriter> writer;
   if (!settings.output.empty() || observer_.prints_sampled())
-    writer = sampled_text_writer_of(settings, run_.host().files());
+    writer = sampled_text_writer_of(settings, run_.host.files());
   observer_.sampled(settings.prompt);
-  observer_.used(run_.sample([&](std::string_view character) {
+  observer_.used(runtime::sample(run_, [&](std::string_view character) {
     observer_.progress();
-    if (stopping()) fail(Code::kCancelled, "the sampling was interrupted");
+    if (!run_.keep_going()) fail(Code::kCancelled, "the sampling was interrupted");
     observer_.sampled(character);
     return writer == nullptr || writer->write(character);
   }));

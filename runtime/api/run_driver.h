@@ -2,7 +2,7 @@
 // Drives a run of a manifest through its stages, for `belay` and for programs alike.
 //
 //   Diagnostics problems;                        // of the manifest's text
-//   ManifestRun run(manifest, options, platform, environment, control);
+//   PreparedRun run(manifest, options, platform, environment, control);
 //   RunDriver driver(run, problems, observer);
 //   if (driver.find_plugins() == RunStatus::kDone) status = driver.run();
 //
@@ -21,7 +21,7 @@ RunStatus run_stage(RunPart part, Diagnostics& problems, RunObserver& observer, 
 class RunDriver {
  public:
   // All are borrowed.
-  RunDriver(ManifestRun& run, Diagnostics& problems, RunObserver& observer);
+  RunDriver(PreparedRun& run, Diagnostics& problems, RunObserver& observer);
   RunDriver(const RunDriver&) = delete;
   RunDriver& operator=(const RunDriver&) = delete;
 
@@ -40,14 +40,12 @@ class RunDriver {
   RunStatus take_directory();
   RunStatus begin();
   RunStatus train();
-  RunStatus finish_training();
+  RunStatus finish_training(const TrainingResult& result);
   RunStatus use();
   void predict();
   void sample();
-  bool trains() const;
-  bool stopping() const;
 
-  ManifestRun& run_;
+  PreparedRun& run_;
   Diagnostics& problems_;
   RunObserver& observer_;
   const std::function<void()> progress_;

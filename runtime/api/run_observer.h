@@ -14,8 +14,12 @@
 #include <vector>
 
 #include "runtime/api/run_status.h"
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/evaluate.h"
+#include "runtime/estimator/export_model.h"
+#include "runtime/estimator/predict.h"
+#include "runtime/estimator/prepared_run.h"
 #include "runtime/estimator/replay.h"
+#include "runtime/estimator/train.h"
 #include "runtime/manifest/diagnostics.h"
 
 namespace belay::runtime {
@@ -56,7 +60,7 @@ class RunObserver {
   virtual bool prints_sampled() const { return false; }
   // The prompt, then each character.
   virtual void sampled(std::string_view /*text*/) {}
-  virtual void exported(const ManifestRun::ExportedCheckpoint& /*result*/) {}
+  virtual void exported(const ExportedCheckpoint& /*result*/) {}
   virtual void replayed(const ReplayResult& /*result*/) {}
 };
 

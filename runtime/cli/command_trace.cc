@@ -8,12 +8,12 @@
 
 namespace belay::runtime {
 
-CommandTrace::CommandTrace(ManifestRun& run, const std::string& file) : run_(run) {
+CommandTrace::CommandTrace(PreparedRun& run, const std::string& file) : run_(run) {
   std::filesystem::path path =
-      std::filesystem::absolute(file.empty() ? run.strategy().directory() + "/trace.json" : file);
-  if (const int rank = run.strategy().rank(); rank != 0)
+      std::filesystem::absolute(file.empty() ? run.strategy->directory() + "/trace.json" : file);
+  if (const int rank = run.strategy->rank(); rank != 0)
     path.replace_filename(path.stem().string() + "-" + std::to_string(rank) + path.extension().string());
-  RunHost& host = run.host();
+  RunHost& host = run.host;
   const std::string folder = path.parent_path();
   // A worker may be here before the chief has made it.
   const std::unique_ptr<OpenDirectory> directory =
@@ -23,11 +23,11 @@ CommandTrace::CommandTrace(ManifestRun& run, const std::string& file) : run_(run
   host.trace_into(&*trace_);
 }
 
-CommandTrace::~CommandTrace() { run_.host().trace_into(nullptr); }
+CommandTrace::~CommandTrace() { run_.host.trace_into(nullptr); }
 
-int open_trace(std::optional<CommandTrace>& trace, ManifestRun& run, const std::string& file) {
-  Logger& log = run.host().log();
-  if (file.empty() && run.strategy().directory().empty()) {
+int open_trace(std::optional<CommandTrace>& trace, PreparedRun& run, const std::string& file) {
+  Logger& log = run.host.log();
+  if (file.empty() && run.strategy->directory().empty()) {
     log.error("", "--trace needs a file where [run] has no dir: give --trace=FILE");
     return kExitUsage;
   }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepared_run.h"
 #include "runtime/monitored/run_trace.h"
 #include "runtime/platform/activity.h"
 
@@ -16,18 +16,18 @@ class CommandTrace {
  public:
   // `file`: empty: trace.json in the run's directory. Of several processes that train together each has a file: that of
   // rank 2 is trace-2.json.
-  CommandTrace(ManifestRun& run, const std::string& file);
+  CommandTrace(PreparedRun& run, const std::string& file);
   ~CommandTrace();
   CommandTrace(const CommandTrace&) = delete;
   CommandTrace& operator=(const CommandTrace&) = delete;
 
  private:
-  ManifestRun& run_;
+  PreparedRun& run_;
   std::optional<RunTrace> trace_;
   std::optional<ObservesActivity> observing_;
 };
 
 // An exit status; what is wrong is in the run's log.
-int open_trace(std::optional<CommandTrace>& trace, ManifestRun& run, const std::string& file);
+int open_trace(std::optional<CommandTrace>& trace, PreparedRun& run, const std::string& file);
 
 }  // namespace belay::runtime

@@ -9,24 +9,24 @@
 
 namespace belay::runtime {
 
-DiskRoom disk_room(ManifestRun& run) {
+DiskRoom disk_room(PreparedRun& run) {
   DiskRoom room;
-  const NodeGraph& graph = run.model().graph;
+  const NodeGraph& graph = run.model.graph;
   for (const Port& p : graph.collection(collections::kGlobalVariables)) {
     const auto& [dtype, shape] = graph.spec(p);
     room.checkpoint += static_cast<std::uint64_t>(std::max<std::int64_t>(shape.elements(), 0)) * dtype_size(dtype);
   }
-  if (const auto& saver = run.host().saver()) room.checkpoint += saver->memory().hooks;
-  const CheckpointSettings& settings = run.manifest().checkpoint;
+  if (const auto& saver = run.host.saver()) room.checkpoint += saver->memory().hooks;
+  const CheckpointSettings& settings = run.manifest.checkpoint;
   room.kept = settings.max_to_keep;
-  room.directory = run.manifest().run.dir;
-  if (!run.host().has_directory() || !saves_by_itself(settings)) return room;
+  room.directory = run.manifest.run.dir;
+  if (!run.host.has_directory() || !saves_by_itself(settings)) return room;
   try {
-    const auto directory = run.host().files().open_directory(room.directory);
+    const auto directory = run.host.files().open_directory(room.directory);
     for (const std::string& name : directory->entries())
       if (const auto checkpoint = parse_checkpoint_name(name); checkpoint && checkpoint->basename == settings.basename)
         ++room.there;
-    if (const std::uint64_t free = run.host().files().free_bytes(room.directory); free > 0) room.free = free;
+    if (const std::uint64_t free = run.host.files().free_bytes(room.directory); free > 0) room.free = free;
   } catch (const Error&) {
     // Not known.
   }

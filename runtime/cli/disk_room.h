@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepared_run.h"
 
 namespace belay::runtime {
 
@@ -22,8 +22,8 @@ struct DiskRoom {
   std::optional<std::uint64_t> free;  // none: not known, or the run keeps nothing
 };
 
-// Behind ManifestRun's graph; the directory is there.
-DiskRoom disk_room(ManifestRun& run);
+// Behind PreparedRun's graph; the directory is there.
+DiskRoom disk_room(PreparedRun& run);
 
 // RESOURCE_EXHAUSTED with what helps, where the disk has no room for one checkpoint.
 void require_room(const DiskRoom& room);

@@ -33,13 +33,13 @@ int graph_command(const GraphArguments& arguments) {
   int status = prepared.find({});
   if (status == kExitDone) status = prepared.prepare();
   if (status != kExitDone) return status;
-  ManifestRun& run = *prepared.run;
-  GraphReport report = report_graph(arguments.manifests[0], run.model().graph, run.model().outputs.signatures);
+  PreparedRun& run = *prepared.run;
+  GraphReport report = report_graph(arguments.manifests[0], run.model.graph, run.model.outputs.signatures);
   if (arguments.plan) {
     try {
-      trace_steps(run.host(), run.model(), kWarmSteps, kTracedSteps,
+      trace_steps(run.host, run.model, kWarmSteps, kTracedSteps,
                   [&](const Plan& plan, const PlanStats& stats, const std::vector<RunMetadata>& traces) {
-                    report.plan = report_plan(run.model().graph, plan, stats, traces);
+                    report.plan = report_plan(run.model.graph, plan, stats, traces);
                   });
     } catch (const Error& e) {
       log_error(*log, std::string("the training steps for --plan failed: ") + e.what());
@@ -48,7 +48,7 @@ int graph_command(const GraphArguments& arguments) {
   }
   log->flush();
   if (arguments.drawing != GraphDrawing::kNone) {
-    std::cout << drawing_of(run.model().graph, arguments) << std::flush;
+    std::cout << drawing_of(run.model.graph, arguments) << std::flush;
     return kExitDone;
   }
   std::cout << (arguments.json ? json_of(report) : text_of(report)) << std::flush;

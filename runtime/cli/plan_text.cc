@@ -25,9 +25,9 @@ std::string input_text(const std::string& name, const ResolvedPlugin& plugin, co
 }
 
 // What the model's training learned, or will.
-std::string schema_text(const ManifestRun& run) {
+std::string schema_text(const PreparedRun& run) {
   std::string text;
-  if (const Schema* schema = run.schema())
+  if (const Schema* schema = run.schema.learned().get())
     for (const auto& [what, words] : schema_rows(*schema)) text += "  " + what + "  " + words + "\n";
   return text;
 }
@@ -51,42 +51,42 @@ std::string unnamed_piece(const ModelOutputs& outputs, const std::string& key) {
 }
 
 // Which pieces the session takes; those that are not named are found in the graph's collections or made.
-std::string scaffold_text(const ManifestRun& run) {
-  const ResolvedPlugins& found = run.plugins().found();
+std::string scaffold_text(const PreparedRun& run) {
+  const ResolvedPlugins& found = run.plugins.found();
   std::string text = "scaffold  saver " + found.saver->info.name;
   for (const ResolvedPlugin& p : found.init_fns) text += ", init_fn " + p.instance_name;
   for (const ScaffoldPiece& piece : scaffold_pieces()) {
-    const std::string& name = run.manifest().scaffold.*piece.value;
+    const std::string& name = run.manifest.scaffold.*piece.value;
     text += ", " + std::string(piece.key) + " " +
-            (name.empty() ? unnamed_piece(run.model().outputs, piece.key) : escaped(name));
+            (name.empty() ? unnamed_piece(run.model.outputs, piece.key) : escaped(name));
   }
   return text + "\n";
 }
 
-std::string mode_text(const ManifestRun& run) {
-  const ResolvedPlugins& found = run.plugins().found();
-  if (trains(run.manifest().run.mode))
+std::string mode_text(const PreparedRun& run) {
+  const ResolvedPlugins& found = run.plugins.found();
+  if (trains(run.manifest.run.mode))
     return "optimizer  " + found.optimizer->info.name +
            (found.schedule ? ", schedule " + found.schedule->info.name : "") + "\n" + scaffold_text(run);
-  return "checkpoint  " + escaped(run.manifest().run.checkpoint) + ", read by " + found.saver->info.name + "\n";
+  return "checkpoint  " + escaped(run.manifest.run.checkpoint) + ", read by " + found.saver->info.name + "\n";
 }
 
 }  // namespace
 
-std::string plan_text(const ManifestRun& run) {
-  const ResolvedPlugins& found = run.plugins().found();
+std::string plan_text(const PreparedRun& run) {
+  const ResolvedPlugins& found = run.plugins.found();
   std::string text;
   for (const auto& [name, input] : found.inputs) text += input_text(name, input, run.input(name));
   text += schema_text(run);
   text += "model  " + found.model->info.name + "\n";
-  text += variables_text(run.model().graph);
+  text += variables_text(run.model.graph);
   text += mode_text(run);
   for (const ResolvedPlugin& p : found.hooks) text += "hook  " + p.instance_name + "\n";
-  for (const ModelOutputs::Hook& h : run.model().outputs.hooks) text += "hook  " + h.use.name + ", of the model\n";
-  for (const RegisteredPlugin& p : run.plugins().registry().plugins())
+  for (const ModelOutputs::Hook& h : run.model.outputs.hooks) text += "hook  " + h.use.name + ", of the model\n";
+  for (const RegisteredPlugin& p : run.plugins.registry().plugins())
     if (p.info.kind == PluginKind::kOp) text += "op  " + operation_name(p.info.name) + "\n";
   text += "run directory  " +
-          (run.manifest().run.dir.empty() ? std::string("none: nothing is kept") : run.manifest().run.dir) + "\n";
+          (run.manifest.run.dir.empty() ? std::string("none: nothing is kept") : run.manifest.run.dir) + "\n";
   return text;
 }
 

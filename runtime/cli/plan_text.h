@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepared_run.h"
 
 namespace belay::runtime {
 
 // After build_scaffold().
-std::string plan_text(const ManifestRun& run);
+std::string plan_text(const PreparedRun& run);
 
 }  // namespace belay::runtime

@@ -156,7 +156,7 @@ void ReduceCommand::capture(const WatchedRun& prepared) {
               "the input's columns are more than one feature and one label of numbers, so the data stays where it is");
     return;
   }
-  const std::int64_t accumulate = prepared.run->manifest().optimizer.accumulate;
+  const std::int64_t accumulate = prepared.run->manifest.optimizer.accumulate;
   const StoredPlace start = find_stored(files_, checkpoint_, log_);
   const auto& positions = start.checkpoint->state().input_positions;
   const auto position = positions.find("train");
@@ -205,7 +205,7 @@ FailingCase ReduceCommand::whole_case() const {
 std::optional<FailingCase> ReduceCommand::failing_case(const WatchedRun& prepared) {
   savers_.emplace(
       [&] {
-        return PluginSearch(plugin_search_path(prepared.run->manifest().plugins.path, process_environment()), policy_,
+        return PluginSearch(plugin_search_path(prepared.run->manifest.plugins.path, process_environment()), policy_,
                             CpuFeatures());
       },
       log_);

@@ -53,12 +53,12 @@ std::string name_in(const std::string& path) { return escaped(path.substr(path.r
 
 // ---- the beginning ----
 
-void add_model(const ManifestRun& run, Block& block) {
-  const NodeGraph& graph = run.model().graph;
+void add_model(const PreparedRun& run, Block& block) {
+  const NodeGraph& graph = run.model.graph;
   std::int64_t parameters = 0;
   const std::vector<Port>& variables = graph.collection(collections::kTrainableVariables);
   for (const Port& p : variables) parameters += graph.spec(p).second.elements();
-  const std::string& model = run.plugins().found().model->info.name;
+  const std::string& model = run.plugins.found().model->info.name;
   block.row("model", model + ", " + plural(parameters, "trainable parameter") + " in " +
                          plural(static_cast<std::int64_t>(variables.size()), "variable"));
   block.fields().add("model", model);
@@ -75,27 +75,27 @@ std::int64_t batch_size(const ResolvedPlugin& input, const PluginUse& section) {
   return number == nullptr ? 0 : *number;
 }
 
-void add_data(const ManifestRun& run, Block& block) {
-  const ResolvedPlugin& input = run.plugins().found().inputs.at("train");
-  const std::int64_t batch = batch_size(input, run.manifest().inputs.at("train"));
+void add_data(const PreparedRun& run, Block& block) {
+  const ResolvedPlugin& input = run.plugins.found().inputs.at("train");
+  const std::int64_t batch = batch_size(input, run.manifest.inputs.at("train"));
   const std::int64_t examples = run.input("train")->feed->size();
-  const std::int64_t accumulate = run.model().accumulate;
+  const std::int64_t accumulate = run.model.accumulate;
   std::string text = input.info.name;
   if (examples >= 0) text += ", " + plural(examples, "example");
   if (batch > 0) text += ", batches of " + std::to_string(batch);
   if (batch > 0 && examples >= 0) text += ", " + std::to_string((examples + batch - 1) / batch) + " an epoch";
   if (accumulate > 1) text += ", " + std::to_string(accumulate) + " of them a step";
   block.row("data", text);
-  if (const Schema* schema = run.schema())
+  if (const Schema* schema = run.schema.learned().get())
     for (const auto& [what, words] : schema_rows(*schema))
       if (!what.starts_with("fitted")) block.row(what, words);
   if (examples >= 0) block.fields().add("examples", examples);
   if (batch > 0) block.fields().add("batch_size", batch);
 }
 
-void add_optimizer(const ManifestRun& run, Block& block) {
-  const ResolvedPlugins& found = run.plugins().found();
-  const LearningRate& rate = run.manifest().optimizer.learning_rate;
+void add_optimizer(const PreparedRun& run, Block& block) {
+  const ResolvedPlugins& found = run.plugins.found();
+  const LearningRate& rate = run.manifest.optimizer.learning_rate;
   std::string text = found.optimizer ? found.optimizer->info.name : std::string("the model's");
   text += ", learning rate " + rounded_text(rate.number());
   if (found.schedule) text += ", schedule " + found.schedule->info.name;
@@ -105,8 +105,8 @@ void add_optimizer(const ManifestRun& run, Block& block) {
   block.fields().add("learning_rate", rate.number());
 }
 
-void add_machine(const ManifestRun& run, Block& block) {
-  const SessionOptions& session = run.host().environment().session;
+void add_machine(const PreparedRun& run, Block& block) {
+  const SessionOptions& session = run.host.environment().session;
   block.row("machine",
             plural(session.threads, "thread") + ", " + isa_text() + ", seed " + std::to_string(session.seed));
   block.fields().add("threads", static_cast<std::int64_t>(session.threads));
@@ -114,8 +114,8 @@ void add_machine(const ManifestRun& run, Block& block) {
   block.fields().add("seed", static_cast<std::int64_t>(session.seed));
 }
 
-void add_disk(const ManifestRun& run, const DiskRoom& room, Block& block) {
-  if (!run.host().has_directory()) return block.row("disk", "no [run] dir: nothing is kept");
+void add_disk(const PreparedRun& run, const DiskRoom& room, Block& block) {
+  if (!run.host.has_directory()) return block.row("disk", "no [run] dir: nothing is kept");
   std::string text = "a checkpoint takes " + bytes_text(room.checkpoint);
   text += room.kept > 0 ? ", " + std::to_string(room.kept) +
                               " are kept: " + bytes_text(room.checkpoint * static_cast<std::uint64_t>(room.kept))
@@ -139,10 +139,10 @@ void add_memory(const RunHost& host, Block& block) {
 }
 
 // "model.ckpt-50, 3 min old"
-std::string from_text(ManifestRun& run, const std::string& path) {
+std::string from_text(PreparedRun& run, const std::string& path) {
   std::string text = name_in(path);
   try {
-    const std::int64_t age = run.host().clock().wall_ns() - run.host().files().status(path).modified_ns;
+    const std::int64_t age = run.host.clock().wall_ns() - run.host.files().status(path).modified_ns;
     text += ", " + age_text(age) + " old";
   } catch (const Error&) {
     // It was moved away meanwhile.
@@ -152,19 +152,19 @@ std::string from_text(ManifestRun& run, const std::string& path) {
 
 }  // namespace
 
-void say_begin(ManifestRun& run, const std::string& ends, Logger& log) {
-  const RunHost& host = run.host();
+void say_begin(PreparedRun& run, const std::string& ends, Logger& log) {
+  const RunHost& host = run.host;
   const std::shared_ptr<RunSaver>& saver = host.saver();
-  const bool restored = saver != nullptr && !run.begins_anew() && !saver->saved_path().empty();
+  const bool restored = saver != nullptr && !run.begins_anew && !saver->saved_path().empty();
   std::string headline = "attempt " + std::to_string(host.attempt()) + ": ";
   if (!restored)
     headline += "a new training";
   else
     headline += (ends.empty() ? "goes on from " : "restored ") + from_text(run, saver->saved_path());
-  if (!run.strategy().chief())
-    headline = "rank " + std::to_string(run.strategy().rank()) + " of " + std::to_string(run.strategy().size()) +
+  if (!run.strategy->chief())
+    headline = "rank " + std::to_string(run.strategy->rank()) + " of " + std::to_string(run.strategy->size()) +
                ": training begins with the weights of rank 0";
-  const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
+  const std::optional<std::int64_t>& last = run.manifest.run.max_steps;
   if (!ends.empty())
     headline += ", and makes no step: " + ends;
   else
@@ -178,7 +178,7 @@ void say_begin(ManifestRun& run, const std::string& ends, Logger& log) {
   add_data(run, block);
   add_optimizer(run, block);
   add_machine(run, block);
-  if (!run.strategy().chief()) return block.say(log);
+  if (!run.strategy->chief()) return block.say(log);
   const DiskRoom room = disk_room(run);
   add_disk(run, room, block);
   add_memory(host, block);
@@ -197,10 +197,10 @@ std::string last_checkpoint(const TrainingResult& result) {
          escaped(result.checkpoint.substr(0, name - 1));
 }
 
-void add_best(ManifestRun& run, Block& block) {
-  if (run.manifest().checkpoint.keep_best == 0 || !run.host().has_directory()) return;
+void add_best(PreparedRun& run, Block& block) {
+  if (run.manifest.checkpoint.keep_best == 0 || !run.host.has_directory()) return;
   try {
-    const std::optional<BestList> list = read_best_list(run.host().directory());
+    const std::optional<BestList> list = read_best_list(run.host.directory());
     if (!list || list->checkpoints.empty()) return;
     const BestCheckpoint& best = list->checkpoints.front();
     const std::string name = checkpoint_name(best.step, list->basename);
@@ -254,17 +254,17 @@ std::string what_stops_again(const PluginUse& hook) {
   return "";
 }
 
-std::string what_stops_again(const ManifestRun& run, const TrainingResult& result) {
-  if (result.reason.kind != EndReason::Kind::kStopRequested || run.host().control().stopping()) return "";
-  for (const PluginUse& hook : run.manifest().hooks)
+std::string what_stops_again(const PreparedRun& run, const TrainingResult& result) {
+  if (result.reason.kind != EndReason::Kind::kStopRequested || run.host.control().stopping()) return "";
+  for (const PluginUse& hook : run.manifest.hooks)
     if (result.reason.text.starts_with(hook_name(hook) + ": ")) return what_stops_again(hook);
   return "";
 }
 
 // If the last save failed: the steps that the next start makes again.
-void add_unsaved(ManifestRun& run, const TrainingResult& result, Block& block) {
-  if (result.save_error.empty() || run.host().saver() == nullptr) return;
-  const std::int64_t saved = run.host().saver()->saved_step();
+void add_unsaved(PreparedRun& run, const TrainingResult& result, Block& block) {
+  if (result.save_error.empty() || run.host.saver() == nullptr) return;
+  const std::int64_t saved = run.host.saver()->saved_step();
   const std::int64_t unsaved = result.global_step - std::max<std::int64_t>(saved, 0);
   if (unsaved <= 0) return;
   block.row("not saved",
@@ -273,8 +273,8 @@ void add_unsaved(ManifestRun& run, const TrainingResult& result, Block& block) {
   block.fields().add("unsaved_steps", unsaved);
 }
 
-std::string next_start(const ManifestRun& run, const TrainingResult& result) {
-  const std::optional<std::int64_t>& last = run.manifest().run.max_steps;
+std::string next_start(const PreparedRun& run, const TrainingResult& result) {
+  const std::optional<std::int64_t>& last = run.manifest.run.max_steps;
   if (result.checkpoint.empty()) return "begins at step 0: nothing was saved";
   if (last && result.global_step >= *last && result.save_error.empty())
     return "trains no further: raise [run] max_steps above " + std::to_string(*last) + ", or give --from-scratch";
@@ -286,11 +286,11 @@ std::string next_start(const ManifestRun& run, const TrainingResult& result) {
 }
 
 // Whether `belay predict` with the same manifest and settings comes to an end.
-bool can_predict(const ManifestRun& run) {
-  const Manifest& manifest = run.manifest();
+bool can_predict(const PreparedRun& run) {
+  const Manifest& manifest = run.manifest;
   if (!manifest.predict.prompt.empty()) return true;
   const std::string input = predict_input(manifest);
-  return !input.empty() && !never_ends(run.plugins().found().inputs.at(input), manifest.inputs.at(input));
+  return !input.empty() && !never_ends(run.plugins.found().inputs.at(input), manifest.inputs.at(input));
 }
 
 // The manifests and settings as they were given, to be pasted into a shell. A mode is the command's.
@@ -302,22 +302,22 @@ std::string same_arguments(const ManifestArguments& given) {
   return text;
 }
 
-void add_next(const ManifestRun& run, const TrainingResult& result, const ManifestArguments* given, Block& block) {
+void add_next(const PreparedRun& run, const TrainingResult& result, const ManifestArguments* given, Block& block) {
   if (given == nullptr) return block.row("kept", "nothing: --short removes its directory");
   block.row("next start", next_start(run, result));
   if (result.checkpoint.empty()) return;
   std::string commands;
   // Standard input is read once.
   if (std::ranges::count(given->manifests, "-") == 0) {
-    if (!eval_inputs(run.manifest()).empty()) commands += "belay evaluate" + same_arguments(*given) + "; ";
+    if (!eval_inputs(run.manifest).empty()) commands += "belay evaluate" + same_arguments(*given) + "; ";
     if (can_predict(run)) commands += "belay predict" + same_arguments(*given) + "; ";
   }
-  block.row("try", commands + "belay report " + shell_word(run.manifest().run.dir));
+  block.row("try", commands + "belay report " + shell_word(run.manifest.run.dir));
 }
 
 }  // namespace
 
-void say_end(ManifestRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log) {
+void say_end(PreparedRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log) {
   log.status_line("");
   const std::string why = why_it_ended(run, result);
   Block block("ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
@@ -329,28 +329,27 @@ void say_end(ManifestRun& run, const TrainingResult& result, const ManifestArgum
   block.fields().add("steps", result.steps);
   block.fields().add("seconds", result.seconds);
   block.fields().add("reason", why);
-  block.fields().add("attempt", run.host().attempt());
+  block.fields().add("attempt", run.host.attempt());
   if (!result.checkpoint.empty() && given != nullptr) block.fields().add("checkpoint", result.checkpoint);
   add_best(run, block);
   add_times(result, block);
-  if (run.strategy().chief() && given != nullptr) add_unsaved(run, result, block);
-  if (run.strategy().chief()) add_next(run, result, given, block);
+  if (run.strategy->chief() && given != nullptr) add_unsaved(run, result, block);
+  if (run.strategy->chief()) add_next(run, result, given, block);
   block.say(log);
 }
 
-void say_what_is_kept(ManifestRun& run, Logger& log) {
-  if (run.host().lock_lost() || !run.strategy().chief()) return;
-  log.info("", run.host().control().what_is_kept());
+void say_what_is_kept(PreparedRun& run, Logger& log) {
+  if (run.host.lock_lost() || !run.strategy->chief()) return;
+  log.info("", run.host.control().what_is_kept());
 }
 
-void say_how_to_search(ManifestRun& run, const std::string& error, Logger& log) {
-  if (run.host().lock_lost() || !run.host().has_directory()) return;
-  for (const PluginUse& hook : run.manifest().hooks)
+void say_how_to_search(PreparedRun& run, const std::string& error, Logger& log) {
+  if (run.host.lock_lost() || !run.host.has_directory()) return;
+  for (const PluginUse& hook : run.manifest.hooks)
     if ((hook.plugin == "threshold_stop" || hook.plugin == "spike_detection") &&
         error.starts_with("hook \"" + hook_name(hook) + "\" ("))
       return;  // the numbers are large, and finite
-  log.info("",
-           "where it began is found by: belay replay " + shell_word(run.manifest().run.dir) + " --first-non-finite");
+  log.info("", "where it began is found by: belay replay " + shell_word(run.manifest.run.dir) + " --first-non-finite");
 }
 
 }  // namespace belay::runtime

@@ -6,24 +6,25 @@
 #include <string>
 
 #include "runtime/cli/command_line.h"
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/train.h"
 
 namespace belay::runtime {
 
 // Model, data, optimizer, machine, room on the disk and memory that saving takes; new, or from which checkpoint and how
 // old. When there is a session, before its first step; `ends`: why there will be none, else empty. A warning behind it
 // where the disk is tight.
-void say_begin(ManifestRun& run, const std::string& ends, Logger& log);
+void say_begin(PreparedRun& run, const std::string& ends, Logger& log);
 
 // Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next
 // commands. `given`: what the run was started with; null: a --short run, of which nothing is kept.
-void say_end(ManifestRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log);
+void say_end(PreparedRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log);
 
 // What is saved behind an error, and what the next start goes on from.
-void say_what_is_kept(ManifestRun& run, Logger& log);
+void say_what_is_kept(PreparedRun& run, Logger& log);
 
 // Behind a divergence, which `error` says: which command finds where it began. Nothing where no directory is kept, or a
 // hook stopped the run for numbers that are finite.
-void say_how_to_search(ManifestRun& run, const std::string& error, Logger& log);
+void say_how_to_search(PreparedRun& run, const std::string& error, Logger& log);
 
 }  // namespace belay::runtime

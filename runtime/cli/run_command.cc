@@ -27,6 +27,7 @@
 #include "runtime/cli/time_box.h"
 #include "runtime/cli/watched_run.h"
 #include "runtime/estimator/metrics_line.h"
+#include "runtime/estimator/prepare.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
@@ -96,7 +97,7 @@ class RunCommand final : public WatchedRun {
   void evaluated(const CheckpointResult& result) override;
   void predicted(const Predicted& result, double seconds) override;
   bool prints_sampled() const override { return true; }
-  void exported(const ManifestRun::ExportedCheckpoint& result) override;
+  void exported(const ExportedCheckpoint& result) override;
 
   SignalRequests signal_requests();
   void request_stop(int signal, bool from_itself);
@@ -119,8 +120,7 @@ class RunCommand final : public WatchedRun {
 RunCommand::~RunCommand() {
   trace_.reset();
   if (run != nullptr)
-    taken_.needs(run->plugins().registry(), run->host().has_directory() ? run->manifest().run.dir : "",
-                 !written_.empty());
+    taken_.needs(run->plugins.registry(), run->host.has_directory() ? run->manifest.run.dir : "", !written_.empty());
   close();
 }
 
@@ -144,7 +144,7 @@ void RunCommand::request_stop(int signal, bool from_itself) {
     Signals::die_of(signal);
   }
   log_.info(
-      "", signal_name(signal) + (trains(run->manifest().run.mode)
+      "", signal_name(signal) + (trains(run->manifest.run.mode)
                                      ? ": the run ends behind this step and saves; a second signal ends it at once"
                                      : ": what is under way ends at the next batch; a second signal ends it at once"));
   log_.flush();
@@ -172,7 +172,7 @@ SignalRequests RunCommand::signal_requests() {
 // ---- the start
 
 RunStatus RunCommand::opens_directory() {
-  if (arguments_.is_short && run->strategy().several()) {
+  if (arguments_.is_short && run->strategy->several()) {
     log_.error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
     return RunStatus::kUsage;
   }
@@ -181,20 +181,20 @@ RunStatus RunCommand::opens_directory() {
 }
 
 RunStatus RunCommand::begins() {
-  signals_.set_grace(run->manifest().session.signal_grace_secs);
-  const bool is_training = trains(run->manifest().run.mode);
+  signals_.set_grace(run->manifest.session.signal_grace_secs);
+  const bool is_training = trains(run->manifest.run.mode);
   int status = kExitDone;
   if (is_training && arguments_.trace) status = open_trace(trace_, *run, *arguments_.trace);
   training_ = status == kExitDone;
   if (!is_training && !arguments_.exported.empty())
-    warn_of_other_plugins(arguments_.exported, run->plugins().registry(), log_);
+    warn_of_other_plugins(arguments_.exported, run->plugins.registry(), log_);
   return static_cast<RunStatus>(status);
 }
 
 // ---- its end
 
 void RunCommand::say_what_was_left_out() {
-  for (const std::string& hook : run->disabled_hooks())
+  for (const std::string& hook : run->training.hooks().disabled())
     log_.warning("", hook + " failed and was left out (on_error = \"disable\")");
 }
 
@@ -229,7 +229,7 @@ void RunCommand::say_mode_error(const Error& error) {
     log_.flush();
     Signals::die_of(signals_.stop_signal());
   }
-  report_error(what_failed(run->manifest().run.mode), error);
+  report_error(what_failed(run->manifest.run.mode), error);
 }
 
 void RunCommand::trained(const TrainingResult& result, const std::string& /*untrained*/) {
@@ -263,7 +263,7 @@ void RunCommand::predicted(const Predicted& result, double seconds) {
 }
 
 // A line for each export on stdout: where it is.
-void RunCommand::exported(const ManifestRun::ExportedCheckpoint& result) {
+void RunCommand::exported(const ExportedCheckpoint& result) {
   log_.info("", "exported " + escaped(result.checkpoint.path));
   log_.flush();
   for (const WrittenExport& e : result.exports) std::cout << escaped(e.path) << std::endl;
@@ -273,7 +273,7 @@ void RunCommand::exported(const ManifestRun::ExportedCheckpoint& result) {
 
 // Of --dry-run.
 int RunCommand::plan() {
-  run->compare_with_earlier(problems);
+  compare_with_earlier(*run, problems);
   const int status = prepare();
   if (status == kExitDone) std::cout << plan_text(*run) << std::flush;
   return status;
@@ -291,13 +291,13 @@ int RunCommand::work() {
   ManifestRunOptions options{arguments_.from_scratch, arguments_.resume};
   options.most_eval_batches = arguments_.most_eval_batches;
   if (const int status = find(options); status != kExitDone) {
-    if (run != nullptr && !arguments_.dry_run) run->refuse_ranks(refusal());
+    if (run != nullptr && !arguments_.dry_run) run->strategy->refuse(refusal());
     return status;
   }
   if (arguments_.dry_run) return plan();
   const RunStatus status = RunDriver(*run, problems, *this).run();
   log_.flush();
-  if (status != RunStatus::kDone || !trains(run->manifest().run.mode)) return static_cast<int>(status);
+  if (status != RunStatus::kDone || !trains(run->manifest.run.mode)) return static_cast<int>(status);
   if (signals_.stop_signal() != 0) Signals::die_of(signals_.stop_signal());
   return box.over() ? arguments_.requeue_status : kExitDone;
 }
@@ -344,8 +344,8 @@ int check_command(const ManifestArguments& arguments) {
   RunControl control;
   WatchedRun prepared(make_platform(*log), control, arguments);
   if (const int status = prepared.find({}); status != kExitDone) return status;
-  prepared.run->tell_last_attempt();
-  prepared.run->compare_with_earlier(prepared.problems);
+  tell_last_attempt(*prepared.run);
+  compare_with_earlier(*prepared.run, prepared.problems);
   const int status = prepared.prepare();
   if (status == kExitDone)
     std::cout << escaped(joined(arguments.manifests, ", ")) << ": ok\n" << plan_text(*prepared.run) << std::flush;

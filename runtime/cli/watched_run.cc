@@ -78,7 +78,7 @@ void WatchedRun::report_error(const std::string& what, const Error& error) const
   Diagnostics of_data;
   std::string text = what + error.what();
   // Of many places the first.
-  if (add_data_problems(run->plugins().found().inputs, error, of_data))
+  if (add_data_problems(run->plugins.found().inputs, error, of_data))
     text.resize(std::min(text.find("\\n"), text.size()));
   platform.log.status_line("");
   log_error(platform.log, text);
@@ -100,7 +100,7 @@ void WatchedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
     found.add(of_plugin->place(), of_plugin->headline(), of_plugin->help());
     return refused(found);
   }
-  if (!of_scaffold || !add_data_problems(run->plugins().found().inputs, error, found)) {
+  if (!of_scaffold || !add_data_problems(run->plugins.found().inputs, error, found)) {
     first_wrong = (part == RunPart::kHooks ? "training ended with an error: " : "") + std::string(error.what());
     log_error(platform.log, first_wrong);
   }
@@ -116,15 +116,15 @@ int WatchedRun::find(std::optional<Manifest> manifest, const ManifestRunOptions&
     refused(problems);
     return kExitUsage;
   }
-  auto made = std::make_unique<ManifestRun>(std::move(*manifest), options, platform, process_environment(), control);
+  auto made = std::make_unique<PreparedRun>(std::move(*manifest), options, platform, process_environment(), control);
   {
     const std::lock_guard lock(mutex_);
     run = std::move(made);
   }
   const RunStatus status = RunDriver(*run, problems, *this).find_plugins();
   if (status != RunStatus::kDone) return static_cast<int>(status);
-  const double no_progress_secs = run->manifest().session.no_progress_secs;
-  end_report.emplace(run->host().monitors(), run->manifest().run.dir, no_progress_secs);
+  const double no_progress_secs = run->manifest.session.no_progress_secs;
+  end_report.emplace(run->host.monitors(), run->manifest.run.dir, no_progress_secs);
   watchdog.emplace(WatchdogOptions{no_progress_secs,
                                    [this] { return activity(); },
                                    &control.disk(),

@@ -12,7 +12,7 @@
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/end_report.h"
 #include "runtime/cli/watchdog.h"
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepared_run.h"
 
 namespace belay::runtime {
 
@@ -59,7 +59,7 @@ struct WatchedRun : RunObserver {
   const ManifestArguments given;
   Diagnostics problems;
   std::optional<EndReport> end_report;
-  std::unique_ptr<ManifestRun> run;
+  std::unique_ptr<PreparedRun> run;
   std::string first_wrong;  // of what was found; empty: nothing
   std::optional<Watchdog> watchdog;
 

@@ -8,6 +8,8 @@
 #include "belay/tensor_text.h"
 #include "runtime/checkpoint/new_checkpoints.h"
 #include "runtime/estimator/evaluate_repeatedly.h"
+#include "runtime/estimator/export_model.h"
+#include "runtime/estimator/prepare.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {
@@ -15,37 +17,44 @@ namespace {
 
 class ContinuousEval {
  public:
-  ContinuousEval(RunHost& host, const CheckpointPlace& place,
-                 const std::vector<std::unique_ptr<Evaluation>>& evaluations, const ContinuousEvalOptions& options)
-      : host_(host), place_(place), evaluations_(evaluations), options_(options) {}
+  ContinuousEval(PreparedRun& run, const std::function<void()>& on_look,
+                 const std::function<void(const CheckpointResult&)>& on_result)
+      : run_(run), host_(run.host), place_(run.checkpoint_place()), on_look_(on_look), on_result_(on_result) {}
 
   CheckpointResult run();
 
  private:
   EvaluateRepeatedlyOptions waiting();
+  void take_schema_of(const std::string& checkpoint);
+  void prepare_again(Diagnostics& problems);
   bool evaluate(const std::string& path);
   bool goes_through(const std::function<void()>& call);
   void write_events(Evaluation& evaluation, std::int64_t step);
-  bool reached() const { return options_.max_steps && last_ && last_->checkpoint.global_step >= *options_.max_steps; }
+  bool reached() const {
+    const std::optional<std::int64_t>& last_step = run_.manifest.run.max_steps;
+    return last_step && last_ && last_->checkpoint.global_step >= *last_step;
+  }
   std::string why_it_ended() const;
 
+  PreparedRun& run_;
   RunHost& host_;
-  const CheckpointPlace& place_;
-  const std::vector<std::unique_ptr<Evaluation>>& evaluations_;
-  const ContinuousEvalOptions& options_;
+  const CheckpointPlace place_;
+  const std::function<void()>& on_look_;
+  const std::function<void(const CheckpointResult&)>& on_result_;
   std::optional<CheckpointResult> last_;
-  std::exception_ptr failed_;  // what the caller does behind and before evaluations
+  std::exception_ptr failed_;  // of preparing again, or of an export
 };
 
 EvaluateRepeatedlyOptions ContinuousEval::waiting() {
   EvaluateRepeatedlyOptions o;
-  o.start_delay_secs = options_.settings.start_delay_secs;
-  o.eval_interval_secs = options_.settings.throttle_secs;
-  o.timeout_secs = options_.settings.timeout_secs;
+  const EvalSettings& settings = run_.manifest.eval;
+  o.start_delay_secs = settings.start_delay_secs;
+  o.eval_interval_secs = settings.throttle_secs;
+  o.timeout_secs = settings.timeout_secs;
   o.finished = [this] { return run_finished(place_.files, place_.run_directory); };
   o.keep_going = [this] {
-    if (options_.on_look) options_.on_look();
-    return options_.keep_going();
+    if (on_look_) on_look_();
+    return run_.keep_going();
   };
   return o;
 }
@@ -55,33 +64,71 @@ CheckpointResult ContinuousEval::run() {
   evaluate_repeatedly({host_.clock(), host_.log(), host_.files()}, place_.run_directory, waiting(),
                       [this](const std::string& path) { return evaluate(path); });
   if (failed_) std::rethrow_exception(failed_);
-  if (!options_.keep_going()) fail(Code::kCancelled, "the evaluation of checkpoints was interrupted");
+  if (!run_.keep_going()) fail(Code::kCancelled, "the evaluation of checkpoints was interrupted");
   if (!last_) fail(Code::kNotFound, "no checkpoint was evaluated: " + why_it_ended());
   host_.log().info("", "the evaluation of checkpoints ends: " + why_it_ended());
   return std::move(*last_);
 }
 
+// Evaluations and exports are built at the first checkpoint, and again at one of a training that learned something
+// else.
+void ContinuousEval::take_schema_of(const std::string& checkpoint) {
+  if (!host_.files().exists(checkpoint)) return;  // it is skipped
+  const bool is_first = !run_.schema.was_read();
+  if (is_first)
+    run_.schema.read(place_, {.kind = CheckpointChoice::Kind::kPath, .path = checkpoint});
+  else if (!run_.schema.read_other(place_, checkpoint))
+    return;
+  else
+    host_.log().info("",
+                     escaped(checkpoint) + " is of a training that learned something else: the inputs are opened anew");
+  Diagnostics problems;
+  prepare_again(problems);
+  std::string text;
+  for (const Diagnostic& problem : problems.sorted())
+    text += "; " + problem.message + (problem.help.empty() ? "" : "; " + problem.help);
+  if (!text.empty())
+    fail(Code::kInvalidArgument, "the inputs do not fit the training of " + escaped(checkpoint) + text);
+}
+
+void ContinuousEval::prepare_again(Diagnostics& problems) {
+  run_.evaluations.built.clear();
+  run_.exports.exporters.reset();
+  run_.exports.graph.reset();
+  run_.evaluations.metrics.clear();
+  run_.evaluations.matrices.clear();
+  if (const std::optional<TrainedOptions> trained = run_.schema.trained_options())
+    run_.plugins.find_inputs(run_.uses(), problems, *trained);
+  for (const auto& [name, found] : run_.plugins.found().inputs) {
+    RunInput& input = run_.inputs.at(name);
+    input.feed.reset();
+    input.instance = &run_.plugins.create(run_.plugins.loaded(found), input.monitor);
+  }
+  make_exporters(run_);
+  if (problems.empty()) build_scaffold(run_, problems);
+}
+
 bool ContinuousEval::evaluate(const std::string& path) {
   const CheckpointChoice choice{.kind = CheckpointChoice::Kind::kPath, .path = path};
-  if (options_.on_checkpoint && !goes_through([&] { options_.on_checkpoint(path); })) return false;
+  if (!goes_through([&] { take_schema_of(path); })) return false;
   VariableStore store;
   try {
-    CheckpointResult result =
-        evaluate_checkpoint(place_, choice, host_.codec(), evaluations_, options_.keep_going, store);
-    for (const std::unique_ptr<Evaluation>& e : evaluations_) write_events(*e, result.checkpoint.global_step);
-    if (options_.on_result) options_.on_result(result);
+    CheckpointResult result = evaluate_checkpoint(run_, choice, store);
+    for (const std::unique_ptr<Evaluation>& e : run_.evaluations.built) write_events(*e, result.checkpoint.global_step);
+    if (on_result_) on_result_(result);
     last_ = std::move(result);
   } catch (const Error& e) {
-    const bool goes_on = options_.settings.on_error == OnEvalError::kContinue && options_.keep_going();
+    const bool goes_on = run_.manifest.eval.on_error == OnEvalError::kContinue && run_.keep_going();
     if (!goes_on || e.code() == Code::kCancelled || !place_.files.exists(path)) throw;
     host_.log().warning("",
                         "the evaluation of " + escaped(path) + " failed (eval.on_error = \"continue\"): " + e.what());
     return !reached();
   }
-  return (!options_.exports || goes_through([&] { options_.exports(store, *last_); })) && !reached();
+  const bool exports = run_.exports.exporters != nullptr;
+  return (!exports || goes_through([&] { export_evaluated(run_, store, *last_); })) && !reached();
 }
 
-// A failure is kept, since one behind a checkpoint that is gone meanwhile would pass for a failed reading of it.
+// A failure is kept. After a checkpoint that is gone meanwhile it would pass for a failed read of that.
 bool ContinuousEval::goes_through(const std::function<void()>& call) {
   try {
     call();
@@ -112,15 +159,15 @@ std::string ContinuousEval::why_it_ended() const {
   if (reached()) return "step " + std::to_string(last_->checkpoint.global_step) + " has come to run.max_steps";
   if (run_finished(place_.files, place_.run_directory)) return "the training there has come to its end";
   return "there was no new one in " + escaped(place_.run_directory) +
-         " within eval.timeout_secs = " + rounded_text(options_.settings.timeout_secs.value_or(0));
+         " within eval.timeout_secs = " + rounded_text(run_.manifest.eval.timeout_secs.value_or(0));
 }
 
 }  // namespace
 
-CheckpointResult continuous_eval(RunHost& host, const CheckpointPlace& place,
-                                 const std::vector<std::unique_ptr<Evaluation>>& evaluations,
-                                 const ContinuousEvalOptions& options) {
-  return ContinuousEval(host, place, evaluations, options).run();
+CheckpointResult continuous_eval(PreparedRun& run, const std::function<void()>& progress,
+                                 const std::function<void(const CheckpointResult&)>& on_result) {
+  run.evaluations.progress = progress;
+  return ContinuousEval(run, progress, on_result).run();
 }
 
 }  // namespace belay::runtime

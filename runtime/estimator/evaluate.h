@@ -12,6 +12,8 @@
 
 namespace belay::runtime {
 
+struct PreparedRun;
+
 struct EvaluatedInput {
   std::string input;  // of [input.NAME]
   EvalResult result;
@@ -22,9 +24,10 @@ struct CheckpointResult {
   std::vector<EvaluatedInput> inputs;
 };
 
-// What load_checkpoint throws, and Evaluation::run. The checkpoint's variables are read into `store`, which is empty.
-CheckpointResult evaluate_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
-                                     const SaverUse& saver, const std::vector<std::unique_ptr<Evaluation>>& evaluations,
-                                     const std::function<bool()>& keep_going, VariableStore& store);
+// The checkpoint that run.checkpoint names. `progress` comes after each batch. CANCELLED if the control stops it.
+// Throws the errors of load_checkpoint and of Evaluation::run.
+CheckpointResult evaluate_checkpoint(PreparedRun& run, const std::function<void()>& progress);
+// The same of another one. Its variables are read into `store`, which is empty.
+CheckpointResult evaluate_checkpoint(PreparedRun& run, const CheckpointChoice& choice, VariableStore& store);
 
 }  // namespace belay::runtime

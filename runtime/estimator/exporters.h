@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exporters of a run, and when each of them writes. The caller builds the model, in mode predict and over
-// placeholders of an input's features: a ManifestRun that of its plugin, an Estimator that of its program.
+// placeholders of an input's features: a PreparedRun that of its plugin, an Estimator that of its program.
 //
 //   Exporters exporters(run, {.directory = "DIR/export", .best_metric = "eval/loss", .manifest = ...});
 //   exporters.add(instance, settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a ManifestRun beside its manifest.
+// What is asked of a run beside its manifest.
 #pragma once
 
 #include <cstdint>

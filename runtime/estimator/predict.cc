@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/prepared_run.h"
 #include "runtime/monitored/monitored_session.h"
 
 namespace belay::runtime {
@@ -51,44 +53,49 @@ class ClassNames {
 
 }  // namespace
 
-Predicted predict(const PredictionSource& source, const std::vector<std::string>& keys, PredictionWriter& writer,
-                  const std::function<bool()>& keep_going) {
+Predicted predict(PreparedRun& run, PredictionWriter& writer, const std::function<void()>& progress) {
   Predicted out;
-  SessionHost host(source.run, {.mode = Mode::kPredict});
+  SessionHost host(run.host, {.mode = Mode::kPredict});
+  const std::vector<std::string>& keys = run.manifest.predict.keys;
   PredictOptions options;
   options.predict_keys = keys;
-  static const std::vector<std::string> kNone;
   const bool wants_names = keys.empty() || std::erase(options.predict_keys, kClassName) != 0;
   if (wants_names && !keys.empty() && std::ranges::find(keys, "class") == keys.end())
     options.predict_keys.emplace_back("class");
-  ClassNames names(wants_names ? source.class_names : kNone);
-  options.monitor = &source.run.monitor();
-  options.declared = source.declared;
+  const std::vector<std::string> class_names = wants_names ? run.schema.class_names() : std::vector<std::string>();
+  ClassNames names(class_names);
+  options.monitor = &run.host.monitor();
+  options.declared = run.declared;
   options.fill = [&](DirectSession& session) {
-    out.checkpoint = load_checkpoint(source.place, source.choice, source.run.codec(), session);
+    out.checkpoint = load_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), run.host.codec(), session);
   };
-  if (source.add_hooks) options.on_built = [&](const ModelOutputs& outputs) { source.add_hooks(host, outputs); };
-  Predictions predictions(source.ops, source.run.environment(), source.model, source.input, host.hooks(),
-                          std::move(options));
-  const auto interrupted = [] { fail(Code::kCancelled, "the prediction was interrupted"); };
+  options.on_built = [&](const ModelOutputs& outputs) {
+    add_model_hooks(host, run.plugins, *run.model_instance, outputs);
+  };
+  Predictions predictions(*run.ops, run.host.environment(), *run.model_instance,
+                          run.inputs.at(predict_input(run.manifest)).feed, host.hooks(), std::move(options));
+  const auto look_for_stop = [&] {
+    progress();
+    if (!run.keep_going()) fail(Code::kCancelled, "the prediction was interrupted");
+  };
   while (true) {
-    if (!keep_going()) interrupted();
+    look_for_stop();
     const Prediction* batch = predictions.next_batch();
     if (batch == nullptr || !writer.write(names.add(*batch))) break;
   }
-  if (!keep_going()) interrupted();  // a wait for input ends as the input does
+  look_for_stop();  // a wait for input ends as the input does
   writer.finish();
   out.totals = writer.totals();
   return out;
 }
 
-UsedCheckpoint sample(const PredictionSource& source, const SampleOptions& options,
-                      const std::function<bool(std::string_view)>& deliver) {
-  NodeGraph graph(source.ops);
-  const InputFeed::Tensors tensors = source.input->add_to_graph(graph);
-  const std::vector<DeclaredLabel> own = declared_labels(source.input->components());
+UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_view)>& deliver) {
+  InputFeed& input = *run.inputs.at(predict_input(run.manifest)).feed;
+  NodeGraph graph(*run.ops);
+  const InputFeed::Tensors tensors = input.add_to_graph(graph);
+  const std::vector<DeclaredLabel> own = declared_labels(input.components());
   const ModelOutputs outputs =
-      build_model(source.model, graph, Mode::kPredict, tensors.features, {}, own.empty() ? source.declared : own);
+      build_model(*run.model_instance, graph, Mode::kPredict, tensors.features, {}, own.empty() ? run.declared : own);
   LanguageModel model;
   if (tensors.features.size() != 1)
     fail(Code::kInvalidArgument, "text is sampled from a model of one feature, the ids of characters; the input has " +
@@ -96,18 +103,23 @@ UsedCheckpoint sample(const PredictionSource& source, const SampleOptions& optio
   model.ids = tensors.features[0].output;
   for (const NamedOutput& p : outputs.predictions)
     if (p.name == "probabilities") model.probabilities = p.output;
-  for (const InputComponent& c : source.input->components())
+  for (const InputComponent& c : input.components())
     if (!c.label && c.name != kIdName) model.names = c.class_names;
   UsedCheckpoint used;
   ScaffoldOptions pieces;
   pieces.init_fn = [&](const Scaffold&, DirectSession& session) {
-    used = load_checkpoint(source.place, source.choice, source.run.codec(), session);
+    used = load_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), run.host.codec(), session);
   };
   HookSet no_hooks;
   MonitoredSessionOptions settings;
-  settings.monitor = &source.run.monitor();
-  SingularMonitoredSession session(graph, source.run.environment(), no_hooks,
+  settings.monitor = &run.host.monitor();
+  SingularMonitoredSession session(graph, run.host.environment(), no_hooks,
                                    {.scaffold = std::make_shared<Scaffold>(std::move(pieces))}, std::move(settings));
+  const PredictSettings& given = run.manifest.predict;
+  const SampleOptions options{.prompt = given.prompt,
+                              .length = given.length,
+                              .temperature = given.temperature,
+                              .seed = static_cast<std::uint64_t>(given.seed)};
   session.scope([&] { sample_text(*session.raw_session(), model, options, deliver); });
   return used;
 }

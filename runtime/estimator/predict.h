@@ -18,17 +18,7 @@
 
 namespace belay::runtime {
 
-struct PredictionSource {
-  RunHost& run;
-  const OpRegistry& ops;
-  PluginInstance& model;
-  std::shared_ptr<InputFeed> input;
-  std::vector<DeclaredLabel> declared;  // of an input without labels: those of the training's
-  CheckpointPlace place;
-  CheckpointChoice choice;
-  std::function<void(SessionHost&, const ModelOutputs&)> add_hooks = {};  // those that the model brings
-  std::vector<std::string> class_names = {};  // of the label; then predictions of "class" have a "class_name", too
-};
+struct PreparedRun;
 
 // The prediction beside "class" that names it.
 inline constexpr const char* kClassName = "class_name";
@@ -38,13 +28,11 @@ struct Predicted {
   PredictionTotals totals;
 };
 
-// Every batch in the input's order. `keep_going` is asked before each batch: false is CANCELLED, and a file does not
-// appear.
-Predicted predict(const PredictionSource& source, const std::vector<std::string>& keys, PredictionWriter& writer,
-                  const std::function<bool()>& keep_going);
+// Every batch of the input, in its order, by the checkpoint that run.checkpoint names. `progress` comes before each
+// batch. CANCELLED if the control stops it; then a file does not appear.
+Predicted predict(PreparedRun& run, PredictionWriter& writer, const std::function<void()>& progress);
 
-// The characters that follow options.prompt, as sample_text delivers them.
-UsedCheckpoint sample(const PredictionSource& source, const SampleOptions& options,
-                      const std::function<bool(std::string_view)>& deliver);
+// The characters that follow predict.prompt, as sample_text delivers them.
+UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_view)>& deliver);
 
 }  // namespace belay::runtime

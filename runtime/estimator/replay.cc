@@ -89,8 +89,8 @@ std::shared_ptr<const ReplayOptions> Replay::options() {
 }
 
 // Behind the notes, before any plugin's code.
-void Replay::check(const ManifestRun& run, Diagnostics& problems) const {
-  const std::vector<ResolvedPlugin>& hooks = run.plugins().found().hooks;
+void Replay::check(const PreparedRun& run, Diagnostics& problems) const {
+  const std::vector<ResolvedPlugin>& hooks = run.plugins.found().hooks;
   for (std::size_t i = kept_hooks_; i < hooks.size() && !request_.what_if; ++i)
     if (!only_watches(hooks[i].info))
       problems.add(hooks[i].at,
@@ -98,16 +98,16 @@ void Replay::check(const ManifestRun& run, Diagnostics& problems) const {
                        " has options that can change a number (belay describe " + hooks[i].info.name +
                        " shows those that only watch), so this would be another run",
                    "leave it out, or see by --what-if what it does");
-  if (request_.batch && run.manifest().optimizer.accumulate > 1)
-    problems.add(run.manifest().at("optimizer.accumulate"),
-                 "a step of this run takes " + std::to_string(run.manifest().optimizer.accumulate) +
+  if (request_.batch && run.manifest.optimizer.accumulate > 1)
+    problems.add(run.manifest.at("optimizer.accumulate"),
+                 "a step of this run takes " + std::to_string(run.manifest.optimizer.accumulate) +
                      " batches, and --batch is of steps that take one",
                  "leave --batch out");
   check_data(run, problems);
 }
 
-void Replay::check_data(const ManifestRun& run, Diagnostics& problems) const {
-  const std::vector<TrainingFile> now = training_files(files_, run.manifest(), run.plugins().found(), false);
+void Replay::check_data(const PreparedRun& run, Diagnostics& problems) const {
+  const std::vector<TrainingFile> now = training_files(files_, run.manifest, run.plugins.found(), false);
   for (const DataFile& before : parse_data_files(plan_.manifest))
     for (const auto& [file, at, by_variable] : now) {
       bool other_content = false;
@@ -124,25 +124,25 @@ void Replay::check_data(const ManifestRun& run, Diagnostics& problems) const {
 
 void Replay::prove(DirectSession& session) {
   proved_ = true;
-  if (plan_.proof != nullptr) difference_ = compare_state(session, *plan_.proof, run_->host().codec());
+  if (plan_.proof != nullptr) difference_ = compare_state(session, *plan_.proof, run_->host.codec());
   if (plan_.digest) digest_ = digest_of_state(session);
 }
 
-void Replay::say_begin(const ManifestRun& run) const {
+void Replay::say_begin(const PreparedRun& run) const {
   const std::string steps = plan_.first == plan_.last
                                 ? "step " + std::to_string(plan_.first)
                                 : "steps " + std::to_string(plan_.first) + " to " + std::to_string(plan_.last);
   const std::string attempt = plan_.attempt == 0 ? "" : ", made by attempt " + std::to_string(plan_.attempt);
   log_.info("", (request_.first_non_finite ? "searches " : "replays ") + steps + " of " + escaped(request_.run) +
                     attempt + ", and goes on to step " + std::to_string(plan_.until()) +
-                    "; all that is written goes into " + escaped(run.manifest().run.dir));
+                    "; all that is written goes into " + escaped(run.manifest.run.dir));
 }
 
-ReplayResult Replay::train(ManifestRun& run, const std::function<void()>& progress) {
+ReplayResult Replay::train(PreparedRun& run, const std::function<void()>& progress) {
   run_ = &run;
   ReplayResult result;
   try {
-    result.training = run.train(progress, [&](const std::string&) { say_begin(run); });
+    result.training = runtime::train(run, progress, [&](const std::string&) { say_begin(run); });
   } catch (const Error& e) {
     if (!request_.first_non_finite || e.code() != Code::kDiverged) throw;
     result.text = search_.refused_text(plan_, e);

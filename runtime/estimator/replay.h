@@ -5,10 +5,10 @@
 //   Replay replay(request, log, files);
 //   replay.plan();                                  // what to begin with, and what proves it; nothing is written
 //   manifest = replay.manifest(environment, problems);       // plugins' notes are read, and none is loaded
-//   ManifestRun run(*manifest, {.replay = replay.options()}, platform, environment, control);
-//   run.find_plugins(problems);
+//   PreparedRun run(*manifest, {.replay = replay.options()}, platform, environment, control);
+//   find_plugins(run, problems);
 //   replay.check(run, problems);                    // against the notes
-//   run.take_directory() ... run.open_directory();
+//   take_directory(run) ... open_directory(run);
 //   const ReplayResult result = replay.train(run, progress);
 //
 // It outlives the run. [main]
@@ -23,8 +23,8 @@
 #include <string>
 
 #include "belay/runtime/run.h"
-#include "runtime/estimator/manifest_run.h"
 #include "runtime/estimator/non_finite_search.h"
+#include "runtime/estimator/prepared_run.h"
 #include "runtime/estimator/replay_plan.h"
 #include "runtime/estimator/replay_proof.h"
 #include "runtime/estimator/replay_request.h"
@@ -67,19 +67,19 @@ class Replay {
   // Behind manifest(). Calls this object.
   std::shared_ptr<const ReplayOptions> options();
   // Behind find_plugins(): hooks that may change a number, other data.
-  void check(const ManifestRun& run, Diagnostics& problems) const;
+  void check(const PreparedRun& run, Diagnostics& problems) const;
   // Behind open_directory(). `progress` after every step. Where the steps end with an error, that is thrown; but for
   // a step that is looked for and that an operation of the model ends itself.
-  ReplayResult train(ManifestRun& run, const std::function<void()>& progress);
+  ReplayResult train(PreparedRun& run, const std::function<void()>& progress);
 
   // Of --first-non-finite.
   const NonFiniteSearch& search() const noexcept { return search_; }
 
  private:
   void check_directories() const;
-  void check_data(const ManifestRun& run, Diagnostics& problems) const;
+  void check_data(const PreparedRun& run, Diagnostics& problems) const;
   void prove(DirectSession& session);
-  void say_begin(const ManifestRun& run) const;
+  void say_begin(const PreparedRun& run) const;
   void judge(ReplayResult& result) const;
   std::string differing_text() const;
 
@@ -91,7 +91,7 @@ class Replay {
   NonFiniteSearch search_;
   std::size_t kept_hooks_ = 0;
   std::set<std::string> left_out_;
-  ManifestRun* run_ = nullptr;
+  PreparedRun* run_ = nullptr;
   StateDifference difference_;  // where the proof is a checkpoint
   std::string digest_;          // where it is a digest
   bool proved_ = false;         // the run came so far

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a ManifestRun a replay: it trains some steps of another run once more, from one of that run's checkpoints,
+// What makes a PreparedRun a replay: it trains some steps of another run once more, from one of that run's checkpoints,
 // with hooks that were not there. Its manifest is that of the attempt that made them, but for run.dir, a directory of
 // its own, and for [[hooks]]: those of the other run that can change a number, then the new ones.
 #pragma once

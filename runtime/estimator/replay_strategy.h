@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy of a replay: a ManifestRun makes the steps of another run once more, as its ReplayOptions say.
+// The strategy of a replay: a PreparedRun makes the steps of another run once more, as its ReplayOptions say.
 #pragma once
 
 #include <functional>
@@ -18,6 +18,7 @@ class ReplayStrategy final : public RunStrategy {
   bool own_run() const noexcept override { return false; }
   // Its hooks are all in its manifest.
   bool default_hooks() const noexcept override { return false; }
+  std::string why_apart() const override { return {}; }
   void add_hook(const FoundUse& hook, std::size_t place) override;
   void compare_plugins(Diagnostics& problems) const override;
   void add_hooks_of_graph() override;

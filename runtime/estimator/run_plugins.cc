@@ -29,6 +29,7 @@ bool RunPlugins::find(const Manifest& manifest, Diagnostics& problems, const Tra
   found_ = resolver.resolve(manifest, trained);
   if (trains(manifest.run.mode)) resolver.resolve_optimizer(manifest, found_);
   for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
+  warn_of_other_options(trains(manifest.run.mode));
   return !resolver.plugin_failed();
 }
 
@@ -38,6 +39,16 @@ void RunPlugins::find_inputs(const Manifest& manifest, Diagnostics& problems, co
   inputs.inputs = manifest.inputs;
   PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);
   found_.inputs = resolver.resolve(inputs, &trained).inputs;
+  warn_of_other_options(trains(manifest.run.mode));
+}
+
+void RunPlugins::warn_of_other_options(bool training) const {
+  for (const auto& [name, input] : found_.inputs)
+    if (name != "train" || training)
+      for (const std::string& option : input.other_than_training)
+        run_.log().warning("", "[input." + name + "] sets " + option +
+                                   " otherwise than the training did: the model gets other values than it was "
+                                   "trained on");
 }
 
 const ResolvedPlugin* RunPlugins::training_input(const Manifest& manifest) {

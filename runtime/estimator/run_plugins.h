@@ -87,6 +87,8 @@ class RunPlugins {
  private:
   void load(const ResolvedPlugin& plugin);
   void warn_of_loading();
+  // An input that is not the training's own may set options otherwise than the training did.
+  void warn_of_other_options(bool training) const;
   ResolvedPlugin resolve_brought(PluginUse hook, const RegisteredPlugin& model);
   ResolvedPlugin resolve_late(PluginKind kind, const PluginUse& use);
 

@@ -35,6 +35,11 @@ void RunStrategy::check_cluster(Diagnostics& problems) const {
     problems.add(parts_.manifest.cluster->at, reason, "start one process; [cluster] may stay");
 }
 
+std::string RunStrategy::why_apart() const {
+  const bool alone = trains(parts_.manifest.run.mode) && !parts_.manifest.cluster && !parts_.options.place;
+  return alone ? runtime::why_apart(parts_.environment) : "";
+}
+
 void RunStrategy::build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared) {
   parts_.model.build(model, input, declared);
 }

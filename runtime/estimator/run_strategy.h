@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What differs between a run of one process, one of several (ranks_strategy.h) and a replay (replay_strategy.h). A
-// ManifestRun has one and asks it.
+// PreparedRun has one and asks it.
 //
 // RunStrategy itself is that of a process that is alone. A derived class overrides what it does otherwise. [main]
 #pragma once
@@ -58,6 +58,8 @@ class RunStrategy {
   // Of [cluster], which is there; behind find_plugins().
   virtual void check_cluster(Diagnostics& problems) const;
   virtual void check_launch(Diagnostics& /*problems*/) const {}
+  // A text if several processes were started and the manifest has no [cluster], which joins them.
+  virtual std::string why_apart() const;
   // Of the cluster plugin's instance.
   virtual CallMonitor& cluster_monitor() { return parts_.host.monitor(); }
   // `uses`: the manifest with the hooks that the run has.

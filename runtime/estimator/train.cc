@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/train.h"
 
-#include "runtime/estimator/run_strategy.h"
+#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/run_hparams.h"
 #include "runtime/estimator/trained_variables.h"
 #include "runtime/events/graph_def.h"
+#include "runtime/monitored/fingerprint.h"
 #include "runtime/platform/spinning.h"
 #include "runtime/session/session_service.h"
 
@@ -12,15 +14,16 @@ namespace {
 
 class Training {
  public:
-  Training(SessionHost& host, ModelGraph& model, const TrainingOptions& options, RunStrategy& strategy)
-      : host_(host),
-        run_(host.run()),
-        model_(model),
-        options_(options),
-        strategy_(strategy),
-        train_op_({FetchRef(model.outputs.train_op)}) {}
+  Training(PreparedRun& run, const std::function<void()>& on_step)
+      : run_(run),
+        host_(run.host),
+        graph_(run.model.graph),
+        strategy_(*run.strategy),
+        evals_(run.evaluations.while_training),
+        on_step_(on_step),
+        train_op_({FetchRef(run.model.outputs.train_op)}) {}
 
-  TrainingResult run();
+  TrainingResult run(const std::function<void(const std::string& ends)>& on_session);
 
  private:
   std::shared_ptr<SessionCreator> creator();
@@ -32,11 +35,12 @@ class Training {
   void finish(MonitoredSession& session);
   void look_for_checkpoint();
 
-  SessionHost& host_;
-  RunHost& run_;
-  ModelGraph& model_;
-  const TrainingOptions& options_;
+  PreparedRun& run_;
+  RunHost& host_;
+  NodeGraph& graph_;
   RunStrategy& strategy_;
+  std::optional<EvalWhileTraining>& evals_;
+  const std::function<void()>& on_step_;
   FetchSet train_op_;
   RunCall call_;
   std::int64_t saved_ = -1;  // the step of the last checkpoint that was seen, written or under way
@@ -44,27 +48,26 @@ class Training {
 };
 
 std::shared_ptr<SessionCreator> Training::creator() {
-  ScaffoldOptions pieces = options_.scaffold;
+  ScaffoldOptions pieces = run_.pieces;
   // Where summary_saver looks for it.
-  if (pieces.summary_op)
-    model_.graph.replace_collection(collections::kSummaryOp, {model_.graph.resolve(pieces.summary_op.raw())});
-  pieces.saver = run_.saver();
-  pieces.initial_values = model_.outputs.initial_values;
-  if (host_.has_init_fns())
-    pieces.init_fn = [this](const Scaffold&, DirectSession& session) { host_.call_init_fns(model_.graph, session); };
+  if (pieces.summary_op) graph_.replace_collection(collections::kSummaryOp, {graph_.resolve(pieces.summary_op.raw())});
+  pieces.saver = host_.saver();
+  pieces.initial_values = run_.model.outputs.initial_values;
+  if (run_.training.has_init_fns())
+    pieces.init_fn = [this](const Scaffold&, DirectSession& session) { run_.training.call_init_fns(graph_, session); };
   ChiefSessionCreator::Options options{.scaffold = std::make_shared<Scaffold>(std::move(pieces))};
-  if (run_.has_directory()) options.checkpoint_dir = run_.directory().path();
+  if (host_.has_directory()) options.checkpoint_dir = host_.directory().path();
   return strategy_.creator(std::move(options));
 }
 
-TrainingResult Training::run() {
-  const std::string warning = spinning_warning(run_.environment().session.threads);
-  if (!warning.empty()) run_.log().warning("", warning);
-  const std::int64_t start = run_.clock().monotonic_ns();
-  const std::unique_ptr<MonitoredSession> session = host_.open(creator());
+TrainingResult Training::run(const std::function<void(const std::string& ends)>& on_session) {
+  const std::string warning = spinning_warning(host_.environment().session.threads);
+  if (!warning.empty()) host_.log().warning("", warning);
+  const std::int64_t start = host_.clock().monotonic_ns();
+  const std::unique_ptr<MonitoredSession> session = run_.training.open(creator());
   strategy_.note_states();
-  if (options_.on_session) options_.on_session(why_no_step(*session));
-  if (host_.events() != nullptr) host_.events()->add_graph(serialized_graph_def(model_.graph));
+  on_session(why_no_step(*session));
+  if (run_.training.events() != nullptr) run_.training.events()->add_graph(serialized_graph_def(graph_));
   try {
     session->scope([&] {
       const KeptStore kept(*session, result_.trained);
@@ -75,30 +78,30 @@ TrainingResult Training::run() {
     finish(*session);
     throw;
   }
-  result_.seconds = static_cast<double>(run_.clock().monotonic_ns() - start) * 1e-9;
+  result_.seconds = static_cast<double>(host_.clock().monotonic_ns() - start) * 1e-9;
   finish(*session);
-  if (run_.has_directory()) run_.directory().check_lock();
+  if (host_.has_directory()) host_.directory().check_lock();
   return std::move(result_);
 }
 
 std::string Training::why_no_step(MonitoredSession& session) const {
   const std::int64_t step = session.raw_session()->global_step();
   // A job that is at its last step already does not train one more (TensorFlow does; docs/design/differences.md).
-  if (options_.max_steps && step >= *options_.max_steps)
-    return "step " + std::to_string(step) + " is already at max_steps = " + std::to_string(*options_.max_steps);
+  if (const auto& last = run_.manifest.run.max_steps; last && step >= *last)
+    return "step " + std::to_string(step) + " is already at max_steps = " + std::to_string(*last);
   // Before the first run a hook has no other way.
   return from_handle(session.raw_session()->coordinator).stop_reason();
 }
 
 void Training::loop(MonitoredSession& session) {
   call_.fetches = &train_op_;
-  RunControl& control = run_.control();
+  RunControl& control = host_.control();
   const std::int64_t first = session.raw_session()->global_step();
   result_.global_step = first;
   control.note_step(first);
-  if (options_.max_steps && first >= *options_.max_steps) {
-    if (options_.evals != nullptr) {
-      options_.evals->at_last_step(*session.raw_session());
+  if (const auto& last = run_.manifest.run.max_steps; last && first >= *last) {
+    if (evals_) {
+      evals_->at_last_step(*session.raw_session());
       session.save_if_asked();
     }
     session.request_stop(why_no_step(session));
@@ -107,29 +110,29 @@ void Training::loop(MonitoredSession& session) {
   // Where several processes are in a step none leaves it alone: what one waits for its own input with is woken.
   std::optional<RunControl::Interruptible> interruptible;
   if (strategy_.wakes_steps()) interruptible.emplace(control, session);
-  if (options_.evals != nullptr) {
-    options_.evals->at_start(*session.raw_session());
+  if (evals_) {
+    evals_->at_start(*session.raw_session());
     session.save_if_asked();
   }
   make_steps(session);
 }
 
 void Training::make_steps(MonitoredSession& session) {
-  RunControl& control = run_.control();
+  RunControl& control = host_.control();
   while (!session.should_stop()) {
     if (!strategy_.goes_on(session, result_.global_step, call_)) break;
     if (control.stopping()) {
       session.request_stop(control.stop_reason());
       break;
     }
-    if (run_.saver() != nullptr && control.take_save_request()) run_.saver()->request();
+    if (host_.saver() != nullptr && control.take_save_request()) host_.saver()->request();
     if (!step(session)) break;
   }
 }
 
 // False: interrupted.
 bool Training::step(MonitoredSession& session) {
-  RunControl& control = run_.control();
+  RunControl& control = host_.control();
   try {
     session.run(call_);
   } catch (const Error& e) {
@@ -141,33 +144,33 @@ bool Training::step(MonitoredSession& session) {
   strategy_.note_states();
   ++result_.steps;
   result_.global_step = session.raw_session()->global_step();
-  run_.log().set_step(result_.global_step);
+  host_.log().set_step(result_.global_step);
   control.note_step(result_.global_step);
-  if (options_.on_step) options_.on_step();
-  if (options_.evals != nullptr) evaluate(session);
+  if (on_step_) on_step_();
+  if (evals_) evaluate(session);
   return true;
 }
 
 // At the step's boundary, behind its checkpoint if there was one.
 void Training::evaluate(MonitoredSession& session) {
-  const std::int64_t saved = run_.saver() == nullptr ? -1 : run_.saver()->taken_step();
+  const std::int64_t saved = host_.saver() == nullptr ? -1 : host_.saver()->taken_step();
   const bool now = saved == result_.global_step && saved != saved_;
   saved_ = saved;
   // The checkpoint of a new best is written now: it holds what was evaluated.
-  if (options_.evals->at_boundary(*session.raw_session(), result_.global_step, now)) session.save_if_asked();
+  if (evals_->at_boundary(*session.raw_session(), result_.global_step, now)) session.save_if_asked();
 }
 
 void Training::finish(MonitoredSession& session) {
   result_.reason = session.end_reason();
   result_.recoveries = session.recoveries();
   if (session.global_step() >= 0) result_.global_step = session.global_step();  // also after a recovery that went back
-  run_.control().note_step(result_.global_step);  // behind an error the step that a hook failed in is done, too
-  if (run_.saver() != nullptr) {
-    result_.checkpoint = run_.saver()->saved_path();
-    result_.save_error = run_.saver()->save_error();
+  host_.control().note_step(result_.global_step);  // behind an error the step that a hook failed in is done, too
+  if (host_.saver() != nullptr) {
+    result_.checkpoint = host_.saver()->saved_path();
+    result_.save_error = host_.saver()->save_error();
     look_for_checkpoint();
   }
-  host_.close_events(result_.global_step);
+  run_.training.close_events(result_.global_step);
 }
 
 // Somebody may have moved or removed the run directory meanwhile; what was written goes where it is now.
@@ -175,14 +178,31 @@ void Training::look_for_checkpoint() {
   if (result_.checkpoint.empty()) return;
   try {
     const std::string name = result_.checkpoint.substr(result_.checkpoint.rfind('/') + 1);
-    if (!run_.directory().exists(name)) {
+    if (!host_.directory().exists(name)) {
       result_.removed = std::exchange(result_.checkpoint, "");
     } else {
-      result_.moved = !run_.files().exists(result_.checkpoint) ||
-                      run_.files().status(result_.checkpoint).inode != run_.directory().status(name).inode;
+      result_.moved = !host_.files().exists(result_.checkpoint) ||
+                      host_.files().status(result_.checkpoint).inode != host_.directory().status(name).inode;
     }
   } catch (const Error& e) {
     result_.save_error = e.what();
+  }
+}
+
+// A run that was stopped has not ended: the next attempt continues it.
+template <class F>
+TrainingResult noting_the_end(PreparedRun& run, F&& train) {
+  const auto note_end = [&](bool success) {
+    if (run.training.events() != nullptr && run.keep_going())
+      write_run_end(*run.training.events(), run.host.clock(), success);
+  };
+  try {
+    TrainingResult result = train();
+    note_end(!is_untrained(result));
+    return result;
+  } catch (...) {
+    note_end(false);
+    throw;
   }
 }
 
@@ -192,8 +212,27 @@ bool is_untrained(const TrainingResult& result) {
   return result.steps == 0 && result.global_step == 0 && result.reason.kind == EndReason::Kind::kEndOfInput;
 }
 
-TrainingResult train(SessionHost& host, ModelGraph& model, const TrainingOptions& options, RunStrategy& strategy) {
-  return Training(host, model, options, strategy).run();
+TrainingResult train(PreparedRun& run, const std::function<void()>& progress,
+                     const std::function<void(const std::string& ends)>& on_session) {
+  RunHost& host = run.host;
+  run.evaluations.progress = progress;
+  if (host.has_directory())
+    host.open_saver(fingerprint_of(host.environment(), run.plugins.registry()), run.training.events(),
+                    run.resume.manifest_to_keep());
+  run.strategy->meet();
+  TimeShares times(host, run.training.events());
+  const PublishesActivity publishing(times.activity());
+  const auto begins = [&](const std::string& ends) {
+    if (on_session) on_session(ends);
+    times.start();
+  };
+  TrainingResult result = noting_the_end(run, [&] { return Training(run, progress).run(begins); });
+  run.strategy->part();
+  times.stop();
+  result.shares = times.shares();
+  if (run.keep_going() && !result.checkpoint.empty() && result.save_error.empty())
+    host.note_finished(result.global_step);
+  return result;
 }
 
 }  // namespace belay::runtime

@@ -4,15 +4,16 @@
 
 #include <string>
 
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/train.h"
 
 namespace belay::runtime {
 
 // The reason, with the input's section, file and line if its end is the reason.
-std::string why_it_ended(const ManifestRun& run, const TrainingResult& result);
+std::string why_it_ended(const PreparedRun& run, const TrainingResult& result);
 
 // That neither this start nor an earlier one made a step, with the reason and what helps. Empty: one did, or somebody
 // stopped the run from outside.
-std::string untrained_text(const ManifestRun& run, const TrainingResult& result);
+std::string untrained_text(const PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime

@@ -102,7 +102,7 @@ learning_rate = 0.01
       ADD_FAILURE() << problems.text();
       return RunStatus::kUsage;
     }
-    ManifestRun run(std::move(*manifest), {}, Platform{system_clock(), *log_, posix_file_system()}, environment,
+    PreparedRun run(std::move(*manifest), {}, Platform{system_clock(), *log_, posix_file_system()}, environment,
                     control_);
     RunDriver driver(run, problems, recorder_);
     const RunStatus found = driver.find_plugins();

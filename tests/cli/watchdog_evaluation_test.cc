@@ -10,7 +10,8 @@
 #include <future>
 
 #include "runtime/cli/watchdog.h"
-#include "runtime/estimator/manifest_run.h"
+#include "runtime/estimator/prepare.h"
+#include "runtime/estimator/train.h"
 #include "runtime/manifest/parse.h"
 #include "tests/platform/temp_dir.h"
 
@@ -119,19 +120,19 @@ class WatchedEvaluation : public ::testing::Test {
     std::optional<Manifest> manifest = parse_manifest(path, {}, environment, problems);
     ASSERT_TRUE(manifest) << problems.text();
     run_ =
-        std::make_unique<ManifestRun>(std::move(*manifest), ManifestRunOptions{},
+        std::make_unique<PreparedRun>(std::move(*manifest), ManifestRunOptions{},
                                       Platform{system_clock(), *run_log_, posix_file_system()}, environment, control_);
-    run_->find_plugins(problems);
+    find_plugins(*run_, problems);
     ASSERT_TRUE(problems.empty()) << problems.text();
-    run_->load_plugins(problems);
-    run_->build_scaffold(problems);
-    run_->begin_hooks(problems);
+    load_plugins(*run_, problems);
+    build_scaffold(*run_, problems);
+    begin_hooks(*run_, problems);
     ASSERT_TRUE(problems.empty()) << problems.text();
     watchdog_.emplace(WatchdogOptions{kLimit, [this] { return run_->activity(); }, &control_.disk(),
                                       [this] { gave_up_.set_value(); }},
                       *log_, clock_);
     clock_.await_waiter();  // before the first step
-    trained_ = std::async(std::launch::async, [this] { return run_->train([this] { progress(); }); });
+    trained_ = std::async(std::launch::async, [this] { return train(*run_, [this] { progress(); }); });
   }
   void progress() {
     watchdog_->progress();
@@ -190,7 +191,7 @@ class WatchedEvaluation : public ::testing::Test {
                                              }),
                                              LogFormat::kText, LogLevel::kInfo, clock_);
   RunControl control_;
-  std::unique_ptr<ManifestRun> run_;
+  std::unique_ptr<PreparedRun> run_;
   std::promise<void> gave_up_;
   std::optional<Watchdog> watchdog_;
   std::mutex mutex_;
