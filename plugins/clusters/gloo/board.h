@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks leave their addresses for each other, by names.
+// The board on which ranks leave their addresses for each other, by names.
 #pragma once
 
 #include <string>
 
 namespace belay_gloo {
 
-// One meeting's. A rank puts what the others look for, each name once. Of one thread.
+// The board of one meeting. A rank puts the values that the others look for, each name once. Use it from one thread.
 class Board {
  public:
   Board() = default;
@@ -14,13 +14,13 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  // Appears whole.
+  // Writes the value. Others see all of it or nothing.
   virtual void put(const std::string& name, const std::string& value) = 0;
-  // Empty: it is not there.
+  // Returns the value of a name. Empty: nobody has put it.
   virtual std::string get(const std::string& name) = 0;
-  // Called while this rank waits for others. Throws where that is of no use any more.
+  // Called while this rank waits for others. Throws if waiting makes no sense any more.
   virtual void look() {}
-  // All ranks have met, or this one leaves.
+  // Called when all ranks have met, or when this one leaves.
   virtual void forget() noexcept {}
 };
 

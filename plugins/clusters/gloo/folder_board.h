@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in a folder that all ranks see.
+// A board of files in a folder that all ranks see.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace belay_gloo {
 
 class FolderBoard final : public Board {
  public:
-  // Makes the folder where it is missing; `owner`: removes it, too. UNAVAILABLE where it cannot be made.
+  // Makes the folder if it is missing. `owner`: the destructor removes it. UNAVAILABLE: it cannot be made.
   FolderBoard(std::string folder, bool owner);
   ~FolderBoard() override;
   void put(const std::string& name, const std::string& value) override;

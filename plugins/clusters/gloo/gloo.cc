@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes, on one machine or several, joined by Gloo over TCP. Lifelines say who is there; Gloo moves the tensors.
+// Joins processes, on one machine or several, by Gloo over TCP. Lifelines notice the ranks that fail; Gloo moves the
+// tensors.
 #include <belay/plugin.h>
 #include <gloo/transport/tcp/device.h>
 #include <signal.h>
@@ -34,10 +35,10 @@ using belay_gloo::Meeting;
 using belay_gloo::RedisBoard;
 using belay_gloo::Waits;
 
-constexpr int kMostNumbers = 1 << 16;  // of groups: tags of Gloo have 32 bits, ours 16
+constexpr int kMostNumbers = 1 << 16;  // numbers of groups: a tag of Gloo has 32 bits, ours has 16
 
-// Gloo writes into connections whose other end may be gone, which is an error of the call and must not end the process.
-// Threads that are started inside keep it so.
+// Gloo writes into connections whose other end may be gone. That is an error of the call and must not end the process.
+// Threads that are started inside inherit the block of SIGPIPE.
 class NoBrokenPipeSignal {
  public:
   NoBrokenPipeSignal() noexcept {
@@ -133,7 +134,7 @@ class Gloo final : public belay::Cluster {
       g.receive(call, tensor);
     });
   }
-  // A number that is new to each rank of the group is the greatest of theirs.
+  // The ranks of a group agree on the greatest of their next numbers. It is new to all of them.
   belay::Subgroup split(const Collective& call, int colour) override {
     belay::Subgroup made;
     in(call, [&](Group& g) {
@@ -161,7 +162,8 @@ class Gloo final : public belay::Cluster {
   }
 
  private:
-  // A rank that does not know the meeting may have found one whose rank 0 was killed: it looks for the next one.
+  // If a rank does not know the meeting, it may have found an old one, whose rank 0 was killed. Then it looks for the
+  // next one.
   void join(const belay::ClusterArgs& args, int rank, int size) {
     const NoBrokenPipeSignal quiet;
     const auto end = std::chrono::steady_clock::now() + args.wait();
@@ -177,7 +179,7 @@ class Gloo final : public belay::Cluster {
       } else {
         if (args.directory().empty())
           fail(Code::kInvalidArgument, "gloo needs a directory that all ranks see, to meet in; the run has none");
-        // The folder is this meeting's alone.
+        // No other meeting uses this folder.
         board =
             std::make_unique<FolderBoard>(std::string(args.directory()) + "/" + std::string(args.meeting()), rank == 0);
       }
@@ -220,7 +222,7 @@ class Gloo final : public belay::Cluster {
       use(std::make_unique<Group>(rank, size, Meeting{board, check, limit}, device_, waits));
     });
     if (!redis_) return;
-    // Nobody reads any more what is on the board.
+    // All ranks have read the board, so nobody needs it any more.
     const belay_collective call = belay::detail::sized<belay_collective>();
     barrier(Collective(call));
     board.forget();
@@ -247,7 +249,7 @@ class Gloo final : public belay::Cluster {
     if (waits_ != nullptr) waits_->end();
   }
 
-  // What Gloo throws becomes the error of the rank that is to blame.
+  // Turns an exception of Gloo into the error of the rank that is to blame.
   template <class F>
   void guarded(F&& f) {
     const NoBrokenPipeSignal quiet;
@@ -257,7 +259,7 @@ class Gloo final : public belay::Cluster {
       throw;
     } catch (const std::exception& e) {
       if (aborted_) fail(Code::kCancelled, "the run was stopped while it waited for other ranks");
-      // A connection may be seen to break before it is known whose it was.
+      // A connection may break before the lifelines know whose it was.
       constexpr std::chrono::milliseconds kUntilKnown{1000};
       const std::string who = lines_ == nullptr ? "" : lines_->failure(kUntilKnown);
       fail(Code::kAborted, who.empty() ? std::string("a rank did not call in time: ") + e.what() : who);
@@ -284,8 +286,8 @@ class Gloo final : public belay::Cluster {
   std::atomic<int> next_number_{1};
   std::atomic<bool> aborted_{false};
   std::shared_ptr<gloo::transport::Device> device_;
-  std::mutex mutex_;              // of the groups
-  std::shared_ptr<Waits> waits_;  // of all of them; null: there is no other rank
+  std::mutex mutex_;              // guards the groups
+  std::shared_ptr<Waits> waits_;  // shared by all groups; null: there is no other rank
   std::unique_ptr<Group> all_;
   std::vector<std::unique_ptr<Group>> parts_;
   std::unique_ptr<Lifelines> lines_;

@@ -38,7 +38,7 @@ using belay::Dims;
 using belay::DType;
 using belay::Tensor;
 
-constexpr unsigned kHangSecs = 120;  // who is still there then hangs
+constexpr unsigned kHangSecs = 120;  // a process that still runs then hangs
 
 const belay_module& module() { return module_under_test(belay_module_gloo); }
 
@@ -92,7 +92,7 @@ TEST(Gloo, EachCallMovesWhatItShould) {
     Tensor sum(std::int64_t{1} << 40);
     rank.all_reduce(sum);
     EXPECT_EQ(sum.data<std::int64_t>()[0], 3 * (std::int64_t{1} << 40));
-    Tensor rough(1.0F + 0x1p-8F);  // a tie, which goes to the even 1
+    Tensor rough(1.0F + 0x1p-8F);  // a tie; it is rounded to the even 1
     rank.all_reduce(rough, {.wire = DType::kBFloat16});
     EXPECT_EQ(rough.data<float>()[0], 3.0F);
     Tensor message(std::int64_t{rank.rank()});
@@ -200,11 +200,11 @@ TEST(Gloo, AnUnknownInterfaceIsNamedWithThoseThatThereAre) {
                            "INVALID_ARGUMENT: interface = \"nowhere0\" is no network interface .* has .*lo.*"));
 }
 
-// A rank 1 that has met rank 0, and is gone before it calls.
+// Rank 1 has met rank 0 and is gone before it calls.
 TEST(Gloo, ARankThatEndsBeforeItsConnectionsAreMadeIsNamed) {
   const TemporaryFolder folder;
   ClusterRank rank(find_table<belay_cluster_api>(module(), "gloo"), {}, 0, 2, folder.path());
-  constexpr double kHourSecs = 3600;  // behind which it would be noticed anyway
+  constexpr double kHourSecs = 3600;  // after this time it would be noticed anyway
   rank.wait(kHourSecs);
   rank.timeout(kHourSecs);
   std::string error;
@@ -224,13 +224,13 @@ TEST(Gloo, ARankThatEndsBeforeItsConnectionsAreMadeIsNamed) {
     const std::chrono::seconds long_enough(kHangSecs);
     belay_gloo::Lifelines lines({1, 2, "lo", &board, long_enough, long_enough, nullptr}, [] {});
     while (board.get("gloo-0").empty()) std::this_thread::yield();
-    // Of two ranks Gloo has the one with the lower address wait for the other's call: rank 0, at 127.0.0.1.
+    // With two ranks, the one with the lower address waits in Gloo for the other's call. That is rank 0, at 127.0.0.1.
     const auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr("127.0.0.2"));
     const auto pairs = device->createContext(1, 2);
     pairs->setTimeout(long_enough);
     const std::vector<char> address = pairs->createPair(0)->address().bytes();
     board.put("gloo-1", std::string(address.begin(), address.end()));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that it is this wait most of the time
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // makes it likely that rank 0 is in this wait
   }
   opens.join();
   EXPECT_EQ(error, "ABORTED: rank 1 has ended or left");
@@ -238,7 +238,7 @@ TEST(Gloo, ARankThatEndsBeforeItsConnectionsAreMadeIsNamed) {
 
 // ---- who may connect while ranks meet
 
-// Rank 0 of two, which meets on a thread of its own.
+// Rank 0 of two. It meets on a separate thread.
 class RankZero {
  public:
   explicit RankZero(const std::string& folder, std::chrono::nanoseconds wait = std::chrono::seconds(kHangSecs))
@@ -256,7 +256,7 @@ class RankZero {
   RankZero(const RankZero&) = delete;
   RankZero& operator=(const RankZero&) = delete;
 
-  // What open failed with; empty: it met rank 1.
+  // Returns the error of open. Empty: it met rank 1.
   std::string met() {
     thread_.join();
     return error_;
@@ -269,7 +269,7 @@ class RankZero {
   std::thread thread_;
 };
 
-// A stranger's connection to the port of rank 0.
+// Connects a stranger to the port of rank 0.
 belay_gloo::Descriptor stranger_at(belay_gloo::Board& board) {
   std::string text;
   while ((text = board.get("rank-0")).empty()) std::this_thread::yield();
@@ -284,7 +284,7 @@ belay_gloo::Lifelines::Options rank_one(belay_gloo::Board& board) {
   return {1, 2, "lo", &board, long_enough, long_enough, nullptr};
 }
 
-// It has another token than the one that rank 0 left.
+// A board that returns another token than the one of rank 0.
 class OtherToken final : public belay_gloo::Board {
  public:
   explicit OtherToken(belay_gloo::Board& board) : board_(board) {}
@@ -299,7 +299,7 @@ class OtherToken final : public belay_gloo::Board {
   belay_gloo::Board& board_;
 };
 
-// One after the other they would be waited for longer than rank 0 waits for rank 1.
+// If rank 0 read the connections one by one, it would need more time than it has for rank 1.
 TEST(Gloo, T_163_SilentConnectionsKeepNoRankWaiting) {
   const TemporaryFolder folder;
   RankZero zero(folder.path());
@@ -381,7 +381,7 @@ TEST(Gloo, T_163_ARankThatDidNotComeAndTheOneThatWasRefusedAreSaidTogether) {
 
 // ---- real processes, which end with the test
 
-// A rank in a process of its own; it ends with status 0 if `f` returned, and with 9 otherwise.
+// Starts a rank in a separate process. It ends with status 0 if `f` returned, else with 9.
 pid_t start_rank(int rank, int size, const std::string& directory, const std::function<void(ClusterRank&)>& f) {
   const pid_t test = ::getpid();
   const pid_t child = ::fork();
@@ -401,8 +401,8 @@ pid_t start_rank(int rank, int size, const std::string& directory, const std::fu
 
 using Call = std::function<void(ClusterRank&)>;
 
-// What rank 0 is told where rank 1 of three processes is sent a signal so long after the first of the calls, which are
-// made again and again.
+// Returns the error of rank 0 after rank 1 of three processes got a signal. The calls are repeated without end; the
+// signal is sent at this moment after the first one.
 std::string told_after(int signal, double timeout_secs, const Call& call, std::chrono::nanoseconds moment) {
   const TemporaryFolder folder;
   const auto until_the_end = [&](ClusterRank& rank) {
@@ -479,7 +479,7 @@ TEST(GlooProcesses, ARankThatIsKilledIsNamed) {
   EXPECT_EQ(told_after(SIGKILL, 60, calls()[0].call, {}), "ABORTED: rank 1 has ended or left");
 }
 
-// BELAY_GLOO_KILLS: how often; 200 in the long test.
+// BELAY_GLOO_KILLS is the number of rounds; the long test sets 200.
 TEST(GlooProcesses, ARankThatIsKilledAtAnyMomentLeavesNoOtherOneWaiting) {
   const char* given = std::getenv("BELAY_GLOO_KILLS");
   const int rounds = given == nullptr ? 4 : std::atoi(given);

@@ -21,9 +21,9 @@ using belay::DType;
 using belay::TensorView;
 using std::chrono::milliseconds;
 
-// Who is there is the lifelines' to say: a call waits as long as its ranks compute.
+// The lifelines notice a rank that is gone. So a call waits for as long as its ranks compute.
 constexpr milliseconds kNoLimit = std::chrono::hours(24 * 365);
-constexpr std::uint8_t kMessages = 0x80;  // a slot that none of Gloo's collectives uses
+constexpr std::uint8_t kMessages = 0x80;  // a slot that Gloo's collectives leave free
 
 milliseconds limit_of(const Collective& call) {
   if (call.timeout().count() <= 0) return kNoLimit;
@@ -41,7 +41,7 @@ void add(void* sum, const void* a, const void* b, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) to[i] = x[i] + y[i];
 }
 
-// The upper half of a float32, rounded to the nearest, of two to the even one; a NaN stays one.
+// The upper half of a float32, rounded to the nearest. A tie goes to the even one, and a NaN stays a NaN.
 std::uint16_t to_bfloat16(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
@@ -109,7 +109,8 @@ void Group::sum(const Collective& call, T* values, std::size_t n,
                 void (*f)(void*, const void*, const void*, std::size_t)) {
   gloo::AllreduceOptions options(context_);
   options.setOutput(values, n);
-  options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);  // one order for a size and a number of elements
+  options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);  // adds in one order for a size and a number of
+                                                                  // elements
   options.setReduceFunction(f);
   options.setTag(tag_of(call));
   options.setTimeout(limit_of(call));

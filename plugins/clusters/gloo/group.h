@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some of the ranks, as Gloo connects them: its collectives, with its exceptions.
+// A group of ranks that Gloo connects. Its collectives throw Gloo's exceptions.
 #pragma once
 
 #include <belay/cluster.h>
@@ -12,21 +12,23 @@
 
 namespace belay_gloo {
 
-// A group of one has no connections, and each call returns at once. Calls from any thread; those of different tags may
-// be under way at the same time.
+// A group of one has no connections, and each call returns at once. Call it from any thread. Calls with different tags
+// may run at the same time.
 class Group {
  public:
-  // This process by itself.
+  // Makes the group of this process alone.
   Group() : rank_(0), ranks_{0}, waits_(std::make_shared<Waits>()) {}
-  // All ranks. What ends the waits of one ends those of all groups of these connections, now or later.
+  // Makes the group of all ranks. Ending its `waits` ends the calls of all groups that use these connections, now or
+  // later.
   Group(int rank, int size, const Meeting& meeting, const std::shared_ptr<gloo::transport::Device>& device,
         std::shared_ptr<Waits> waits);
-  // Those of `all` with these ranks, which are in order; `number` is no other group's that two of them are in.
+  // Makes the group of these ranks of `all`, which are in order. Any two ranks share at most one group with this
+  // `number`.
   Group(int rank, std::vector<int> ranks, int number, const Group& all);
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(ranks_.size()); }
-  // Among all ranks.
+  // The ranks' numbers among all ranks.
   const std::vector<int>& ranks() const noexcept { return ranks_; }
 
   void barrier(const belay::Collective& call);
@@ -48,7 +50,7 @@ class Group {
   const int rank_;
   const std::vector<int> ranks_;
   const int number_ = 0;
-  const std::shared_ptr<Waits> waits_;        // of all groups
+  const std::shared_ptr<Waits> waits_;        // shared by all groups
   std::shared_ptr<WakeableContext> context_;  // null: a group of one
 };
 

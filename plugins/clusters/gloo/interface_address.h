@@ -8,17 +8,17 @@
 
 namespace belay_gloo {
 
-// A place to listen at, or to connect to.
+// An address to listen at, or to connect to.
 struct Address {
   sockaddr_storage raw{};
   socklen_t size = 0;
 };
 
-// Its first IPv4 address, or if there is none its first of IPv6, with port 0. INVALID_ARGUMENT: there is no such
-// interface, or it has no address; the message lists those that have one.
+// Returns the interface's first IPv4 address with port 0. Without one it is the first IPv6 address. INVALID_ARGUMENT:
+// the interface does not exist, or has no address. The message lists the interfaces that have one.
 Address address_of(const std::string& interface);
 
-// "127.0.0.1 4711" and back. from_text returns size 0 where the text is no address.
+// Converts to "127.0.0.1 4711" and back. from_text returns size 0 if the text is no address.
 std::string to_text(const Address& address);
 Address from_text(const std::string& text);
 

@@ -25,9 +25,9 @@ namespace {
 using belay::Code;
 
 constexpr std::int32_t kAlive = 1, kLeft = 2, kEnded = 3, kSilent = 4, kRefused = 5, kOtherSize = 6;
-constexpr std::chrono::milliseconds kBetweenLooks{20};  // while ranks are waited for
-constexpr std::chrono::milliseconds kEndOfCalls{200};   // that a rank which leaves still takes part in
-constexpr std::size_t kMostCallers = 64;                // that have not said who they are
+constexpr std::chrono::milliseconds kBetweenLooks{20};  // while this rank waits for others
+constexpr std::chrono::milliseconds kEndOfCalls{200};   // time for the last calls of a rank that leaves
+constexpr std::size_t kMostCallers = 64;                // callers whose hello is not complete
 
 [[noreturn]] void fail_system(const std::string& what) {
   belay::fail(Code::kUnavailable, what + ": " + std::strerror(errno));  // NOLINT(concurrency-mt-unsafe)
@@ -42,7 +42,7 @@ bool wait_for(int fd, short events) {
   return ::poll(&p, 1, static_cast<int>(kBetweenLooks.count())) > 0;
 }
 
-// Of a board's text "127.0.0.1 4711 TOKEN".
+// Returns the token of a board's text "127.0.0.1 4711 TOKEN".
 std::string token_in(const std::string& text) {
   std::istringstream parts(text);
   std::string host, port, token;
@@ -80,7 +80,7 @@ Lifelines::~Lifelines() {
 
 // ---- meeting ----
 
-// Each rank connects to those below it, and is connected to by those above it.
+// Each rank connects to the ranks below it. Those above it connect to this one.
 void Lifelines::meet() {
   Address own = address_of(options_.interface);
   const Descriptor listening(::socket(own.raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -165,7 +165,7 @@ void Lifelines::fail_other_size(int rank, int size) const {
                                           "; start all ranks with the same number, WORLD_SIZE for instance");
 }
 
-// All callers at a time, so that a silent one keeps nobody waiting.
+// Reads all callers at the same time, so that a silent one keeps nobody waiting.
 void Lifelines::accept_all(int listening, Clock::time_point end) {
   std::vector<int> missing;
   for (int r = options_.rank + 1; r < options_.size; ++r) missing.push_back(r);
@@ -190,7 +190,7 @@ void Lifelines::accept_all(int listening, Clock::time_point end) {
   }
 }
 
-// Takes what the caller has sent. True: it has a seat, or is none of ours.
+// Reads the caller's bytes. True: it has a seat now, or it is no rank.
 bool Lifelines::is_over(Caller& caller, std::vector<int>& missing) {
   const ssize_t n = ::recv(caller.line.get(), caller.part + caller.have, sizeof(Hello) - caller.have, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -204,7 +204,7 @@ bool Lifelines::is_over(Caller& caller, std::vector<int>& missing) {
 void Lifelines::greet(Caller& caller, std::vector<int>& missing) {
   Hello hello{};
   std::memcpy(&hello, caller.part, sizeof(hello));
-  if (hello.message.kind != kAlive) return;  // not one of ours
+  if (hello.message.kind != kAlive) return;  // no rank of this run
   const auto found = std::find(missing.begin(), missing.end(), hello.message.rank);
   Message answer{kAlive, options_.rank};
   if (hello.token != token_) {
@@ -232,7 +232,7 @@ void Lifelines::add_peer(int rank, Descriptor line) {
 
 // ---- afterwards ----
 
-// All ranks have the same timeout.
+// Names the timeout in the message; it is the same on all ranks.
 std::string Lifelines::silence_of(int rank) const {
   return name_of(rank) + " has shown no sign of life for " +
          belay::rounded_text(std::chrono::duration<double>(options_.timeout).count()) + " s (cluster.timeout_secs)";
@@ -266,7 +266,7 @@ void Lifelines::watch() {
       next = Clock::now() + beat;
     }
     fds.assign(1, {wake_.get(), POLLIN, 0});
-    bool leaving = false;  // of a peer, whose last calls are awaited
+    bool leaving = false;  // true: a peer leaves, and its last calls are awaited
     for (const Peer& p : peers_) {
       fds.push_back({p.gone ? -1 : p.line.get(), POLLIN, 0});
       leaving = leaving || p.left != Clock::time_point();
@@ -329,7 +329,7 @@ void Lifelines::look_at_times() {
 }
 
 void Lifelines::send_to_all(const Message& message) {
-  for (const Peer& p : peers_)  // a line that is full is one whose reader hangs, which its silence will show
+  for (const Peer& p : peers_)  // a full line has a reader that hangs; its silence will show it
     ::send(p.line.get(), &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who of the other ranks is there: a connection to each of them, which carries nothing but signs of life.
+// Knows which of the other ranks are there. It has a connection to each of them, only for signs of life.
 //
-// While ranks meet, each listens at a port, and a stranger may connect to it. The hello of a rank has a token, which
-// the listening rank has left on the board beside its address. A caller without it takes no rank's seat, and a silent
-// one keeps nobody waiting.
+// While ranks meet, each listens at a port, and a stranger may connect to it. The hello of a rank has a token. The
+// listening rank has left this token on the board beside its address. A caller without it takes no rank's seat, and a
+// silent one keeps nobody waiting.
 //
-// Gloo knows that a connection broke, and not whose fault that was, and it cannot tell a rank that computes from one
-// whose machine hangs. Here a thread sends a sign of life to each rank four times in the timeout, whatever the process
-// is doing. A connection that breaks, or a rank that is silent for the timeout, is the failure; the first one that is
-// noticed is passed on to the others, so that all name the same rank.
+// Gloo notices a broken connection, but not whose fault it was. It cannot tell a computing rank from one whose machine
+// hangs. Here a thread sends a sign of life to each rank four times in the timeout, also while the process computes. A
+// rank has failed if its connection breaks, or if it is silent for the timeout. The first failure is sent on to the
+// other ranks, so that all name the same rank.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@
 
 namespace belay_gloo {
 
-// A file descriptor; closed with it.
+// Owns a file descriptor and closes it.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
@@ -48,23 +48,23 @@ class Lifelines {
     int rank = 0;
     int size = 1;
     std::string interface;
-    Board* board = nullptr;  // where each rank leaves its address; borrowed, until they have met
+    Board* board = nullptr;  // takes each rank's address; borrowed until they have met
     std::chrono::nanoseconds wait{};
     std::chrono::nanoseconds timeout{};
     std::function<bool()> stopping;  // ends the waiting
   };
-  // Meets all other ranks. UNAVAILABLE with those that are missing, CANCELLED if `stopping` says so, ABORTED if a rank
-  // refuses this one, INVALID_ARGUMENT if one was told another number of ranks. `on_failure` is called once,
-  // from a thread of its own.
+  // Meets all other ranks. UNAVAILABLE names those that are missing. CANCELLED: `stopping` returned true. ABORTED: a
+  // rank refuses this one. INVALID_ARGUMENT: a rank was started with another number of ranks. A separate thread calls
+  // `on_failure` once.
   Lifelines(const Options& options, std::function<void()> on_failure);
   ~Lifelines();
   Lifelines(const Lifelines&) = delete;
   Lifelines& operator=(const Lifelines&) = delete;
 
-  // Says that this rank leaves, and waits a moment for the others to say the same: those that leave together end their
-  // last call in peace.
+  // Announces that this rank leaves, and waits a moment for the others' announcement. Ranks that leave together
+  // complete their last call so.
   void leave();
-  // "rank 1 has ended or left"; empty: all are there. Waits so long for there to be one.
+  // Returns "rank 1 has ended or left"; empty: all are there. Waits at most `wait` for a failure.
   std::string failure(std::chrono::milliseconds wait = {}) const;
 
  private:
@@ -75,10 +75,10 @@ class Lifelines {
   using Token = std::array<char, 32>;
   struct Hello {
     Message message;
-    std::int32_t size;  // how many ranks the caller was told that there are
-    Token token;        // of the rank that listens
+    std::int32_t size;  // the number of ranks that the caller was started with
+    Token token;        // the token of the listening rank
   };
-  // Who has connected to this rank, and has not said yet who it is.
+  // A connection to this rank whose hello is not complete.
   struct Caller {
     Descriptor line;
     char part[sizeof(Hello)] = {};
@@ -88,7 +88,7 @@ class Lifelines {
     int rank = -1;
     Descriptor line;
     Clock::time_point seen;
-    Clock::time_point left;  // when it said so; the epoch: it has not
+    Clock::time_point left;  // when it announced it; the epoch: it has not
     char part[sizeof(Message)] = {};
     std::size_t have = 0;
     bool gone = false;
@@ -114,11 +114,11 @@ class Lifelines {
 
   const Options options_;
   const std::function<void()> on_failure_;
-  Token token_;       // of this rank's port
-  int refused_ = -1;  // the rank that a caller without the token said it was; -1: there was none
+  Token token_;       // the token of this rank's port
+  int refused_ = -1;  // the rank that a caller without the token claimed to be; -1: none
   std::vector<Peer> peers_;
   Descriptor wake_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::condition_variable changed_;
   std::string failure_;
   bool leaving_ = false;

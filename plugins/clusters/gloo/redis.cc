@@ -14,7 +14,7 @@ namespace {
 
 using belay::Code;
 
-constexpr timeval kPatience{5, 0};  // with the server
+constexpr timeval kPatience{5, 0};  // for the connection and for each reply
 constexpr int kHighestPort = 65535;
 
 [[noreturn]] void fail_url(const std::string& url, const std::string& what) {

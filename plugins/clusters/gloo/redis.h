@@ -11,32 +11,32 @@ struct redisReply;
 
 namespace belay_gloo {
 
-// redis://HOST, redis://HOST:PORT, each with /JOB behind it; HOST may be [an IPv6 address].
+// An address redis://HOST or redis://HOST:PORT, with or without a final /JOB. HOST may be [an IPv6 address].
 struct RedisAddress {
   std::string host;
   int port = 6379;
-  std::string job;  // what the keys begin with; empty: not given
+  std::string job;  // the keys begin with it; empty: not given
   std::string url;  // as written
 };
-// INVALID_ARGUMENT with how it is written.
+// Parses an address. INVALID_ARGUMENT names the right form.
 RedisAddress redis_address(const std::string& url);
 
-// Of one thread. A command that fails is FAILED_PRECONDITION with the address and what to do.
+// A connection; use it from one thread. A command that fails is FAILED_PRECONDITION, with the address and the fix.
 class Redis {
  public:
-  // The password of the server, if it wants one, is the environment's REDISCLI_AUTH, which redis-cli uses, too.
+  // Uses the password in the environment's REDISCLI_AUTH if the server wants one, like redis-cli.
   explicit Redis(const RedisAddress& address);
   ~Redis();
   Redis(const Redis&) = delete;
   Redis& operator=(const Redis&) = delete;
 
-  // Empty: there is no such key.
+  // Returns the value; empty: there is no such key.
   std::string get(const std::string& key);
-  // It is gone after so long.
+  // Sets a key that expires after this time.
   void set(const std::string& key, const std::string& value, long long milliseconds);
-  // False: the key is there, and stays as it is.
+  // Sets a key that does not exist yet. False: it exists and stays as it is.
   bool set_new(const std::string& key, const std::string& value, long long milliseconds);
-  // False: there is no such key.
+  // Sets the time after which the key expires. False: there is no such key.
   bool keep(const std::string& key, long long milliseconds);
   void remove(const std::string& key);
 

@@ -15,12 +15,12 @@ using belay::Code;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLease{5000};
-constexpr milliseconds kBetweenRenewals{100};  // at what rank 0 says, and of leases
-constexpr milliseconds kBetweenQuestions{50};  // where nothing is there yet
+constexpr milliseconds kBetweenRenewals{100};  // between two looks at rank 0's key, and two renewals of leases
+constexpr milliseconds kBetweenQuestions{50};  // while a value is missing
 
 long long count(milliseconds time) { return time.count(); }
 
-// No other process has it.
+// Returns a name that no other process has.
 std::string name_of_process() {
   std::random_device random;
   return std::to_string(::getpid()) + "-" + std::to_string(random()) + "-" + std::to_string(random());
@@ -63,7 +63,7 @@ void RedisBoard::find_meeting(Clock::time_point end) {
   }
 }
 
-// Of a process that has died it is free when the lease is over. One that is there keeps it.
+// A lease of a process that died becomes free when its time is over. A process that runs keeps it.
 void RedisBoard::take(Lease lease) {
   const Clock::time_point end = Clock::now() + kLease + kLease / 2;
   while (!redis_.set_new(lease.key, lease.value, count(kLease))) {
@@ -89,7 +89,7 @@ void RedisBoard::look() {
   if (Clock::now() - looked_ < kBetweenRenewals) return;
   looked_ = Clock::now();
   if (is_over()) belay::fail(Code::kAborted, "rank 0 has ended or left");
-  for (const Lease& lease : leases_)  // one that is over was not looked after for long: the process was stopped, say
+  for (const Lease& lease : leases_)  // nobody renewed a lapsed one, for example while the process was stopped
     if (!redis_.keep(lease.key, count(kLease)) && !redis_.set_new(lease.key, lease.value, count(kLease)))
       belay::fail(Code::kAlreadyExists, lease.taken);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of a Redis server, which all ranks reach. They need no directory that all of them see.
+// A board on a Redis server that all ranks reach. The ranks need no common directory.
 //
-//   belay:JOB:attempt          the name of this attempt's meeting; the chief's
+//   belay:JOB:attempt          the name of this attempt's meeting; rank 0 sets it
 //   belay:JOB:NAME:seat-1      the process that is rank 1
-//   belay:JOB:NAME:...         what the ranks put there
+//   belay:JOB:NAME:...         the values that the ranks put there
 //
-// The first two are leases: a process that has died loses them within seconds. When all have met, each removes its own
-// keys, and the server is not needed any more; those of a process that died in between expire.
+// The first two are leases: a process that has died loses them within seconds. When all have met, each removes its
+// keys, and the server is not needed any more. If a process dies before that, its keys expire.
 #pragma once
 
 #include <chrono>
@@ -23,15 +23,15 @@ class RedisBoard final : public Board {
  public:
   struct Options {
     RedisAddress address;
-    std::string job;   // the same on all ranks, and of no other run that meets at the time
-    std::string name;  // of the meeting; empty: the one that rank 0 has begun, for which a rank waits
+    std::string job;   // the same on all ranks; no other run meets under it at this time
+    std::string name;  // the meeting's; empty: this rank waits for the one that rank 0 begins
     int rank = 0;
     int size = 1;
     std::chrono::nanoseconds wait{};
     std::function<bool()> stopping;  // ends the waiting
   };
-  // FAILED_PRECONDITION: the server cannot be reached. ALREADY_EXISTS: another process is this rank, or another run is
-  // meeting under this name. UNAVAILABLE: rank 0 did not begin. CANCELLED.
+  // FAILED_PRECONDITION: the server cannot be reached. ALREADY_EXISTS: another process is this rank, or another run
+  // meets under this name. UNAVAILABLE: rank 0 did not begin. CANCELLED: the run stops.
   explicit RedisBoard(Options options);
   ~RedisBoard() override;
   void put(const std::string& name, const std::string& value) override;
@@ -39,13 +39,13 @@ class RedisBoard final : public Board {
   void look() override;
   void forget() noexcept override;
 
-  // Whether rank 0 has begun another meeting than the one that this was made for.
+  // True if rank 0 has begun another meeting than this one.
   bool is_over();
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Lease {
-    std::string key, value, taken;  // what to say where another process has it
+    std::string key, value, taken;  // taken: the message if another process has it
   };
 
   std::string attempt_key() const { return "belay:" + options_.job + ":attempt"; }
@@ -56,11 +56,11 @@ class RedisBoard final : public Board {
 
   const Options options_;
   Redis redis_;
-  const bool finds_;  // the meeting of rank 0
+  const bool finds_;  // true: looks for the meeting of rank 0
   const std::string self_;
   std::string name_;
   std::vector<Lease> leases_;
-  std::vector<std::string> own_;  // keys, those of the leases too
+  std::vector<std::string> own_;  // keys, also those of the leases
   Clock::time_point looked_;
 };
 

@@ -16,13 +16,13 @@ namespace {
 
 using gloo::transport::UnboundBuffer;
 
-constexpr int kLimitsOfAConnection = 5;  // that Gloo waits where it connects
+constexpr int kLimitsOfAConnection = 5;  // the number of limits that Gloo waits while it connects
 
 [[noreturn]] void fail_ended() { throw gloo::IoException("the calls of this group were ended"); }
 
 std::string connections_of(int rank) { return "gloo-" + std::to_string(rank); }
 
-// What the rank has left there.
+// Waits for the addresses that the rank leaves on the board.
 std::string wait_for(const Meeting& meeting, int rank) {
   constexpr std::chrono::milliseconds kPause{5};
   const auto end = std::chrono::steady_clock::now() + meeting.limit;
@@ -78,7 +78,7 @@ class WakeableBuffer final : public UnboundBuffer {
   const std::shared_ptr<const std::vector<int>> ranks_;
 };
 
-// Rank i is ranks[i] of `inner`.
+// Connections to some ranks of `inner`: rank i here is ranks[i] there.
 class WakeableConnections final : public gloo::transport::Context {
  public:
   WakeableConnections(int own_rank, std::vector<int> ranks, std::shared_ptr<Context> inner,
@@ -118,7 +118,7 @@ void Waits::remove(UnboundBuffer& buffer) noexcept {
   buffers_.pop_back();
 }
 
-// A pair that is closed meanwhile returns as one does that has connected.
+// If the pair is closed during connect, Gloo returns as if it had connected.
 void Waits::connect(gloo::transport::Pair& pair, const std::vector<char>& address) {
   const auto set = [this](gloo::transport::Pair* connecting) {
     const std::lock_guard lock(mutex_);
@@ -135,7 +135,7 @@ void Waits::connect(gloo::transport::Pair& pair, const std::vector<char>& addres
   if (set(nullptr)) fail_ended();
 }
 
-// Both waits: the buffer may be in either, or come to it.
+// Ends both kinds of waits, since the buffer may be in either of them, or begin it later.
 void Waits::end() noexcept {
   const std::lock_guard lock(mutex_);
   if (std::exchange(ended_, true)) return;
@@ -159,7 +159,7 @@ WakeableContext::WakeableContext(int own_rank, int ranks, const Meeting& meeting
   transportContext_ = std::make_shared<WakeableConnections>(own_rank, std::move(all), connections_, waits);
 }
 
-// A rank leaves an address for each other one, by rank; all have the same size.
+// Each rank leaves one address for each other rank, in their order. All addresses have the same size.
 void WakeableContext::connect(const Meeting& meeting, Waits& waits) {
   std::string own;
   for (int r = 0; r < size; ++r) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gloo's connections with waits that can be ended from another thread.
+// Gloo's connections, with waits that another thread can end.
 //
-// Gloo has no way of its own. A connection that breaks ends the waits that it knows of, and not one that begins a
-// moment later; a wait that takes longer than its limit closes all connections, so that a limit cannot be a look now
-// and then; Context::closeConnections() lets waits hang for ever. Each collective waits at buffers that its context
-// makes, and a buffer's wait can be ended (UnboundBuffer::abortWaitSend, abortWaitRecv), now or before it begins. So a
-// context gets connections here whose buffers are known, and end() ends the waits of all of them and of those to come.
-// The same holds while they are made: the side of a connection that listens waits for the other one, which may have
-// been killed before it called, for five times the limit, and returns when its pair is closed (Pair::close).
+// Gloo cannot do this alone. A broken connection ends the waits so far, but not one that begins a moment later. A wait
+// above its limit closes all connections, so a limit cannot serve for a look now and then. After
+// Context::closeConnections() some waits hang for ever. But each collective waits at buffers that its context makes.
+// UnboundBuffer::abortWaitSend and abortWaitRecv end a buffer's wait, now or before it begins. So a context here gets
+// connections that register their buffers. end() ends the waits of all these buffers and of later ones.
 //
-// A group of some of the ranks uses the connections of all: it makes none, so that there is no wait for that.
+// The same holds while the connections are made. The listening side waits five times the limit for the other one, even
+// if that was killed before it called. It returns when its pair is closed (Pair::close).
+//
+// A group of some ranks uses the connections of all. It makes no new ones and so never waits for them.
 #pragma once
 
 #include <gloo/context.h>
@@ -27,15 +28,15 @@
 
 namespace belay_gloo {
 
-// The buffers that are there, and the pair that connects. Any thread.
+// The existing buffers, and the pair that connects. Call it from any thread.
 class Waits {
  public:
-  // gloo::IoException behind end().
+  // Throws gloo::IoException after end().
   void add(gloo::transport::UnboundBuffer& buffer);
   void remove(gloo::transport::UnboundBuffer& buffer) noexcept;
-  // gloo::IoException behind end(), and where it is called meanwhile. One at a time.
+  // Throws gloo::IoException after end(), or if end() is called meanwhile. Connect one pair at a time.
   void connect(gloo::transport::Pair& pair, const std::vector<char>& address);
-  // Does not wait. Again: nothing.
+  // Does not wait. A second call does nothing.
   void end() noexcept;
 
  private:
@@ -45,27 +46,27 @@ class Waits {
   gloo::transport::Pair* connecting_ = nullptr;
 };
 
-// Where the ranks of a meeting leave the addresses of their connections.
+// The board with the addresses of the ranks' connections, and the limits of a meeting.
 struct Meeting {
   Board& board;
-  std::function<void()> check;      // throws where waiting for another rank is of no use
-  std::chrono::milliseconds limit;  // how long a rank's addresses, and its call, are waited for
+  std::function<void()> check;      // throws if waiting for another rank makes no sense any more
+  std::chrono::milliseconds limit;  // limit of the wait for a rank's addresses, and for its call
 };
 
-// Connections among ranks, whose waits are in `waits`.
+// Connections among ranks. `waits` knows all their waits.
 class WakeableContext final : public gloo::Context {
  public:
-  // One to each other rank, which does the same.
+  // Makes a connection to each other rank. All ranks call it.
   WakeableContext(int own_rank, int ranks, const Meeting& meeting,
                   const std::shared_ptr<gloo::transport::Device>& device, const std::shared_ptr<Waits>& waits);
-  // Those of `all` to some of its ranks, in this order; own_rank is a place in it.
+  // Uses the connections of `all` to these ranks, in this order. own_rank is this rank's index in `ranks`.
   WakeableContext(int own_rank, const std::vector<int>& ranks, const WakeableContext& all,
                   const std::shared_ptr<Waits>& waits);
 
  private:
   void connect(const Meeting& meeting, Waits& waits);
 
-  std::shared_ptr<gloo::transport::Context> connections_;  // Gloo's own, of all ranks
+  std::shared_ptr<gloo::transport::Context> connections_;  // Gloo's connections to all ranks
 };
 
 }  // namespace belay_gloo

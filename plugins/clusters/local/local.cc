@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are threads of one process: for tests, and for programs that train several ranks of a run themselves. A
-// process by itself is a group of one.
+// Ranks are threads of one process, for tests and for programs that train several ranks themselves. A process alone is
+// a group of one.
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -169,7 +169,7 @@ class Local final : public belay::Cluster {
     const Seat& seat = of(call);
     seat.meeting->exchange(seat.rank, {call.tag()}, seat.rank, seat.meeting->size(), mine, call.timeout(), read);
   }
-  // In the order of the ranks.
+  // Adds in the order of the ranks.
   template <class T, class F>
   void sum(const Collective& call, const TensorView& tensor, F&& rounded) {
     std::vector<T> total(tensor.size());
@@ -184,7 +184,7 @@ class Local final : public belay::Cluster {
   }
 
   std::chrono::nanoseconds wait_{};
-  std::mutex mutex_;  // of the seats, for abort
+  std::mutex mutex_;  // guards the seats, for abort
   std::unique_ptr<Seat> all_;
   std::vector<std::unique_ptr<Seat>> parts_;
   int splits_ = 0;

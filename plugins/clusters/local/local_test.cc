@@ -39,7 +39,7 @@ TEST(Local, TheSumIsTakenInTheOrderOfTheRanksWhoeverComesFirst) {
     EXPECT_EQ(cluster.run([&](ClusterRank& rank) {
       rank.open(round);
       if ((rank.rank() + round) % 3 == 0) std::this_thread::yield();
-      // 1e8 + 1 - 1e8 in this order is 0 in float32; in another order it is 1.
+      // In float32, 1e8 + 1 - 1e8 is 0 in this order and 1 in another one.
       const float part[] = {1e8F, 1.0F, -1e8F};
       Tensor sum(part[rank.rank()]);
       rank.all_reduce(sum);
@@ -56,7 +56,7 @@ TEST(Local, CallsOfTwoTagsMeetInAnyOrder) {
   EXPECT_EQ(cluster.run([](ClusterRank& rank) {
     rank.open();
     Tensor a(std::int64_t{1}), b(std::int64_t{10});
-    // Each begins with the other one.
+    // Each rank begins with another tensor.
     std::thread first([&] { rank.all_reduce(rank.rank() == 0 ? a : b, {.tag = rank.rank() == 0 ? 1U : 2U}); });
     rank.all_reduce(rank.rank() == 0 ? b : a, {.tag = rank.rank() == 0 ? 2U : 1U});
     first.join();
@@ -142,7 +142,7 @@ TEST(Local, BFloat16OnTheWayIsTheSameOnAllRanks) {
   ClusterDriver cluster(module(), 2);
   EXPECT_EQ(cluster.run([](ClusterRank& rank) {
     rank.open();
-    Tensor sum(1.0F + 0x1p-8F);  // a tie, which goes to the even 1
+    Tensor sum(1.0F + 0x1p-8F);  // a tie; it is rounded to the even 1
     rank.all_reduce(sum, {.wire = DType::kBFloat16});
     EXPECT_EQ(sum.data<float>()[0], 2.0F);
     rank.barrier();

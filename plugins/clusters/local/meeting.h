@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of one process, each on threads of its own, and how they look at each other's tensors.
+// Lets the ranks of one process meet and read each other's tensors. Each rank has separate threads.
 #pragma once
 
 #include <belay/error.h>
@@ -18,17 +18,17 @@
 
 namespace belay_local {
 
-// One side of a call: what it calls, and its tensor.
+// One side of a call: its name and its tensor.
 struct Part {
   std::string what;  // "all_reduce of float32": the same on all sides
   const void* data = nullptr;
   std::size_t bytes = 0;
 };
 
-// Which call it is: those with the same key meet.
+// Names a call: the sides with the same key meet.
 struct CallKey {
   std::uint32_t tag = 0;
-  int from = -1, to = -1;  // of send and receive
+  int from = -1, to = -1;  // for send and receive
   friend bool operator<(const CallKey& a, const CallKey& b) {
     return std::tie(a.tag, a.from, a.to) < std::tie(b.tag, b.from, b.to);
   }
@@ -37,21 +37,21 @@ struct CallKey {
 class Meeting {
  public:
   Meeting(std::vector<int> names) : names_(std::move(names)), here_(names_.size()) {}
-  // The meeting of that name; the first one who asks makes it.
+  // Returns the meeting of that name. The first caller makes it.
   static std::shared_ptr<Meeting> of(const std::string& name, const std::vector<int>& names);
 
   int size() const noexcept { return static_cast<int>(names_.size()); }
   const std::vector<int>& names() const noexcept { return names_; }
 
-  // Waits until all ranks are here. UNAVAILABLE with those that are missing.
+  // Waits until all ranks are here. UNAVAILABLE names those that are missing.
   void join(int rank, std::chrono::nanoseconds wait, const std::function<bool()>& stopping);
-  // All calls of the others fail from now on.
+  // Lets all calls of the others fail from now on.
   void leave(int rank);
-  // The rank's own calls end with CANCELLED.
+  // Ends the rank's calls with CANCELLED.
   void abort(int rank);
 
-  // Side `index` of `sides`: waits for the others, calls `read` with all parts, and waits until all have read.
-  // INVALID_ARGUMENT where the parts do not fit; ABORTED. `limit`: 0: none.
+  // Joins a call as side `index` of `sides`. Waits for the others, calls `read` with all parts, and waits until all
+  // have read. INVALID_ARGUMENT: the parts do not fit. ABORTED: a rank has left. `limit`: 0: none.
   void exchange(int rank, const CallKey& key, int index, int sides, const Part& part, std::chrono::nanoseconds limit,
                 const std::function<void(const std::vector<Part>&)>& read);
 
@@ -61,7 +61,7 @@ class Meeting {
     int arrived = 0, done = 0;
     std::uint64_t round = 0;
     bool reading = false;
-    std::vector<int> waiting;  // ranks that are there
+    std::vector<int> waiting;  // ranks that have arrived
   };
   enum class Seat { kEmpty, kTaken, kAborted };
   template <class P>

@@ -18,11 +18,11 @@ using belay::fail;
 using belay::TensorView;
 using Clock = std::chrono::steady_clock;
 
-// Messages of a tag, and what makes sure that all ranks are at a tag's first call, are told apart by MPI's tag.
+// Two MPI tags for each tag: one for its messages, one for the check that all ranks are at its first call.
 int message_tag(std::uint32_t tag) { return static_cast<int>(2 * tag); }
 int arrival_tag(std::uint32_t tag) { return static_cast<int>(2 * tag + 1); }
 
-// What MPI has no type for.
+// MPI has no type for bfloat16.
 extern "C" void belay_mpi_add_bfloat16(void* in, void* sum, int* count, MPI_Datatype*) {
   const auto* x = static_cast<const Eigen::bfloat16*>(in);
   auto* to = static_cast<Eigen::bfloat16*>(sum);
@@ -37,7 +37,7 @@ MPI_Op sum_of_bfloat16() {
   return op;
 }
 
-// An element as MPI moves it: its bytes alone matter.
+// The type with which MPI moves an element: only its size matters.
 MPI_Datatype moved_as(DType dtype) {
   switch (belay::dtype_size(dtype)) {
     case 1: return MPI_BYTE;
@@ -68,7 +68,7 @@ Group::~Group() {
   MPI_Comm_free(&base);
 }
 
-// A short wait is a busy one, since a step waits for it; then the processor is left to others.
+// A short wait is busy, since a step waits for it. A longer one leaves the processor to others.
 void Group::wait(const Collective& call, MPI_Request* requests, int count, const char* what) {
   const Clock::time_point begin = Clock::now();
   int done = 0;
@@ -94,7 +94,7 @@ void Group::wait(const Collective& call, MPI_Request* requests, int count, const
   }
 }
 
-// Making a communicator cannot be left in the middle, so it begins when each rank has come.
+// A call that makes a communicator cannot be broken off. So it begins when each rank has come.
 void Group::all_are_here(const Collective& call) {
   std::vector<MPI_Request> requests(2 * static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
   for (int r = 0; r < size_; ++r) {
@@ -139,8 +139,8 @@ void Group::broadcast(const Collective& call, const TensorView& tensor) {
   wait(call, &request, 1, "MPI_Ibcast");
 }
 
-// In parts, each of which is there before its wait is no busy one any more: MPI moves a long message only while it is
-// asked for it, and the pauses between the questions would be most of the time.
+// Sums in parts, each of which is done while its wait is still busy. MPI moves a long message only while it is asked.
+// The pauses between two questions would take most of the time.
 void Group::sum(const Collective& call, void* data, int count, MPI_Datatype type, MPI_Op op) {
   constexpr int kPart = 1 << 18;  // bytes
   int size = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group of ranks, and its calls. MPI matches collective calls of a communicator by their order; here they match by
-// tag, so each tag that is used gets a communicator, at its first call.
+// A group of ranks, and its calls. MPI matches the collective calls of a communicator by their order; here they match
+// by tag. So each tag gets a communicator at its first call.
 //
-// Calls begin without waiting and are asked for their end, so that they see that a rank has failed, that the run is
-// stopped, or that the call's time is over. A call that is left so cannot be taken back: MPI is given up with it.
+// Calls begin without a wait and are then asked whether they are done. So they notice a failed rank, a stopped run, and
+// the end of the call's time. A call that is broken off cannot be taken back, so the process gives up MPI.
 #pragma once
 
 #include <belay/cluster.h>
@@ -20,10 +20,10 @@ namespace belay_mpi {
 
 class Group {
  public:
-  // Why a wait has to end; throws. Called while a call waits.
+  // Throws if a wait has to end. Called while a call waits.
   using Stopped = std::function<void()>;
 
-  // `base` becomes this object's.
+  // Takes ownership of `base`.
   Group(MPI_Comm base, Stopped stopped);
   ~Group();
   Group(const Group&) = delete;
@@ -38,7 +38,7 @@ class Group {
   void all_gather(const belay::Collective& call, const belay::TensorView& mine, const belay::TensorView& all);
   void send(const belay::Collective& call, const belay::TensorView& tensor);
   void receive(const belay::Collective& call, const belay::TensorView& tensor);
-  // Those with this colour, in the order of their ranks; null where it is below 0.
+  // Returns the group of this colour, in the order of its ranks. Null: the colour is below 0.
   std::unique_ptr<Group> split(const belay::Collective& call, int colour);
 
  private:

@@ -20,8 +20,8 @@ using belay::fail;
 
 std::atomic<bool> is_given_up{false};
 
-// UCX, which MPICH is built on, takes over the signals of a crash when it is loaded; who crashed is the host's to say.
-// This runs before UCX does (-z initfirst), which reads the variables while it is loaded and complains of them later.
+// UCX, the base of MPICH, takes over the signals of a crash when it is loaded. But the host reports crashes. This runs
+// before UCX is loaded (-z initfirst). UCX reads the variables then, and would complain about them later.
 constexpr const char* kVariables[][2] = {{"UCX_HANDLE_ERRORS", "none"}, {"UCX_DEBUG_SIGNO", "0"}};
 bool is_ours[std::size(kVariables)] = {};
 
@@ -34,7 +34,7 @@ void take_variables_away() {
     if (std::exchange(is_ours[i], false)) ::unsetenv(kVariables[i][0]);
 }
 
-// MPI_Init takes them over, too.
+// Keeps the signal handlers that MPI_Init would replace.
 class KeptSignalHandlers {
  public:
   KeptSignalHandlers() noexcept {
@@ -53,9 +53,9 @@ class KeptSignalHandlers {
   std::array<bool, NSIG> known_{};
 };
 
-// A rank that only went away would let those hang that wait for it in MPI_Finalize, and behind MPI_Abort Open MPI's
-// mpirun hangs itself now and then, when the ranks have ended (4.1.4: PMIx_server_finalize waits for a thread that
-// waits for a lock). A rank that a signal ends is what every launcher notices.
+// If a rank only left, others would hang in MPI_Finalize, which waits for it. After MPI_Abort, Open MPI's mpirun itself
+// hangs at times when the ranks have ended (4.1.4: PMIx_server_finalize waits for a thread that waits for a lock). But
+// every launcher notices a rank that a signal ends.
 void end_mpi() {
   int ended = 0;
   MPI_Finalized(&ended);
@@ -88,7 +88,7 @@ void make_ready() {
     take_variables_away();
     const KeptSignalHandlers kept;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads), "MPI_Init_thread");
-    std::atexit(end_mpi);  // behind MPI_Init, so that what MPI has loaded by then is still there
+    std::atexit(end_mpi);  // after MPI_Init, so that the libraries loaded by MPI still exist
   } else {
     check(MPI_Query_thread(&threads), "MPI_Query_thread");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes joined by MPI, which its launcher has started: clusters with fast networks. A rank that dies ends the job;
-// the same command goes on from the newest checkpoint.
+// Joins processes that an MPI launcher has started, on clusters with fast networks. A rank that dies ends the job. The
+// same command continues from the newest checkpoint.
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -123,7 +123,7 @@ class Mpi final : public belay::Cluster {
     check(MPI_Comm_free(&machine), "MPI_Comm_free");
     return rank;
   }
-  // Each of ours is two of MPI's.
+  // One of our tags takes two of MPI's.
   static void check_tags() {
     int* highest = nullptr;
     int known = 0;
@@ -163,7 +163,7 @@ class Mpi final : public belay::Cluster {
   const std::int64_t communicator_;
   std::atomic<bool> aborted_{false};
   std::unique_ptr<Peers> peers_;
-  std::mutex mutex_;  // of the groups
+  std::mutex mutex_;  // guards the groups
   std::unique_ptr<Group> all_;
   std::vector<std::unique_ptr<Group>> parts_;
 };

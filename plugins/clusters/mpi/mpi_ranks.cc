@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mpi_ranks SCENARIO, started by mpirun: each process is a rank and drives its instance of the plugin. Prints what it
-// found on one line, "rank 0: ..."; mpi_test reads it.
+// mpirun starts `mpi_ranks SCENARIO`: each process is a rank and drives its instance of the plugin. It prints its
+// result on one line, "rank 0: ...", for mpi_test.
 #include <belay/testing/testing.h>
 #include <signal.h>
 #include <unistd.h>
@@ -116,7 +116,7 @@ std::string dies(ClusterRank& rank) {
   return error_of([&] { rank.barrier(); });
 }
 
-pid_t to_kill = 0;  // when the line is printed, since the launcher ends the job then
+pid_t to_kill = 0;  // killed after the line is printed, since the launcher then ends the job
 
 std::string stopped(ClusterRank& rank) {
   rank.timeout(1);
@@ -158,7 +158,7 @@ std::string late(ClusterRank& rank) {
   return "does not call";
 }
 
-// The program's own communicator: the ranks in the opposite order.
+// The program makes a communicator with the ranks in the opposite order.
 std::string communicator() {
   int threads = 0, rank = 0, size = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &threads);

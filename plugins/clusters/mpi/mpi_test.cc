@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin in processes that the real mpirun starts; mpi_ranks.cc is what they do.
+// Tests the plugin in processes that the real mpirun starts; they run mpi_ranks.cc.
 #include <belay/testing/testing.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,12 +22,12 @@ struct Job {
   std::string output;
 };
 
-// mpirun with what it takes to start more processes than there are processors, as root, too.
+// Runs mpirun with settings for more processes than processors, also as root.
 Job job(int ranks, const std::string& scenario) {
   const std::string command =
       "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
       "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
-      // What MPI's libraries keep at their end is theirs.
+      // MPI's libraries leak at their end, which is no leak of ours.
       "ASAN_OPTIONS=detect_leaks=0 timeout -k 5 120 " MPIRUN " -np " +
       std::to_string(ranks) + " " MPI_RANKS " " + scenario + " 2>&1 < /dev/null";
   Job job;
@@ -131,7 +131,7 @@ TEST_F(Mpi, AProgramHandsInItsOwnCommunicator) {
   EXPECT_EQ(found.status, 0);
 }
 
-// Here, in the test's own process, which no mpirun has started.
+// This runs in the test's process, which no mpirun has started.
 TEST_F(Mpi, ALauncherThatContradictsMpiIsRefusedWithBoth) {
   ClusterDriver cluster(module_under_test(BELAY_MODULE_UNDER_TEST), 1);
   std::string error;

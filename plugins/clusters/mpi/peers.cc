@@ -13,10 +13,10 @@ using std::chrono::milliseconds;
 
 constexpr int kHere = 1, kLeaves = 2;
 constexpr milliseconds kTick{20};
-// So much of the time between two looks counts as silence. Where this thread had to wait longer for a processor, a sign
-// may have come that MPI takes at one of the next looks.
+// At most this much of the time between two looks counts as silence. If this thread waited longer for a processor, a
+// sign may have come that MPI takes at a later look.
 constexpr milliseconds kMostOfALook = 3 * kTick;
-// Those that leave together end their last call in peace.
+// Limit for the last signs of ranks that leave.
 constexpr milliseconds kBetweenLeaves{1000};
 
 }  // namespace
@@ -38,7 +38,7 @@ Peers::Peers(MPI_Comm ranks, std::chrono::nanoseconds timeout) : ranks_(ranks), 
 
 Peers::~Peers() {
   leave();
-  if (given_up()) {  // requests that are open may still be written to
+  if (given_up()) {  // MPI may still write to open requests
     static std::vector<std::vector<Peer>>* const kept = std::make_unique<std::vector<std::vector<Peer>>>().release();
     kept->push_back(std::move(peers_));
     return;
@@ -61,7 +61,7 @@ void Peers::leave() {
   if (given_up()) return;
   try {
     for (Peer& peer : peers_) send(peer, kLeaves);
-    // Signs are a few bytes, which MPI takes over at once; a rank that is stopped may leave one open.
+    // Signs are a few bytes, which MPI takes at once. If a rank is stopped, its sign may stay open.
     const Clock::time_point end = Clock::now() + kBetweenLeaves;
     for (Peer& peer : peers_) {
       int sent = 0;
@@ -120,7 +120,7 @@ void Peers::look(Peer& peer, std::chrono::nanoseconds since_last_look) {
 void Peers::send(Peer& peer, int sign) {
   int sent = 0;
   check(MPI_Test(&peer.sending, &sent, MPI_STATUS_IGNORE), "MPI_Test");
-  if (!sent && sign == kHere) return;  // it does not read; the last sign is still to come
+  if (!sent && sign == kHere) return;  // the rank does not read; its last sign is not sent yet
   if (!sent) return give_up();
   peer.sent = sign;
   check(MPI_Isend(&peer.sent, 1, MPI_INT, peer.rank, 0, ranks_, &peer.sending), "MPI_Isend");

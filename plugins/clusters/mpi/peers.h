@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the other ranks are there. A launcher ends the job when a process dies, and knows nothing of one that is
-// stopped, whose machine hangs, or that has left the run and goes on: for those each rank sends the others a sign of
-// life four times in the timeout, from a thread of its own, and says when it leaves.
+// Knows which of the other ranks are there. A launcher ends the job when a process dies. It does not notice a rank that
+// was stopped or left, or whose machine hangs. So a separate thread sends the others a sign of life four times in the
+// timeout. Each rank also announces its end.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@ namespace belay_mpi {
 
 class Peers {
  public:
-  // `ranks` is a communicator of this object's alone. With one rank there is no thread.
+  // Takes ownership of `ranks`; nothing else uses this communicator. With one rank there is no thread.
   Peers(MPI_Comm ranks, std::chrono::nanoseconds timeout);
   ~Peers();
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  // "rank 1 has ended or left"; empty: all are there. [any]
+  // Returns "rank 1 has ended or left"; empty: all are there. [any]
   std::string failure() const;
-  // Says to all that this rank leaves. Once. [main]
+  // Announces to all that this rank leaves. Only the first call counts. [main]
   void leave();
 
  private:
@@ -35,7 +35,7 @@ class Peers {
     int sent = 0, received = 0;  // buffers of the requests
     MPI_Request sending = MPI_REQUEST_NULL, receiving = MPI_REQUEST_NULL;
     std::chrono::nanoseconds silent{};  // since its last sign
-    Clock::time_point left;             // when it said so; the epoch: it has not
+    Clock::time_point left;             // when it announced it; the epoch: it has not
   };
 
   void watch();
