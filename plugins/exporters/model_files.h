@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that several exporters write: the weights as one .safetensors file, the signature as JSON.
+// Writes and checks the files of several exporters: the weights as a .safetensors file, the signature as JSON.
 #pragma once
 
 #include <belay/plugin.h>
@@ -43,7 +43,7 @@ inline NamedViews variables_of(const belay::ExportContext& model) {
   return all;
 }
 
-// `schema`: what the training learned of its data, as JSON; the header's metadata keeps it. Empty: not known.
+// `schema`: the facts that the training learned of its data, as JSON. The header's metadata keeps it. Empty: not known.
 inline void write_weights(const belay::Directory& directory, const NamedViews& tensors, std::string_view schema) {
   std::vector<belay_safetensors::Entry> entries;
   std::uint64_t at = 0;
@@ -61,7 +61,7 @@ inline void write_weights(const belay::Directory& directory, const NamedViews& t
   file.close();
 }
 
-// That the header says what was written; the host compares the bytes.
+// Checks that the header describes these tensors. The host compares the bytes.
 inline void check_weights(const belay::Directory& directory, const NamedViews& tensors) {
   const std::string bytes = read_file(directory, kWeightsFile);
   std::uint64_t header = 0;
@@ -83,7 +83,7 @@ inline void check_weights(const belay::Directory& directory, const NamedViews& t
   }
 }
 
-// [{"name": "image", "dtype": "float32", "shape": [-1, 784], "tensor": "input/image:0"}]
+// Returns [{"name": "image", "dtype": "float32", "shape": [-1, 784], "tensor": "input/image:0"}].
 inline Json tensors_json(const std::vector<belay::NamedOutput>& outputs) {
   Json all = Json::array();
   for (const belay::NamedOutput& o : outputs)
@@ -100,7 +100,7 @@ inline Json signature_json(const belay::ExportContext& model) {
 }
 inline std::string text_of(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-// That the file is this JSON.
+// Checks that the file has this JSON.
 inline void check_json(const belay::Directory& directory, const char* name, const Json& wanted) {
   const Json found = Json::parse(read_file(directory, name), nullptr, false);
   if (found != wanted)

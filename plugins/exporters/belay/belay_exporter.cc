@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a folder that `belay predict DIR` runs: the manifest, the weights, and which plugins it was made with.
+// Writes a folder for `belay predict DIR`: the manifest, the weights, and the list of its plugins.
 //
 //   belay.toml           the run's manifest, as it was in effect
 //   model.safetensors    the variables that the model predicts with, and global_step
 //   signature.json       its inputs and outputs
-//   plugins.json         name, version and hash of each plugin: `belay predict` warns where one is another
+//   plugins.json         name, version and hash of each plugin: `belay predict` warns if one differs
 #include <belay/plugin.h>
 
 #include "../model_files.h"
@@ -42,12 +42,12 @@ class Belay final : public belay::Exporter {
   }
 
  private:
-  // A prediction restores the step, too.
+  // A prediction also restores the step.
   static NamedViews with_step(const belay::ExportContext& model, const belay::Tensor& step) {
     NamedViews all = variables_of(model);
     for (const auto& [name, value] : all)
       if (name == kGlobalStep) return all;
-    all.emplace(all.begin(), kGlobalStep, belay::TensorView(step.view()));  // in front, where 8 bytes are aligned
+    all.emplace(all.begin(), kGlobalStep, belay::TensorView(step.view()));  // in front, to align its 8 bytes
     return all;
   }
   static Json plugins_json(const belay::ExportContext& model) {

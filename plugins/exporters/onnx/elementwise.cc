@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of one element each, and values.
+// Translates elementwise operations, and values.
 #include <optional>
 
 #include "translate.h"
@@ -54,7 +54,7 @@ void cast(GraphWriter& to, const ExportNode& node) {
          to.add("Cast", {to.input(node, 0)}, named(node), {{"to", std::int64_t{onnx_type(node.output().dtype())}}}));
 }
 
-// x / 2 * (1 + erf(x / sqrt(2))), or with tanh: opset 17 has no Gelu.
+// Computes x / 2 * (1 + erf(x / sqrt(2))), or its form with tanh, since opset 17 has no Gelu.
 void gelu(GraphWriter& to, const ExportNode& node) {
   const DType dtype = node.output().dtype();
   const std::string x = to.input(node, 0);

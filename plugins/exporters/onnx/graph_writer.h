@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ONNX graph while it is made: values by the output of Belay's that they stand for, nodes, constants.
+// Builds an ONNX graph: its nodes, its constants, and the names of the values that stand for Belay's outputs.
 #pragma once
 
 #include <belay/plugin.h>
@@ -24,40 +24,40 @@ struct Attr {
   std::variant<std::int64_t, float, std::string, Ints> value;
 };
 
-// The number of an element type in ONNX; UNIMPLEMENTED names the type that has none.
+// Returns the number of an element type in ONNX. UNIMPLEMENTED names a type without one.
 std::int32_t onnx_type(belay::DType dtype);
 
 class GraphWriter {
  public:
-  // Both are borrowed.
+  // Borrows both arguments.
   GraphWriter(const belay::ExportContext& model, belay::onnx::Graph& graph);
 
-  // The name of the value of a node's input; UNIMPLEMENTED where the node that computes it has no translation of that
-  // output.
+  // Returns the name of the value of a node's input. UNIMPLEMENTED: the node that computes it has no translation of
+  // that output.
   std::string input(const belay::ExportNode& node, std::uint32_t index) const;
-  // The same of any output.
+  // Does the same for any output.
   std::string value(const belay::Output& output) const;
-  // Names the value of an output of Belay's.
+  // Names the value of one of Belay's outputs.
   void set(const belay::Output& output, std::string name);
-  // The name under which it usually goes: "dense/MatMul:0".
+  // Returns the usual name of the value: "dense/MatMul:0".
   static std::string usual_name(const belay::Output& output) { return output.name(); }
 
-  // Adds a node of one output; `name` is its name and its output's.
+  // Adds a node with one output; both get `name`.
   std::string add(const char* op, const Names& inputs, const std::string& name,
                   std::initializer_list<Attr> attributes = {});
-  // The same where a step of the translation needs a name: that of the node, and a number.
+  // Adds a node for a step of a translation. Its name is the node's with a number.
   std::string step(const belay::ExportNode& node, const char* op, const Names& inputs,
                    std::initializer_list<Attr> attributes = {});
-  // Of `outputs` names.
+  // Adds a node with several outputs.
   void add_node(const char* op, const Names& inputs, const Names& outputs, std::initializer_list<Attr> attributes);
 
-  // Constants; equal ones that have no name of their own are one.
+  // Add constants. Equal ones without a name share one constant.
   std::string tensor(const std::string& name, belay::DType dtype, const belay::Dims& dims, const void* data);
   std::string ints(const Ints& values);                  // int64 [n]
   std::string scalar(belay::DType dtype, double value);  // a floating-point or integer scalar
-  // The value of a variable that is the node's input; UNIMPLEMENTED where it is none, and named `what`.
+  // Returns the value of the variable at a node's input. UNIMPLEMENTED calls the input `what`: it is no variable.
   belay::TensorView variable(const belay::ExportNode& node, std::uint32_t index, const char* what) const;
-  // Of a variable or constant node.
+  // Adds the value of a variable or constant node.
   void add_constant(const belay::ExportNode& node, const belay::TensorView& value);
   const belay::TensorView& value_of(const std::string& variable) const;
 

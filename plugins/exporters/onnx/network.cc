@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products, windows over images, norms, recurrent layers, attention. Images go through Transpose, since ONNX has
-// channels in front; a runtime merges what is transposed forth and back.
+// Translates products, windows over images, norms, recurrent layers and attention. Images go through Transpose, since
+// ONNX has the channels first. A runtime merges a Transpose with its inverse.
 #include <cmath>
 #include <utility>
 
@@ -20,7 +20,7 @@ void known_rank(const ExportNode& node, std::uint32_t index) {
     node.fail_untranslated("the rank of its input " + node.input(index).text() + " is not known");
 }
 
-// An input, its last two dimensions swapped where the attribute says so.
+// Returns an input, with its last two dimensions swapped if the attribute `swapped` is true.
 std::string factor(GraphWriter& to, const ExportNode& node, std::uint32_t index, const char* swapped) {
   std::string x = to.input(node, index);
   if (!node.flag(swapped, false)) return x;
@@ -46,7 +46,7 @@ const Ints kToChannelsFirst = {0, 3, 1, 2}, kToChannelsLast = {0, 2, 3, 1};
 
 bool channels_last(const ExportNode& node) { return node.text("data_format", "NHWC") == "NHWC"; }
 
-// Height and width of an attribute that has a number for each dimension.
+// Returns height and width of an attribute with one number for each dimension.
 Ints spatial(const ExportNode& node, const char* attr) {
   const Ints all = node.integers(attr, {1, 1, 1, 1});
   return channels_last(node) ? Ints{all.at(1), all.at(2)} : Ints{all.at(2), all.at(3)};
@@ -67,7 +67,7 @@ void set_image(GraphWriter& to, const ExportNode& node, const std::string& y) {
                                             : to.add("Identity", {y}, output_name(node)));
 }
 
-// SAME: the odd element of padding is behind.
+// SAME: the odd element of padding is at the end.
 template <class... More>
 void windows(GraphWriter& to, const ExportNode& node, const char* op, const Names& inputs, const More&... more) {
   const Ints strides = spatial(node, "strides"), dilations = spatial(node, "dilations");
@@ -86,7 +86,7 @@ void convolution(GraphWriter& to, const ExportNode& node) {
 void max_pool(GraphWriter& to, const ExportNode& node) {
   windows(to, node, "MaxPool", {image(to, node)}, Attr{"kernel_shape", spatial(node, "ksize")});
 }
-// AveragePool of this opset has no dilations; the mean is of what lies in the image.
+// AveragePool of this opset has no dilations. It averages the elements that lie in the image.
 void avg_pool(GraphWriter& to, const ExportNode& node) {
   if (spatial(node, "dilations") != Ints{1, 1}) node.fail_untranslated("AveragePool of opset 17 has no dilations");
   const bool same = node.text("padding", "VALID") == "SAME";
@@ -131,7 +131,8 @@ void layer_norm(GraphWriter& to, const ExportNode& node) {
 
 // ---- recurrent layers ----
 
-// [rows, gates * units] of Belay's as ONNX's [1, gates * units, rows], the gates in another order. A vector is one row.
+// Turns Belay's [rows, gates * units] into ONNX's [1, gates * units, rows], with the gates in another order. A vector
+// is one row.
 std::string gates(GraphWriter& to, const ExportNode& node, const std::string& name,
                   const std::vector<TensorView>& parts, const std::vector<std::int64_t>& order) {
   const TensorView& first = parts[0];
@@ -153,12 +154,12 @@ std::string gates(GraphWriter& to, const ExportNode& node, const std::string& na
                    vector ? belay::Dims{1, all} : belay::Dims{1, columns, rows}, bytes.data());
 }
 
-// ONNX wants [time, batch, features] and returns [time, directions, batch, units].
+// ONNX takes [time, batch, features] and returns [time, directions, batch, units].
 void recurrent(GraphWriter& to, const ExportNode& node, const char* op, const std::vector<std::int64_t>& order,
                std::uint32_t weights, std::uint32_t states) {
   const TensorView kernel = to.variable(node, 1, "kernel"), recurrent = to.variable(node, 2, "recurrent kernel");
   const TensorView bias = to.variable(node, 3, "bias");
-  // LSTM: ONNX's second bias is 0.
+  // For LSTM, ONNX's second bias is 0.
   const belay::Tensor zeros(bias.dtype(), bias.dims());
   const TensorView second = weights > 4 ? to.variable(node, 4, "recurrent bias") : TensorView(zeros.view());
   const bool time_major = node.flag("time_major", false);
@@ -166,7 +167,7 @@ void recurrent(GraphWriter& to, const ExportNode& node, const char* op, const st
   Names inputs = {x, gates(to, node, "W", {kernel}, order), gates(to, node, "R", {recurrent}, order),
                   gates(to, node, "B", {bias, second}, order)};
   if (node.n_inputs() > weights) {
-    inputs.emplace_back();  // the lengths of the sequences: whole
+    inputs.emplace_back();  // no lengths: all sequences are whole
     for (std::uint32_t i = 0; i < states; ++i)
       inputs.push_back(to.step(node, "Unsqueeze", {to.input(node, weights + i), to.ints({0})}));
   }
@@ -186,14 +187,14 @@ void recurrent(GraphWriter& to, const ExportNode& node, const char* op, const st
     to.set(node.output(1 + i),
            to.add("Squeeze", {outputs[1 + i], to.ints({0})}, GraphWriter::usual_name(node.output(1 + i))));
 }
-// Belay's gates are input, forget, candidate, output; ONNX's input, output, forget, candidate.
+// Belay's gates are input, forget, candidate, output. ONNX's are input, output, forget, candidate.
 void lstm(GraphWriter& to, const ExportNode& node) { recurrent(to, node, "LSTM", {0, 3, 1, 2}, 4, 2); }
-// Reset, update, candidate; ONNX's update, reset, candidate.
+// Belay's gates are reset, update, candidate. ONNX's are update, reset, candidate.
 void gru(GraphWriter& to, const ExportNode& node) { recurrent(to, node, "GRU", {1, 0, 2}, 5, 1); }
 
 // ---- attention ----
 
-// Query, key and value, each [batch, places, width].
+// Returns query, key and value, each [batch, places, width].
 Names heads_inputs(GraphWriter& to, const ExportNode& node) {
   if (!node.flag("packed", false)) return {to.input(node, 0), to.input(node, 1), to.input(node, 2)};
   const std::int64_t width = node.input(0).dim(-1) / 3;
@@ -202,7 +203,7 @@ Names heads_inputs(GraphWriter& to, const ExportNode& node) {
   return parts;
 }
 
-// Added to the scores: 0 where a query sees the key, else the lowest number.
+// Returns the addend of the scores: 0 if a query sees the key, else the lowest number.
 std::string causal_mask(GraphWriter& to, const ExportNode& node) {
   const belay::Output query = node.input(0), key = node.flag("packed", false) ? query : node.input(1);
   const std::int64_t queries = query.dim(1), keys = key.dim(1);

@@ -4,7 +4,7 @@
 //   [[exporters]]
 //   plugin = "onnx"
 //
-// Inputs and outputs have the names of the signature; a dimension that a caller chooses is called "batch". Variables
+// Inputs and outputs have the names of the signature. A dimension that the caller chooses is called "batch". Variables
 // are initializers.
 #include <belay/plugin.h>
 
@@ -22,7 +22,7 @@ using belay::Code;
 using belay::fail;
 
 constexpr const char* kFile = "model.onnx";
-constexpr std::size_t kMostBytes = (std::size_t{1} << 31) - 1;  // of one protobuf message
+constexpr std::size_t kMostBytes = (std::size_t{1} << 31) - 1;  // limit of one protobuf message
 
 class Onnx final : public belay::Exporter {
  public:
@@ -45,7 +45,8 @@ class Onnx final : public belay::Exporter {
     out.close();
   }
 
-  // That a reader finds the graph: each value is there before it is used, and inputs and outputs are the signature's.
+  // Checks that a reader can run the graph: each value exists before its use, and inputs and outputs match the
+  // signature.
   void check(const belay::ExportContext& model, const belay::Directory& directory) override {
     const belay::File in = directory.open(kFile);
     std::string bytes(in.size(), '\0');
@@ -97,7 +98,7 @@ class Onnx final : public belay::Exporter {
     if (!model.schema().empty()) note("belay.schema", std::string(model.schema()));
   }
 
-  // Weights that were written anew in another order.
+  // Removes weights that a translation replaced by a copy in another order.
   static void leave_out_unused(onnx::Graph& graph) {
     std::set<std::string> used;
     for (const onnx::Node& node : graph.node()) used.insert(node.input().begin(), node.input().end());
@@ -130,7 +131,7 @@ class Onnx final : public belay::Exporter {
       writer.set(in.output, in.name);
     }
   }
-  // Each output is a value of its own, under the signature's name.
+  // Each output is a separate value with the signature's name.
   static void add_outputs(const belay::ExportContext& model, belay_onnx::GraphWriter& writer, onnx::Graph& graph) {
     for (const belay::NamedOutput& out : model.outputs()) {
       for (const belay::NamedOutput& in : model.inputs())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file says, and its errors; tests/e2e/onnx_check.py and onnxruntime_check.py compare what it computes.
+// Tests the content of the file, and the errors. tests/e2e/onnx_check.py and onnxruntime_check.py compare its results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ std::string refused(const std::function<Signature(const Graph&)>& build) {
   exporter.model(build);
   return error_of([&] { exporter.write(); });
 }
-// The whole numbers of a constant that is input `index` of a node.
+// Returns the integers of the constant that is input `index` of a node.
 std::vector<std::int64_t> constant(const belay::onnx::Model& model, const belay::onnx::Node& node, int index) {
   for (const auto& t : model.graph().initializer())
     if (t.name() == node.input(index)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions, shapes and parts of tensors.
+// Translates reductions, shapes and parts of tensors.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -13,7 +13,7 @@ using belay::ExportNode;
 
 std::string shape_name(const ExportNode& node) { return GraphWriter::usual_name(node.output()); }
 
-// Opset 17 takes the axes of all of them but ReduceSum as an attribute; none: all.
+// In opset 17 ReduceSum takes the axes as an input, the others as an attribute. No axes: all of them.
 void reduced(GraphWriter& to, const ExportNode& node, const char* op) {
   const Ints axes = node.integers("axes");
   const std::int64_t keep = node.flag("keep_dims", false) ? 1 : 0;
@@ -82,8 +82,8 @@ void slice(GraphWriter& to, const ExportNode& node) {
          to.add("Slice", {to.input(node, 0), to.ints(begin), to.ints(end), to.ints(axes)}, shape_name(node)));
 }
 
-// Both count places by numpy's rule; what lies outside is cut. A dimension that goes away is one element of `Slice`,
-// which `Squeeze` takes away.
+// Both count positions by numpy's rule and cut what lies outside. A dimension that is removed is one element of
+// `Slice`; `Squeeze` removes it.
 void strided_slice(GraphWriter& to, const ExportNode& node) {
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
   Ints begin = node.integers("begin"), end = node.integers("end"), strides = node.integers("strides");
@@ -108,7 +108,7 @@ void strided_slice(GraphWriter& to, const ExportNode& node) {
                             : to.add("Squeeze", {to.step(node, "Slice", inputs), to.ints(gone)}, shape_name(node)));
 }
 
-// ONNX counts in int64.
+// ONNX returns int64 indices.
 void top_k(GraphWriter& to, const ExportNode& node) {
   const std::string places = node.name() + "/places";
   to.add_node("TopK", {to.input(node, 0), to.ints({node.integer("k", 1)})}, {shape_name(node), places},

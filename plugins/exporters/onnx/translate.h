@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Belay's operations in ONNX's of opset 17: one function an operation, in tables by name. docs/reference/exporters.md
-// lists them.
+// Translates Belay's operations to ONNX of opset 17. Each operation has a function in a table by name.
+// docs/reference/exporters.md lists them.
 #pragma once
 
 #include <belay/plugin.h>
@@ -19,16 +19,16 @@ inline constexpr std::int64_t kIrVersion = 8;
 using Translate = void (*)(GraphWriter&, const belay::ExportNode&);
 using Table = std::map<std::string_view, Translate>;
 
-// Those that are an operation of ONNX with the same inputs and no attribute.
+// The operations that ONNX has with the same inputs and without attributes.
 const std::map<std::string_view, const char*>& same_table();
 const Table& elementwise_table();
 const Table& shape_table();    // reductions and shapes
 const Table& network_table();  // products, convolutions, norms, recurrent layers, attention
 
-// UNIMPLEMENTED names node, operation and model.
+// Translates one node. UNIMPLEMENTED names node, operation and model.
 void translate(GraphWriter& to, const belay::ExportNode& node);
 
-// x with its dimensions in another order.
+// Returns x with its dimensions in another order.
 std::string transposed(GraphWriter& to, const belay::ExportNode& node, const std::string& x, const Ints& perm);
 
 }  // namespace belay_onnx

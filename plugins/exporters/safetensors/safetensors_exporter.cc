@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the variables that the model predicts with as model.safetensors, and its inputs and outputs as signature.json:
-// for programs that have the network themselves.
+// Writes the variables that the model predicts with as model.safetensors. signature.json lists its inputs and outputs.
+// It is for programs that have the network themselves.
 #include <belay/plugin.h>
 
 #include "../model_files.h"
