@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An autoencoder: dense layers that narrow the features down to a code, and the same layers in reverse that rebuild the
-// features from it. Labels, where the input has some, are not used.
+// An autoencoder: dense layers narrow the features down to a code, and the same layers in reverse rebuild the features.
+// It ignores labels.
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>
 #include <belay/ops/metrics.h>

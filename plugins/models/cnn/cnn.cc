@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolutional network: convolutions with an activation and pooling behind each, dense layers, then a head.
+// A convolutional network: convolutions, each with an activation and pooling, then dense layers and a head.
 #include <belay/heads.h>
 #include <belay/ops/convolution.h>
 #include <belay/ops/matmul.h>

@@ -80,7 +80,7 @@ TEST(Cnn, GradientsAgreeWithFiniteDifferencesAndAStepLowersTheLoss) {
   }
 }
 
-// The filters are the same in both orders; the dense layer reads pixels in another one.
+// The filters are the same in both orders. The dense layer reads the pixels in another order.
 TEST(Cnn, TheOrderOfDimensionsDoesNotMatterToTheConvolutions) {
   const OptionValues pooled = small({{"pool", 5}, {"filters", Numbers{4}}});  // one pixel is left
   const auto nhwc = built(pooled), nchw = built(pooled.with({"data_format", "NCHW"}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer: y = x W + b. Linear regression where the label is a number, logistic regression where it is a class.
+// One layer: y = x W + b. It is linear regression if the label is a number, and logistic regression if it is a class.
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>
 #include <belay/plugin.h>
@@ -28,7 +28,7 @@ class Linear final : public belay::Model {
     belay::ops::DenseOptions layer;
     layer.use_bias = options_.use_bias;
     layer.name = "linear";
-    // The loss has one minimum: zero is as good a start as any, and the same for every seed.
+    // The loss has one minimum. So zero is as good a start as any, and the same for every seed.
     layer.kernel_initializer = [](const belay::Graph& g, const belay::Dims& dims, belay::DType dtype) {
       return belay::ops::zeros(g, dims, dtype);
     };

@@ -48,7 +48,7 @@ TEST(Linear, AnIntegerLabelIsAClass) {
   EXPECT_EQ(model->spec("loss"), "float32 []");
 }
 
-// As rows of 0 and 1, or several classes at once.
+// They may be rows of 0 and 1, or several classes at once.
 TEST(Linear, T_130_SeveralIntegersForAnExampleAreNoClass) {
   const auto build = [](const OptionValues& options, DType dtype) {
     ModelDriver model(module(), options);
@@ -119,7 +119,8 @@ TEST(Linear, GradientsAgreeWithFiniteDifferencesAndAStepLowersTheLoss) {
 
 TEST(Linear, R2IsOverAWholePass) {
   const auto model = built({}, DType::kFloat32, Mode::kEval);
-  // y = 0 everywhere: the squared errors are 25 + 0 + 1 of 26 - 16 / 3 about the mean, in one batch or in three.
+  // The prediction is 0 everywhere. The squared errors sum to 25 + 0 + 1, those about the mean to 26 - 16 / 3, in any
+  // batches.
   EXPECT_NEAR(model->metric_over("r2", {kNumbers}), 1 - 26 / (26 - 16.0 / 3), 1e-6);
 }
 

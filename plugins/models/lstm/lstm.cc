@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model of characters (or other ids): an embedding, LSTM layers with dropout behind each while training, and
-// a dense layer to the logits of the next id at every place. Each batch begins with states of 0.
+// A language model of characters (or other ids): an embedding, LSTM layers and a dense layer to the logits of the next
+// id at every place. While training, dropout follows each LSTM layer. Each batch begins with states of 0.
 #include <belay/heads.h>
 #include <belay/ops/embedding.h>
 #include <belay/ops/matmul.h>

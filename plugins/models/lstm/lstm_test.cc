@@ -104,7 +104,7 @@ TEST(Lstm, APlaceKnowsNothingOfWhatFollows) {
   const auto model = built(kSmall, Mode::kEval);
   const std::vector<double> before = model->values("probabilities", kBatch);
   ModelBatch other = kBatch;
-  other["ids"] = Tensor({2, 3}, Ids{0, 1, 0, 3, 2, 1});  // the last of the first example
+  other["ids"] = Tensor({2, 3}, Ids{0, 1, 0, 3, 2, 1});  // changes the last id of the first example
   const std::vector<double> after = model->values("probabilities", other);
   for (std::size_t i = 0; i < before.size(); ++i)
     if (i / 4 == 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A multi-layer perceptron: dense layers with an activation, dropout behind each while training, then a head.
+// A multi-layer perceptron: dense layers with an activation, then a head. While training, dropout follows each layer.
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>
 #include <belay/ops/random.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small residual network: a convolution, stages of blocks that add to what they are given, the mean of each channel,
-// then a head. Each stage after the first halves height and width and has twice the filters.
+// A small residual network: a convolution, stages of blocks that add to their input, the mean of each channel, then a
+// head. Each stage after the first halves height and width and has twice the filters.
 #include <belay/heads.h>
 #include <belay/ops/convolution.h>
 #include <belay/ops/matmul.h>
@@ -64,7 +64,7 @@ class Resnet final : public belay::Model {
   }
 
  private:
-  // A convolution without bias, which the batch norm behind it would take away again.
+  // A convolution without bias. The batch norm after it would remove a bias again.
   Output normalized(const Output& x, std::int64_t filters, std::int64_t size, std::int64_t stride,
                     const std::string& name, bool training) const {
     belay::ops::Conv2dOptions layer;
@@ -82,7 +82,7 @@ class Resnet final : public belay::Model {
     return belay::ops::batch_norm(belay::ops::conv2d(x, filters, size, layer), training, options);
   }
 
-  // relu(x + two convolutions of x); where the shapes differ x goes through a convolution of its own.
+  // Computes relu(x + two convolutions of x). If the shapes differ, x goes through a separate convolution.
   Output block(const Output& x, std::int64_t filters, std::int64_t stride, bool training) const {
     const Output inner = belay::ops::relu(normalized(x, filters, 3, stride, "a", training));
     const Output added = normalized(inner, filters, 3, 1, "b", training);

@@ -56,7 +56,7 @@ TEST(Resnet, GradientsAgreeWithFiniteDifferencesAndStepsLowerTheLoss) {
   EXPECT_LT(model->loss(batch()), before);
 }
 
-// Both graphs have the same variables, so that an evaluation finds all that training has made.
+// Both graphs have the same variables, so an evaluation finds all that training has made.
 TEST(Resnet, EvaluationUsesTheMovingAverages) {
   const auto names = [](const ModelDriver& model) {
     std::set<std::string> all;
@@ -67,7 +67,7 @@ TEST(Resnet, EvaluationUsesTheMovingAverages) {
   EXPECT_EQ(names(*evaluating), names(*training));
   EXPECT_EQ(names(*training).count("first_norm/moving_variance"), 1u);
   const double before = evaluating->loss(batch());
-  EXPECT_NE(before, training->loss(batch()));  // that one is normalized by the batch's own moments
+  EXPECT_NE(before, training->loss(batch()));  // a training graph normalizes by the batch's moments
   evaluating->set_variable("first_norm/moving_variance", Tensor({3}, std::vector<float>{9, 9, 9}));
   EXPECT_NE(evaluating->loss(batch()), before);
 }

@@ -212,7 +212,7 @@ constexpr LayerType kTypes[] = {
     {"gru", gru},
 };
 
-// `place` is named where there is no such type.
+// The error names `place` if the type does not exist.
 const LayerType& type_named(const std::string& name, const std::string& place) {
   std::vector<std::string> types;
   std::string list;

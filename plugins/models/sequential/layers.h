@@ -14,20 +14,20 @@ namespace sequential_model {
 struct LayerInput {
   belay::Output x;
   bool training;
-  std::int64_t ids;  // how many ids the model's feature has; 0: the input does not say
+  std::int64_t ids;  // number of ids of the model's feature; 0: the input does not declare it
 };
 
 struct Layer {
   std::string place;       // for messages
-  bool takes_ids = false;  // its x is integers
+  bool takes_ids = false;  // true: x has integers
   std::function<belay::Output(const LayerInput&)> apply;
 };
 
-// Reads all settings of the layer. `name` is a prefix of its nodes and variables. INVALID_ARGUMENT naming the layer and
-// the key, also for keys that the layer does not have.
+// Reads all settings of the layer. `name` is a prefix of its nodes and variables. INVALID_ARGUMENT names the layer and
+// the key, also for unknown keys.
 Layer make_layer(LayerSettings settings, const std::string& name);
 
-// That the tables of `defaults`, one for each type of layer, name types that there are. INVALID_ARGUMENT with the
+// Checks that the tables of `defaults`, one for each type of layer, name existing types. INVALID_ARGUMENT names the
 // nearest.
 void check_types(const belay::Table& defaults);
 

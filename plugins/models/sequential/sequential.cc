@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stack of layers that the manifest writes:
+// A stack of layers from the manifest:
 //
 //   [model]
 //   plugin = "sequential"
@@ -10,7 +10,7 @@
 //     { type = "flatten" },
 //     { type = "dense", units = 10 },
 //   ]
-//   defaults = { conv = { padding = "SAME", activation = "relu" } }     # of the layers of a type that say nothing else
+//   defaults = { conv = { padding = "SAME", activation = "relu" } }     # for all layers of a type
 //
 // The last layer returns the logits of the classes, or the numbers to predict.
 #include <belay/heads.h>
@@ -34,7 +34,7 @@ using belay::Output;
 
 using Sizes = belay::List<std::int64_t>;
 
-// Settings that a layer has, and `defaults` for all layers of its type.
+// Options of a layer, which `defaults` can set for all layers of its type.
 constexpr auto activation_at(std::string_view path) {
   return belay::option<belay::Str>(path, "activation of the layer's output")
       .choices("none", "relu", "relu6", "leaky_relu", "elu", "sigmoid", "tanh", "softplus")
@@ -160,7 +160,7 @@ class Sequential final : public belay::Model {
   }
 
  private:
-  // The only feature as it is, or all of them as one matrix.
+  // Returns the only feature unchanged, or all features as one matrix.
   Output first_input(const belay::ModelContext& model) const {
     if (model.features().size() != 1) return belay::feature_matrix(model);
     const Output x = model.feature();
@@ -169,7 +169,7 @@ class Sequential final : public belay::Model {
     return x.dtype() == DType::kFloat32 ? x : belay::ops::cast(x, DType::kFloat32);
   }
 
-  // That the last layer fits the label, as far as the input declares that.
+  // Checks that the last layer fits the label, as far as the input declares it.
   void check_last(const belay::ModelContext& model, const Output& x) const {
     const std::string& place = layers_.back().place;
     if (x.rank() < 2 || x.dim(-1) < 1)

@@ -25,7 +25,7 @@ using Integers = std::vector<std::int64_t>;
 
 const belay_module& module() { return module_under_test(belay_module_sequential); }
 
-// One layer: its type and settings.
+// One layer by its type and settings.
 struct LayerOptions {
   std::string type;
   std::vector<OptionValue> settings;
@@ -46,7 +46,7 @@ OptionValues stack(const std::vector<LayerOptions>& layers) {
 
 struct Data {
   DType dtype = DType::kFloat32;
-  Dims dims;  // of the feature
+  Dims dims;  // the feature's
   std::int64_t ids = 0;
   Dims label_dims{-1};
   std::int64_t classes = 3;
@@ -64,7 +64,7 @@ std::string error_at_build(const OptionValues& options, const Data& data) {
   return error_of([&] { built(options, data); });
 }
 
-// Two examples with smooth, different values; ids where the feature has some.
+// Returns two examples with smooth, different values, or with ids if the feature has ids.
 ModelBatch batch_of(const Data& data) {
   Dims dims = data.dims;
   dims[0] = 2;
@@ -318,7 +318,8 @@ TEST(Sequential, LayersThatDoNotFitTheDeclaredLabelAreNamedInEveryMode) {
               "(int64 [?]) needs 3; end with { type = \"dense\", units = 3 }");
 }
 
-// `layers.0` of one type with what it needs, and a key that none has: the model lists those that it reads.
+// Builds `layers.0` of one type with the keys that it needs, and an unknown key. The error lists the keys that the
+// model reads.
 std::set<std::string> keys_read_by(const std::string& type) {
   const std::string error = error_of([&] {
     OptionValues options = {{"layers.0.type", type}, {"layers.0.zzz", 1}};

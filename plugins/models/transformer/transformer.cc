@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model of characters (or other ids) in the manner of GPT: embeddings of id and place, decoder layers with
-// their normalization in front and a causal mask, a dense layer to the logits of the next id at every place.
+// A language model of characters (or other ids), like GPT: embeddings of id and place, decoder layers, and a dense
+// layer to the logits of the next id at every place. The decoder layers normalize first and have a causal mask.
 #include <belay/heads.h>
 #include <belay/ops/attention.h>
 #include <belay/ops/embedding.h>
@@ -55,7 +55,7 @@ class Transformer final : public belay::Model {
     ops::EmbeddingOptions table;
     table.initializer = small_normal;
     const Output places = ops::variable(g, "places", small_normal(g, {in.time, options_.width}, table.dtype));
-    // Rows of all places of all examples: the dense layers work on a matrix.
+    // Has one row for each place of each example: the dense layers work on a matrix.
     const Output embedded = ops::add(ops::embedding(in.ids, in.vocabulary, options_.width, table), places);
     Output x = dropped(model, ops::reshape(embedded, {-1, options_.width}));
     for (std::int64_t i = 1; i <= options_.layers; ++i) x = layer(model, x, in.time, "layer_" + std::to_string(i));
@@ -75,12 +75,12 @@ class Transformer final : public belay::Model {
   Output dropped(const belay::ModelContext& model, const Output& x) const {
     return model.training() && options_.dropout > 0 ? ops::dropout(x, options_.dropout) : x;
   }
-  // x and the result: [batch * time, width].
+  // `x` and the result are [batch * time, width].
   Output layer(const belay::ModelContext& model, const Output& x, std::int64_t time, const std::string& name) const {
     const auto scope = model.graph().scope(name);
     ops::LayerNormOptions norm;
     ops::DenseOptions dense;
-    // What a layer adds begins small, so that the sum over the layers does.
+    // The addend of each layer begins small, so that the sum over the layers does.
     const double stddev = 0.02 / std::sqrt(2.0 * static_cast<double>(options_.layers));
     const auto adding = [stddev](const belay::Graph& g, const belay::Dims& dims, belay::DType dtype) {
       return ops::random_normal(g, dims, 0, stddev, dtype);

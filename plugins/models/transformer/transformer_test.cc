@@ -75,8 +75,8 @@ TEST(Transformer, HasTheLayersThatAreAskedFor) {
 
 TEST(Transformer, GradientsAgreeWithFiniteDifferencesAndAStepLowersTheLoss) {
   const auto model = built(kSmall);
-  // Of the size that they have after some training: the first normalization of small ones is too curved for float32
-  // differences.
+  // The embeddings are as large as after some training. Near small ones the first normalization is too curved for
+  // float32 differences.
   std::vector<float> table(4 * 8);
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i * 7 % 11) / 5 - 1;
   model->set_variable("embedding/table", Tensor({4, 8}, table));
@@ -90,7 +90,7 @@ TEST(Transformer, APlaceKnowsNothingOfWhatFollows) {
   const auto model = built(kSmall, Mode::kEval);
   const std::vector<double> before = model->values("probabilities", kBatch);
   ModelBatch other = kBatch;
-  other["ids"] = Tensor({2, 3}, Ids{0, 1, 0, 3, 2, 1});  // the last of the first example
+  other["ids"] = Tensor({2, 3}, Ids{0, 1, 0, 3, 2, 1});  // changes the last id of the first example
   const std::vector<double> after = model->values("probabilities", other);
   for (std::size_t i = 0; i < before.size(); ++i)
     if (i / 4 == 2) {
