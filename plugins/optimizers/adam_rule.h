@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What adam and adamw have in common.
+// The common part of adam and adamw.
 #pragma once
 
 #include <belay/ops/math.h>
@@ -8,7 +8,7 @@
 
 #include <vector>
 
-// The moments of each variable, and the powers of the betas by which all updates correct them.
+// The moments of each variable, and the powers of the betas that correct them in all updates.
 class AdamRule {
  public:
   explicit AdamRule(const belay::ops::AdamConstants& constants) : constants_(constants) {}
@@ -23,7 +23,7 @@ class AdamRule {
     return belay::ops::apply_adam(u.variable, m_[u.index], v_[u.index], power1_, power2_, o.learning_rate(), u.gradient,
                                   constants_, u.name);
   }
-  // The powers of the next step, when all updates have used those of this one.
+  // Sets the powers for the next step after all updates have used those of this step.
   std::vector<belay::Output> finish(const belay::OptimizerContext& o, const std::vector<belay::Output>& updates) const {
     const belay::Output next1 = power1_ * constants_.beta1, next2 = power2_ * constants_.beta2;
     const auto after = o.graph().after(updates);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two variables on which the tests of the optimizers step, with gradients that are easily followed by hand.
+// Two variables for the steps of the optimizers' tests. Their gradients are easy to follow by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace belay::testing {
 using Names = std::vector<std::string>;
 using Numbers = std::vector<double>;
 
-// w = [1, -2] and b = [0.5], before the first step.
+// Builds w = [1, -2] and b = [0.5], before the first step.
 inline std::unique_ptr<OptimizerDriver> two_variables(const belay_module& module, const OptionValues& options = {}) {
   auto optimizer = std::make_unique<OptimizerDriver>(module_under_test(module), options);
   optimizer->variable("w", Tensor({2}, {1.0, -2.0}));
@@ -26,7 +26,7 @@ inline std::unique_ptr<OptimizerDriver> two_variables(const belay_module& module
   return optimizer;
 }
 
-// The gradients are [1, -6] and [0].
+// Makes a step with the gradients [1, -6] and [0].
 inline void step(OptimizerDriver& optimizer, double rate = 0.125) {
   optimizer.step({{"w", Tensor({2}, {1.0, -6.0})}, {"b", Tensor({1}, {0.0})}}, rate);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mish, x * tanh(log(1 + e^x)), and the kernel of its gradient.
 //
-// With n = e^x (e^x + 2) the tangent is n / (n + 2): one exponential an element. Beyond kLinear it is 1 in float64, and
-// e^x would grow too large for a square.
+// With n = e^x (e^x + 2) the tanh is n / (n + 2), so an element needs one exponential. Above kLinear it is 1 in
+// float64, and e^x would grow too large for a square.
 #include <belay/plugin.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using belay::DType;
 
-constexpr std::int64_t kGrain = 2048;  // elements that are worth a thread
+constexpr std::int64_t kGrain = 2048;  // number of elements that are worth a thread
 constexpr double kLinear = 20;
 
 template <class T>

@@ -23,7 +23,7 @@ DriverSetup plugin(const std::string& name) {
   return setup;
 }
 
-// As it is written in books; exact enough in float64.
+// Computes the definition of the books, which is exact enough in float64.
 double by_definition(double x) { return x * std::tanh(std::log1p(std::exp(x))); }
 
 std::vector<double> spread(std::size_t n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule itself, step by step, is in tests/optimizer/optimizer_formulas_test.cc.
+// tests/optimizer/optimizer_formulas_test.cc tests the rule itself, step by step.
 #include <gtest/gtest.h>
 
 #include <cmath>

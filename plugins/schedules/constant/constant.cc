@@ -6,7 +6,7 @@ namespace {
 using belay::Output;
 using belay::ScheduleContext;
 
-// For a rate that does nothing but warm up.
+// Keeps the rate constant, except for a warm-up.
 class Constant final : public belay::Schedule {
  public:
   static constexpr auto about = belay::about("constant", "learning_rate in each step");

@@ -38,7 +38,7 @@ class PolynomialDecay final : public belay::Schedule {
   }
 
  private:
-  // Of the way, 0 to 1.
+  // Returns the fraction of the decay that is done, 0 to 1.
   Output fraction(const ScheduleContext& s) const {
     const Output decay_steps = s.scalar(static_cast<double>(o_.decay_steps));
     if (!o_.cycle) return ops::minimum(s.step(), decay_steps) / decay_steps;
