@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor as JSON: lists in lists, row by row; strings, booleans and numbers as they are, NaN and the infinities as
-// strings, since JSON has no numbers for them.
+// Formats a tensor as JSON: nested lists, row by row. NaN and the infinities are strings, since JSON has no numbers for
+// them.
 #pragma once
 
 #include <belay/plugin.h>
@@ -20,7 +20,8 @@ inline nlohmann::ordered_json json_of_element(const belay::TensorView& t, std::s
   return std::isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity";
 }
 
-// The part of a tensor from `axis` on that begins at the element `next`, which moves behind it.
+// Formats the part of a tensor from `axis` on that begins at the element `next`. It moves `next` to the end of the
+// part.
 inline nlohmann::ordered_json json_of_tensor(const belay::TensorView& t, std::int32_t axis, std::size_t& next) {
   if (axis == t.rank()) return json_of_element(t, next++);
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

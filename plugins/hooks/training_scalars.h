@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training shows of itself without being asked: the loss, the model's metrics, the learning rate, and how many
-// examples a step takes.
+// The scalars that a training shows by default: the loss, the model's metrics, the learning rate. Also the number of
+// examples in a step.
 #pragma once
 
 #include <belay/plugin.h>
@@ -20,7 +20,7 @@ inline bool is_scalar_number(const belay::Output& output) {
   return !output.is_operation() && output.rank() <= 0 && output.dtype() != belay::DType::kString;
 }
 
-// The output that a scalar summary shows, where the summary's tag is what the graph calls it; empty: another summary.
+// Returns the output of a scalar summary if the graph knows it by the summary's tag. Empty: another summary.
 inline belay::Output shown_by_its_name(const belay::Graph& graph, const belay::Output& summary,
                                        const std::string& tag) {
   const belay::Output shown = graph.inputs_of(summary)[0];
@@ -29,13 +29,13 @@ inline belay::Output shown_by_its_name(const belay::Graph& graph, const belay::O
     const bool same = named && named.raw().node == shown.raw().node && named.raw().index == shown.raw().index &&
                       is_scalar_number(named);
     return same ? named : belay::Output();
-  } catch (const belay::Error&) {  // a node of several outputs has that name
+  } catch (const belay::Error&) {  // the tag names a node with several outputs
     return {};
   }
 }
 
-// The loss first, then the metrics by name, then the learning rate; in Hook::begin. The host makes a scalar summary of
-// each of them, with their role as its tag.
+// Returns the loss, then the metrics by name, then the learning rate. Call it in Hook::begin. The host makes a scalar
+// summary of each of them, with their role as its tag.
 inline std::vector<NamedScalar> training_scalars(const belay::Graph& graph) {
   std::vector<NamedScalar> found;
   for (const belay::Output& summary : graph.collection(belay::collections::kSummaries)) {
@@ -52,7 +52,7 @@ inline std::vector<NamedScalar> training_scalars(const belay::Graph& graph) {
   return found;
 }
 
-// The step beside a metric of an evaluation, "eval/global_step" of "eval/accuracy"; empty for any other scalar.
+// Returns the step of a metric's evaluation, "eval/global_step" for "eval/accuracy". Empty: any other scalar.
 inline belay::Output step_of_evaluation(const belay::Graph& graph, const std::string& name) {
   const std::size_t slash = name.rfind('/');
   if (slash == name.npos) return {};
@@ -61,7 +61,8 @@ inline belay::Output step_of_evaluation(const belay::Graph& graph, const std::st
   return graph.find_if_exists(input + "/global_step");
 }
 
-// The metrics of the evaluations between two steps, which the host keeps in local variables; in Hook::begin.
+// Returns the metrics of the evaluations between two steps, which the host keeps in local variables. Call it in
+// Hook::begin.
 inline std::vector<NamedScalar> evaluation_scalars(const belay::Graph& graph) {
   std::vector<NamedScalar> found;
   for (const belay::Output& variable : graph.collection(belay::collections::kLocalVariables)) {
@@ -71,8 +72,8 @@ inline std::vector<NamedScalar> evaluation_scalars(const belay::Graph& graph) {
   return found;
 }
 
-// The scalars that an option names; in Hook::begin. NOT_FOUND and INVALID_ARGUMENT name the tensor; `hook` begins the
-// message.
+// Returns the scalars that an option names. Call it in Hook::begin. NOT_FOUND and INVALID_ARGUMENT name the tensor;
+// `hook` begins the message.
 inline std::vector<NamedScalar> named_scalars(const belay::Graph& graph, const std::vector<std::string>& names,
                                               const std::string& hook) {
   std::vector<NamedScalar> scalars;
@@ -85,8 +86,8 @@ inline std::vector<NamedScalar> named_scalars(const belay::Graph& graph, const s
   return scalars;
 }
 
-// How many examples a step takes, by a tensor of its last batch: those of all processes that train together, of which
-// there may be fewer from some step on.
+// Counts the examples of a step by a tensor of its last batch, over all processes that train together. That number of
+// processes may become smaller at a step.
 class ExamplesPerStep {
  public:
   ExamplesPerStep() = default;
@@ -104,7 +105,7 @@ class ExamplesPerStep {
     batches_ = attr("batches");
     over_ranks_ = true;
   }
-  // Fetched where the number is wanted; empty: it is not known.
+  // Fetch it to get the number; empty: it is not known.
   const belay::Output& tensor() const noexcept { return tensor_; }
   std::int64_t of(const belay::RunValues& values) const {
     const belay::TensorView batch = values[tensor_];

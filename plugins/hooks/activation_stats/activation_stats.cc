@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of what layers put out: a mean that wanders, a deviation that vanishes or explodes, units that are always zero.
+// Watches the outputs of layers: a wandering mean, a vanishing or exploding deviation, units that are always zero.
 #include <belay/due_steps.h>
 #include <belay/ops/control.h>
 #include <belay/ops/math.h>
@@ -87,7 +87,7 @@ class ActivationStats final : public belay::Hook {
     }
     return tensors;
   }
-  // In the order of their making: the first layer first.
+  // Returns the activations in the order in which they were made, the first layer first.
   std::vector<Output> activations(const Graph& graph) const {
     std::vector<Output> open{graph.find("loss")}, found;
     std::set<std::uint32_t> seen;
@@ -108,7 +108,7 @@ class ActivationStats final : public belay::Hook {
     return found;
   }
 
-  // A second begin finds what the first one added.
+  // A second begin finds the nodes of the first one.
   void add(const Graph& graph, const Output& tensor) {
     const std::string name = graph.node_name_of(tensor);
     const std::string prefix = "activation_stats/" + name;

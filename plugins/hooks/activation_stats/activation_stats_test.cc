@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers are is shown with the real engine, in tests/e2e/hooks_that_watch_test.cc.
+// tests/e2e/hooks_that_watch_test.cc tests the numbers with the real engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using Texts = std::vector<std::string>;
 
 const belay_module& module() { return module_under_test(belay_module_activation_stats); }
 
-// x -> Relu act -> loss, and beside it the tensor y.
+// Builds x -> Relu act -> loss, and the separate tensor y.
 std::unique_ptr<HookDriver> driver(const OptionValues& options, std::int64_t step = 0) {
   auto hook = std::make_unique<HookDriver>(module(), options);
   hook->graph().op("Const", belay::DType::kFloat32, belay::Dims{});

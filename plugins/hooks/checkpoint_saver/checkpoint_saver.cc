@@ -32,7 +32,7 @@ class CheckpointSaver final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     const std::int64_t step = step_.read(session);
     step_.forget();
-    // A restored timer goes on as if nothing had happened, unless it comes from a step that is still ahead.
+    // A restored timer continues as if nothing had happened. It begins anew if its last step is still ahead.
     if (timer_.last_triggered_step().value_or(step + 1) > step)
       timer_.update_last_triggered_step(step, host().monotonic());
     save(step);
@@ -64,7 +64,7 @@ class CheckpointSaver final : public belay::Hook {
 
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
-  std::optional<std::int64_t> last_saved_;  // in this session, whatever the timer says
+  std::optional<std::int64_t> last_saved_;  // in this session, whatever the timer has
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ using Steps = std::vector<std::int64_t>;
 
 const belay_module& module() { return module_under_test(belay_module_checkpoint_saver); }
 
-// A hook at the start of a session at `step`.
+// Returns a hook at the start of a session at `step`.
 std::unique_ptr<HookDriver> started(const OptionValues& options, std::int64_t step = 0,
                                     const StoredState* state = nullptr) {
   auto hook = std::make_unique<HookDriver>(module(), options);
@@ -101,7 +101,7 @@ TEST(CheckpointSaver, WithBothPeriodsTheFirstOneCounts) {
   const auto hook = started({{"save_secs", 10.0}, {"save_steps", 3}});
   hook->step();
   hook->host().clock.advance(10);
-  hook->step();  // by time
+  hook->step();  // saves since the time is over
   for (int i = 0; i < 3; ++i) hook->step();
   EXPECT_EQ(hook->saves(), (Steps{0, 2, 5}));
 }
@@ -117,7 +117,7 @@ TEST(CheckpointSaver, SeveralStepsPerRunSaveAtTheRealStep) {
   EXPECT_EQ(odd->saves(), (Steps{0, 14, 28}));
 }
 
-// The guess says 10, the real step says 9: nothing is saved.
+// The predicted step is 10, the real one is 9: nothing is saved.
 TEST(CheckpointSaver, DecidesOnTheRealStep) {
   const auto hook = started({{"save_steps", 10}});
   for (int i = 0; i < 9; ++i) hook->step();
@@ -139,8 +139,8 @@ TEST(CheckpointSaver, ARecoverySavesAtOnce) {
   EXPECT_EQ(hook->saves(), (Steps{0, 3, 3, 6}));
 }
 
-// Another hook, or a signal, saved at step 4 what this run is resumed from: the next regular save is that of a run
-// never stopped.
+// Another hook, or a signal, saved at step 4, and this run resumes from there. Its next regular save is at the step of
+// a run without a stop.
 TEST(CheckpointSaver, AResumedRunKeepsThePhase) {
   const auto first = started({{"save_steps", 3}});
   for (int i = 0; i < 4; ++i) first->step();

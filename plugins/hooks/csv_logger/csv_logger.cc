@@ -68,7 +68,7 @@ class CsvLogger final : public belay::Hook {
       line += "," + belay::exact_text(value.number(0));
     }
     file_.add(step, line);
-    file_.flush();  // so that one can watch it
+    file_.flush();  // so that users can watch the file
   }
 
   void before_save(belay::Session&, std::int64_t) override { file_.sync(); }

@@ -82,7 +82,7 @@ TEST_F(CsvLogger, AResumedRunLeavesTheFileOfARunThatWasNeverEnded) {
       run(*first, cut);
       first->save();
       state = first->save_state();
-      run(*first, 7);  // and is killed: these lines come again
+      run(*first, 7);  // the run is killed now, so these lines come again
     }
     run(*started(options, &state, cut), 20 - cut);
     EXPECT_EQ(text(), whole) << "cut at " << cut;
@@ -131,7 +131,7 @@ TEST_F(CsvLogger, AFileThatIsNotTheRunsOwnIsLeftAlone) {
                 "'output_file'");
 }
 
-// Training is worth more than a table that a log rotation has taken away.
+// A log rotation that takes the table away must not end the training.
 TEST_F(CsvLogger, T_169_AFileThatHasLostLinesIsAWarningAndGrowsOn) {
   const OptionValues options{{"tensors", Texts{"loss"}}, {"every_n_steps", 1}};
   const auto first = started(options);
@@ -157,7 +157,7 @@ class ChangedFiles : public CsvLogger {
   }
 };
 
-// As where ranks regroup: a session anew, at the step that was reached, and no state is loaded.
+// Ranks that regroup begin a new session so: it starts at the reached step, and no state is loaded.
 TEST_F(ChangedFiles, T_155_ASessionAnewOverTheSameVariablesKeepsAllLines) {
   StoredState state;
   {
@@ -182,7 +182,7 @@ TEST_F(ChangedFiles, T_155_ARecoveryWithoutACheckpointCutsAllLinesThatComeAgain)
   EXPECT_EQ(text(), table(5));
 }
 
-// A new process in the chief's place has the last checkpoint's state, and the steps that the others have made.
+// A new process takes the chief's place. It has the last checkpoint's state, and the steps of the others.
 TEST_F(ChangedFiles, T_155_AProcessThatBeginsFurtherThanItsCheckpointKeepsTheLinesUpToThere) {
   StoredState state;
   {

@@ -60,13 +60,13 @@ class EarlyStopping final : public belay::Hook {
 
   void begin(belay::Graph& graph) override {
     metric_.begin(graph, "early_stopping");
-    // Where only limits are watched nothing has to be better.
+    // If the hook watches only limits, nothing has to improve.
     if (patience_ || o_.patience_steps) improvement_.set_better(belay::better_by_mode(o_.mode, o_.tensor));
   }
 
   void after_create_session(belay::Session& session) override {
     metric_.session_created(session);
-    // A run that was stopped by this and is started again makes no step, unless it is given more patience.
+    // If this hook stopped a run and it is started again, it makes no step, unless it gets more patience.
     if (const std::string reason = reason_to_stop(); !reason.empty()) session.coordinator().request_stop(reason);
   }
 
@@ -95,7 +95,7 @@ class EarlyStopping final : public belay::Hook {
   }
 
  private:
-  // After the last look; empty: there is none.
+  // Returns the reason after the last look; empty: there is none.
   std::string reason_to_stop() const {
     if (patience_ && improvement_.looks_without() >= *patience_)
       return not_improved(metric_.count_text(improvement_.looks_without()), "patience", *patience_);

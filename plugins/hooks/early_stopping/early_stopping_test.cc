@@ -28,7 +28,7 @@ std::unique_ptr<HookDriver> started(const OptionValues& options, const StoredSta
   return hook;
 }
 
-// The number of steps until it stops; 0: it does not.
+// Returns the number of steps until the hook stops; 0: it does not.
 int steps_until_stop(HookDriver& hook, const std::vector<float>& losses) {
   int n = 0;
   for (const float loss : losses) {
@@ -136,7 +136,7 @@ struct Evaluated {
 };
 const std::vector<Evaluated> kHistory = {{1000, .8, .5}, {2000, .7, .6}, {3000, .4, .7}, {3500, .41, .68}};
 
-// Between evaluations the training makes steps, and the values of the last one stay.
+// The training makes steps between evaluations. Meanwhile the values of the last one stay.
 std::unique_ptr<HookDriver> evaluating(const OptionValues& options, const StoredState* state = nullptr,
                                        std::int64_t step = 0) {
   auto hook = std::make_unique<HookDriver>(module(), options);
@@ -160,7 +160,7 @@ bool stops_after(HookDriver& hook, const Evaluated& e) {
   return stops || hook.step().stop_asked || hook.step().stop_asked;
 }
 
-// The step of the evaluation that it stops after; 0: it does not.
+// Returns the step of the evaluation that stops the run; 0: none does.
 std::int64_t stop_step(HookDriver& hook, const std::vector<Evaluated>& history = kHistory) {
   EXPECT_FALSE(hook.step().stop_asked) << "before the first evaluation";
   for (const Evaluated& e : history)
@@ -240,7 +240,7 @@ TEST(EarlyStopping, AResumedRunStopsAfterTheSameEvaluation) {
       for (std::size_t i = 0; i < cut; ++i) EXPECT_FALSE(stops_after(*first, history[i]));
       const StoredState state = first->save_state();
       const auto second = evaluating(options, &state, history[cut - 1].step);
-      // The host puts the last evaluation back, which has been seen.
+      // The host puts the last evaluation back. The hook has seen it already.
       EXPECT_FALSE(stops_after(*second, history[cut - 1]));
       std::int64_t stop = 0;
       for (std::size_t i = cut; i < history.size() && stop == 0; ++i)

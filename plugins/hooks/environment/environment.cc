@@ -24,7 +24,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The words of /proc/PID/cmdline, each of which ends with a zero byte.
+// Returns the words of /proc/PID/cmdline, each of which ends with a zero byte.
 json words(const std::string& text) {
   json list = json::array();
   for (std::size_t begin = 0; begin < text.size();) {
@@ -35,7 +35,7 @@ json words(const std::string& text) {
   return list;
 }
 
-// The value of "model name : X" of /proc/cpuinfo, or of "MemTotal: X" of /proc/meminfo; the first one.
+// Returns the first value of "model name : X" in /proc/cpuinfo, or of "MemTotal: X" in /proc/meminfo.
 std::string field(const std::string& text, const std::string& key) {
   std::size_t at = text.find(key);
   if (at == text.npos || (at = text.find(':', at)) == text.npos) return "";
@@ -83,7 +83,7 @@ class Environment final : public belay::Hook {
 
   void save_state(belay::StateWriter& state) const override { state.put("recoveries", recoveries_); }
   void load_state(const belay::StateReader& state) override {
-    if (!begun_) recoveries_ = state.integer("recoveries");  // a recovery goes back, the count does not
+    if (!begun_) recoveries_ = state.integer("recoveries");  // a recovery goes back in steps, but the count continues
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which commit a working tree is at, read from git's files without git.
+// Finds the commit of a working tree in git's files, without git.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ inline std::string first_line(const std::filesystem::path& path) {
   return line;
 }
 
-// Of "COMMIT refs/heads/main" lines.
+// Finds the commit of `ref` among lines "COMMIT refs/heads/main".
 inline std::string packed(const std::filesystem::path& path, const std::string& ref) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);)
@@ -25,7 +25,7 @@ inline std::string packed(const std::filesystem::path& path, const std::string& 
   return "";
 }
 
-// The folder .git of the working tree that `directory` is in; of a linked one what its file .git names.
+// Returns the folder .git of the working tree around `directory`. A linked tree names its folder in a file .git.
 inline std::filesystem::path folder(std::filesystem::path directory) {
   std::error_code failed;
   for (; !directory.empty(); directory = directory.parent_path()) {
@@ -40,8 +40,8 @@ inline std::filesystem::path folder(std::filesystem::path directory) {
 
 }  // namespace git_files
 
-// Of the working tree that `directory` is in; empty where it is in none, or the commit cannot be found. Changes that
-// are not committed do not show.
+// Returns the commit of the working tree around `directory`. Empty: there is no tree, or its commit cannot be found.
+// Changes without a commit do not show.
 inline std::string git_commit(const std::string& directory) {
   const std::filesystem::path git = git_files::folder(directory);
   if (git.empty()) return "";

@@ -52,7 +52,7 @@ class FinalOps final : public belay::FinalOps {
     if (values().empty()) return;
     json content = json::object();
     for (std::size_t i = 0; i < values().size(); ++i) {
-      if (values()[i].dtype() == belay::DType::kInvalid) continue;  // an operation
+      if (values()[i].dtype() == belay::DType::kInvalid) continue;  // an operation has no value
       const belay::TensorView value = values()[i];
       host().info(o_.ops[i].string() + " = " + belay::tensor_text(value));
       std::size_t next = 0;

@@ -47,7 +47,7 @@ class GlobalStepWaiter final : public belay::Hook {
     std::int64_t logged = step;
     if (step < wait_until_step_) log(step);
     while (step < wait_until_step_) {
-      // The run must not happen when the session is to end: end it here, as after the last step.
+      // If the session is to end, the run must not happen. This error ends it like after the last step.
       if (session.coordinator().wait_for_stop(poll_))
         belay::fail(Code::kStop, "stopped while waiting for global step " + std::to_string(wait_until_step_));
       step = step_.read(session);

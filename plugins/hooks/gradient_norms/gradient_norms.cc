@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The length of the gradient, of all variables together and of each: a training that is about to diverge, or a layer
-// that learns nothing, shows there first. Beside it how long the weights are, and how far a step moves them.
+// Writes the norm of the gradient, of all variables together and of each. A training that is about to diverge shows
+// there first, and so does a layer that learns nothing. It also writes the norm of the weights, and the distance that a
+// step moves them.
 #include <belay/due_steps.h>
 #include <belay/ops/reductions.h>
 #include <belay/plugin.h>
@@ -94,12 +95,12 @@ class GradientNorms final : public belay::Hook {
   }
   void add_norm(const Graph& graph, const std::string& tag, bool of_all, const std::vector<Output>& of,
                 const std::string& name) {
-    Output norm = graph.find_if_exists(name);  // of a begin before
+    Output norm = graph.find_if_exists(name);  // made by an earlier begin
     if (!norm) norm = belay::ops::global_norm(of, name);
     norms_.push_back({tag, of_all, graph.fetch(norm)});
   }
-  // The weights as the run found them are fetched, those that it left are read behind it: a node that waited for the
-  // train operation would be another one where groups thaw later.
+  // The run fetches the weights as it found them, and a later read gets the new ones. A node that waited for the train
+  // operation would change where groups thaw later.
   void write_updates(const belay::RunValues& values, const belay::Session& session, std::int64_t step,
                      std::string& text) const {
     const belay::RunResult now = session.run({variables_.begin(), variables_.end()});
@@ -137,7 +138,7 @@ class GradientNorms final : public belay::Hook {
   const Options o_;
   belay::DueSteps due_;
   std::vector<Norm> norms_;
-  std::vector<Output> variables_;  // for updates; empty without
+  std::vector<Output> variables_;  // for updates; empty without them
   std::vector<std::string> update_tags_;
 };
 

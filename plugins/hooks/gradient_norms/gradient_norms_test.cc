@@ -15,7 +15,7 @@ using Scalars = std::vector<WrittenScalar>;
 
 const belay_module& module() { return module_under_test(belay_module_gradient_norms); }
 
-// A model of two variables whose gradients are scalars, in the collections of the host's optimizer.
+// Builds a model of two variables with scalar gradients, in the collections of the host's optimizer.
 std::unique_ptr<HookDriver> driver(const OptionValues& options) {
   auto hook = std::make_unique<HookDriver>(module(), options);
   hook->global_step(0);
@@ -85,7 +85,7 @@ TEST(GradientNorms, OfAllTogetherAloneAndIntoTheLog) {
   EXPECT_EQ(hook->events().scalars(), (Scalars{{"gradient_norm", 1, 5}}));
 }
 
-// What an update comes to is shown with the real engine, in tests/e2e/hooks_that_watch_test.cc: here nothing moves.
+// tests/e2e/hooks_that_watch_test.cc tests the size of updates with the real engine. Here nothing moves.
 TEST(GradientNorms, OfTheWeightsAndTheirUpdatesToo) {
   const auto hook = driver({{"per_variable", false}, {"weights", true}, {"updates", true}, {"log", true}});
   hook->begin();

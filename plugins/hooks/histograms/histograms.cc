@@ -43,7 +43,7 @@ class Histograms final : public belay::Hook {
 
   void begin(Graph& graph) override {
     due_.begin(graph);
-    Output merged = graph.find_if_exists(kMerged);  // of a begin before
+    Output merged = graph.find_if_exists(kMerged);  // made by an earlier begin
     if (!merged) merged = belay::ops::merge_summary(graph, histograms(graph), kMerged);
     merged_ = graph.fetch<std::string_view>(merged);
   }
@@ -65,7 +65,7 @@ class Histograms final : public belay::Hook {
  private:
   static constexpr const char* kMerged = "histograms/all";
 
-  // Not by ops::histogram_summary, which would make it one of the summaries that summary_saver writes.
+  // Does not use ops::histogram_summary, since summary_saver would then write it, too.
   static Output histogram(const Graph& graph, const std::string& tag, const Output& of) {
     return graph.node("HistogramSummary", "histograms/" + tag).in(of).attr("tag", tag).output();
   }

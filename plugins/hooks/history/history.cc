@@ -44,7 +44,7 @@ class History final : public belay::History {
   }
 
   void end(belay::Session&) override { write(); }
-  // What led to the error is what one wants to see.
+  // The steps before the error are the ones that a user wants to see.
   void on_error(const belay::Error&) override { write(); }
 
  private:
@@ -57,7 +57,7 @@ class History final : public belay::History {
   }
   static json number(double value) {
     if (std::isfinite(value)) return value;
-    return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";  // JSON has no number for them
+    return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";  // JSON has no numbers for these
   }
 
   void write() const {

@@ -41,7 +41,7 @@ class History : public ::testing::Test {
     hook.create_session();
     return hook;
   }
-  // The loss is the step.
+  // The loss equals the step.
   static void run(HookDriver& hook, int steps) {
     for (int i = 0; i < steps; ++i) hook.step({{"loss", static_cast<float>(hook.step_number() + 1)}});
   }

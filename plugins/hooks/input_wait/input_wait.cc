@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a step waits for its batch. A run that is traced says when each node began and ended: those that take from a
-// queue do nothing else but wait.
+// Measures the time that a step waits for its batch. A traced run has the begin and end of each node. The nodes that
+// take from a queue only wait.
 #include <belay/due_steps.h>
 #include <belay/plugin.h>
 
@@ -51,7 +51,7 @@ class InputWait final : public belay::Hook {
     }
     return args;
   }
-  // A session's first run makes plans and kernels, and its queue is just being filled: it says nothing.
+  // A session's first run makes plans and kernels while its queue is being filled, so it is not measured.
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     const auto step = due_.reached(run.session(), values, host());
     if (step && !first_) measure(run.node_stats(), *step);

@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 
 const belay_module& module() { return module_under_test(belay_module_input_wait); }
 
-// A traced step takes 10 ms, of which it waits for its batch for so many.
+// A traced step takes 10 ms and waits wait_ms of them for its batch.
 std::unique_ptr<HookDriver> started(const OptionValues& options, double wait_ms, const StoredState* state = nullptr,
                                     std::int64_t step = 0) {
   auto hook = std::make_unique<HookDriver>(module(), options);
@@ -71,7 +71,7 @@ TEST(InputWait, AResumedRunGoesOnWithItsSums) {
   const StoredState state = before->save_state();
   const auto after = started({{"every_n_steps", 1}}, 6, &state, 3);
   after->step();
-  EXPECT_EQ(after->step().logged.size(), 1u);  // the third that was measured
+  EXPECT_EQ(after->step().logged.size(), 1u);  // the third measured step
   after->end();
   EXPECT_EQ(after->logged().back(), "info: waited for the input in 60 % of the time of 3 measured steps");
 }

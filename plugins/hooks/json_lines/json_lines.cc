@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a training for programs: one JSON object a line, in a file that is only ever appended to.
+// Writes the numbers of a training for programs: one JSON object a line, in a file that only grows.
 // docs/reference/metrics.md has the format.
 #include <belay/lines_file.h>
 #include <belay/log_fields.h>   // json_number, json_text
@@ -71,7 +71,7 @@ class JsonLines final : public belay::Hook {
     line_time_ = flush_time_ = host().monotonic();
     steps_between_ = every_;
     measures_ = false;
-    // What was written of later steps is done again.
+    // The steps after this one, whose lines may be in the file, are made again.
     file_.add("{\"step\":" + std::to_string(step) + head() + ",\"event\":\"start\"}");
     file_.flush();
     next_step_ = step + 1;  // the first step of a session
@@ -82,7 +82,7 @@ class JsonLines final : public belay::Hook {
     due_ = running_step_ >= next_step_ || running_step_ == max_steps_;
     belay::RunArgs args{step_.fetch()};
     if (!due_) {
-      if (loss_) args.fetch(loss_);  // of the last step, whichever that is
+      if (loss_) args.fetch(loss_);  // fetched for the last step, since any run may be the last
       return args;
     }
     for (const NamedScalar& s : scalars_) args.fetch(s.output);
@@ -111,7 +111,7 @@ class JsonLines final : public belay::Hook {
   void before_save(belay::Session&, std::int64_t) override { file_.flush(); }
 
  private:
-  // `,"attempt":2,"time":1767225600.25`
+  // Returns `,"attempt":2,"time":1767225600.25`.
   std::string head() const {
     char time[64];
     const auto end = std::to_chars(time, time + sizeof(time), host().wall_seconds(), std::chars_format::fixed, 3).ptr;
@@ -126,7 +126,7 @@ class JsonLines final : public belay::Hook {
     const auto now = host().monotonic();
     const double seconds = Seconds(now - line_time_).count();
     const double rate = seconds > 0 ? static_cast<double>(step - line_step_) / seconds : 0;
-    // The first run of a session also waits for what comes once.
+    // The first run of a session also waits for things that come once, so its rate is no measure.
     if (measures_ && rate > 0) add_rates(line, rate, values);
     file_.add(line + "}");
     if (measures_ && rate > 0) steps_between_ = steps_between(rate);
@@ -142,7 +142,7 @@ class JsonLines final : public belay::Hook {
                                               belay::dims_text(value.dims()));
     return value.number(0);
   }
-  // A float32 with the digits that a float32 has.
+  // Formats a float32 with the digits of a float32.
   static std::string number_text(double v, belay::DType dtype) {
     if (dtype != belay::DType::kFloat32 || !std::isfinite(v)) return belay::detail::json_number(v);
     char text[32];
@@ -153,14 +153,14 @@ class JsonLines final : public belay::Hook {
     if (examples_.tensor())
       line += ",\"examples_per_sec\":" + belay::rounded_text(rate * static_cast<double>(examples_.of(values)));
   }
-  // At most ten lines a second.
+  // Limits the file to ten lines a second.
   std::int64_t steps_between(double rate) const {
     constexpr double kMostLinesASecond = 10;
     const double periods = rate / kMostLinesASecond / static_cast<double>(every_);
     return every_ * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(periods, 1e9))));
   }
-  // So that a line is in the file a second after it was made at the latest, though no one looks at the clock between
-  // two of them: at once where the next one may come later. One behind which an evaluation comes waits for its end.
+  // Puts each line into the file at most a second after it was made. Nobody looks at the clock between two lines, so it
+  // flushes now if the next line may come later. If an evaluation follows, the line waits for its end.
   void flush_in_time(std::chrono::nanoseconds now, double rate) {
     const double next = rate > 0 ? static_cast<double>(next_step_ - line_step_) / rate : 1;
     if (Seconds(now - flush_time_).count() + next < 1) return;
@@ -172,13 +172,13 @@ class JsonLines final : public belay::Hook {
   const std::int64_t max_steps_;
   belay::LinesFile file_;
   std::vector<NamedScalar> scalars_;
-  Output loss_;  // of them; empty: it is not among them
+  Output loss_;  // one of the tensors; empty: it is not among them
   double last_loss_ = 0;
   ExamplesPerStep examples_;
   belay::GlobalStep step_;
 
   bool due_ = false;
-  bool measures_ = false;  // there was a line of this session
+  bool measures_ = false;  // true: this session has written a line
   std::int64_t running_step_ = 0, next_step_ = 0, steps_between_ = 1;
   std::int64_t line_step_ = 0;
   std::chrono::nanoseconds line_time_{}, flush_time_{};

@@ -42,7 +42,7 @@ class JsonLines : public ::testing::Test {
     hook->create_session();
     return hook;
   }
-  // Steps that take `seconds` each.
+  // Makes steps that take `seconds` each.
   static void run(HookDriver& hook, int steps, double seconds) {
     for (int i = 0; i < steps; ++i) {
       hook.host().clock.advance(seconds);
@@ -50,7 +50,7 @@ class JsonLines : public ::testing::Test {
     }
   }
   std::string path() const { return dir_.path() + "/metrics.jsonl"; }
-  // The file's lines without their times.
+  // Returns the file's lines without their times.
   Texts lines() const {
     std::ifstream file(path());
     Texts all;

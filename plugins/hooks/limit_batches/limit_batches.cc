@@ -36,7 +36,7 @@ class LimitBatches final : public belay::Hook {
   void save_state(belay::StateWriter& state) const override {
     if (o_.count_earlier_attempts) state.put("batches", made_);
   }
-  // Where each attempt counts for itself a recovery inside one does not begin anew.
+  // If each attempt counts alone, a recovery inside an attempt continues its count.
   void load_state(const belay::StateReader& state) override {
     if (o_.count_earlier_attempts) made_ = state.integer("batches");
   }

@@ -15,14 +15,14 @@ std::int64_t count(const belay::Dims& dims) {
   return n;
 }
 
-// "1,234,567"
+// Returns "1,234,567".
 std::string grouped(std::int64_t n) {
   std::string text = std::to_string(n);
   for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
   return text;
 }
 
-// The first `depth` parts of "encoder/layer_1/kernel"; 0: all of them.
+// Returns the first `depth` parts of "encoder/layer_1/kernel"; 0: all of them.
 std::string scope(const std::string& name, std::int64_t depth) {
   std::size_t at = 0;
   for (std::int64_t part = 0; part < depth && at != name.npos; ++part) at = name.find('/', part == 0 ? 0 : at + 1);
@@ -31,7 +31,7 @@ std::string scope(const std::string& name, std::int64_t depth) {
 
 struct Line {
   std::string name;
-  std::string shape;  // of one variable; of several their number
+  std::string shape;  // of one variable; for several, their number
   std::string dtype;
   std::int64_t parameters = 0;
   std::int64_t variables = 0;
@@ -103,7 +103,7 @@ class ModelSummary final : public belay::Hook {
   static std::string megabytes(std::int64_t bytes) {
     return belay::rounded_text(static_cast<double>(bytes) * 1e-6, 3) + " MB";
   }
-  // Columns as wide as what is in them, numbers to the right.
+  // Makes each column as wide as its widest cell. Numbers are at the right.
   static std::vector<std::string> table(const std::vector<Line>& lines) {
     std::size_t name = 0, shape = 0, dtype = 0, parameters = 0;
     for (const Line& l : lines) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fails the step in which a gradient, or a weight that it begins with, is not finite, before anything is written: the
-// checks are part of the run, and a run that fails has changed no variable.
+// Fails a step if a gradient is not finite, or a weight that it begins with. The checks are part of the run, and a
+// failed run changes no variable. So nothing is written.
 #include <belay/eigen.h>
 #include <belay/ops/control.h>
 #include <belay/ops/math.h>
@@ -26,7 +26,7 @@ bool all_finite(const belay::Tensor& tensor) {
   const auto elements = belay::eigen_array<const T>(tensor);
   if constexpr (std::is_floating_point_v<T>)
     return elements.isFinite().all();
-  else  // 16 bits
+  else  // a type of 16 bits
     return elements.template cast<float>().isFinite().all();
 }
 
@@ -94,7 +94,7 @@ class NanGuard final : public belay::Hook {
   static constexpr const char* kSum = "nan_guard/all";
 
   static bool is_checked(const Output& o) { return o.dtype() == DType::kFloat32 || o.dtype() == DType::kFloat64; }
-  // A scalar for each tensor: its norm is not finite where an element is not.
+  // Adds a scalar for each tensor: its norm, which is not finite if an element is not.
   static void add_check(const Output& tensor, const std::string& what, std::vector<Output>& checks) {
     if (!is_checked(tensor)) return;
     const auto scope = tensor.graph().scope("nan_guard");
@@ -113,7 +113,8 @@ class NanGuard final : public belay::Hook {
                 checks);
   }
 
-  // The newest first. A run that may save what is not finite (checkpoint.refuse_non_finite = false) has others, too.
+  // Looks at the newest first. With checkpoint.refuse_non_finite = false a run may have saved values that are not
+  // finite.
   std::string last_finite_checkpoint() const {
     std::string newest = host().run_directory().empty() ? "" : latest(host().run_directory());
     if (newest.empty() || is_finite(newest)) return newest;
@@ -146,7 +147,7 @@ class NanGuard final : public belay::Hook {
       return std::all_of(entries.begin(), entries.end(),
                          [&](const auto& entry) { return all_finite(checkpoint, entry); });
     } catch (const belay::Error&) {
-      return false;  // one that cannot be read is none to go back to
+      return false;  // an unreadable checkpoint cannot be restored
     }
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks do in a run is shown with the real engine, in tests/e2e/hooks_that_stop_test.cc.
+// tests/e2e/hooks_that_stop_test.cc tests the checks in a run with the real engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ class NanGuard : public ::testing::Test {
     hook_->session().set_value("nan_guard/all", 1.f);
     return *hook_;
   }
-  // A checkpoint in the run directory.
+  // Adds a checkpoint to the run directory.
   void checkpoint(int step, const Tensor& weight) {
     const std::string path = folder_.path() + "/model.ckpt-" + std::to_string(step);
     std::filesystem::create_directory(path);
@@ -102,7 +102,7 @@ TEST_F(NanGuard, NamesTheLastFiniteCheckpoint) {
 TEST_F(NanGuard, LooksAtEveryElementOfEveryFloatingPointType) {
   HookDriver& hook = started();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  const auto with_bits = [](belay::DType dtype, std::uint16_t bits) {  // of 16 bits, the last of them
+  const auto with_bits = [](belay::DType dtype, std::uint16_t bits) {  // sets the last element of a type of 16 bits
     Tensor tensor(dtype, {19});
     std::memcpy(static_cast<char*>(belay::TensorView(tensor).mutable_data()) + 36, &bits, sizeof bits);
     return tensor;

@@ -64,7 +64,7 @@ class NanTensor final : public belay::Hook {
     if (step_) text += " at step " + std::to_string(step_->read(run.session()));
     return text;
   }
-  // A caller that goes on after the stop request must not fill the log.
+  // A caller that continues after the stop request must not fill the log.
   void log_at_times(const std::string& text) {
     constexpr std::chrono::seconds kPause(10);
     const auto now = host().monotonic();

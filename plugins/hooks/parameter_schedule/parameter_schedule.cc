@@ -60,8 +60,8 @@ class ParameterSchedule final : public belay::Hook {
     value_ = belay::Tensor(found.dtype(), {});
     old_ = {};
   }
-  // The checkpoint has the value as it was set, or as another hook has changed it since. It is set again where the
-  // manifest now says another one, and where the variables begin anew.
+  // The checkpoint has the value that was set, or that another hook has set since. The hook sets it again if the
+  // manifest now has another value, and if the variables begin anew.
   void after_create_session(belay::Session& session) override {
     step_.forget();
     const std::int64_t step = step_.read(session);
@@ -69,7 +69,7 @@ class ParameterSchedule final : public belay::Hook {
     set(session, step);
   }
   belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch()}; }
-  // For the next run, which begins with the step that this one came to.
+  // Sets the value for the next run, which begins with the step that this run reached.
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     set(run.session(), step_.predicted(values));
   }
@@ -114,8 +114,8 @@ class ParameterSchedule final : public belay::Hook {
   std::string name_;
   belay::Tensor value_;
   bool was_set_ = false;
-  double old_ = 0;              // that was set last
-  std::int64_t last_step_ = 0;  // that it was looked at
+  double old_ = 0;              // the value that was set last
+  std::int64_t last_step_ = 0;  // the step of the last look
   bool loaded_ = false;         // since the last session
 };
 

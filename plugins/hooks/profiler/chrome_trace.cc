@@ -16,7 +16,7 @@ json event(const char* phase, const char* category, const std::string& name, dou
   return {{"ph", phase}, {"cat", category}, {"name", name}, {"pid", 0}, {"tid", 0}, {"ts", at}};
 }
 
-// Bytes of outputs that are alive, after each change: from a node's start until its last user's end.
+// Adds the bytes of living outputs after each change. An output lives from its node's start until its last user's end.
 void add_memory(json& events, const std::vector<belay::NodeStats>& nodes, const std::vector<TraceEdge>& edges,
                 std::chrono::nanoseconds start) {
   std::vector<std::chrono::nanoseconds> last_use;
@@ -36,7 +36,7 @@ void add_memory(json& events, const std::vector<belay::NodeStats>& nodes, const 
   }
 }
 
-// A track has its number in the order of its first span; 0 is the nodes'.
+// Numbers the tracks in the order of their first spans; 0 is the track of the nodes.
 void add_spans(json& events, const std::vector<TraceSpan>& spans, std::chrono::nanoseconds start) {
   std::vector<std::string> tracks;
   for (const TraceSpan& span : spans) {
@@ -72,7 +72,7 @@ std::vector<TraceEdge> trace_edges(const belay::Graph& graph, const std::vector<
         const auto from = traced.find(input.raw().node);
         if (from == traced.end()) {
           open.push_back(input);
-        } else if (nodes[from->second].start <= nodes[to].start) {  // not back through a variable's later write
+        } else if (nodes[from->second].start <= nodes[to].start) {  // no arrow back through a variable's later write
           edges.push_back({from->second, to});
         }
       }
@@ -104,7 +104,7 @@ std::string chrome_trace(const std::vector<belay::NodeStats>& nodes, const std::
     events.push_back(std::move(slice));
   }
   for (std::size_t i = 0; options.dataflow && i < edges.size(); ++i) {
-    // An arrow's ends lie inside the slices that it joins.
+    // The ends of an arrow lie inside the slices that it joins.
     const belay::NodeStats& from = nodes[edges[i].from];
     json begin = event("s", "dataflow", std::string(from.name), micros(from.end - start));
     begin["id"] = i;

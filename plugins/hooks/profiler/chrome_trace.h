@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A traced run in Chrome's trace format, for chrome://tracing, Perfetto or speedscope.
+// Formats a traced run as a Chrome trace, for chrome://tracing, Perfetto or speedscope.
 #pragma once
 
 #include <belay/session.h>
@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-// A value that node b of the trace reads from node a.
+// Node `to` of the trace reads a value from node `from`.
 struct TraceEdge {
   std::size_t from;
   std::size_t to;
 };
 
-// Something else that took time: a phase of the step, a save. `track`: which line of the trace it is on.
+// Another part of the time: a phase of the step, or a save. `track` is its line in the trace.
 struct TraceSpan {
   const char* track;
   const char* name;
@@ -23,14 +23,16 @@ struct TraceSpan {
 };
 
 struct TraceOptions {
-  bool dataflow = true;  // an arrow from each node to those that use its output
-  bool memory = false;   // a counter of the bytes of outputs that a later node still needs
+  bool dataflow = true;  // an arrow from each node to the users of its output
+  bool memory = false;   // a counter of the bytes of outputs that later nodes still need
   bool phases = true;    // the spans
 };
 
-// Which traced nodes feed which, also through nodes that left no trace (constants, variables, parts of a fused one).
+// Returns the edges between traced nodes. They may lead through nodes without a trace (constants, variables, parts of a
+// fused node).
 std::vector<TraceEdge> trace_edges(const belay::Graph& graph, const std::vector<belay::NodeStats>& nodes);
 
-// Times are microseconds since the first start of a node or span. The nodes are one track, the spans others below it.
+// Formats times as microseconds since the first start of a node or span. The nodes are one track; the tracks of spans
+// are below it.
 std::string chrome_trace(const std::vector<belay::NodeStats>& nodes, const std::vector<TraceEdge>& edges,
                          const std::vector<TraceSpan>& spans, const TraceOptions& options);

@@ -69,14 +69,13 @@ class Profiler final : public belay::Hook {
     step_.forget();
     ran_ = false;
     left_.reset();
-    if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are done again
+    if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are made again
     next_step_ = step + 1;
   }
 
   belay::RunArgs before_run(belay::RunContext&) override {
     belay::RunArgs args{step_.fetch()};
-    // A session's first run, which makes plans and kernels, is not what one wants to see. A new run's periods begin
-    // there.
+    // A session's first run makes plans and kernels, so its trace is of no use. The periods of a new run begin there.
     due_ = ran_ && timer_.should_trigger_for_step(next_step_, host());
     if (due_) {
       entered_ = host().monotonic();
@@ -98,7 +97,7 @@ class Profiler final : public belay::Hook {
     }
     next_step_ = step + step_.steps_per_run();
     left_.reset();
-    // The clock is read only where the next run is traced.
+    // Reads the clock only if the next run is traced.
     if (trace_.phases && timer_.should_trigger_for_step(next_step_, host())) left_ = host().monotonic();
   }
 
@@ -112,13 +111,13 @@ class Profiler final : public belay::Hook {
   void load_state(const belay::StateReader& state) override { timer_.load(state, host().monotonic()); }
 
  private:
-  // Of a checkpoint: it is written by a thread of its own while steps go on.
+  // The save of a checkpoint. A separate thread writes it while steps continue.
   struct Save {
     std::chrono::nanoseconds start;
     std::optional<std::chrono::nanoseconds> end;
   };
 
-  // What is known of the time between this hook's calls. What each of the other hooks takes of it is not.
+  // Returns the known spans between this hook's calls. The share of each other hook is not known.
   std::vector<TraceSpan> spans(const std::vector<belay::NodeStats>& nodes) const {
     std::vector<TraceSpan> spans;
     if (!trace_.phases || nodes.empty()) return spans;
@@ -150,11 +149,11 @@ class Profiler final : public belay::Hook {
   const TraceOptions trace_;
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
-  std::int64_t next_step_ = 0;  // that the coming run probably reaches
+  std::int64_t next_step_ = 0;  // the step that the coming run probably reaches
   bool ran_ = false;            // in this session
   bool due_ = false;
-  std::chrono::nanoseconds entered_{};            // before the traced run
-  std::optional<std::chrono::nanoseconds> left_;  // behind the run before it
+  std::chrono::nanoseconds entered_{};            // when the hook was entered before the traced run
+  std::optional<std::chrono::nanoseconds> left_;  // when the run before it was left
   std::optional<Save> save_;                      // the last one
   bool warned_ = false;
 };

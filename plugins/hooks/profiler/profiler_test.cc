@@ -23,7 +23,7 @@ const belay_module& module() { return module_under_test(belay_module_profiler); 
 
 class Profiler : public ::testing::Test {
  protected:
-  // A hook in a session of a graph with y, which took 10 us and made 8 bytes.
+  // Starts a hook in a session of a graph with y, which took 10 us and made 8 bytes.
   HookDriver& started(const OptionValues& options, const StoredState* state = nullptr, std::int64_t step = 0) {
     DriverSetup setup;
     setup.run_directory = folder_.path();
@@ -105,7 +105,7 @@ TEST_F(Profiler, WritesAChromeTrace) {
   EXPECT_EQ(counters, nlohmann::json::parse("[8, 0]"));
 }
 
-// The node is from 1 s to 1.00001 s; the clock of the host begins at 0 and stays there, but for what the test adds.
+// The node runs from 1 s to 1.00001 s. The host's clock begins at 0, and only the test moves it.
 TEST_F(Profiler, ShowsThePhasesOfTheStepAndSaves) {
   HookDriver& hook = started({{"save_steps", 1}});
   hook.step();

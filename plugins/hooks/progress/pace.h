@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a run takes, and how long the rest of them will.
+// Estimates how long a run takes, and how long the remaining ones will take.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
-// What happens now and then, a save or an evaluation, is kept apart from what each run takes: the median of means over
-// short windows, so that the waits of an input that comes in bursts count. What it adds to each run is known once it
-// has happened twice: then it is what it took, over the runs from the first time to the last.
+// The time of a run is the median of means over short windows, so a bursty input counts. Pauses, such as saves and
+// evaluations, count apart from it. Their share of a run is known after the second one: their time, divided by the runs
+// from the first to the last.
 class Pace {
  public:
-  // So many runs took so long together.
+  // Adds the time that `runs` runs took together.
   void add(double seconds, std::int64_t runs) noexcept {
     runs_ += runs;
     window_seconds_ += seconds;
@@ -25,7 +25,7 @@ class Pace {
     if (slow && !was_slow_) {
       note_pause(extra);
     } else {
-      add_mean(mean);  // a slower pace from now on is no pause: it comes again at once
+      add_mean(mean);  // a slower pace is no pause: it comes again at once
     }
     was_slow_ = slow;
     window_seconds_ = 0;
@@ -43,7 +43,7 @@ class Pace {
     std::nth_element(sorted.begin(), middle, sorted.begin() + static_cast<std::ptrdiff_t>(n));
     return *middle;
   }
-  // Of a run, with its share of what happens now and then.
+  // Returns the time of a run, with its share of the pauses.
   double seconds_per_run() const noexcept {
     return median() + (last_pause_ == first_pause_ ? 0 : pauses_ / static_cast<double>(last_pause_ - first_pause_));
   }
@@ -66,8 +66,8 @@ class Pace {
   std::size_t n_ = 0;
   double window_seconds_ = 0;
   std::int64_t window_runs_ = 0;
-  bool was_slow_ = false;  // the last window
+  bool was_slow_ = false;  // true: the last window was slow
   std::int64_t runs_ = 0;
-  std::int64_t first_pause_ = 0, last_pause_ = 0;  // behind which run; 0: there was none
-  double pauses_ = 0;                              // seconds, all but the first
+  std::int64_t first_pause_ = 0, last_pause_ = 0;  // number of runs before the pause; 0: there was none
+  double pauses_ = 0;                              // seconds of all pauses but the first
 };

@@ -22,10 +22,10 @@ using belay::Output;
 using Seconds = std::chrono::duration<double>;
 
 std::string fixed_text(double v, int decimals) {
-  char text[400];  // of the largest double
+  char text[400];  // room for the largest double
   return std::string(text, std::to_chars(text, text + sizeof(text), v, std::chars_format::fixed, decimals).ptr);
 }
-// "0:42", "1:02:03", "2d 03:04:05"
+// Returns "0:42", "1:02:03" or "2d 03:04:05".
 std::string clock_text(double seconds) {
   constexpr double kForever = 1000.0 * 86400;
   const auto s = static_cast<long>(std::clamp(seconds, 0.0, kForever) + 0.5);
@@ -39,7 +39,7 @@ std::string clock_text(double seconds) {
   }
   return text;
 }
-// "[===>      ]"
+// Returns "[===>      ]".
 std::string bar_text(double part) {
   constexpr std::size_t kCells = 10;
   const auto full = static_cast<std::size_t>(std::clamp(part, 0.0, 1.0) * kCells);
@@ -49,7 +49,7 @@ std::string bar_text(double part) {
   return "[" + cells + "]";
 }
 
-// Over about the last hundred values, each of the earlier ones counting less; of the first ones their mean.
+// Averages about the last hundred values; earlier ones count less. At the start it is the mean of all values.
 class RunningAverage {
  public:
   void add(double v) noexcept {
@@ -121,7 +121,7 @@ class Progress final : public belay::Hook {
     runs_since_line_ = runs_since_look_ = 0;
     runs_per_look_ = 1;
     first_look_ = true;
-    shows_next_ = true;  // the first run of a session
+    shows_next_ = true;  // true: the first run of a session
     fetches_all_ = false;
     last_shown_ = -1;
     set_next_mark(line_step_);
@@ -152,7 +152,7 @@ class Progress final : public belay::Hook {
   void end(belay::Session& session) override {
     if (interactive_) host().status_line("");
     const std::int64_t step = global_step_ ? global_step_->read(session) : runs_;
-    const bool shown = runs_since_line_ == 0;  // the last line is of this step
+    const bool shown = runs_since_line_ == 0;  // true: the last line is of this step
     if (shown && (!interactive_ || last_shown_ < 0)) return;
     look_at_clock();
     if (step != last_shown_) {
@@ -184,14 +184,14 @@ class Progress final : public belay::Hook {
 
   // ---- when
 
-  // A run looks at the clock only so often that lines come in time.
+  // Reads the clock only as often as lines in time need it.
   void look_at_clock() {
     constexpr double kLookSeconds = 0.05;
     const auto now = host().monotonic();
     const double seconds = Seconds(now - look_time_).count();
     const double per_run = seconds / static_cast<double>(std::max<std::int64_t>(1, runs_since_look_));
     if (!first_look_ && runs_since_look_ > 0) pace_.add(seconds, runs_since_look_);
-    first_look_ = false;  // of the first run, which is no measure of the others
+    first_look_ = false;  // the first look covers the first run, which is no measure of the others
     const double runs = per_run > 0 ? kLookSeconds / per_run : 1e9;
     const auto most = static_cast<double>(2 * runs_per_look_);
     runs_per_look_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(runs, most)));
@@ -200,7 +200,7 @@ class Progress final : public belay::Hook {
     constexpr auto kRedraw = std::chrono::milliseconds(100);
     shows_next_ = now - line_time_ >= (interactive_ ? Seconds(kRedraw) : every_);
   }
-  // The first step behind `step` that has a line whatever the time.
+  // Finds the first step after `step` that has a line whatever the time.
   void set_next_mark(std::int64_t step) {
     next_mark_ = INT64_MAX;
     if (max_steps_ <= 0) return;
@@ -249,7 +249,7 @@ class Progress final : public belay::Hook {
     if (average_.known()) fields_.add("loss_average", average_.value());
   }
 
-  // A terminal of 80 columns has room for these, so they come first:
+  // Puts first the parts for which a terminal of 80 columns has room:
   // "[=>        ] 10%, ETA 0:22, 120.1 steps/s, loss 0.41 (average 0.43), accuracy 0.9, step 300/3000, 15373
   // examples/s"
   std::string live_line(std::int64_t step) const {
@@ -271,7 +271,7 @@ class Progress final : public belay::Hook {
     if (!(rate > 0) || examples_per_step_ <= 0) return "";
     return ", " + fixed_text(rate * static_cast<double>(examples_per_step_), 0) + " examples/s";
   }
-  // "step 300/3000 (10%), loss 0.41 (average 0.43), accuracy 0.9, 120.1 steps/s, 15373 examples/s, ETA 0:22"
+  // Returns "step 300/3000 (10%), loss 0.41 (average 0.43), accuracy 0.9, 120.1 steps/s, 15373 examples/s, ETA 0:22".
   std::string line(std::int64_t step) const {
     std::string text = "step " + std::to_string(step);
     if (max_steps_ > 0) text += "/" + std::to_string(max_steps_) + " (" + percent(step) + ")";
@@ -296,7 +296,7 @@ class Progress final : public belay::Hook {
     const double seconds = pace_.known() ? pace_.median() : 0;
     return seconds > 0 ? static_cast<double>(steps_per_run_) / seconds : 0;
   }
-  // 0: not known, or none.
+  // Returns 0 if the time is not known, or if no step is left.
   double seconds_left(std::int64_t step) const {
     if (step >= max_steps_ || !pace_.known()) return 0;
     return static_cast<double>(max_steps_ - step) / static_cast<double>(steps_per_run_) * pace_.seconds_per_run();
@@ -307,7 +307,7 @@ class Progress final : public belay::Hook {
   const double every_percent_;
   const Seconds every_;
   std::vector<NamedScalar> shown_scalars_;
-  Output loss_;  // of them; fetched in each run, for its average; empty: it is not shown
+  Output loss_;  // one of the scalars; each run fetches it for its average; empty: it is not shown
   ExamplesPerStep examples_;
   std::optional<belay::GlobalStep> global_step_;
   bool interactive_ = false;
@@ -315,7 +315,7 @@ class Progress final : public belay::Hook {
   Pace pace_;
   RunningAverage average_;
   double last_loss_ = 0;
-  std::int64_t runs_ = 0;  // counts steps where the graph has no global step
+  std::int64_t runs_ = 0;  // counts steps if the graph has no global step
   std::int64_t steps_per_run_ = 1;
   std::int64_t examples_per_step_ = 0;  // 0: not known
 
@@ -323,10 +323,10 @@ class Progress final : public belay::Hook {
   std::int64_t runs_since_look_ = 0, runs_per_look_ = 1;
   bool first_look_ = true;
   bool shows_next_ = true;    // by the clock
-  bool fetches_all_ = false;  // the run that is being made
+  bool fetches_all_ = false;  // true: the current run fetches all
   std::int64_t line_step_ = 0, last_shown_ = -1, next_mark_ = 0;
   std::int64_t runs_since_line_ = 0;
-  std::string values_text_;  // of the last line
+  std::string values_text_;  // the values of the last line
   belay::LogFields fields_;
 };
 

@@ -20,7 +20,7 @@ using Texts = std::vector<std::string>;
 
 const belay_module& module() { return module_under_test(belay_module_progress); }
 
-// A log line without its fields.
+// Returns a log line without its fields.
 std::string text_of(const std::string& line) { return line.substr(0, line.find('\x1f')); }
 Texts texts_of(Texts lines) {
   for (std::string& line : lines) line = text_of(line);
@@ -28,7 +28,7 @@ Texts texts_of(Texts lines) {
 }
 Texts lines_of(const HookDriver& hook) { return texts_of(hook.logged()); }
 
-// A training of a loss and an accuracy, which the host would have made summaries of; its first step is done.
+// Starts a training with a loss and an accuracy, for which the host has made summaries. Its first step is done.
 std::unique_ptr<HookDriver> started(const OptionValues& options, const DriverSetup& setup = {}, std::int64_t step = 0,
                                     const StoredState* state = nullptr) {
   auto hook = std::make_unique<HookDriver>(module(), options, setup);
@@ -42,7 +42,7 @@ std::unique_ptr<HookDriver> started(const OptionValues& options, const DriverSet
   return hook;
 }
 
-// Runs that take `seconds` each.
+// Makes runs that take `seconds` each.
 void run(HookDriver& hook, int runs, double seconds) {
   for (int i = 0; i < runs; ++i) {
     hook.host().clock.advance(seconds);
@@ -174,7 +174,7 @@ TEST(Progress, TenThousandStepsStayUnderTwentyKilobytesAMinute) {
     run(*hook, 9999, seconds);
     hook->end();
     std::size_t bytes = 0;
-    for (const std::string& line : lines_of(*hook)) bytes += line.size() + 40;  // time, level and name
+    for (const std::string& line : lines_of(*hook)) bytes += line.size() + 40;  // for time, level and name
     EXPECT_LT(bytes, 20'000u / 4) << seconds;
     EXPECT_LE(hook->logged().size(), 12u) << seconds;
   }
@@ -184,7 +184,7 @@ TEST(Progress, OnATerminalTheLineIsLive) {
   const auto hook = started({{"max_steps", 2000}}, {.interactive = true});
   run(*hook, 1000, 0.01);
   const Texts shown = hook->host().status_lines();
-  EXPECT_GE(shown.size(), 60u);  // in 10 s, ten times a second at most
+  EXPECT_GE(shown.size(), 60u);  // at most ten times a second for 10 s
   EXPECT_LE(shown.size(), 102u);
   EXPECT_THAT(
       shown.back(),
@@ -273,7 +273,7 @@ TEST(Progress, TheWaitsForAnInputThatComesInBurstsCount) {
   EXPECT_NEAR(std::stod(line.substr(line.rfind(' ', end - 1))), 100, 20) << "and not the 1000 of most of them";
 }
 
-// The one that every run makes at its start is none of those that come again and again.
+// The save at the start of a run is no pause that is repeated.
 TEST(Progress, TheTimeLeftCountsWhatComesNowAndThenOnceItHasComeAgain) {
   const auto hook = started({{"max_steps", 1000}});
   run(*hook, 48, 0.1);
@@ -331,7 +331,7 @@ TEST(Progress, AResumedRunKnowsItsPaceAndItsAverageFromTheFirstLine) {
             Texts{"info: step 12/2000 (0%), loss 0.5 (average 0.5), accuracy 0.25, 2.0 steps/s, ETA 16:34"});
 }
 
-// A save at the start of the session, the reading of data for the first time: they come once.
+// A save at the start of the session, and the first read of the data, come only once.
 TEST(Progress, WhatTheFirstRunOfASessionWaitsForIsNotInTheTimeLeft) {
   const auto first = started({{"max_steps", 2000}});
   run(*first, 10, 0.1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last numbers of a training as a text file for Prometheus: its node exporter reads the files of a folder
+// Writes the last numbers of a training as a text file for Prometheus. Its node exporter reads the files of a folder
 // (--collector.textfile.directory), so the training needs no port. Format: "Text-based format" of Prometheus'
-// documentation of its exposition formats. All numbers of the training in one file are of one step.
+// documentation of its exposition formats. All training numbers in one file are of one step.
 #include <belay/output_file.h>
 #include <belay/plugin.h>
 
@@ -20,14 +20,14 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// A number as Prometheus reads it.
+// Formats a number for Prometheus.
 std::string number_text(double v) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v > 0 ? "+Inf" : "-Inf";
   return belay::exact_text(v);
 }
 
-// The name of a metric has letters, digits and '_'.
+// Returns a metric's name: letters, digits and '_'.
 std::string metric_name(const std::string& scalar) {
   std::string name = "belay_";
   for (const char c : scalar)
@@ -86,7 +86,7 @@ class Prometheus final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     step_.forget();
     last_step_ = step_.read(session);
-    // A session that begins earlier than the numbers makes their steps again.
+    // A session that begins before the step of the numbers makes their steps again.
     if (numbers_step_ != last_step_) forget_numbers();
     numbers_step_ = last_step_;
     last_time_ = host().monotonic();
@@ -94,7 +94,7 @@ class Prometheus final : public belay::Hook {
     state_ = State::kRunning;
   }
 
-  // Every run fetches the numbers: the last one is known only when it is over.
+  // Every run fetches the numbers, since only its end shows whether it was the last.
   belay::RunArgs before_run(belay::RunContext&) override {
     belay::RunArgs args{step_.fetch()};
     for (const NamedNumber& s : scalars_)
@@ -150,7 +150,7 @@ class Prometheus final : public belay::Hook {
   enum class State { kRunning, kFinished, kFailed };
   struct NamedNumber {
     NamedScalar scalar;
-    belay::Output evaluated;       // the step of the evaluation that it is of; empty: it is of the training step
+    belay::Output evaluated;       // the step of the metric's evaluation; empty: a training number
     std::optional<double> number;  // none: there was no run, or no evaluation
   };
   struct Checkpoint {
@@ -175,7 +175,7 @@ class Prometheus final : public belay::Hook {
     return all;
   }
 
-  // Two lines of one name would be no file of Prometheus' format.
+  // Prometheus' format does not allow two lines of one name.
   void check_names() const {
     std::map<std::string, std::string> owners;
     for (const char* name : kOwnNames) owners[name] = "the file's own";
@@ -200,7 +200,7 @@ class Prometheus final : public belay::Hook {
     for (NamedNumber& s : scalars_) s.number.reset();
   }
 
-  // Evaluations come between two steps and leave their metrics in variables, which a raw run reads.
+  // Evaluations run between two steps and leave their metrics in variables. A raw run reads these.
   void read_evaluations(const belay::Session& session) {
     std::vector<belay::FetchRef> fetches;
     for (const NamedNumber& s : scalars_) {
@@ -264,7 +264,7 @@ class Prometheus final : public belay::Hook {
   std::vector<std::string> names_;
   const std::string path_;
   std::vector<NamedNumber> scalars_;
-  std::int64_t numbers_step_ = -1;  // that the numbers of the training are of
+  std::int64_t numbers_step_ = -1;  // the step of the training numbers
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
   State state_ = State::kRunning;

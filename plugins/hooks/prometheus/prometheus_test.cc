@@ -45,7 +45,7 @@ class PrometheusTest : public ::testing::Test {
       hook.step({{"loss", loss}, {"eval/top-5", 0.25}});
     }
   }
-  // As the file has it; empty: it does not.
+  // Returns the number as text in the file; empty: it is not there.
   std::string number(const std::string& metric) const {
     const std::string text = written(), line = "\n" + metric + "{run=\"" + dir_.path() + "\"} ";
     const std::size_t at = text.find(line);

@@ -90,13 +90,13 @@ class ReduceLrOnPlateau final : public belay::Hook {
   }
 
  private:
-  // For how long there was no improvement: "10 looks", "500 steps"; empty: not for long enough.
+  // Returns the time without improvement, "10 looks" or "500 steps". Empty: patience is not over.
   std::string patience_is_over(std::int64_t step) const {
     if (patience_ && improvement_.looks_without() >= *patience_) return metric_.count_text(*patience_);
     const std::int64_t steps = improvement_.steps_without(step);
     return o_.patience_steps && steps >= *o_.patience_steps ? std::to_string(steps) + " steps" : "";
   }
-  // The scale itself is a variable of the model, and so in the checkpoint.
+  // The scale is a variable of the model, so checkpoints have it.
   void lower(const belay::Session& session, std::int64_t step, const std::string& for_how_long) {
     const double old_scale = static_cast<double>(session.value(scale_));
     const double new_scale = std::max(old_scale * o_.factor, o_.min_scale);

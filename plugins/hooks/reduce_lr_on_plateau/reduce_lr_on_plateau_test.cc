@@ -33,7 +33,7 @@ float scale(HookDriver& hook) {
   return belay::TensorView(hook.session().variable_value("learning_rate_scale").view()).scalar<float>();
 }
 
-// The scale after each step.
+// Returns the scale after each step.
 std::vector<float> scales(HookDriver& hook, const std::vector<float>& losses) {
   std::vector<float> out;
   for (const float loss : losses) {
@@ -73,14 +73,14 @@ TEST(ReduceLrOnPlateau, LowersTheScaleAfterSoManyLooksWithoutAnImprovement) {
        {1, 0.5f, 0.4f, 0.4f}},
       {{{"every_n_steps", 1}, {"patience", 1}, {"factor", 0.5}, {"mode", "max"}}, {1, 2, 2}, {1, 1, 0.5f}},
       {{{"every_n_steps", 2}, {"patience", 1}, {"factor", 0.5}}, {3, 1, 3, 1}, {1, 1, 0.5f, 0.5f}},
-      // Looks at steps 1, 3, 5, 7, 9; the best is at step 3, then it counts from step 7.
+      // The hook looks at steps 1, 3, 5, 7, 9. The best is at step 3; then it counts from step 7.
       {{{"every_n_steps", 2}, {"patience_steps", 3}, {"factor", 0.5}},
        {3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2},
        {1, 1, 1, 1, 1, 1, 0.5f, 0.5f, 0.5f, 0.5f, 0.25f}},
       {{{"every_n_steps", 1}, {"patience_steps", 2}, {"cooldown", 2}, {"factor", 0.5}},
        {3, 3, 3, 3, 3, 3, 3},
        {1, 1, 0.5f, 0.5f, 0.5f, 0.5f, 0.25f}},
-      // Whichever is over first.
+      // The patience that is over first counts.
       {{{"every_n_steps", 1}, {"patience", 2}, {"patience_steps", 3}, {"factor", 0.5}},
        {3, 3, 3, 3},
        {1, 1, 0.5f, 0.5f}},
@@ -90,7 +90,7 @@ TEST(ReduceLrOnPlateau, LowersTheScaleAfterSoManyLooksWithoutAnImprovement) {
     EXPECT_EQ(scales(*started(cases[i].options), cases[i].losses), cases[i].scales) << "case " << i;
 }
 
-// Ten looks would lower it at step 11.
+// Ten looks would lower the scale at step 11.
 TEST(ReduceLrOnPlateau, PatienceInStepsLeavesTheDefaultOfLooksOut) {
   const auto hook = started({{"every_n_steps", 1}, {"patience_steps", 13}, {"factor", 0.5}});
   std::vector<float> wanted(14, 1.f);
@@ -150,7 +150,7 @@ TEST(ReduceLrOnPlateau, OfTheEvaluationItCountsEvaluations) {
   std::int64_t step = 0;
   for (const double accuracy : {.5, .6, .6, .55, .7}) {
     step += 100;
-    for (int i = 0; i < 3; ++i)  // of three steps the first one sees it
+    for (int i = 0; i < 3; ++i)  // the first of three steps has a look
       for (std::string& line : hook.step({{"eval/accuracy", accuracy}, {"eval/global_step", step}}).logged)
         logged.push_back(std::move(line));
     after.push_back(scale(hook));

@@ -21,7 +21,7 @@ class RestoreBest final : public belay::Hook {
     step_name_ = graph.node_name_of(graph.global_step_if_exists());
   }
 
-  // Now and not at the end, when nothing can be done about it any more.
+  // The error comes now, and not at the end, when the user cannot help any more.
   void after_create_session(belay::Session&) override {
     std::error_code failed;
     if (!host().run_directory().empty() && std::filesystem::exists(best_path(), failed)) return;
@@ -30,7 +30,7 @@ class RestoreBest final : public belay::Hook {
                 "keep_best = 1");
   }
 
-  // A signal and --max-time end an attempt, not the training: the next one goes on with the weights that are there.
+  // A signal and --max-time end an attempt, not the training. The next attempt continues with the current weights.
   void end(belay::Session& session) override {
     if (host().stopping()) {
       host().info("the weights stay those of step " + std::to_string(step_.read(session)) +
@@ -55,7 +55,7 @@ class RestoreBest final : public belay::Hook {
  private:
   std::string best_path() const { return host().run_directory() + "/best"; }
 
-  // A training is not lost because its best checkpoint is.
+  // If the best checkpoint is lost, the training is not.
   std::optional<belay::Checkpoint> open_best() const {
     try {
       return belay::Checkpoint(host(), best_path());

@@ -22,7 +22,7 @@ const belay_module& module() { return module_under_test(belay_module_restore_bes
 
 class RestoreBest : public ::testing::Test {
  protected:
-  // A run at that step which keeps its best checkpoints in a file `best`.
+  // Makes a run at that step. A file `best` lists its best checkpoints.
   HookDriver& run(std::int64_t step) {
     std::ofstream(folder.path() + "/best") << "{}";
     DriverSetup setup;

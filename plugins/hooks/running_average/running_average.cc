@@ -65,7 +65,8 @@ class RunningAverage final : public belay::Hook {
   }
 
  private:
-  // The weights of its values add up to `weight`, which is below 1 in the first steps: so these are averages too.
+  // The weights of the values add up to `weight`. It is below 1 in the first steps, and dividing by it gives averages
+  // there, too.
   struct Average {
     double sum = 0;
     double weight = 0;

@@ -30,7 +30,7 @@ std::unique_ptr<HookDriver> started(const OptionValues& options, const StoredSta
 
 const OptionValues kHalf{{"tensors", Texts{"loss"}}, {"alpha", 0.5}, {"every_n_steps", 1}};
 
-// 4; (4/2 + 8) / (1/2 + 1); (4/4 + 8/2 + 2) / (1/4 + 1/2 + 1)
+// The averages are 4; (4/2 + 8) / (1/2 + 1); (4/4 + 8/2 + 2) / (1/4 + 1/2 + 1).
 TEST(RunningAverage, IsTheMeanOfItsValuesWithFallingWeights) {
   const auto hook = started(kHalf);
   for (const float loss : {4.f, 8.f, 2.f}) hook->step({{"loss", loss}});

@@ -99,10 +99,10 @@ class SampleDump final : public belay::Hook {
   }
 
  private:
-  // Not by ops::image_summary, which would make it one of the summaries that summary_saver writes.
+  // Does not use ops::image_summary, since summary_saver would then write it, too.
   belay::Fetch<std::string_view> image(const belay::Graph& graph, const Output& of) const {
     const std::string name = "sample_dump/" + graph.node_name_of(of);
-    Output summary = graph.find_if_exists(name);  // of a begin before
+    Output summary = graph.find_if_exists(name);  // made by an earlier begin
     if (!summary)
       summary = graph.node("ImageSummary", name)
                     .in(of)
@@ -112,7 +112,7 @@ class SampleDump final : public belay::Hook {
     return graph.fetch<std::string_view>(summary);
   }
 
-  // A line for each row that all tensors have; a scalar is in each of them.
+  // Writes a line for each row that all tensors have. Each line repeats the scalars.
   void write(const belay::RunValues& values, std::int64_t step) {
     std::int64_t rows = -1;
     for (const Output& tensor : tensors_) {

@@ -62,7 +62,7 @@ class SpikeDetection final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     step_.forget();
     const std::int64_t step = step_.read(session);
-    while (!spikes_.empty() && spikes_.back().step > step) spikes_.pop_back();  // in steps that are done again
+    while (!spikes_.empty() && spikes_.back().step > step) spikes_.pop_back();  // in steps that are made again
   }
   belay::RunArgs before_run(belay::RunContext&) override {
     belay::RunArgs args{step_.fetch()};
@@ -72,10 +72,10 @@ class SpikeDetection final : public belay::Hook {
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     const std::int64_t step = step_.predicted(values);
     const double value = scalar_.value(values, 0);
-    if (step < start_from_step_ || !std::isfinite(value)) return;  // what is not finite is nan_tensor's
+    if (step < start_from_step_ || !std::isfinite(value)) return;  // nan_tensor handles values that are not finite
     const std::optional<double> limit = this->limit();
     if (limit && value > *limit) act(run, {step, value, *limit});
-    // One spike must not hide the next, and a new level must become the usual one.
+    // One spike must not hide the next. A new level must become the usual one.
     add(limit ? std::min(value, *limit) : value);
   }
 
@@ -90,7 +90,7 @@ class SpikeDetection final : public belay::Hook {
     state.put("spike_steps", steps);
     state.put("spike_numbers", numbers);
   }
-  // Values of a window of another length are not comparable: then it fills anew.
+  // Values of a window of another length are not comparable, so the window fills anew.
   void load_state(const belay::StateReader& state) override {
     seen_ = 0;
     const belay::TensorView stored = state.tensor("window");
@@ -113,7 +113,7 @@ class SpikeDetection final : public belay::Hook {
   };
   static constexpr std::size_t kMaxSpikes = 1000;  // the last ones are kept
 
-  // Above it is a spike; nothing until the window is full.
+  // Returns the limit above which a value is a spike. Empty: the window is not full.
   std::optional<double> limit() const {
     if (seen_ < static_cast<std::int64_t>(window_.size())) return std::nullopt;
     double sum = 0, squares = 0;

@@ -33,7 +33,7 @@ class SpikeDetection : public ::testing::Test {
     hook_->create_session();
     return *hook_;
   }
-  // Values with mean 2 and deviation 1.
+  // Makes steps whose losses have mean 2 and deviation 1.
   static void calm(HookDriver& hook, int steps) {
     for (int i = 0; i < steps; ++i) hook.step({{"loss", hook.step_number() % 2 == 0 ? 1.f : 3.f}});
   }

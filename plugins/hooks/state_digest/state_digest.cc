@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The digest of all variables, regularly: two runs that should be equal are where their digests are, and part where
-// these do. The variables are read behind the step by a run of their own, so no step is another one for it.
+// Writes the digest of all variables, regularly. Two runs are equal up to the step at which their digests differ. A
+// separate run reads the variables after the step, so it changes no step.
 #include <belay/due_steps.h>
 #include <belay/lines_file.h>
 #include <belay/output_file.h>  // check_file_name
@@ -17,13 +17,14 @@
 
 namespace {
 
-// Fields of protocol buffers: a length-delimited one, and a small number.
+// Encodes fields of protocol buffers: a length-delimited one, and a small number.
 std::string bytes_field(int number, std::string_view content) {
   return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(content.size())} + std::string(content);
 }
 std::string number_field(int number, int value) { return {static_cast<char>(number << 3), static_cast<char>(value)}; }
 
-// A Summary whose only value is a string, as TensorBoard's dashboard for text reads it. Short: each length is a byte.
+// Returns a Summary with one string as its value, for TensorBoard's dashboard of text. It must be short: each length is
+// a byte.
 std::string text_summary(std::string_view tag, std::string_view text) {
   constexpr int kValue = 1, kTag = 1, kTensor = 8, kMetadata = 9;
   constexpr int kPluginData = 1, kPluginName = 1, kDType = 1, kString = 7, kStringValue = 8, kShape = 2;
@@ -92,7 +93,7 @@ class StateDigestHook final : public belay::Hook {
     return file.empty() || directory.empty() ? "" : directory + "/" + std::string(file);
   }
 
-  // Whole lines at the end of the file, where the hook json_lines writes, too: neither cuts a line of the other.
+  // Appends whole lines to the file. The hook json_lines writes there, too, and neither cuts the other's lines.
   void append(std::int64_t step, const std::string& digest) {
     if (!file_) return;
     char time[64];

@@ -28,7 +28,7 @@ const belay_module& module() { return module_under_test(belay_module_state_diges
 
 class StateDigestHook : public ::testing::Test {
  protected:
-  // Two variables, which raw runs read.
+  // Starts a hook with two variables; raw runs read them.
   std::unique_ptr<HookDriver> started(const OptionValues& options, const StoredState* state = nullptr,
                                       std::int64_t step = 0) const {
     auto hook = std::make_unique<HookDriver>(module(), options, DriverSetup{.run_directory = dir_.path()});
@@ -54,7 +54,7 @@ class StateDigestHook : public ::testing::Test {
     digest.add("b", belay::TensorView(b.view()));
     return digest.text();
   }
-  // The file's lines without their times.
+  // Returns the file's lines without their times.
   Texts lines() const {
     std::ifstream file(dir_.file("metrics.jsonl"));
     Texts all;

@@ -82,7 +82,8 @@ class StepCounter final : public belay::Hook {
   belay::GlobalStep step_;
   std::string tag_;
   ExamplesPerStep examples_;
-  bool counts_examples_ = false;        // in the first run of a session; all batches but an epoch's last are as large
+  bool counts_examples_ = false;  // true in the first run of a session; all batches but an epoch's last have the same
+                                  // size
   std::int64_t examples_per_step_ = 0;  // 0: not known
   int standstills_ = 0;
 };

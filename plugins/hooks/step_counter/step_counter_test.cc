@@ -27,7 +27,7 @@ std::unique_ptr<HookDriver> started(const OptionValues& options, std::int64_t st
   return hook;
 }
 
-// Runs that take `seconds` each.
+// Makes runs that take `seconds` each.
 void run(HookDriver& hook, int runs, double seconds) {
   for (int i = 0; i < runs; ++i) {
     hook.host().clock.advance(seconds);

@@ -31,7 +31,7 @@ class StopAfterNEvals final : public belay::Hook {
 
   void after_create_session(belay::Session&) override { evals_ = 0; }
 
-  // A run is a batch: the one in which the input ends fails and does not come here.
+  // Each run is a batch. The run in which the input ends fails and does not reach this function.
   void after_run(belay::RunContext& run, const belay::RunValues&) override {
     ++evals_;
     const bool last = num_evals_ && evals_ >= *num_evals_;

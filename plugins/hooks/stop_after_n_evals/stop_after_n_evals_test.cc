@@ -14,7 +14,7 @@ using namespace belay::testing;
 
 const belay_module& module() { return module_under_test(belay_module_stop_after_n_evals); }
 
-// The log of so many batches at most, and how many were made.
+// Evaluates at most `most` batches. The result has the log and the number of batches.
 struct Evaluation {
   std::vector<std::string> lines;
   int batches = 0;

@@ -11,7 +11,7 @@
 
 namespace {
 
-// The step in a checkpoint's name: "runs/a/model.ckpt-100" is 100.
+// Returns the step in a checkpoint's name: "runs/a/model.ckpt-100" is 100.
 std::optional<std::int64_t> step_of(std::string_view path) {
   const std::size_t dash = path.rfind('-');
   if (dash == std::string_view::npos) return std::nullopt;
@@ -65,7 +65,7 @@ class StopAtCheckpointStep final : public belay::Hook {
   }
 
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
-    // If training is done and only its checkpoint is missing, waiting is better than further steps.
+    // If training is done and only its checkpoint is missing, this waits instead of making further steps.
     const bool done = step_ && step_->predicted(values) >= last_step_;
     if (!done && host().monotonic() < next_look_) return;
     bool found = reached();
@@ -77,7 +77,7 @@ class StopAtCheckpointStep final : public belay::Hook {
   }
 
  private:
-  static constexpr double kLongestSecs = 1e9;  // thirty years; nanoseconds of more do not fit
+  static constexpr double kLongestSecs = 1e9;  // thirty years; a longer time does not fit into nanoseconds
   bool reached() {
     next_look_ = host().monotonic() + pause_;
     newest_ = belay::latest_checkpoint(host(), directory_);

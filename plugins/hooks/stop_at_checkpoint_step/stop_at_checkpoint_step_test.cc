@@ -11,7 +11,7 @@ using namespace belay::testing;
 
 const belay_module& module() { return module_under_test(belay_module_stop_at_checkpoint_step); }
 
-// Looks every 10 s for step 100 in "runs/a".
+// The hook looks every 10 s for step 100 in "runs/a".
 const OptionValues kOptions{{"directory", std::string("runs/a")}, {"last_step", 100}, {"check_secs", 10.0}};
 
 TEST(StopAtCheckpointStep, NeedsADirectoryAndAStep) {

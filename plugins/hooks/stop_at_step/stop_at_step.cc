@@ -37,9 +37,9 @@ class StopAtStep final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     const std::int64_t step = step_.read(session);
     step_.forget();
-    // Once per process: a recovery that goes back in steps does not move the target.
+    // The target is set once per process: a recovery that goes back in steps does not move it.
     if (!target_) target_ = restored_target_ && *restored_target_ > step ? *restored_target_ : step + *num_steps_;
-    // Nothing is left to do: no run, rather than one too many.
+    // If no step is left, it stops before the first run.
     if (step >= *target_) session.coordinator().request_stop(reason(step));
   }
 
@@ -57,7 +57,7 @@ class StopAtStep final : public belay::Hook {
     state.put("target", *target_);
   }
   void load_state(const belay::StateReader& state) override {
-    // Another num_steps than before is a new request, counted from the current step.
+    // A changed num_steps is a new request, which counts from the current step.
     if (num_steps_ && state.integer("num_steps") == *num_steps_) restored_target_ = state.integer("target");
   }
 

@@ -14,7 +14,7 @@ using namespace belay::testing;
 
 const belay_module& module() { return module_under_test(belay_module_stop_at_step); }
 
-// A hook at the start of a session at `step`.
+// Returns a hook at the start of a session at `step`.
 std::unique_ptr<HookDriver> started(const OptionValues& options, std::int64_t step,
                                     const StoredState* state = nullptr) {
   auto hook = std::make_unique<HookDriver>(module(), options);
@@ -89,7 +89,7 @@ TEST(StopAtStep, AJumpPastTheTargetStops) {
   EXPECT_EQ(hook->step({{"global_step", std::int64_t{15}}}).stop_reason, "reached step 16 (num_steps = 10)");
 }
 
-// The fetched step is only a hint; what counts is the step after the run.
+// The fetched step is only a hint. The step after the run counts.
 TEST(StopAtStep, DecidesOnTheRealStep) {
   const auto hook = started({{"last_step", 10}}, 9);
   hook->steps_per_run(0);
@@ -167,8 +167,8 @@ TEST(StopAtStep, AnotherNumStepsIsANewTarget) {
   EXPECT_EQ(hook->save_state().at("target"), 54);
 }
 
-// A finished run was started again, and fails before its first checkpoint: what is restored is the finished run's
-// state.
+// A finished run is started again and fails before its first checkpoint. So the state that is restored is that of the
+// finished run.
 TEST(StopAtStep, ARecoveryOfAProlongedRunKeepsItsTarget) {
   const StoredState state{{"num_steps", 10}, {"target", 10}};
   const auto hook = started({{"num_steps", 10}}, 10, &state);

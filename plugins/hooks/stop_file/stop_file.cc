@@ -32,14 +32,15 @@ class StopFile final : public belay::Hook {
         remove_(o.remove),
         path_(belay::path_in_run_directory(host(), "stop_file", "file_name", o.file_name.view())) {}
 
-  // One that was put there while no run was there stops this one before its first step.
+  // If the file was made while no run was there, it stops this run before its first step.
   void after_create_session(belay::Session& session) override {
     if (is_there()) session.coordinator().request_stop(reason());
   }
   void after_run(belay::RunContext& run, const belay::RunValues&) override {
     if (run.number() % every_n_steps_ == 0 && is_there()) run.request_stop(reason());
   }
-  // Here and not where it was found: a run that is killed before its last checkpoint stops again.
+  // The file is removed at the end, not when it is found. So a run that is killed before its last checkpoint stops
+  // again.
   void end(belay::Session&) override {
     if (found_ && remove_ && unlink(path_.c_str()) != 0 && errno != ENOENT)
       host().warning("'" + path_ + "' cannot be removed, and will stop the next start too: " + std::strerror(errno));

@@ -59,7 +59,7 @@ class SummarySaver final : public belay::Hook {
     const std::int64_t step = step_.read(session);
     step_.forget();
     next_step_ = step + 1;
-    if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are done again
+    if (timer_.last_triggered_step().value_or(step) > step) timer_.reset();  // from steps that are made again
     belay::Events(host()).session_start(next_step_);
     watches_loss_ = loss_ && !summaries_.ops().empty();
     unwritten_loss_.reset();
@@ -80,7 +80,7 @@ class SummarySaver final : public belay::Hook {
     std::int64_t step = step_.predicted(values);
     if (due_) {
       step = step_.read(run.session());
-      // A run that goes on behind its last step writes as if that had been one like the others.
+      // If a run continues after its last step, it writes as if that step had been like the others.
       if (!only_last_) timer_.update_last_triggered_step(step, host().monotonic());
       for (const belay::SummaryOps::Op& summary : summaries_.ops())
         belay::Events(host()).summary(values[summary], step);
@@ -96,7 +96,7 @@ class SummarySaver final : public belay::Hook {
     if (unwritten_loss_) events.scalar("loss", step_.read(session), unwritten_loss_->value);
     events.flush();
   }
-  // The loss of a step that ended the run is what a user looks for first: NaN, and since when.
+  // If a step ended the run, a user looks for its loss first: whether it was NaN, and since when.
   void on_error(const belay::Error&) override {
     if (const auto loss = std::exchange(unwritten_loss_, std::nullopt))
       belay::Events(host()).scalar("loss", loss->step, loss->value);
@@ -109,7 +109,7 @@ class SummarySaver final : public belay::Hook {
   belay::SecondOrStepTimer timer_;
   belay::GlobalStep step_;
   belay::SummaryOps summaries_;
-  std::int64_t next_step_ = 0;  // that the coming run probably reaches
+  std::int64_t next_step_ = 0;  // the step that the coming run probably reaches
   const std::int64_t max_steps_;
   const bool wants_last_loss_;
   belay::Output loss_;  // empty: it is not wanted, or there is none
@@ -118,9 +118,9 @@ class SummarySaver final : public belay::Hook {
     std::int64_t step;
     double value;
   };
-  std::optional<Loss> unwritten_loss_;  // of the last step, which was not due
+  std::optional<Loss> unwritten_loss_;  // the loss of the last step, if that was not due
   bool due_ = false;
-  bool only_last_ = false;  // due for that reason alone
+  bool only_last_ = false;  // true: only the last step makes this run due
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc/PID/status says of a process; see proc(5).
+// Reads the numbers of /proc/PID/status; see proc(5).
 #pragma once
 
 #include <fstream>
@@ -13,7 +13,7 @@ struct ProcStatus {
   std::optional<double> threads;
 };
 
-// What the file does not say is missing; so is all of it where it cannot be read.
+// Numbers that the file lacks stay empty. If it cannot be read, all do.
 inline ProcStatus read_proc_status(const std::string& path) {
   constexpr double kKilobyte = 1024;
   ProcStatus status;

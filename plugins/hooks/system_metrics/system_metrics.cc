@@ -20,7 +20,7 @@ constexpr double kMegabyte = 1e6, kGigabyte = 1e9;
 
 double seconds(const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; }
 
-// Of the whole process, all threads together.
+// Returns the processor time of the whole process, all threads together.
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -71,7 +71,7 @@ class SystemMetrics final : public belay::Hook {
     double cpu = 0;
   };
 
-  // Processors that were busy for this process since the last time: 1 is one of them all the time.
+  // Returns the number of busy processors since the last call. One processor that is busy all the time counts as 1.
   double measure_cpu() {
     const Moment now{host().monotonic(), cpu_seconds()};
     const double wall = std::chrono::duration<double>(now.wall - last_.wall).count();

@@ -56,7 +56,7 @@ TEST_F(SystemMetrics, WritesWhatTheMachineSays) {
   EXPECT_GT(value("disk_free_gb", 1), 0);
 }
 
-// The process has used some processor time by now, and the fake clock says how long that took.
+// The process has used some processor time by now. The fake clock sets how long that took.
 TEST_F(SystemMetrics, ProcessorTimeIsThatSinceTheLastTime) {
   HookDriver& hook = started({{"every_n_steps", 1}});
   hook.host().clock.advance(1e6);

@@ -65,7 +65,7 @@ class ThresholdStop final : public belay::Hook {
 
   void after_create_session(belay::Session& session) override {
     metric_.session_created(session);
-    // A run that has reached its target makes no step when it is started again, unless it is given another one.
+    // If a run has reached its target and is started again, it makes no step, unless the target changes.
     if (last_ && reached()) session.coordinator().request_stop(reached_text());
   }
 
@@ -124,7 +124,7 @@ class ThresholdStop final : public belay::Hook {
   belay::WatchedMetric metric_;
   Better better_ = Better::kSmaller;
   std::optional<belay::WatchedMetric::Look> last_;
-  std::int64_t at_target_ = 0;  // looks one behind the other that were
+  std::int64_t at_target_ = 0;  // number of consecutive looks at the target
   std::int64_t is_beyond_ = 0;
 };
 

@@ -43,7 +43,7 @@ class TimeLimit final : public belay::Hook {
     if (o_.count_earlier_attempts) state.put("seconds", seconds());
   }
   void load_state(const belay::StateReader& state) override {
-    // Once per process: what a recovery goes back by was spent all the same.
+    // It is read once per process. A recovery goes back in steps, but their time was spent.
     if (!start_ && o_.count_earlier_attempts) earlier_seconds_ = state.number("seconds");
   }
 

@@ -41,7 +41,8 @@ TEST(TimeLimit, StopsAfterTheStepInWhichTheTimeIsOver) {
   EXPECT_EQ(step_of(*hook, 0.5).stop_reason, "trained for 1.25 s (seconds = 1 s)");
 }
 
-// TensorFlow's hook that stops after so many seconds (TAE-23): 1000 s, runs at 0, 500, 900 and 1100 s.
+// TensorFlow's hook that stops after a number of seconds (TAE-23): the limit is 1000 s, runs are at 0, 500, 900 and
+// 1100 s.
 TEST(TimeLimit, TAE_23_TheFirstRunBehindTheLimitStops) {
   const auto hook = started({{"seconds", 1000.0}});
   EXPECT_FALSE(step_of(*hook, 0).stop_asked);
@@ -84,7 +85,7 @@ TEST(TimeLimit, AResumedRunWithNothingLeftMakesNoStep) {
   const auto second = started({{"seconds", 1.0}}, &state);
   EXPECT_TRUE(second->stop_asked());
   EXPECT_EQ(second->stop_reason(), "trained for 1.5 s (seconds = 1 s)");
-  // A higher limit is a new wish.
+  // A higher limit lets the run continue.
   EXPECT_FALSE(started({{"seconds", 2.0}}, &state)->stop_asked());
 }
 

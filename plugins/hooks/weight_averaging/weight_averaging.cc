@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The averages are variables of the graph: weight_averaging/VARIABLE. So they are in the checkpoints, and an evaluation
-// finds them by their names (runtime/monitored/averages.h) while the variable weight_averaging/evaluate is 1. Each
-// update folds in the weights that its step begins with, in the run of that step.
+// The averages are variables of the graph: weight_averaging/VARIABLE. So checkpoints have them, and an evaluation finds
+// them by their names (runtime/monitored/averages.h) while the variable weight_averaging/evaluate is 1. Each update
+// adds the weights that its step begins with, in the run of that step.
 #include <belay/ops/control.h>
 #include <belay/ops/math.h>
 #include <belay/ops/shape.h>
@@ -72,7 +72,7 @@ class WeightAveraging final : public belay::Hook {
   }
 
   belay::RunArgs before_run(belay::RunContext& run) override {
-    // It goes on from a run that ended: with the weights that it was trained to.
+    // A run that ended may continue: then it gets back the trained weights.
     if (is_swapped_) swap(run.session());
     belay::RunArgs args{step_.fetch()};
     if (next_step_ >= start_step_ && (next_step_ - start_step_) % every_n_steps_ == 0) args.fetch(update_);
@@ -81,7 +81,7 @@ class WeightAveraging final : public belay::Hook {
   void after_run(belay::RunContext&, const belay::RunValues& values) override { next_step_ = step_.predicted(values); }
 
   void end(belay::Session& session) override {
-    if (!use_at_end_ || is_swapped_) return;  // no step was made since the end before: all is as it left it
+    if (!use_at_end_ || is_swapped_) return;  // no step was made since the last end, so nothing has changed
     const std::int64_t updates = session.value(updates_);
     if (updates == 0) {
       host().warning("the weights stay as they are: no average was made before step " + std::to_string(start_step_) +
@@ -108,7 +108,7 @@ class WeightAveraging final : public belay::Hook {
     const auto global = ops::VariableKind::kGlobal;
     const Output updates = ops::variable(graph, kUpdates, belay::Tensor(std::int64_t{0}), global);
     const Output evaluate = ops::variable(graph, kEvaluate, belay::Tensor(0.0f), global);
-    // A variable and no state of the hook: in `end` the states are those of before it.
+    // This is a variable and not the hook's state, since in `end` the states are those of before it.
     ops::variable(graph, kSwapped, belay::Tensor(0.0f), global);
     const Output share = share_of_update(graph, ops::cast(updates, DType::kFloat32));
     std::vector<Output> all{ops::assign_add(updates, ops::scalar(graph, 1, DType::kInt64))};
@@ -121,7 +121,7 @@ class WeightAveraging final : public belay::Hook {
     }
     ops::group(graph, all, kUpdate);
   }
-  // How much of the new weights the average takes in update n: all in the first one, so that it begins with them.
+  // Returns the share of the new weights in update n. It is 1 in the first one, so the average begins with the weights.
   Output share_of_update(const Graph& graph, const Output& n) const {
     const Output one = ops::scalar(graph, 1, DType::kFloat32);
     if (swa_) return one / (n + 1);
@@ -130,7 +130,7 @@ class WeightAveraging final : public belay::Hook {
     return ops::select(ops::less(n, ops::scalar(graph, 0.5, DType::kFloat32)), one, share);
   }
 
-  // Weights and averages change places, so that a run that goes on after its end has lost nothing.
+  // Swaps weights and averages, so that a run that continues after its end has lost nothing.
   void swap(const belay::Session& session) {
     const Graph graph = session.graph();
     std::vector<belay::FetchRef> both;
@@ -156,7 +156,7 @@ class WeightAveraging final : public belay::Hook {
   belay::Fetch<std::int64_t> updates_;
   belay::Fetch<float> swapped_;  // 1: the weights are the averages
   bool is_swapped_ = false;      // the same, without a look at the session
-  std::int64_t next_step_ = 0;   // that the coming run begins with
+  std::int64_t next_step_ = 0;   // the step that the coming run begins with
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// On the real engine: the averages are what the graph computes.
+// Tests the averages on the real engine, since the graph computes them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ float value(TrainingDriver& training, const std::string& variable) {
   return training.variable(variable).data<float>()[0];
 }
 
-// The weight that each step begins with.
+// Returns the weight at the begin of each step.
 std::vector<double> weights(int steps) {
   TrainingDriver training(module(), {{"use_at_end", false}});
   training.start();
@@ -75,7 +75,7 @@ TEST(WeightAveraging, TheTrainingItselfIsWhatItWas) {
   EXPECT_EQ(value(averaged, "weight"), value(plain, "weight"));
 }
 
-// What the checkpoint holds is shown with the real program, in tests/e2e/hooks_that_train_test.cc.
+// tests/e2e/hooks_that_train_test.cc tests the content of the checkpoint with the real program.
 TEST(WeightAveraging, SavesOnceMoreAtTheEnd) {
   TrainingDriver training(module(), {{"decay", 0.7}});
   training.run(20);
