@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which variables an init function is for: the regular expressions of one of its options.
+// Selects the variables of an init function by the regular expressions of one of its options.
 #pragma once
 
 #include <belay/error.h>
@@ -15,7 +15,7 @@
 
 namespace init_fns {
 
-// "a, b, c": the first 20, then how many more there are.
+// Returns "a, b, c": the first 20, then the number of the others.
 inline std::string joined(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 20;
   std::string text;
@@ -24,24 +24,24 @@ inline std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-// Matched from the start of a name, as TensorFlow's warm start does. Names come from files of others, so RE2 matches
-// them: its stack and its time are bounded, however long a name is.
+// Matches from the start of a name, like TensorFlow's warm start. Names come from foreign files. RE2 bounds its stack
+// and its time, however long a name is.
 class NamePatterns {
  public:
-  // `option` is its name for messages, "vars". INVALID_ARGUMENT for a text that RE2 cannot use.
+  // `option` is the name for messages, "vars". INVALID_ARGUMENT: RE2 cannot use a text.
   NamePatterns(std::string option, const belay::List<belay::Str>& texts) : option_(std::move(option)) {
     for (const belay::Str& text : texts) add(text.string());
   }
 
   bool empty() const noexcept { return patterns_.empty(); }
-  // Whether one of them matches. Each that does counts as used.
+  // True if one of the patterns matches. Each that does counts as used.
   bool matches(const std::string& name) {
     bool any = false;
     for (Pattern& p : patterns_)
       if (p.regex->Match(name, 0, name.size(), RE2::ANCHOR_START, nullptr, 0)) any = p.used = true;
     return any;
   }
-  // A sentence for each that matched no name: `"w" in 'vars' matches no variable`.
+  // Returns a sentence for each pattern without a match: `"w" in 'vars' matches no variable`.
   std::vector<std::string> unused() const {
     std::vector<std::string> all;
     for (const Pattern& p : patterns_)
@@ -52,7 +52,7 @@ class NamePatterns {
  private:
   struct Pattern {
     std::string text;
-    std::unique_ptr<RE2> regex;  // which cannot be moved
+    std::unique_ptr<RE2> regex;  // RE2 cannot be moved
     bool used = false;
   };
 

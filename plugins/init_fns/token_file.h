@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vocabulary: a text file with one token a line, whose line says which row of a table is the token's.
+// A vocabulary: a text file with one token a line. The number of its line is the token's row in a table.
 #pragma once
 
 #include <belay/error.h>
@@ -14,13 +14,12 @@
 
 namespace init_fns {
 
-// Its tokens are views of the file, valid as long as the object. Line ends are "\n" or "\r\n"; spaces belong to a
-// token.
+// Its tokens are views of the file, valid as long as the object. Lines end in "\n" or "\r\n". Spaces belong to a token.
 class TokenFile {
  public:
-  // `option` named the file: errors as belay::data_file_size has them. DATA_LOSS, with the line, for an empty line, for
-  // one that is too long for a token, and for a token that was there before; FAILED_PRECONDITION for a file without a
-  // token. `most`: rows of the table. Of a file that has more tokens the first most + 1 are read, however long it is.
+  // `option` named the file; errors are those of belay::data_file_size. DATA_LOSS names the line: it is empty, too
+  // long, or has a repeated token. FAILED_PRECONDITION: the file has no token. `most` is the number of rows of the
+  // table. At most most + 1 tokens are read, however long the file is.
   TokenFile(std::string_view option, const std::string& path, std::int64_t most)
       : prefix_(std::string(option) + ": '" + path + "'"), file_(option, path) {
     constexpr std::size_t kLongest = 1 << 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initial values for variables by their names: a number, an array, or random numbers.
+// Sets variables, by their names, to a number, an array, or random numbers.
 #include <belay/data_file.h>
 #include <belay/plugin.h>
 
@@ -31,7 +31,7 @@ using belay::VariableInfo;
 
 template <class T>
 void fill_whole(double value, const VariableInfo& v, belay::Tensor& tensor) {
-  // Beyond 2^53 a number in the manifest is not exact.
+  // Above 2^53 a number in the manifest is not exact.
   constexpr double kMost = 9007199254740992.0;
   const bool fits = value == std::floor(value) && std::abs(value) <= kMost &&
                     value >= static_cast<double>(std::numeric_limits<T>::min()) &&

@@ -18,14 +18,14 @@ using belay::DType;
 using belay::exact_text;
 using belay::fail;
 
-// Box and Muller's, as random_normal has it (runtime/ops/kernels/random_numbers.h).
+// Box and Muller's method, like random_normal (runtime/ops/kernels/random_numbers.h).
 double normal(const belay::PhiloxBlock& b) {
   constexpr double kTurn = 6.283185307179586;
   const double u = belay::uniform_double(b[0], b[1]), v = belay::uniform_double(b[2], b[3]);
   return std::sqrt(-2 * std::log(1 - u)) * std::cos(kTurn * v);
 }
 
-// Number i of the stream; a truncated one is drawn again until it fits, each time from another stream.
+// Returns number i of the stream. A truncated one is drawn again, each time from another stream, until it fits.
 double draw(std::uint64_t key, std::uint64_t i, bool uniform, bool truncated) {
   const belay::PhiloxBlock block = belay::philox(key, i, 0);
   if (uniform) return belay::uniform_double(block[0], block[1]);
@@ -39,7 +39,7 @@ template <class T>
 void fill(T* out, std::size_t n, std::uint64_t key, double a, double b, double high, bool uniform, bool truncated) {
   T last = std::numeric_limits<T>::infinity();
   if (uniform) {
-    // The largest below the end, which rounding can reach.
+    // This is the largest number below the end, which rounding can reach.
     last = static_cast<T>(high);
     if (static_cast<double>(last) >= high && b > 0) last = std::nextafter(last, -std::numeric_limits<T>::infinity());
   }

@@ -15,21 +15,21 @@ namespace assign_init {
 
 class Initializer {
  public:
-  // Of the distribution `name`, "truncated_normal"; what is not given has the default of its operation.
-  // INVALID_ARGUMENT for a parameter that the distribution does not have.
+  // Takes the distribution `name`, "truncated_normal". A missing parameter has the default of its operation.
+  // INVALID_ARGUMENT: the distribution does not have the parameter.
   struct Parameters {
     std::optional<double> low, high, mean, stddev;
   };
   Initializer(std::string_view name, const Parameters& parameters);
 
-  // The same for the same seed, name and dims, whatever else runs. INVALID_ARGUMENT for a variable that is neither
-  // float32 nor float64, and for one without two dimensions where the distribution needs them.
+  // Returns the same value for the same seed, name and dims. INVALID_ARGUMENT: the variable is neither float32 nor
+  // float64, or the distribution needs two dimensions.
   belay::Tensor value(const belay::VariableInfo& variable, std::uint64_t seed) const;
-  // "truncated_normal(0, 0.02)", for the log.
+  // Returns "truncated_normal(0, 0.02)", for the log.
   std::string text() const;
 
  private:
-  // a + b * z, at most `last`.
+  // The numbers are a + b * z. Uniform ones are below `high`.
   struct Numbers {
     double a, b, high;
   };
@@ -37,7 +37,7 @@ class Initializer {
 
   std::string name_;
   double a_ = 0, b_ = 1;  // low and high, or mean and standard deviation
-  bool scaled_ = false;   // by the variable's dimensions
+  bool scaled_ = false;   // true: the variable's dimensions scale the numbers
   bool uniform_ = false, truncated_ = false;
 };
 

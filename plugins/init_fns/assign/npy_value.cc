@@ -28,7 +28,7 @@ struct Half {
   std::uint16_t bits;
 };
 
-// The array's elements, in the order of its rows.
+// The array's elements in row-major order.
 class Elements {
  public:
   Elements(const NpyHeader& header, std::string_view bytes)
@@ -40,7 +40,7 @@ class Elements {
     }
   }
 
-  // Calls f(i, element) for each.
+  // Calls f(i, element) for each element.
   template <class Element, class F>
   void for_each(F&& f) const {
     std::vector<std::int64_t> place(strides_.size(), 0);

@@ -22,7 +22,7 @@ using npy_input::npy_file;
 
 class AssignNpy : public ::testing::Test {
  protected:
-  // What variable "w" is then.
+  // Returns the value of variable "w" afterwards.
   std::string set(const std::string& bytes, DType dtype, const belay::Dims& dims) const {
     InitFnDriver init(module_under_test(belay_module_assign),
                       {{"vars", std::vector<std::string>{"w"}}, {"npy", folder_.write("w.npy", bytes)}});
@@ -34,7 +34,7 @@ class AssignNpy : public ::testing::Test {
   std::string error(const std::string& bytes, DType dtype, const belay::Dims& dims) const {
     return error_of([&] { set(bytes, dtype, dims); });
   }
-  // Begins each message about what a variable cannot take.
+  // Returns the begin of a message about an array that does not fit the variable.
   std::string about(const std::string& type) const {
     return "INVALID_ARGUMENT: npy: '" + path_ + "' is for variable 'w', " + type + ", which";
   }
@@ -84,7 +84,7 @@ TEST_F(AssignNpy, OrderOfBytesAndOfDimensionsIsAsTheFileSays) {
   big[4] = 0x40;                                    // 2
   EXPECT_EQ(set(npy_bytes("{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }\n", big), DType::kFloat32, {2}),
             "[1, 2]");
-  // numpy.asfortranarray([[[0, 1], [2, 3], [4, 5]]]): the first dimension runs fastest.
+  // The array is numpy.asfortranarray([[[0, 1], [2, 3], [4, 5]]]): its first dimension runs fastest.
   std::string elements(24, '\0');
   const float values[] = {0, 2, 4, 1, 3, 5};
   std::memcpy(elements.data(), values, sizeof(values));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table of embeddings from a file of word vectors, by a vocabulary.
+// Fills rows of a table of embeddings from a file of word vectors, by a vocabulary.
 #include <belay/data_file.h>
 #include <belay/nearest.h>
 #include <belay/plugin.h>

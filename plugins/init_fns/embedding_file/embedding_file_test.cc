@@ -115,7 +115,7 @@ TEST_F(EmbeddingFile, TheVocabularyMustFitIntoTheTableAndMeetTheFile) {
                          "' line 2 is empty; each line is the token of one row, so write a name there");
 }
 
-// A file with a hole, which has a terabyte of zeros.
+// The file has a hole with a terabyte of zeros.
 TEST_F(EmbeddingFile, T_165_FilesOfATerabyteAreRefusedWithoutReadingThemAll) {
   constexpr std::uintmax_t kTerabyte = std::uintmax_t{1} << 40;
   const auto with_hole = [&](const char* option, const std::string& begin) {

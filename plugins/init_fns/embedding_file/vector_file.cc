@@ -22,7 +22,7 @@ using belay::fail;
 
 using RowOf = std::function<float*(std::string_view token)>;
 
-// A number of the file's first line.
+// Reads a number from the file's first line.
 bool take_count(std::string_view& text, std::int64_t& count) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -31,7 +31,7 @@ bool take_count(std::string_view& text, std::int64_t& count) {
   return text.empty() || text.front() == ' ';
 }
 
-// "400000 50"
+// Parses "400000 50".
 bool is_first_line(std::string_view line, std::int64_t& tokens, std::int64_t& width) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
   return take_count(line, tokens) && take_count(line, width) && line.empty();
@@ -78,7 +78,7 @@ class VectorReader {
   std::string line_text() const { return prefix_ + "line " + std::to_string(line_) + " "; }
 
   std::string_view take_line() {
-    // Of a hole in the file, or of a file of another kind, the end may be terabytes away.
+    // In a hole, or in a file of another kind, the end of the line may be terabytes away.
     const std::size_t longest = std::max<std::size_t>(1 << 20, 64 * static_cast<std::size_t>(width_));
     const std::size_t end = rest_.substr(0, longest).find('\n');
     if (end == std::string_view::npos && rest_.size() > longest)
@@ -114,14 +114,14 @@ class VectorReader {
                               std::to_string(promised_) + "; it was cut short or changed, fetch it again");
   }
 
-  // Where the numbers go, once for each token.
+  // Returns the place for the numbers, once for each token.
   float* wanted(std::string_view token) {
     float* row = row_(token);
     if (row == nullptr || seen_.insert(token).second) return row;
     if (counts_.repeated++ == 0) counts_.first_repeated = shown(token) + " at " + place();
     return nullptr;
   }
-  // Of the token that is being read.
+  // Returns the place of the current token.
   std::string place() const {
     if (!binary_) return "line " + std::to_string(line_);
     return "token " + std::to_string(counts_.tokens + 1) + " (byte " + std::to_string(token_at_) + ")";
@@ -132,7 +132,7 @@ class VectorReader {
   void read_line() {
     const std::string_view line = take_line();
     if (line_ == 1) look_at_first(line);
-    // The last numbers are the vector: a token may have spaces.
+    // The last numbers are the vector, since a token may have spaces.
     std::size_t begin = line.size();
     std::int64_t found = 0;
     for (; found < width_; ++found) {
@@ -153,7 +153,7 @@ class VectorReader {
     ++counts_.tokens;
   }
 
-  // Of a GloVe file the first line alone says how wide it is.
+  // In a GloVe file only the first line tells the width.
   void look_at_first(std::string_view line) const {
     std::int64_t tokens = 0, width = 0;
     if (width_ != 1 && is_first_line(line, tokens, width))
@@ -211,10 +211,10 @@ class VectorReader {
   const RowOf& row_;
   bool binary_ = false;
   std::int64_t line_ = 0;
-  std::size_t token_at_ = 0;    // in a binary file
-  std::int64_t promised_ = -1;  // tokens, by the first line; -1: it has none
+  std::size_t token_at_ = 0;    // byte of the token, in a binary file
+  std::int64_t promised_ = -1;  // number of tokens, by the first line; -1: there is no such line
   VectorCounts counts_;
-  std::unordered_set<std::string_view> seen_;  // that were wanted
+  std::unordered_set<std::string_view> seen_;  // tokens that were wanted
 };
 
 }  // namespace

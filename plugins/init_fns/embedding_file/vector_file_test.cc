@@ -21,7 +21,7 @@ using Vectors = std::map<std::string, std::vector<float>>;
 
 class VectorFile : public ::testing::Test {
  protected:
-  // The vectors of all tokens but "skipped".
+  // Reads the vectors of all tokens but "skipped".
   Vectors read(const std::string& bytes, VectorFormat format, std::int64_t width = 2) {
     folder_.write("v", bytes);
     Vectors all;
@@ -66,7 +66,7 @@ TEST_F(VectorFile, ATokenMayHaveSpacesAndLinesMayEndAsWindowsHasThem) {
 TEST_F(VectorFile, Word2vecTextHasALineOfCountsBefore) {
   const Vectors wanted{{"the", {1, 2}}, {"cat", {3, 4}}};
   EXPECT_EQ(read("2 2\nthe 1 2\ncat 3 4\n", VectorFormat::kWord2vecText), wanted);
-  // As word2vec itself ends its lines.
+  // word2vec itself ends its lines so.
   EXPECT_EQ(read("2 2\nthe 1 2 \ncat 3 4 \n", VectorFormat::kWord2vecText), wanted);
 }
 

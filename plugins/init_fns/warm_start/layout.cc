@@ -19,7 +19,7 @@ using belay::fail;
 
 std::string axes_text(const std::vector<std::int64_t>& axes) { return belay::dims_text(axes); }
 
-// Of the tensor, in elements, in the order of the result's dimensions.
+// Returns the tensor's strides, in elements, in the order of the result's dimensions.
 std::vector<std::size_t> strides_of(const belay::Dims& dims, const std::vector<std::int64_t>& axes) {
   std::vector<std::size_t> own(dims.size(), 1), strides;
   for (std::size_t i = dims.size(); i-- > 1;) own[i - 1] = own[i] * static_cast<std::size_t>(dims[i]);
@@ -27,7 +27,7 @@ std::vector<std::size_t> strides_of(const belay::Dims& dims, const std::vector<s
   return strides;
 }
 
-// Copies the result's elements in their order; `place` counts its dimensions like a clock.
+// Copies the result's elements in their order. `place` is the index in its dimensions and counts like a clock.
 template <std::size_t kBytes>
 void copy_permuted(const char* from, char* to, const belay::Dims& dims, const std::vector<std::size_t>& strides,
                    std::size_t count) {

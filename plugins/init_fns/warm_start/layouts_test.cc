@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scopes, transposed and converted tensors, `except` and `strict`.
+// Tests scopes, transposed and converted tensors, `except` and `strict`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ const std::string kStart = "INVALID_ARGUMENT: warm start from '" + std::string(k
 
 Tensor zeros(const belay::Dims& dims) { return Tensor(DType::kFloat32, dims); }
 
-// Variables of a model with an encoder, and another program's checkpoint.
+// Makes variables of a model with an encoder, and another program's checkpoint.
 std::unique_ptr<InitFnDriver> scoped(const OptionValues& options) {
   auto init = std::make_unique<InitFnDriver>(warm_start_module(), both({{"from", kOther}}, options));
   for (const char* name : {"encoder/w", "encoder/layer/w", "encoder_1/w", "head/w"}) init->variable(name, zeros({2}));
@@ -100,7 +100,7 @@ TEST(WarmStartScopes, CKU_09_WhatIsMappedInVainIsAnErrorWithItsName) {
   misfit.checkpoints().add(kOther, {{"bert/w", Tensor({2}, {1.f, 2.f})}});
   EXPECT_EQ(error_of([&] { misfit.run(); }),
             kStart + "variable 'encoder/w' is float32 [3], tensor 'bert/w' of the checkpoint is float32 [2]");
-  // A scope of which a member is missing.
+  // A member of the scope is missing.
   EXPECT_EQ(error_with(scope("bert_1/", "encoder/")),
             kStart +
                 "'scopes.0' maps 'encoder/layer/w' to the tensor 'bert_1/layer/w', which the checkpoint has not "
@@ -145,7 +145,7 @@ TEST(WarmStartExcept, LeavesVariablesOut) {
   EXPECT_EQ(error_with({{"except", Names{".*"}}}), kStart + "'except' leaves no variable");
 }
 
-// A matrix [2, 3] of ours, and what a checkpoint has for it.
+// Restores our matrix [2, 3] from the tensor `stored`, and returns its text.
 std::string transposed_text(const Tensor& stored, const OptionValues& options, const belay::Dims& dims = {2, 3}) {
   InitFnDriver init(warm_start_module(), both({{"from", kOther}}, options));
   init.variable("w", zeros(dims));
@@ -161,8 +161,8 @@ TEST(WarmStartTranspose, AMatrixIsTurnedRoundWhereItIsSaidTo) {
 }
 
 TEST(WarmStartTranspose, AxesAreThoseOfNumpy) {
-  // numpy.arange(6.).reshape(1, 2, 3, 1).transpose(2, 3, 1, 0).ravel(): out, in, height, width to height, width, in,
-  // out
+  // The values are numpy.arange(6.).reshape(1, 2, 3, 1).transpose(2, 3, 1, 0).ravel(): out, in, height, width become
+  // height, width, in, out.
   EXPECT_EQ(
       transposed_text(Tensor({1, 2, 3, 1}, {0.f, 1.f, 2.f, 3.f, 4.f, 5.f}),
                       {{"transpose.0.vars", Names{"w"}}, {"transpose.0.axes", std::vector<std::int64_t>{2, 3, 1, 0}}},
@@ -202,7 +202,7 @@ TEST(WarmStartTranspose, AxesMustFitTheTensorAndTheResultTheVariable) {
                 "narrower 'vars'"));
 }
 
-// The bits of 1.5 and -0.25.
+// Has the bits of 1.5 and -0.25.
 Tensor halves(DType dtype) {
   Tensor t(dtype, {2});
   const std::uint16_t bf16[] = {0x3fc0, 0xbe80}, f16[] = {0x3e00, 0xb400};
@@ -252,7 +252,7 @@ TEST(WarmStartStrict, MissingVariablesAndTensorsThatNoVariableTakesAreErrors) {
             kStart +
                 "with strict = true each chosen variable must be in it, and it lacks: b; with strict = true each of "
                 "its tensors must be a variable's, and no variable takes: old");
-  // Of what is not chosen nothing must be there, and a slot that is not chosen is a variable's all the same.
+  // Variables that are not chosen need no tensor, but a tensor for one of them is not unused.
   init({{"strict", true}, {"except", Names{"b"}}, {"names.w", "old"}});
   EXPECT_EQ(error_of([&] {
               init({{"strict", true}, {"except", Names{"b"}}})->run();

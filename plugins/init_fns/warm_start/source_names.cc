@@ -17,7 +17,7 @@ using belay::Code;
 using belay::fail;
 using init_fns::joined;
 
-// "bert/" as a prefix of names; "/", the root, is empty.
+// Returns "bert/" as a prefix of names. "/", the root, becomes empty.
 std::string prefix_of(const TableEntry& entry, std::string_view key) {
   const std::string_view scope = entry.text(key);
   if (scope.empty() || scope == "/") return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tensor of the checkpoint each variable is taken from.
+// Finds the tensor of the checkpoint for each variable.
 #pragma once
 
 #include <belay/options.h>
@@ -12,21 +12,21 @@ namespace warm_start {
 
 struct Source {
   std::string tensor;
-  std::string rule;  // the option that says so, "'names'" or "'scopes.0'": then it must be there; empty: its own name
+  std::string rule;  // the option that maps it, "'names'" or "'scopes.0'": it must exist; empty: the variable's name
 };
 
-// By the variable's name in `names`, else by the longest `to` of `scopes` that the name begins with, else by its own
-// name. Where there are scopes a variable outside all of them has no source.
+// A variable takes the tensor that `names` gives it. Else the longest `to` of `scopes` that begins its name counts,
+// else its name. If there are scopes, a variable outside of all has no source.
 class SourceNames {
  public:
-  // INVALID_ARGUMENT for a scope that does not end in '/', and for two scopes with the same `to`.
+  // INVALID_ARGUMENT: a scope does not end in '/', or two scopes have the same `to`.
   SourceNames(const belay::Table& names, const belay::Table& scopes);
 
-  // Nothing: the variable is not to be touched. What says so counts as used where `chosen`.
+  // Returns the source; none: the variable keeps its value. If it is `chosen`, the rule counts as used.
   std::optional<Source> of(const std::string& variable, bool chosen);
-  // Whether a tensor lies where variables are taken from.
+  // True if variables may be taken from this tensor's scope.
   bool covers(const std::string& tensor) const;
-  // A sentence for each name and scope that was used for no chosen variable. `chosen`: their names.
+  // Returns a sentence for each name and scope that no chosen variable used. `chosen` has their names.
   std::vector<std::string> unused(const std::vector<std::string>& chosen) const;
 
  private:
@@ -35,7 +35,7 @@ class SourceNames {
     std::string tensor;
     bool used = false;
   };
-  // Without the '/' of the root: a prefix of names.
+  // Prefixes of names, without the '/' of the root.
   struct Scope {
     std::string place;
     std::string from;

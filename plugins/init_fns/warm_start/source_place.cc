@@ -23,7 +23,7 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, unknown);
 }
 
-// The entries of a folder that can be listed.
+// Returns the entries of a folder, as far as it can be listed.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -32,7 +32,7 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
-// As a checkpoint, a run directory, or what TensorFlow trains in.
+// True for a checkpoint, a run directory, or a training directory of TensorFlow.
 bool holds_checkpoint(const fs::path& folder) {
   if (is_there(folder / "index") || is_there(folder / "checkpoint")) return true;
   for (const fs::path& entry : entries_of(folder))
@@ -46,7 +46,7 @@ void need_source(const std::string& path) {
   if (path.empty()) fail(Code::kInvalidArgument, std::string("from: the path is empty") + kWhatToName);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::none || is_there(path + ".index")) return;  // what is wrong shows when it is read
+  if (status.type() == fs::file_type::none || is_there(path + ".index")) return;  // reading it will show other faults
   if (!fs::exists(status)) {
     const fs::path named = path.back() == '/' ? fs::path(path).parent_path() : fs::path(path);
     std::vector<std::string> beside;

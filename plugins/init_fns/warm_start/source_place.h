@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether there is something to start from, before the run: by names alone, nothing is opened.
+// Checks before the run that the source exists. It looks only at names and opens nothing.
 #pragma once
 
 #include <string>
 
 namespace warm_start {
 
-// NOT_FOUND, with the nearest name beside it, where `path` is neither a file nor a TensorFlow checkpoint (`path`.index)
-// nor a folder with a checkpoint; INVALID_ARGUMENT where it is empty. Whether it can be read shows when it is.
+// NOT_FOUND names the nearest name: `path` is no file, no TensorFlow checkpoint (`path`.index) and no folder with a
+// checkpoint. INVALID_ARGUMENT: it is empty. Only reading shows whether it is readable.
 void need_source(const std::string& path);
 
 }  // namespace warm_start

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `from` may name, and what is found missing before the run. The other tests of warm_start have their checkpoints
-// in memory, and a folder for each here: what is said to be there must be.
+// Tests the values of `from`, and the errors for missing ones before the run. The other tests of warm_start have
+// checkpoints in memory. Here each has a folder, since it must exist.
 #include "source_place.h"
 
 #include <gtest/gtest.h>

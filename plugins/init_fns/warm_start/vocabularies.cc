@@ -25,7 +25,7 @@ std::string option_of(const Vocabularies::Entry& entry, const char* key) {
   return entry.place.substr(1, entry.place.size() - 2) + "." + key;
 }
 
-// The tokens of the option `key`; `what` has a row for each of them.
+// Reads the tokens of the option `key`. `what` has a row for each of them.
 init_fns::TokenFile tokens_of(const Vocabularies::Entry& entry, const char* key, const std::string& path,
                               const std::string& what, const belay::Dims& dims) {
   const std::int64_t rows = dims[static_cast<std::size_t>(entry.axis)];
@@ -37,7 +37,7 @@ init_fns::TokenFile tokens_of(const Vocabularies::Entry& entry, const char* key,
   return tokens;
 }
 
-// All dimensions but the axis agree.
+// True if all dimensions but the axis agree.
 bool same_but(std::int64_t axis, const belay::Dims& a, const belay::Dims& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -45,7 +45,7 @@ bool same_but(std::int64_t axis, const belay::Dims& a, const belay::Dims& b) {
   return true;
 }
 
-// `outer` blocks of `rows` rows of `bytes` bytes each.
+// A tensor as `outer` blocks of `rows` rows of `bytes` bytes each.
 struct Rows {
   std::size_t outer = 1, rows = 0, bytes = 0;
   Rows(const belay::Dims& dims, std::int64_t axis, std::size_t element) : bytes(element) {

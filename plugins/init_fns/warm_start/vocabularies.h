@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table whose rows belong to tokens, taken from one with another vocabulary.
+// Takes a table with a row for each token from a table with another vocabulary.
 #pragma once
 
 #include <belay/options.h>
@@ -15,7 +15,7 @@ namespace warm_start {
 // The option `vocabularies`: a list of { variable = "...", new = "FILE", old = "FILE", axis = 0 }.
 class Vocabularies {
  public:
-  // Looks for the files, without reading them. INVALID_ARGUMENT for a variable that has two entries.
+  // Checks that the files exist, without reading them. INVALID_ARGUMENT: a variable has two entries.
   explicit Vocabularies(const belay::Table& table);
 
   struct Entry {
@@ -25,9 +25,9 @@ class Vocabularies {
     std::int64_t axis = 0;
     bool used = false;
   };
-  // Null where the variable has none. It counts as used.
+  // Returns the variable's entry and marks it as used. Null: there is none.
   const Entry* find(const std::string& variable);
-  // A sentence for each that was never found.
+  // Returns a sentence for each entry that was never found.
   std::vector<std::string> unused(const std::vector<std::string>& chosen) const;
 
  private:
@@ -40,8 +40,8 @@ struct Remapped {
   std::int64_t tokens = 0;
 };
 
-// The variable's value with the row (axis 1: column) of each token that the old vocabulary has, too, replaced by that
-// token's row of `old`; the others keep what `now` has. INVALID_ARGUMENT where shapes and vocabularies do not fit.
+// Returns `now` with the rows of those tokens replaced that the old vocabulary has, too. They come from `old`; axis 1
+// means columns. INVALID_ARGUMENT: shapes and vocabularies do not fit.
 Remapped remap(const Vocabularies::Entry& entry, const belay::VariableInfo& variable, const belay::Tensor& old,
                belay::Tensor now);
 

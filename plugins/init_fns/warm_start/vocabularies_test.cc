@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables whose rows belong to tokens, from a checkpoint with another vocabulary.
+// Tests tables with a row for each token, from a checkpoint with another vocabulary.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ class WarmStartVocabularies : public ::testing::Test {
     init->checkpoints().add(kOld, {{"table", stored}});
     return init;
   }
-  // Four rows now, of which the last has no token; three in the checkpoint.
+  // The table has four rows, the last without a token. The checkpoint has three.
   std::unique_ptr<InitFnDriver> driver() const {
     return driver(options(), Tensor({4, 2}, {-1.f, -1.f, -2.f, -2.f, -3.f, -3.f, -4.f, -4.f}),
                   Tensor({3, 2}, {1.f, 10.f, 2.f, 20.f, 3.f, 30.f}));
@@ -75,7 +75,7 @@ TEST_F(WarmStartVocabularies, WARM_05_OneThatIsForNoChosenVariableIsAnError) {
   EXPECT_EQ(error_of([&] { init->run(); }),
             "INVALID_ARGUMENT: warm start from 'runs/old/model.ckpt-5': 'vocabularies.0' is for 'tabel', which is no "
             "chosen variable (did you mean \"table\"?); these are: table");
-  // After the others were processed.
+  // The other variables were processed before the error.
   EXPECT_EQ(init->text_of("table"), "[1, 2]");
 }
 

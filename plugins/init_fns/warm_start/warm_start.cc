@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initial values from a checkpoint: which variables, from which tensors, and what is done where the two differ. The
-// host reads the option `schema` itself, since it opens the inputs before.
+// Takes initial values from a checkpoint: options select variables and tensors, and convert tensors that differ. The
+// host itself reads the option `schema`, since it opens the inputs earlier.
 #include <belay/nearest.h>
 #include <belay/plugin.h>
 
@@ -39,12 +39,12 @@ std::vector<std::string> names_of(const Checkpoint& checkpoint) {
   return names;
 }
 
-// What happened, for the log and for the error at the end.
+// The events for the log and for the error at the end.
 struct Report {
   std::vector<std::string> loaded;
-  std::vector<std::string> missing;  // chosen, and not in the checkpoint
+  std::vector<std::string> missing;  // chosen variables that the checkpoint lacks
   std::set<std::string> sources;     // tensors of the checkpoint that were read
-  std::set<std::string> wanted;      // tensors that some variable of the graph would take, chosen or not
+  std::set<std::string> wanted;      // tensors that any variable of the graph would take, chosen or not
   std::vector<std::string> errors;
 };
 
@@ -143,7 +143,7 @@ class WarmStart final : public belay::InitFn {
       load(v, *source, checkpoint, graph, session, report);
     }
     log(report, checkpoint);
-    // After everything else was done, so that the log shows all of it.
+    // Errors come after everything else, so that the log shows all of it.
     add_unused(variables, chosen, report);
     if (strict_) add_strict(checkpoint, report);
     if (report.errors.empty() && report.loaded.empty()) report.errors.push_back(why_nothing(report, checkpoint));
@@ -175,13 +175,13 @@ class WarmStart final : public belay::InitFn {
       report.loaded.push_back(v.name + (notes.empty() ? "" : " (" + joined(notes) + ")"));
       report.sources.insert(source.tensor);
     } catch (const belay::Error& e) {
-      // What does not fit is reported with all else that is wrong; damage is reported at once.
+      // A tensor that does not fit is reported with all other faults. Damage is reported at once.
       if (e.code() != Code::kInvalidArgument) throw;
       report.errors.push_back(std::string(e.message()));
     }
   }
 
-  // The tensor as the variable wants it. `notes`: what was done to it.
+  // Returns the tensor in the variable's form. `notes` names the conversions.
   belay::Tensor value_of(const VariableInfo& v, const std::string& source, const Checkpoint& checkpoint,
                          const belay::Graph& graph, const belay::Session& session, std::vector<std::string>& notes) {
     const Checkpoint::Entry& entry = *checkpoint.find(source);

@@ -19,7 +19,7 @@ const belay_module& module() { return module_under_test(belay_module_warm_start)
 
 const char kPath[] = "runs/a/model.ckpt-100";
 
-// A model of two layers, and a checkpoint that has one of them.
+// Makes a model of two layers, and a checkpoint with one of them.
 std::unique_ptr<InitFnDriver> driver(const OptionValues& options) {
   auto init = std::make_unique<InitFnDriver>(module(), options);
   init->variable("dense/w", Tensor({2}, {0.f, 0.f}));
@@ -57,7 +57,7 @@ TEST(WarmStart, RefusesUnusableOptions) {
 
 TEST(WarmStart, T_166_NeitherALongNameNorALongPatternTakesMoreStack) {
   constexpr std::size_t kLong = 1 << 20;
-  const std::string name(kLong, 'n'), path = kPath;  // the last one that is added counts
+  const std::string name(kLong, 'n'), path = kPath;  // of equal names the last one counts
   const auto init = driver({{"from", path}, {"vars", Texts{"(n|m)*$", std::string(100'000, 'n')}}});
   init->variable(name, Tensor(0.f));
   init->checkpoints().add(path, {{name, Tensor(7.f)}});
@@ -65,7 +65,7 @@ TEST(WarmStart, T_166_NeitherALongNameNorALongPatternTakesMoreStack) {
   EXPECT_EQ(init->session().assigned(), Texts{name});
 }
 
-// belay/testing/init_fn_driver.h, word for word.
+// This is the example of belay/testing/init_fn_driver.h, word for word.
 TEST(WarmStart, T_138_TheExampleOfTheDriverRuns) {
   InitFnDriver init(module(), {{"from", "runs/a/model.ckpt-100"}});
   init.variable("dense/w", Tensor({2}, {0.f, 0.f}));
