@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of savers share: tensors to write, and the samples of other programs.
+// Helpers for the tests of savers: tensors to write, and the samples of other programs.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace saver_test {
 
-// With random elements: the same for the same seed.
+// Fills a tensor with random elements; they are the same for the same seed.
 inline belay::Tensor of_type(belay::DType type, const belay::Dims& dims, std::uint64_t seed) {
   belay::Tensor t(type, dims);
   std::mt19937_64 random(seed);
@@ -25,7 +25,7 @@ inline belay::Tensor of_type(belay::DType type, const belay::Dims& dims, std::ui
   return t;
 }
 
-// A tensor of each dtype but string, among them a scalar, an empty one, and one whose name must be escaped.
+// Returns a tensor of each dtype but string. Among them are a scalar, an empty one, and one whose name must be escaped.
 inline belay::testing::NamedTensors one_of_each() {
   using belay::DType;
   return {{"u8", of_type(DType::kUInt8, {5}, 1)},
@@ -40,7 +40,7 @@ inline belay::testing::NamedTensors one_of_each() {
           {"scope/\"quoted\"\n\xc3\xa9", of_type(DType::kFloat32, {1}, 10)}};
 }
 
-// The samples of a kind; the folder may be missing.
+// Returns the folder with the samples of a kind. It may be missing.
 inline std::filesystem::path samples(const char* kind) {
   const char* folder = std::getenv("BELAY_SAMPLES_DIR");
   return std::filesystem::path(folder != nullptr ? folder : BELAY_SOURCE_DIR "/../shared/samples") / kind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The saver "npz": the variables as arrays of one model.npz, as numpy.load knows it. A single array, which numpy.save
-// writes without an archive round it, is read too.
+// The saver "npz" writes the variables as arrays of one model.npz for numpy.load. It also reads a single array in the
+// form of numpy.save, without an archive.
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -26,15 +26,15 @@ using npy_input::NpyHeader;
 
 constexpr std::string_view kFile = "model.npz";
 constexpr std::string_view kSuffix = ".npy";
-constexpr std::string_view kOnlyArray = "arr_0";  // numpy's name for an array that was given none
+constexpr std::string_view kOnlyArray = "arr_0";  // numpy's name for an array without a name
 
 std::string array_text(std::string_view name) { return "array \"" + std::string(name) + "\""; }
 
-// Where an array's bytes come from: an entry of the archive, or the file itself.
+// The source of an array's bytes: an entry of the archive, or the file itself.
 struct ArrayBytes {
   std::string name;
   std::uint64_t size = 0;
-  std::function<void(void* to, std::uint64_t size)> read;  // the next ones
+  std::function<void(void* to, std::uint64_t size)> read;  // reads the next bytes
   std::function<void()> check_end;
 };
 
@@ -87,7 +87,7 @@ class ArrayReader {
               belay::dims_text(header_.shape) + " has " + std::to_string(size_));
   }
 
-  // A type that is not known may be a damaged one.
+  // The type may be unknown because it is damaged. So this reads to the checksum.
   void check_unread() {
     std::string piece;
     for (std::uint64_t left = bytes_.size - head_.size(); left > 0; left -= piece.size()) {
@@ -104,7 +104,7 @@ class ArrayReader {
     bytes_.read(to + here, size_ - here);
   }
 
-  // From the first dimension that runs fastest to the last one that does.
+  // Reorders elements whose first dimension runs fastest, so that the last one does.
   void transpose(unsigned char* data, std::size_t width) const {
     const std::vector<unsigned char> columns(data, data + size_);
     const belay::Dims& dims = header_.shape;
@@ -191,7 +191,7 @@ class Npz final : public belay::Saver {
 
   static void check_storable(std::string_view name, const belay::TensorView& view) {
     constexpr std::size_t kLongestName = 65535;
-    constexpr std::size_t kMaxRank = 32;  // numpy's
+    constexpr std::size_t kMaxRank = 32;  // numpy's limit
     const std::string variable = "variable \"" + std::string(name) + "\" ";
     if (npz_saver::descr_of(view.dtype()).empty())
       fail(Code::kUnimplemented,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No damage changes a value unnoticed, and none does more than an error.
+// No damage changes a value unnoticed, or does more than an error.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -25,7 +25,7 @@ std::map<std::string, std::string> values_of(const NamedTensors& tensors) {
   return values;
 }
 
-// A zip has fields that say nothing of the content, such as dates.
+// A zip has fields without meaning for the content, such as dates.
 TEST(NpzDamage, EveryFlippedBitIsFoundOrChangesNoValue) {
   const NamedTensors tensors{{"a", of_type(DType::kFloat32, {2, 3}, 1)}, {"b", of_type(DType::kInt64, {}, 2)}};
   SaverDriver saver(npz_module());

@@ -64,7 +64,7 @@ bool is_zip_name(std::string_view name) {
       if (byte(i + k) >> 6 != 2) return false;
       code = code << 6 | (byte(i + k) & 0x3f);
     }
-    constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // a shorter form exists below it
+    constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // below it a shorter form exists
     if (code < kLeast[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return false;
     i += length;
   }

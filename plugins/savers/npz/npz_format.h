@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// numpy's names of belay's types, and the header of an array. bfloat16 is no type of numpy's: it is two bytes without a
-// meaning, "V2", as the packages that add it to numpy write it too.
+// numpy's names of Belay's types, and the header of an array. numpy has no bfloat16. Its packages write it as "V2", two
+// bytes without a meaning, and so does this.
 #pragma once
 
 #include <belay/tensor.h>
@@ -10,17 +10,17 @@
 
 namespace npz_saver {
 
-// "<f4"; empty where numpy has no such type.
+// Returns "<f4"; empty: numpy has no such type.
 std::string_view descr_of(belay::DType dtype);
-// Of "<f4", ">f4" and "|u1"; kInvalid where belay does not have it.
+// Parses "<f4", ">f4" and "|u1"; kInvalid: Belay does not have the type.
 belay::DType dtype_of_descr(std::string_view descr);
 
-// All bytes before the elements, a multiple of 64.
+// Returns all bytes before the elements; their number is a multiple of 64.
 std::string npy_head(belay::DType dtype, const belay::Dims& dims);
 
 bool is_ascii(std::string_view name);
-// Whether other programs read a zip's entry under that name: UTF-8 without a NUL, and without control characters beside
-// characters that are not ASCII, which libzip does not open.
+// True if other programs can read a zip's entry of that name. It is UTF-8 without a NUL. libzip opens no name that
+// mixes control characters with characters that are not ASCII.
 bool is_zip_name(std::string_view name);
 
 }  // namespace npz_saver

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// numpy itself reads what is written, and writes what is read.
+// numpy itself reads the files that are written, and writes the files that are read.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -21,7 +21,7 @@ class NpzNumpy : public ::testing::Test {
       if (std::system((std::string(python) + " -c 'import numpy' >/dev/null 2>&1").c_str()) == 0) python_ = python;
     if (python_.empty()) GTEST_SKIP() << "python3 has no numpy; install python3-numpy";
   }
-  // What the script prints.
+  // Returns the output of the script.
   std::string python(const std::string& script, const std::string& argument) {
     std::ofstream(folder_.path() + "/script.py") << script;
     const std::string command = python_ + " -B '" + folder_.path() + "/script.py' '" + argument + "' 2>&1";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that numpy wrote, and damaged ones.
+// Reads files from numpy, and damaged ones.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -74,7 +74,7 @@ TEST_F(NpzSamples, ArchivesAreReadStoredAndDeflated) {
   }
 }
 
-// Python objects would run code when they are loaded.
+// Loading Python objects would run code.
 TEST_F(NpzSamples, ObjectsRecordsAndTextsAreListedAndNotRead) {
   for (const char* name : {"np_structured.npy", "np_unicode.npy", "numpy_own_py2-objarr.npy",
                            "numpy_own_py3-objarr.npy", "numpy_own_py2-objarr.npz", "numpy_own_py3-objarr.npz"}) {

@@ -100,7 +100,7 @@ TEST(Npz, NamesComeBackAsTheyAre) {
             "");
 }
 
-// ---- of others ----
+// ---- by other programs ----
 
 NamedTensors read_array(const std::string& header, const std::string& elements) {
   SaverDriver saver(npz_module());
@@ -150,7 +150,7 @@ TEST(Npz, TypesThatBelayDoesNotHaveAreListedAndRefusedOneByOne) {
 
 // ---- zip64 ----
 
-// Keeps what is small and counts all.
+// Keeps small writes and counts all bytes.
 struct Counting {
   std::string kept;
   std::uint64_t size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this plugin share.
+// Helpers for the tests of this plugin.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,7 @@ inline const belay_module& npz_module() { return belay::testing::module_under_te
 
 inline constexpr const char* kNpz = "model.npz";
 
-// A .npy file with that header.
+// Returns a .npy file with that header.
 inline std::string npy_of(const std::string& header, const std::string& elements) {
   std::string bytes("\x93NUMPY\1\0", 8);
   bytes += {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};

@@ -18,7 +18,7 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-constexpr zip_uint64_t kMaxDeflateRatio = 1032;  // no deflated entry holds more bytes than this for each of its own
+constexpr zip_uint64_t kMaxDeflateRatio = 1032;  // limit of the content's bytes for each byte of a deflated entry
 
 std::string error_text(int code) {
   zip_error_t details;
@@ -30,7 +30,7 @@ std::string error_text(int code) {
 
 }  // namespace
 
-// The host's file as libzip asks for it. No exception may pass through libzip: it is kept, and thrown behind it.
+// The host's file for libzip. No exception may pass through libzip, so it is kept and thrown afterwards.
 struct ZipReader::Source {
   explicit Source(const belay::File& f) : file(f), size(f.size()) { zip_error_init(&error); }
   Source(const Source&) = delete;
@@ -82,7 +82,7 @@ struct ZipReader::Source {
     }
   }
 
-  // After libzip said that something failed: what the host threw, if it was that.
+  // Call it after an error of libzip. It throws the host's exception if that was the cause.
   void rethrow() {
     if (thrown != nullptr) std::rethrow_exception(std::exchange(thrown, nullptr));
   }
@@ -98,14 +98,14 @@ void ZipReader::Discard::operator()(zip* archive) const { zip_discard(archive); 
 void ZipReader::Entry::Close::operator()(zip_file* file) const { zip_fclose(file); }
 
 ZipReader::ZipReader(const belay::File& file) : source_(std::make_unique<Source>(file)) {
-  constexpr std::uint64_t kLeast = 22;  // libzip takes an empty file for an archive without entries
+  constexpr std::uint64_t kLeast = 22;  // below it libzip takes an empty file for an archive without entries
   if (file.size() < kLeast)
     fail(Code::kDataLoss, "the .npz file has " + std::to_string(file.size()) + " bytes; a zip archive has at least " +
                               std::to_string(kLeast));
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_function_create(&Source::call, source_.get(), &error);
-  // The directory must agree with the header before each entry.
+  // ZIP_CHECKCONS: the directory must agree with the header before each entry.
   if (source != nullptr) archive_.reset(zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error));
   const int code = zip_error_code_zip(&error);
   zip_error_fini(&error);
@@ -126,7 +126,7 @@ std::uint64_t ZipReader::count() const { return static_cast<std::uint64_t>(zip_g
 
 std::string ZipReader::name(std::uint64_t i) const {
   const char* raw = zip_get_name(archive_.get(), i, ZIP_FL_ENC_RAW);
-  if (raw != nullptr && is_ascii(raw)) return raw;  // else a control character would be the sign of an old code page
+  if (raw != nullptr && is_ascii(raw)) return raw;  // libzip takes control characters for a sign of an old code page
   const char* name = zip_get_name(archive_.get(), i, 0);
   return name == nullptr ? "" : name;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a zip archive, stored or deflated, read by libzip through the host's file.
+// Reads the entries of a zip archive, stored or deflated, by libzip through the host's file.
 #pragma once
 
 #include <belay/saver.h>
@@ -15,22 +15,22 @@ namespace npz_saver {
 
 class ZipReader {
  public:
-  // `file` must outlive the object. DATA_LOSS where it is no zip archive.
+  // `file` must outlive the object. DATA_LOSS: it is no zip archive.
   explicit ZipReader(const belay::File& file);
   ~ZipReader();
 
   std::uint64_t count() const;
   std::string name(std::uint64_t i) const;
 
-  // An entry, read from its start.
+  // An entry, which is read from its start.
   class Entry {
    public:
     Entry(ZipReader& reader, std::uint64_t i);
-    // Bytes when unpacked.
+    // Number of unpacked bytes.
     std::uint64_t size() const { return size_; }
-    // Exactly so many.
+    // Reads exactly this number of bytes.
     void read(void* to, std::uint64_t size);
-    // Behind the last byte: libzip has then seen the checksum.
+    // Call it after the last byte: libzip has then checked the checksum.
     void check_end();
 
    private:

@@ -10,12 +10,12 @@
 namespace npz_saver {
 namespace {
 
-constexpr std::uint64_t kLong = 0xffffffff;  // in a field of 32 bits: the value is in the zip64 part
+constexpr std::uint64_t kLong = 0xffffffff;  // in a field of 32 bits: the zip64 part has the value
 constexpr std::uint64_t kVersion = 20, kLongVersion = 45;
 constexpr std::uint64_t kUtf8 = 0x800;
-constexpr std::uint64_t kFirstDay = 0x21;  // 1980-01-01, the earliest date that there is
+constexpr std::uint64_t kFirstDay = 0x21;  // 1980-01-01, the earliest possible date
 
-// Little-endian fields, one after the other.
+// A sequence of little-endian fields.
 class Fields {
  public:
   Fields& u16(std::uint64_t v) { return put(v, 2); }
@@ -35,7 +35,7 @@ class Fields {
   }
 };
 
-// What of these does not fit its field of 32 bits.
+// Returns the zip64 part: the values that do not fit a field of 32 bits.
 std::string zip64_part(std::initializer_list<std::uint64_t> values) {
   Fields longs;
   for (const std::uint64_t v : values)

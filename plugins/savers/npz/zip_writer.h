@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a zip archive from its start to its end, without a step back and without a copy of what it holds: libzip
-// writes lengths and checksums where it has already been, which the host's files do not allow. Entries are stored, not
-// packed; those of 4 GiB and more, and those behind them, have zip64's longer fields. No times: the same content is the
-// same bytes.
+// Writes a zip archive from begin to end, without a step back and without a copy of the content. libzip goes back to
+// write lengths and checksums, which the host's files do not allow. Entries are stored, not packed. Those of 4 GiB and
+// more have zip64's longer fields, and so do those after them. There are no times, so the same content gives the same
+// bytes.
 #pragma once
 
 #include <belay/saver.h>
@@ -17,9 +17,9 @@ class ZipWriter {
  public:
   explicit ZipWriter(belay::File& file) : file_(file) {}
 
-  // One entry: `head`, and `size` bytes at `data` behind it. The name is UTF-8 of at most 65,535 bytes.
+  // Writes one entry: `head`, then `size` bytes at `data`. The name is UTF-8 of at most 65,535 bytes.
   void add(std::string_view name, std::string_view head, const void* data, std::uint64_t size);
-  // The directory. Nothing may be added then.
+  // Writes the directory. Nothing may be added after it.
   void finish();
 
  private:

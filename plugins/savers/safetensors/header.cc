@@ -22,7 +22,7 @@ struct Type {
   std::uint64_t bits;
   DType dtype;
 };
-// All of the format; kInvalid: belay does not have it.
+// All types of the format; kInvalid: Belay does not have the type.
 constexpr Type kTypes[] = {
     {"F32", 32, DType::kFloat32},
     {"F64", 64, DType::kFloat64},
@@ -61,7 +61,7 @@ std::string shown(std::string_view name) { return json(name).dump(-1, ' ', false
   bad("tensor " + shown(name) + " " + text);
 }
 
-// An entry as the JSON has it.
+// An entry with the JSON's values.
 struct RawEntry {
   std::string name;
   std::optional<std::string> dtype;
@@ -69,8 +69,8 @@ struct RawEntry {
   std::optional<std::vector<std::uint64_t>> offsets;
 };
 
-// Bytes of the data; left to right, so that [0, huge] is legal and [huge, 2, 0] is not, as the format's own reader has
-// it.
+// Returns the bytes of the data. It multiplies from left to right: [0, huge] is legal and [huge, 2, 0] is not. The
+// format's reference reader does the same.
 std::uint64_t data_bytes(const RawEntry& raw, const Type& type) {
   std::uint64_t n = 1;
   for (const std::uint64_t d : *raw.shape)
@@ -101,8 +101,8 @@ Entry checked(const RawEntry& raw) {
   return entry;
 }
 
-// Receives the JSON's events and accepts nothing but a header. No tree is built: what a hostile header costs is bounded
-// by its own size.
+// Receives the JSON's events and accepts only a header. It builds no tree, so the header's size bounds the cost of a
+// hostile header.
 class HeaderReader final : public json::json_sax_t {
  public:
   std::vector<Entry> entries;
@@ -144,7 +144,7 @@ class HeaderReader final : public json::json_sax_t {
   }
   bool key(std::string& name) override {
     if (place_ == Place::kIgnored) return true;
-    if (place_ != Place::kTop) {  // keys of the header itself: parse_header looks for duplicates
+    if (place_ != Place::kTop) {  // parse_header looks for duplicates among the header's keys
       if (!keys_.insert(name).second)
         bad((place_ == Place::kEntry ? "tensor " + shown(raw_.name) : std::string("\"__metadata__\"")) +
             " has the key " + shown(name) + " twice");
@@ -178,7 +178,7 @@ class HeaderReader final : public json::json_sax_t {
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) override {
-    // The library's message names the byte too, counted from 1 and inside the JSON.
+    // The library's message also has the byte, counted from 1 inside the JSON.
     const std::string_view text = e.what();
     const std::size_t colon = text.find(": ", text.find("parse error"));
     bad("the header is no JSON at byte " + std::to_string(kLengthBytes + position - (position != 0 ? 1 : 0)) + ": " +
@@ -190,8 +190,8 @@ class HeaderReader final : public json::json_sax_t {
   static constexpr std::size_t kMaxDepth = 64;
   static constexpr std::size_t kMaxRank = 255;
 
-  // A value where the format has no place for its kind. What an entry holds beyond the three known keys is skipped, as
-  // the format's own reader does.
+  // Handles a value of a kind that the format does not have here. An entry's unknown keys are skipped, like in the
+  // format's reference reader.
   bool other(const std::string& what) {
     switch (place_) {
       case Place::kIgnored: return true;
@@ -219,7 +219,7 @@ class HeaderReader final : public json::json_sax_t {
 
   Place place_ = Place::kStart;
   std::string key_;
-  std::set<std::string> keys_;  // of the entry or of the metadata
+  std::set<std::string> keys_;  // keys of the entry or of the metadata
   RawEntry raw_;                // the entry that is being read
   bool has_metadata_ = false;
   std::size_t ignored_depth_ = 0;
@@ -234,7 +234,7 @@ void check_names(const std::vector<Entry>& entries) {
   if (twice != names.end()) bad_tensor(*twice, "occurs twice");
 }
 
-// Sorts by place and checks that the data is covered once and whole.
+// Sorts by position and checks that the entries cover all data once.
 void check_tiling(std::vector<Entry>& entries, std::uint64_t data_size) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
@@ -256,7 +256,7 @@ void check_tiling(std::vector<Entry>& entries, std::uint64_t data_size) {
         " bytes follow them");
 }
 
-// Throws where it cannot be written as JSON.
+// Returns the name as JSON. INVALID_ARGUMENT: it is not UTF-8.
 std::string json_name(const std::string& name) {
   try {
     return json(name).dump();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The saver "safetensors": all variables in model.safetensors, or in several files and an index, as the format's other
-// readers know them.
+// The saver "safetensors" writes all variables into model.safetensors, or into several files and an index. Other
+// readers of the format can read them.
 #include <belay/file_kind.h>
 #include <belay/plugin.h>
 
@@ -26,10 +26,10 @@ using belay_safetensors::WeightMap;
 
 constexpr std::string_view kFile = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
-// In messages: it may have another name, which the host knows and says.
+// Messages name the file so. It may have another name, which the host adds.
 constexpr const char* kAnyFile = "the .safetensors file";
 
-// A .safetensors file that is read; `what` begins its messages.
+// A .safetensors file that is being read; `what` begins its messages.
 class TensorFile {
  public:
   TensorFile(belay::File file, std::string what) : file_(std::move(file)), what_(std::move(what)) { read_header(); }
@@ -68,7 +68,7 @@ class TensorFile {
     }
   }
 
-  // Mostly another program's file that has a name of this format.
+  // The file is usually another program's, with a name of this format.
   [[noreturn]] void refuse_length(const std::string& says) const {
     std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(file_.size(), 512)), '\0');
     file_.read_at(0, begin.data(), begin.size());
@@ -85,7 +85,7 @@ class TensorFile {
 
   belay::File file_;
   std::string what_;
-  std::uint64_t data_ = 0;  // where the data begins
+  std::uint64_t data_ = 0;  // position of the data
   std::vector<Entry> entries_;
 };
 
@@ -143,7 +143,7 @@ class Safetensors final : public belay::Saver {
 
   // ---- writing ----
 
-  // By alignment, then by name: every tensor then lies at a multiple of its element's size.
+  // Sorts by alignment, then by name. Every tensor then begins at a multiple of its element's size.
   static std::vector<Placed> sorted(const belay::TensorSource& tensors) {
     std::vector<Placed> placed;
     const std::uint64_t count = tensors.count();
@@ -168,7 +168,7 @@ class Safetensors final : public belay::Saver {
                                      belay::dtype_name(view.dtype()) + ", which a .safetensors file cannot hold");
   }
 
-  // One list for each file, at least one.
+  // Returns one list for each file, at least one.
   std::vector<std::vector<Placed>> place(std::vector<Placed> tensors) const {
     std::vector<std::vector<Placed>> shards(1);
     std::uint64_t offset = 0;
@@ -201,7 +201,7 @@ class Safetensors final : public belay::Saver {
 
   // ---- reading ----
 
-  // None where there is model.safetensors, or neither of the two.
+  // Returns none if model.safetensors exists, or if neither file does.
   static std::optional<WeightMap> index_of(const belay::Directory& directory) {
     if (exists(directory, kFile) || !exists(directory, kIndex)) return std::nullopt;
     const belay::File file = directory.open(kIndex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models in several files, metadata, and what other readers make of all this.
+// Tests models in several files, metadata, and other readers of these files.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -159,7 +159,7 @@ TEST(SafetensorsMetadata, IsWrittenIntoTheHeader) {
   EXPECT_EQ(bytes.substr(8, 47), R"({"__metadata__":{"by":"belay","format":"pt"},"s)");
 }
 
-// The format's rules once more, in numpy and a dozen lines.
+// The rules of the format in a dozen lines with numpy.
 constexpr const char* kReader = R"(
 import json, numpy, sys
 types = {'F64': '<f8', 'F32': '<f4', 'F16': '<f2', 'BF16': '<u2', 'I64': '<i8', 'I32': '<i4', 'U8': 'u1', 'BOOL': '?'}

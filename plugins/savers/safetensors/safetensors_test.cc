@@ -36,7 +36,7 @@ std::string file_of(std::string_view json, std::string_view data, std::uint64_t 
 }
 std::string file_of(std::string_view json, std::string_view data = {}) { return file_of(json, data, json.size()); }
 
-// "DATA_LOSS: message"; empty if it was read.
+// Returns "DATA_LOSS: message"; empty: it was read.
 std::string outcome_of_reading(const std::string& bytes) {
   SaverDriver saver(module());
   saver.files().contents[kFile] = bytes;
@@ -263,7 +263,7 @@ TEST(Safetensors, RandomDamageOfTheHeaderNeverCrashes) {
   }
 }
 
-// Samples of other programs, with the verdict of the format's own reader.
+// Samples of other programs, with the verdict of the format's reference reader.
 class SafetensorsSamples : public ::testing::Test {
  protected:
   static std::filesystem::path folder(const char* name) { return saver_test::samples("safetensors") / name; }

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 std::string json_text(std::string_view name) { return json(name).dump(-1, ' ', false, json::error_handler_t::replace); }
 
-// Takes what is in "weight_map" at the top; no tree is built.
+// Takes the content of "weight_map" at the top level, without building a tree.
 class IndexReader final : public json::json_sax_t {
  public:
   WeightMap files;
@@ -70,7 +70,7 @@ class IndexReader final : public json::json_sax_t {
   }
 
  private:
-  // A value that is no file of a tensor.
+  // Handles a value that is no file of a tensor.
   bool other() const {
     if (depth_ == 0) bad_index("it is no object");
     if (in_map_) bad_index("tensor " + json_text(key_) + " has something else than the name of a file");
@@ -98,7 +98,7 @@ WeightMap parse_shard_index(std::string_view text) {
 
 std::string format_shard_index(const WeightMap& files, std::uint64_t total_size) {
   const json index{{"metadata", {{"total_size", total_size}}}, {"weight_map", files}};
-  return index.dump(2);  // without a line feed, so that no byte could be cut off unnoticed
+  return index.dump(2);  // without a line feed at the end, so that no byte can be cut off unnoticed
 }
 
 std::string shard_file(std::size_t shard, std::size_t shards) {

@@ -11,17 +11,17 @@
 
 namespace belay_safetensors {
 
-// Tensor to file.
+// Maps each tensor to its file.
 using WeightMap = std::map<std::string, std::string>;
 
-// DATA_LOSS names what is wrong: no such JSON, a tensor that is there twice, a file outside of the directory. What else
-// the JSON holds is skipped.
+// DATA_LOSS names the fault: it is no such JSON, a tensor is there twice, or a file is outside of the directory. Other
+// content of the JSON is skipped.
 WeightMap parse_shard_index(std::string_view json);
 
-// `total_size`: bytes of all tensors.
+// `total_size` is the bytes of all tensors.
 std::string format_shard_index(const WeightMap& files, std::uint64_t total_size);
 
-// "model-00001-of-00006.safetensors"; counted from 0.
+// Returns "model-00001-of-00006.safetensors". `shard` counts from 0.
 std::string shard_file(std::size_t shard, std::size_t shards);
 
 }  // namespace belay_safetensors

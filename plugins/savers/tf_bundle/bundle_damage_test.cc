@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No damage goes unnoticed, and none does more than an error.
+// No damage goes unnoticed, or does more than an error.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -46,7 +46,7 @@ TEST(TfBundleDamage, RandomDamageNeverCrashes) {
   }
 }
 
-// What a checksum would hide: the records themselves are damaged before they are put into a table.
+// A checksum would hide these faults. So the records are damaged before they are put into a table.
 TEST(TfBundleDamage, RandomRecordsNeverCrash) {
   SaverDriver saver(bundle_module());
   saver.write(one_of_each());

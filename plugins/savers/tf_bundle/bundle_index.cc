@@ -23,8 +23,8 @@ using belay::fail;
 namespace pb = belay::tf_bundle;
 
 constexpr std::int32_t kVersion = 1;
-constexpr int kMaxRank = 254;               // TensorFlow's
-constexpr std::size_t kMaxSlices = 10'000;  // of one tensor: each is compared with each
+constexpr int kMaxRank = 254;               // TensorFlow's limit
+constexpr std::size_t kMaxSlices = 10'000;  // of one tensor; each slice is compared with each
 
 [[noreturn]] void bad_entry(std::string_view name, const std::string& text) {
   fail(Code::kDataLoss, "the .index file: " + tensor_text(name) + " " + text);
@@ -45,7 +45,7 @@ pb::Header parse_header(const std::string& value) {
   return header;
 }
 
-// The number of elements fits 63 bits, zeros left aside.
+// The number of elements fits 63 bits, with zeros counted as 1.
 Dims parse_shape(std::string_view name, const pb::Shape& shape) {
   if (shape.unknown_rank()) bad_entry(name, "has no shape");
   if (shape.dim_size() > kMaxRank) bad_entry(name, "has " + std::to_string(shape.dim_size()) + " dimensions");
@@ -95,7 +95,7 @@ class IndexParser {
         fail(Code::kDataLoss, "the .index file: " + tensor_text(key) + " is not behind " + tensor_text(*last) +
                                   " in the order of names");
       last = &key;
-      // TensorFlow's names are not empty and do not begin with a NUL; these keys are the header's and the slices'.
+      // TensorFlow's names are not empty and do not begin with a NUL. Such keys are those of the header and of slices.
       if (!key.empty() && key[0] == '\0')
         slices_.emplace(key, &value);
       else
@@ -194,8 +194,8 @@ Records format_index(const BundleIndex& index) {
   for (const Tensor& t : index.tensors) {
     pb::Entry entry;
     entry.set_dtype(t.dtype);
-    entry.mutable_shape();  // of a scalar too
-    // TensorFlow leaves out what is zero.
+    entry.mutable_shape();  // set for a scalar, too
+    // TensorFlow leaves out fields that are zero.
     for (const std::int64_t d : t.dims) {
       pb::Shape::Dim* dim = entry.mutable_shape()->add_dim();
       if (d != 0) dim->set_size(d);

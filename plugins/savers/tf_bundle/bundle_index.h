@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the .index file says: the tensors, and where their elements are.
+// The content of the .index file: the tensors, and the places of their elements.
 //
 //   model.index                     key "" -> Header, name -> Entry (bundle.proto)
 //   model.data-00000-of-00002       elements, row-major, one tensor after the other
@@ -28,7 +28,7 @@ struct Place {
 
 struct Slice {
   belay::Dims start;   // per dimension
-  belay::Dims length;  // the same; of a whole dimension its size
+  belay::Dims length;  // per dimension; a whole dimension has its size
   Place place;
 };
 
@@ -37,7 +37,7 @@ struct Tensor {
   std::int32_t dtype = 0;  // TensorFlow's number
   belay::Dims dims;
   Place place;
-  std::vector<Slice> slices;  // not empty: they cover it, each element once, and `place` says nothing
+  std::vector<Slice> slices;  // if not empty, they cover the tensor, each element once, and `place` is not used
 
   std::uint64_t elements() const;
 };
@@ -48,14 +48,14 @@ struct BundleIndex {
   std::vector<Tensor> tensors;  // by name, each once
 };
 
-// Every rule that the files' readers rely on is checked: sizes fit shapes, slices cover their tensor. DATA_LOSS names
-// the tensor; UNIMPLEMENTED: written for a later TensorFlow.
+// Checks every rule that the readers of the files rely on: sizes fit shapes, slices cover their tensor. DATA_LOSS names
+// the tensor. UNIMPLEMENTED: the file is for a later TensorFlow.
 BundleIndex parse_index(const Records& records);
 
-// Tensors without slices, by name.
+// Takes tensors without slices, by name.
 Records format_index(const BundleIndex& index);
 
-// "tensor \"a/b\"", with what cannot be printed escaped.
+// Returns "tensor \"a/b\"", with unprintable characters escaped.
 std::string tensor_text(std::string_view name);
 
 }  // namespace tf_bundle

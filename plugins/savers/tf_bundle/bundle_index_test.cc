@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that this plugin does not write: partitioned, of another byte order, of foreign types, malformed.
+// Tests checkpoints that this plugin does not write: partitioned, in another byte order, of foreign types, malformed.
 #include "bundle_index.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tf_bundle {
 namespace {
 
-// A tensor [4, 6] of 0, 1, 2 ... in four parts of two files, the keys in both spellings.
+// Puts a tensor [4, 6] of 0, 1, 2 ... in four parts into two files. The keys have both spellings.
 void put_grid(
     SaverDriver& saver, const std::function<void(Records&)>& change = [](Records&) {}) {
   const std::vector<float> parts[4] = {
@@ -73,7 +73,7 @@ TEST(TfBundleIndex, ADamagedOrMissingPartIsFound) {
 TEST(TfBundleIndex, TheOtherByteOrderIsRead) {
   const std::string data("\x3f\x80\0\0\xc0\0\0\0\0\0\0\0\0\0\1\0", 16);
   const std::string f32 = data.substr(0, 8), i64 = data.substr(8);
-  // The strings "ab" and "": lengths and checksum with the largest byte first.
+  // The strings are "ab" and "". Lengths and checksum have the largest byte first.
   const std::uint32_t lengths = crc32c("\0\0\0\2\0\0\0\0", 8);
   std::string checksum = bytes_of(std::vector<std::uint32_t>{masked(lengths)});
   std::reverse(checksum.begin(), checksum.end());

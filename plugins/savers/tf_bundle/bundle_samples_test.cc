@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that TensorFlow wrote, with the names, shapes, types and values that are known of them.
+// Reads TensorFlow's checkpoints and compares names, shapes, types and known values.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// The checkpoints' prefixes.
+// Returns the checkpoints' prefixes.
 std::vector<fs::path> sample_prefixes() {
   std::vector<fs::path> prefixes;
   for (const auto& entry : fs::recursive_directory_iterator(samples("tf_checkpoint")))
@@ -24,7 +24,7 @@ std::vector<fs::path> sample_prefixes() {
   return prefixes;
 }
 
-// Puts its files where the plugin looks for them.
+// Puts the sample's files under the names that the plugin reads.
 void put_sample(SaverDriver& saver, const fs::path& prefix) {
   saver.files().contents.clear();
   const std::string stem = prefix.filename().string() + ".";
@@ -55,7 +55,7 @@ void expect_values(const belay::TensorView& view, const json& first, const std::
     if (view.dtype() == DType::kString) {
       std::string text = first[i];
       if (text.size() > 3 && text.substr(text.size() - 3) == "...") text.resize(text.size() - 3);
-      // The samples have bytes as the characters of that number.
+      // The samples write each byte as the character with that number.
       std::string shown;
       for (const char c : view.text(i)) {
         if (static_cast<unsigned char>(c) < 0x80)
@@ -129,7 +129,7 @@ TEST_F(BundleSamples, AMissingShardIsNamed) {
             "\"decoder/block_000/layer_000/SelfAttention/k\"");
 }
 
-// Of the same tensors both files are, byte for byte, what TensorFlow itself wrote.
+// For the same tensors both files are equal to TensorFlow's, byte for byte.
 TEST_F(BundleSamples, WhatIsWrittenIsWhatTensorFlowWrote) {
   const char* const prefixes[] = {"tf2onnx_regression/model", "tfx_estimator_model_dir/model.ckpt-0",
                                   "tfx_estimator_model_dir/model.ckpt-999", "tfx_estimator_model_dir/model.ckpt-1000",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this plugin share: tensors to write, and checkpoints put together by hand.
+// Helpers for the tests of this plugin: tensors to write, and checkpoints made by hand.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ inline belay::Tensor of_strings(const Dims& dims, const std::vector<std::string>
   return t;
 }
 
-// A bundle has strings, too.
+// A bundle also has strings.
 inline NamedTensors one_of_each() {
   NamedTensors tensors = saver_test::one_of_each();
   tensors.emplace_back("words", of_strings({2, 2}, {"", "hello", std::string("\0\xff", 2), std::string(300, 'x')}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum of TensorFlow's and LevelDB's files.
+// The checksum in the files of TensorFlow and LevelDB.
 #pragma once
 
 #include <isa-l/crc.h>
@@ -9,9 +9,9 @@
 
 namespace tf_bundle {
 
-// Of these bytes behind those that have the checksum `crc`. crc32c("123456789", 9) is 0xe3069283.
+// Continues the checksum `crc` of earlier bytes with these bytes. crc32c("123456789", 9) is 0xe3069283.
 inline std::uint32_t crc32c(const void* data, std::uint64_t size, std::uint32_t crc = 0) {
-  // The library takes an int, and a pointer to what it does not change.
+  // The library takes an int and a pointer without const, but changes nothing.
   auto* at = const_cast<unsigned char*>(static_cast<const unsigned char*>(data));
   while (size > 0) {
     const auto part = static_cast<int>(std::min<std::uint64_t>(size, std::uint64_t{1} << 30));
@@ -22,7 +22,7 @@ inline std::uint32_t crc32c(const void* data, std::uint64_t size, std::uint32_t 
   return crc;
 }
 
-// As it is stored, so that a checksum over bytes that have a checksum in them is no special case.
+// The stored form. With it a checksum over bytes that contain a checksum is no special case.
 constexpr std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
 
 }  // namespace tf_bundle

@@ -44,7 +44,7 @@ std::uint64_t type_width(std::int32_t dtype) {
 }
 
 belay::DType belay_type(std::int32_t dtype) {
-  // The numbers are the same.
+  // Both enums have the same numbers.
   const auto type = static_cast<belay::DType>(dtype);
   return belay::dtype_size(type) != 0 ? type : belay::DType::kInvalid;
 }

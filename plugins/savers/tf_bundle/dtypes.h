@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's element types by the numbers of its files.
+// TensorFlow's element types by the numbers in its files.
 #pragma once
 
 #include <belay/tensor.h>
@@ -9,11 +9,11 @@
 
 namespace tf_bundle {
 
-// "float32", "qint8"; "type 99" of a number that has no name here.
+// Returns "float32" or "qint8", or "type 99" for a number without a name here.
 std::string type_name(std::int32_t dtype);
-// Bytes of an element; 0 of a string, and of a type that has no fixed size.
+// Returns the bytes of an element; 0: a string, or a type without a fixed size.
 std::uint64_t type_width(std::int32_t dtype);
-// kInvalid where belay does not have it.
+// Returns kInvalid if Belay does not have the type.
 belay::DType belay_type(std::int32_t dtype);
 
 }  // namespace tf_bundle

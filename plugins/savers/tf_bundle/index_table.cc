@@ -26,9 +26,9 @@ using belay::fail;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-constexpr std::uint64_t kFooter = 48, kHandles = 40, kTrailer = 5;  // a block's trailer: its type and its checksum
+constexpr std::uint64_t kFooter = 48, kHandles = 40, kTrailer = 5;  // a block's trailer has its type and its checksum
 constexpr std::uint64_t kMagic = 0xdb4775248b80fb57;
-constexpr std::size_t kBlockSize = 262144;  // TensorFlow's
+constexpr std::size_t kBlockSize = 262144;  // TensorFlow's size
 
 [[noreturn]] void bad_table(const std::string& text) { fail(Code::kDataLoss, "the .index file is damaged: " + text); }
 
@@ -40,18 +40,18 @@ std::uint64_t little_endian(std::string_view bytes) {
 
 struct Block {
   std::uint64_t begin = 0;
-  std::uint64_t end = 0;  // behind its trailer
+  std::uint64_t end = 0;  // after its trailer
 };
 
-// The file's bytes as LevelDB asks for them. It takes lengths from the file and allocates by them, so each request is
-// looked at here before any byte is used.
+// The file's bytes for LevelDB. It takes lengths from the file and allocates memory by them. So each request is checked
+// here before any byte is used.
 class TableBytes final : public leveldb::RandomAccessFile {
  public:
   explicit TableBytes(std::string_view bytes) : bytes_(bytes) {}
 
   leveldb::Status Read(std::uint64_t offset, std::size_t n, leveldb::Slice* result, char*) const override {
     last_ = offset;
-    // A length near 2^64 has become a small one by the time it gets here: LevelDB added the trailer's.
+    // A length near 2^64 arrives here as a small one, since LevelDB added the trailer's length.
     constexpr std::uint64_t kLeast = 8 + kTrailer;
     if (n < kLeast || offset > bytes_.size() || n > bytes_.size() - offset)
       return leveldb::Status::Corruption("a block of " + std::to_string(n) + " bytes cannot lie there");
@@ -63,15 +63,15 @@ class TableBytes final : public leveldb::RandomAccessFile {
     return leveldb::Status::OK();
   }
 
-  // Where the last request began.
+  // The begin of the last request.
   std::uint64_t last() const { return last_; }
   std::vector<Block> blocks() const { return blocks_; }
 
  private:
-  // A block packed by Snappy begins with its length, for which memory is taken.
+  // A block that Snappy packed begins with its length. LevelDB allocates memory by it.
   static bool can_unpack(std::string_view block) {
     constexpr char kSnappy = 1;
-    constexpr std::uint64_t kMostPerByte = 32;  // three bytes of Snappy are 64 bytes at most
+    constexpr std::uint64_t kMostPerByte = 32;  // three bytes of Snappy unpack to 64 bytes at most
     if (block[block.size() - kTrailer] != kSnappy) return true;
     CodedInputStream in(reinterpret_cast<const std::uint8_t*>(block.data()), 10);
     std::uint32_t length = 0;
@@ -83,7 +83,7 @@ class TableBytes final : public leveldb::RandomAccessFile {
   mutable std::vector<Block> blocks_;
 };
 
-// The two blocks that the footer names, the metaindex first.
+// Returns the two blocks that the footer names, the metaindex first.
 std::pair<Block, Block> read_footer(std::string_view file) {
   if (file.size() < kFooter)
     bad_table("it has " + std::to_string(file.size()) + " bytes; its footer alone has " + std::to_string(kFooter));
@@ -96,7 +96,7 @@ std::pair<Block, Block> read_footer(std::string_view file) {
                                                   "off, or no .index file"));
   CodedInputStream in(reinterpret_cast<const std::uint8_t*>(footer.data()), kHandles);
   Block blocks[2];
-  std::size_t shortest = 0;  // a number has longer spellings too
+  std::size_t shortest = 0;  // a number also has longer spellings
   for (Block& b : blocks) {
     std::uint64_t size = 0;
     if (!in.ReadVarint64(&b.begin) || !in.ReadVarint64(&size) || b.begin > file.size() ||
@@ -117,7 +117,7 @@ void check_metaindex(std::string_view file, const Block& block) {
     bad_table("the checksum of its block at byte " + std::to_string(block.begin) + " is wrong");
 }
 
-// That the blocks which were read, with the metaindex, are the whole file before the footer.
+// Checks that the read blocks, with the metaindex, are the whole file before the footer.
 void check_layout(std::string_view file, std::vector<Block> blocks) {
   const auto [metaindex, index] = read_footer(file);
   check_metaindex(file, metaindex);
@@ -171,7 +171,7 @@ class StringFile final : public leveldb::WritableFile {
 }  // namespace
 
 Records read_table(std::string_view file) {
-  read_footer(file);  // so that a file that is no table is said to be none
+  read_footer(file);  // so that a file that is no table gets that error
   const TableBytes bytes(file);
   try {
     Records records = records_of(bytes, file);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .index file: LevelDB's table format, read and written by LevelDB.
+// The .index file in LevelDB's table format, read and written by LevelDB.
 //
 //   data blocks | metaindex block | index block | footer of 48 bytes
 //
-// Each block has a checksum behind it. The file's parts follow each other without a gap, which is checked here, so
-// there is no byte whose change would pass.
+// A checksum follows each block. The parts of the file follow each other without a gap, which is checked here. So no
+// changed byte can pass.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@
 
 namespace tf_bundle {
 
-// Key and value, in the order of the file.
+// Keys and values, in the order of the file.
 using Records = std::vector<std::pair<std::string, std::string>>;
 
-// Reads no byte outside `file`, whatever its own lengths say. DATA_LOSS with what is wrong and where.
+// Reads no byte outside `file`, whatever lengths it has. DATA_LOSS names the fault and its place.
 Records read_table(std::string_view file);
 
-// With TensorFlow's settings, so that the same records are the same bytes as TensorFlow writes. Keys ascend.
+// Uses TensorFlow's settings, so the same records give the same bytes as in TensorFlow. Keys ascend.
 std::string write_table(const Records& records);
 
 }  // namespace tf_bundle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index as others read it: LevelDB by itself, and protoc without our messages.
+// Other readers read the index: LevelDB alone, and protoc without our messages.
 #include "index_table.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace tf_bundle {
 namespace {
 
-// A file on disk through LevelDB's own environment.
+// Reads a file on disk through LevelDB's environment.
 Records read_by_leveldb(const std::string& path) {
   leveldb::RandomAccessFile* raw = nullptr;
   EXPECT_TRUE(leveldb::Env::Default()->NewRandomAccessFile(path, &raw).ok());
@@ -119,7 +119,7 @@ TEST(IndexTable, WhatIsNoTableIsRefused) {
             ".index file");
 }
 
-// As a hostile file has it: every checksum is right.
+// In a hostile file every checksum may be right.
 TEST(IndexTable, ABlockThatClaimsMoreThanThereIsIsRefused) {
   const std::string table = write_table(many_records(3));
   const std::string footer = table.substr(table.size() - 48);
@@ -127,7 +127,7 @@ TEST(IndexTable, ABlockThatClaimsMoreThanThereIsIsRefused) {
        {std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),  // 2^64 - 1
         std::string("\xfb\xff\xff\xff\xff\xff\xff\xff\xff\x01"),  // 5 less: 0 with its trailer
         std::string("\x80\x80\x80\x20")}) {                       // 64 MiB
-    // An index block with one entry: the key "z" of the block of that size at byte 0.
+    // The index block has one entry: the key "z" for the block of that size at byte 0.
     const std::string handle = '\0' + size;
     std::string block = std::string("\0\1", 2) + static_cast<char>(handle.size()) + "z" + handle;
     block += std::string("\0\0\0\0\1\0\0\0\0", 9);  // one restart, at 0; not packed

@@ -19,7 +19,7 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// The bytes of one entry, one after the other.
+// Reads the bytes of one entry in their order.
 class EntryBytes {
  public:
   EntryBytes(const belay::File& file, const Place& place) : file_(file), at_(place.offset), left_(place.size) {}
@@ -35,11 +35,11 @@ class EntryBytes {
       for (; buffered_.size() == used_ && size >= kPiece; to += kPiece, size -= kPiece) read(to, kPiece);
     }
   }
-  // Of what was read.
+  // The checksum of the bytes so far.
   std::uint32_t crc() const { return crc_; }
 
  private:
-  // Small enough to be in the cache still when its checksum is computed.
+  // A piece is small enough to be still in the cache when its checksum is computed.
   static constexpr std::uint64_t kPiece = std::uint64_t{1} << 18;
 
   void fill() {
@@ -93,7 +93,7 @@ const belay::File* ShardReader::open(std::int32_t shard) {
   }
 }
 
-// The files may have another name than this plugin knows, but its end is the same.
+// The files may have another name here, but the end of the name is the same.
 std::string ShardReader::in_file(const Place& place) const {
   return "the " + shard_name(place.shard, index_.shards).substr(sizeof("model") - 1) + " file";
 }
@@ -144,7 +144,7 @@ void ShardReader::read_strings(const Tensor& tensor, belay_str* memory, std::deq
   if (!tensor.slices.empty())
     fail(Code::kUnimplemented, tensor_text(tensor.name) + " is of strings and in several slices, which is not read");
   std::string& bytes = keep.emplace_back(static_cast<std::size_t>(tensor.place.size), '\0');
-  // Opened also where there is nothing to read: a file that is missing is an error for every tensor in it.
+  // The file is opened even if there is nothing to read. A missing file is an error for every tensor in it.
   const belay::File& file = file_of(tensor, tensor.place);
   if (!bytes.empty()) file.read_at(tensor.place.offset, bytes.data(), bytes.size());
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tensors out of the data files that the index describes; every byte passes its checksum.
+// Reads tensors from the data files that the index describes. Every byte passes its checksum.
 #pragma once
 
 #include <belay/saver.h>
@@ -13,18 +13,19 @@
 
 namespace tf_bundle {
 
-// "model.data-00000-of-00002"
+// Returns "model.data-00000-of-00002".
 std::string shard_name(std::int32_t shard, std::int32_t shards);
 
 class ShardReader {
  public:
   ShardReader(const belay::Directory& directory, const BundleIndex& index) : directory_(directory), index_(index) {}
 
-  // Before memory is taken for it: that its bytes lie inside the data files. One that is missing is no error yet.
+  // Checks that the tensor's bytes lie inside the data files, before memory is taken for it. A missing file is no error
+  // yet.
   void check(const Tensor& tensor);
-  // Fills the memory, which has room for all elements. DATA_LOSS, with the file and the offset.
+  // Fills the memory, which has room for all elements. DATA_LOSS names the file and the offset.
   void read_numbers(const Tensor& tensor, void* memory);
-  // The strings as views of `keep`, which grows by them.
+  // Returns the strings as views of `keep`, and adds them to it.
   void read_strings(const Tensor& tensor, belay_str* memory, std::deque<std::string>& keep);
 
  private:

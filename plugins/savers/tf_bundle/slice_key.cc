@@ -20,7 +20,7 @@ void append_name(std::string& key, std::string_view name) {
   key += {'\0', '\1'};
 }
 
-// In n bytes there is room for 7 n bits, of which one is the sign.
+// n bytes have room for 7 n bits, one of which is the sign.
 void append_signed(std::string& key, std::int64_t value) {
   const auto magnitude = static_cast<std::uint64_t>(value < 0 ? ~value : value);
   int bytes = 1;
@@ -28,7 +28,7 @@ void append_signed(std::string& key, std::int64_t value) {
   std::string text(static_cast<std::size_t>(bytes), value < 0 ? '\xff' : '\0');
   for (int i = 0; i < bytes && i < 8; ++i)
     text[static_cast<std::size_t>(bytes - 1 - i)] = static_cast<char>(value >> (8 * i));
-  // As many leading ones as there are bytes; a negative number has them inverted.
+  // The number of leading ones is the number of bytes. A negative number has them inverted.
   for (int i = 0; i < bytes; ++i)
     text[static_cast<std::size_t>(i / 8)] = static_cast<char>(text[static_cast<std::size_t>(i / 8)] ^ 0x80 >> (i % 8));
   key += text;

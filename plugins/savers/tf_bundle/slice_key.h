@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key under which the index keeps one part of a partitioned variable, in Google's OrderedCode:
+// The index's key for one part of a partitioned variable, in Google's OrderedCode:
 //
 //   number 0 | name, escaped, and its end | rank | start and length of each dimension
 //
-// A number is its length in bytes and the bytes, the largest first; a signed one has its length and sign in its first
-// bits. Both are made so that keys are in the order of what they encode; a slice sorts right behind the header.
+// A number is its length in bytes and then its bytes, the largest first. A signed number has length and sign in its
+// first bits. So keys sort like the values that they encode. A slice sorts right after the header.
 #pragma once
 
 #include <belay/tensor.h>
@@ -16,7 +16,7 @@
 
 namespace tf_bundle {
 
-// The part of one dimension as the index spells it: another spelling of the same part is another key.
+// The part of one dimension in the index's spelling. Another spelling of the same part gives another key.
 struct Extent {
   std::int64_t start = 0;
   std::int64_t length = -1;  // -1: all of it

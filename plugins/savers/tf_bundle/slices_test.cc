@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitioned variables: where the parts of a tensor are, and their keys.
+// Tests partitioned variables: the places of a tensor's parts, and their keys.
 #include "slices.h"
 
 #include <gtest/gtest.h>

@@ -34,13 +34,13 @@ std::uint32_t with_length(std::uint32_t crc, std::uint64_t length, bool big_endi
   return crc32c(bytes.data(), bytes.size(), crc);
 }
 
-// Reads the lengths, `at` goes behind them.
+// Reads the lengths and moves `at` to their end.
 std::vector<std::uint64_t> read_lengths(std::string_view bytes, std::uint64_t count, std::uint64_t& at) {
-  if (count > bytes.size())  // before memory is taken for them
+  if (count > bytes.size())  // checked before memory is taken for them
     bad_strings("has " + std::to_string(bytes.size()) + " bytes for " + std::to_string(count) + " strings");
   std::vector<std::uint64_t> lengths(static_cast<std::size_t>(count));
   for (std::uint64_t& length : lengths) {
-    constexpr std::uint64_t kLongest = 10;  // bytes of a varint
+    constexpr std::uint64_t kLongest = 10;  // limit of a varint's bytes
     CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()) + at,
                         static_cast<int>(std::min<std::uint64_t>(bytes.size() - at, kLongest)));
     if (!in.ReadVarint64(&length)) bad_strings("has a damaged length of a string at its byte " + std::to_string(at));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The saver "tf_bundle": the variables as a TensorFlow V2 checkpoint, model.index and model.data-00000-of-00001.
+// The saver "tf_bundle" writes the variables as a TensorFlow V2 checkpoint: model.index and model.data-00000-of-00001.
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using tf_bundle::BundleIndex;
 using tf_bundle::Tensor;
 
 constexpr std::string_view kIndexFile = "model.index";
-constexpr std::uint64_t kMaxIndex = std::uint64_t{1} << 30;  // of ten million tensors
+constexpr std::uint64_t kMaxIndex = std::uint64_t{1} << 30;  // enough for ten million tensors
 
 class TfBundle final : public belay::Saver {
  public:
@@ -81,7 +81,7 @@ class TfBundle final : public belay::Saver {
   struct Source {
     std::string_view name;
     belay::TensorView view;
-    tf_bundle::EncodedStrings strings;  // of a tensor of strings
+    tf_bundle::EncodedStrings strings;  // for a tensor of strings
     std::uint64_t bytes() const { return view.dtype() == DType::kString ? strings.bytes.size() : view.bytes(); }
   };
 
@@ -96,7 +96,7 @@ class TfBundle final : public belay::Saver {
     return bytes;
   }
 
-  // By name, as the index must be and as TensorFlow orders the data.
+  // Sorts by name: the index needs it, and TensorFlow orders the data so.
   static std::vector<Source> sorted(const belay::TensorSource& tensors) {
     std::vector<Source> sources;
     const std::uint64_t count = tensors.count();
@@ -134,13 +134,13 @@ class TfBundle final : public belay::Saver {
     return index;
   }
 
-  // The masked checksum of what it wrote.
+  // Returns the masked checksum of the bytes that it wrote.
   static std::uint32_t write_one(belay::File& file, const Source& source) {
     if (source.view.dtype() == DType::kString) {
       file.write(source.strings.bytes.data(), source.strings.bytes.size());
       return source.strings.crc;
     }
-    // Pieces larger than the host gathers, so that none is copied.
+    // A piece is larger than those that the host gathers, so none is copied.
     constexpr std::uint64_t kPiece = std::uint64_t{2} << 20;
     const char* at = static_cast<const char*>(source.view.data());
     std::uint32_t crc = 0;
@@ -155,7 +155,7 @@ class TfBundle final : public belay::Saver {
   }
 
   const std::uint64_t shard_bytes_;
-  std::deque<std::string> texts_;  // what the strings of the last read point at
+  std::deque<std::string> texts_;  // own the strings of the last read
 };
 
 }  // namespace
