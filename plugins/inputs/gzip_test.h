@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed files for the tests of inputs that read them.
+// Compresses files for the tests of inputs.
 #pragma once
 
 #include <gtest/gtest.h>

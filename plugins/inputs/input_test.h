@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of inputs share: what an input fails with, what every input has to keep, and where files are that are
-// not part of the project.
+// Helpers for the tests of inputs: their errors, the laws of every input, and the folders of files outside the project.
 #pragma once
 
 #include <belay/testing/error_of.h>
@@ -21,14 +20,14 @@ inline std::string error_at_open(const belay_module& module, const belay::testin
   return belay::testing::error_of([&] { belay::testing::InputDriver(module, options).open(); });
 }
 
-// Of one that opens.
+// Returns the error of the first batch, after opening.
 inline std::string error_at_next(const belay_module& module, const belay::testing::OptionValues& options) {
   belay::testing::InputDriver input(module, options);
   input.open();
   return belay::testing::error_of([&] { input.next(); });
 }
 
-// The first element of each example of the component `name`, in the order of one epoch of a shard.
+// Returns the first element of each example of the component `name`, in the order of one epoch of a shard.
 template <class T>
 std::vector<T> first_elements(const belay_module& module, const char* name, const belay::testing::OptionValues& options,
                               std::int64_t shard = 0, std::int64_t shards = 1) {
@@ -43,8 +42,8 @@ std::vector<T> first_elements(const belay_module& module, const char* name, cons
   return all;
 }
 
-// `read` takes options, shard and number of shards, and returns the examples of one epoch. Four shards together
-// have every example once.
+// Checks that four shards together have every example once. `read` takes options, shard and number of shards, and
+// returns the examples of one epoch.
 template <class Read>
 void expect_shards_disjoint_and_complete(const Read& read, const belay::testing::OptionValues& options,
                                          std::size_t examples) {
@@ -56,7 +55,7 @@ void expect_shards_disjoint_and_complete(const Read& read, const belay::testing:
   EXPECT_EQ(together.size(), examples);
 }
 
-// "train" and "eval" have every example of "all" once, and a quarter of them are for "eval".
+// Checks that "train" and "eval" together have every example of "all" once. A quarter of the examples is for "eval".
 template <class Read>
 void expect_split_disjoint_and_complete(const Read& read, const belay::testing::OptionValues& options) {
   const belay::testing::OptionValues quarter = options.with({"eval_fraction", 0.25});
@@ -69,8 +68,8 @@ void expect_split_disjoint_and_complete(const Read& read, const belay::testing::
   EXPECT_EQ(eval.size() * 4, whole.size());
 }
 
-// Of an input that is open: started again, resumed at any position, asked again behind its end. Looks at so many
-// batches.
+// Checks an open input: started again, resumed at any position, and read again after its end. It looks at this number
+// of batches.
 inline void expect_laws_of_an_input(belay::testing::InputDriver& input, std::size_t batches = 200,
                                     std::size_t resumed_batches = 200) {
   EXPECT_EQ(input.difference_after_restart(batches), "");
@@ -78,7 +77,7 @@ inline void expect_laws_of_an_input(belay::testing::InputDriver& input, std::siz
   EXPECT_EQ(input.difference_after_end(batches), "");
 }
 
-// The folder of the environment variable, else `shared`, which is beside the sources.
+// Returns the folder in the environment variable, else `shared` beside the sources.
 inline std::string folder_of(const char* variable, const char* shared) {
   const char* given = std::getenv(variable);
   return given != nullptr && *given != 0 ? given : std::string(BELAY_SOURCE_DIR) + "/../" + shared;
@@ -88,7 +87,7 @@ inline std::string samples_folder() { return folder_of("BELAY_SAMPLES_DIR", "sha
 
 }  // namespace input_test
 
-// These skip the test, saying so, if the file is absent: a file of a data set, and one that another program made.
+// These skip the test with a message if the file is absent: a file of a data set, or a sample of another program.
 #define BELAY_NEEDS_DATA(path)        \
   if (!std::filesystem::exists(path)) \
   GTEST_SKIP() << "NOT TESTED: there is no '" << (path) << "'; set BELAY_DATA_DIR to the folder of the data sets"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers and a label from a CSV file.
+// Reads rows of numbers and a label from a CSV file.
 //
-// The file is read into memory and parsed when the input is asked for its columns, since the classes are in the rows;
-// from then on only the numbers are kept. What a training learned is the names of its columns and classes, the name of
-// its label's column, and the scales of `standardize`.
+// The file is read and parsed when the input is asked for its columns, since its rows name the classes. After that only
+// the numbers stay in memory. A training keeps the names of its columns and classes, the name of its label's column,
+// and the scales of `standardize`.
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
@@ -143,7 +143,7 @@ class Csv final : public belay::Input {
     return belay::split_examples(file_rows_, split, o_.eval_fraction, o_.split_seed);
   }
 
-  // A word of one row among many is a misspelling more often than a class of its own.
+  // A word that only one of many rows has is more often a misspelling than a class.
   void warn_of_lone_words(const CsvFile& file) const {
     constexpr std::size_t kRowsOfAClass = 10, kShown = 3;
     const std::size_t classes = table_.class_names.size();
@@ -169,7 +169,7 @@ class Csv final : public belay::Input {
     return names;
   }
 
-  // The column that the training's label or id was in, by its name; none: it is not known, or the file has none.
+  // Returns the column with the name of the training's label or id. None: the name is not known, or the file lacks it.
   static std::optional<std::size_t> learned_column(const CsvFile& file, const belay::InputSpec& spec,
                                                    std::string_view kept) {
     const auto name = spec.learned_words(kept);
@@ -181,7 +181,8 @@ class Csv final : public belay::Input {
     return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
   }
 
-  // A number in the option counts columns, which another file may have in another order: the training's name does not.
+  // A number in the option counts columns, but another file may have them in another order. So the training's name
+  // comes first.
   std::optional<std::size_t> label_column(const CsvFile& file, const belay::InputSpec& spec) const {
     const auto trained = spec.learned_words("label");
     const auto column = learned_column(file, spec, "label");
@@ -201,7 +202,7 @@ class Csv final : public belay::Input {
                               file.held(CsvFile::is_numbered(trained->front())));
   }
 
-  // As the option says it. What the model takes as a feature is no label.
+  // Returns the column of the option. A feature of the model cannot be the label.
   std::optional<std::size_t> other_label(const CsvFile& file, const belay::InputSpec& spec) const {
     const std::size_t column = file.find_column("label", o_.label);
     const auto trained = spec.learned_columns("features");
@@ -244,11 +245,11 @@ class Csv final : public belay::Input {
     if (columns_.features.empty())
       fail(Code::kInvalidArgument,
            "features: '" + o_.path.string() + "' has no column besides the label" + (columns_.id ? " and the id" : ""));
-    // The model needs none, and what is in the column need not be one.
+    // The model needs no label for a prediction, and the column may have other content.
     if (spec.use() == belay::InputUse::kPrediction && spec.has_learned()) columns_.label.reset();
   }
 
-  // As label_column: of a number the training's name counts.
+  // As in label_column, the training's name comes before a number.
   void take_features(const CsvFile& file, const belay::InputSpec& spec) {
     const auto trained = spec.learned_columns("features");
     const bool by_name = trained && trained->size() == o_.features.size();
@@ -273,7 +274,7 @@ class Csv final : public belay::Input {
     return *column;
   }
 
-  // By name, in the training's order.
+  // Takes the features by name, in the training's order.
   void take_learned_features(const CsvFile& file, const belay::InputSpec& spec,
                              const std::vector<std::string>& trained) {
     const auto is_trained = [&](const std::string& name) {
@@ -319,7 +320,7 @@ class Csv final : public belay::Input {
     }
   }
 
-  // The training's scales, or those of the file's train part.
+  // Uses the training's scales, or measures them on the file's train part.
   void scale(belay::InputSpec& spec, const std::vector<std::string>& names) {
     auto means = spec.learned_values("standardize.mean"), deviations = spec.learned_values("standardize.deviation");
     Scales scales;
@@ -353,7 +354,7 @@ class Csv final : public belay::Input {
     return own;
   }
 
-  // Keeps those alone.
+  // Keeps only these rows.
   void take_rows(const std::vector<std::int64_t>& rows) {
     features_.clear(), classes_.clear(), targets_.clear(), ids_.clear();
     features_.reserve(rows.size() * table_.width);
@@ -385,7 +386,7 @@ class Csv final : public belay::Input {
   TableColumns columns_;
   Table table_;  // the whole file, until the rows are chosen
   std::uint32_t features_slot_ = 0, label_slot_ = 0, id_slot_ = 0;
-  belay::ExampleOrder order_;  // of the rows that were chosen
+  belay::ExampleOrder order_;  // order of the chosen rows
   std::vector<float> features_;
   std::vector<std::int64_t> classes_;
   std::vector<float> targets_;

@@ -80,7 +80,7 @@ void CsvFile::read_text() {
   const std::string prefix = "path: '" + format_.path + "' ";
   belay::GzipFile file("path", format_.path);
   belay::in_memory("path", format_.path, file.file_bytes(), [&] {
-    // A small file at once, and none in parts that are larger than 1 MiB.
+    // A small file is read at once. No part is larger than 1 MiB.
     const auto bytes = static_cast<std::size_t>(file.file_bytes());
     const std::size_t part = std::clamp<std::size_t>(bytes + 1, 1 << 12, 1 << 20);
     if (!file.compressed()) text_.reserve(bytes + part);
@@ -187,7 +187,7 @@ std::string CsvFile::place_of_broken(std::int64_t row) const {
   return place(row, std::numeric_limits<std::size_t>::max());
 }
 
-// The first field too many, or the end of the row.
+// Returns the place of the first superfluous field, or of the end of the row.
 std::string CsvFile::place_of_count(std::int64_t row, std::size_t expected) const {
   const std::string_view record = text_of(rows_[static_cast<std::size_t>(row)]);
   if (split_record(record, format_.delimiter).size() > expected) return place(row, expected);

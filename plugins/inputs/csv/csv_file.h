@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CSV file in memory, plain or compressed with gzip: its column names and where its rows are. Making one scans the
-// file once for line ends and parses the header; rows are parsed when they are asked for.
+// A CSV file in memory, plain or compressed with gzip: its column names and the places of its rows. The constructor
+// scans the file once for line ends and parses the header. Each row is parsed when it is read.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct CsvFormat {
   bool header = true;
   char delimiter = ',';
   std::int64_t skip_lines = 0;
-  std::vector<std::string> columns;  // names where there is no header; empty: column_0, column_1, ...
+  std::vector<std::string> columns;  // names for a file without a header; empty: column_0, column_1, ...
 };
 
 class CsvFile {
@@ -28,32 +28,34 @@ class CsvFile {
   explicit CsvFile(const CsvFormat& format);
 
   const std::vector<std::string>& columns() const { return columns_; }
-  // The same, all different: the second column that is called "a" is "a (2)".
+  // Returns the same names, made different: the second column "a" is "a (2)".
   const std::vector<std::string>& names() const { return names_; }
-  // The column of one of these names; none: there is no such column.
+  // Returns the column with one of these names; none: there is no such column.
   std::optional<std::size_t> column_of(std::string_view name) const;
   std::int64_t rows() const { return static_cast<std::int64_t>(rows_.size()); }
-  // As many fields as there are columns, else DATA_LOSS with the place. Any thread.
+  // Returns as many fields as there are columns. DATA_LOSS names the place of a row with another number. Call it from
+  // any thread.
   std::vector<std::string> fields(std::int64_t row) const;
-  // How many fields the row has, if they are not as many as the columns; none also where it cannot be split.
+  // Returns the row's number of fields if it differs from the columns'. None: it is equal, or the row cannot be split.
   std::optional<std::size_t> wrong_count(std::int64_t row) const;
-  // The message for a file whose rows all have `count` fields while the header names another number.
+  // Fails with the message for a file whose rows all have `count` fields, unlike its header.
   [[noreturn]] void fail_by_header(std::size_t count) const;
-  // The message for a file without a header. Its first row alone has words in the place of numbers.
+  // Fails with the message for a file without a header, whose first row alone has words instead of numbers.
   [[noreturn]] void fail_by_first_row() const;
-  // "path:17:4", the line and the column, in characters, at which the row or its field `column` begins.
+  // Returns "path:17:4": the line and the column, in characters, of the row's begin, or of its field `column`.
   std::string place(std::int64_t row, std::size_t column = 0) const;
 
-  // Names for a message: "a, b and 3 more". One that would not be seen as it is has quotes.
+  // Lists names for a message: "a, b and 3 more". A name with invisible characters gets quotes.
   static std::string listed(const std::vector<std::string>& names);
-  // How the file may be meant instead, for a message about columns that are not there; empty: it is not known.
-  // `numbered`: the wanted columns are those of a file without a header.
+  // Returns another way to read the file, for a message about missing columns. Empty: there is none. `numbered`: the
+  // wanted columns are those of a file without a header.
   std::string other_reading(bool numbered) const;
-  // The end of such a message: "it has a, b", and how it may be meant.
+  // Returns the end of such a message: "it has a, b", and another way to read the file.
   std::string held(bool numbered = false) const;
-  // Whether it is the name of a column that has none.
+  // True for the name of a column without a name.
   static bool is_numbered(std::string_view name) { return name.starts_with(kNumbered); }
-  // The column of that name, or of that number: from 0, or from the end where negative. `option` named it.
+  // Returns the column of that name or number. Numbers count from 0; negative ones count from the end. `option` names
+  // the option.
   std::size_t find_column(std::string_view option, std::string_view name) const;
 
  private:
@@ -61,11 +63,11 @@ class CsvFile {
   void read_text();
   void name_columns();
   void make_names_different();
-  // Of a byte of the row.
+  // Returns the place of a byte of the row.
   std::string place_of_byte(std::int64_t row, std::size_t byte) const;
-  // Of a row that has not as many fields.
+  // Returns the place in a row with another number of fields.
   std::string place_of_count(std::int64_t row, std::size_t expected) const;
-  // Of what split_record found wrong.
+  // Returns the place of the fault that split_record found.
   std::string place_of_broken(std::int64_t row) const;
   std::string_view text_of(const Record& record) const {
     return std::string_view(text_).substr(record.begin, record.end - record.begin);

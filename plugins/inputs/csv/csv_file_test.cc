@@ -72,7 +72,7 @@ TEST_F(CsvFileTest, T_110_ByteOrderMarksAtTheBeginningAreDropped) {
 TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
   struct Case {
     std::string text;
-    const char* error;  // @: the path
+    const char* error;  // @ stands for the path
   };
   const Case cases[] = {
       {"", "FAILED_PRECONDITION: path: '@' holds no rows"},
@@ -105,7 +105,7 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
 
 TEST_F(CsvFileTest, T_62f_ACompressedFileIsReadAsWhatItHolds) {
   std::string text = "a,b\n";
-  for (int i = 0; i < 300'000; ++i) text += std::to_string(i) + ",x\n";  // more than is read at once
+  for (int i = 0; i < 300'000; ++i) text += std::to_string(i) + ",x\n";  // more than one read takes
   CsvFormat f = format("");
   f.path = folder_.file("x.csv.gz");
   const auto write = [&](const std::string& part, const char* mode) {
@@ -119,7 +119,7 @@ TEST_F(CsvFileTest, T_62f_ACompressedFileIsReadAsWhatItHolds) {
   ASSERT_EQ(file.rows(), 300'000);
   EXPECT_THAT(file.fields(299'999), ElementsAre("299999", "x"));
   EXPECT_EQ(file.place(1), f.path + ":3:1");
-  write("last,y\n", "ab");  // a second gzip file behind the first
+  write("last,y\n", "ab");  // a second gzip file after the first
   EXPECT_THAT(CsvFile(f).fields(300'000), ElementsAre("last", "y"));
 }
 
@@ -154,7 +154,7 @@ TEST_F(CsvFileTest, FindsColumnsByNameAndNumber) {
   EXPECT_EQ(file.find_column("label", "0"), 0u);
   EXPECT_EQ(file.find_column("label", "-1"), 3u);
   EXPECT_EQ(file.find_column("label", "-4"), 0u);
-  EXPECT_EQ(file.find_column("label", "2"), 3u);  // a name first
+  EXPECT_EQ(file.find_column("label", "2"), 3u);  // a name comes before a number
   EXPECT_EQ(error_of([&] { file.find_column("label", "hieght"); }),
             "NOT_FOUND: label: '" + path_ +
                 "' has no column \"hieght\" (did you mean \"height\"?); it has width, height, width, 2");

@@ -18,13 +18,13 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// A field for a message.
+// Returns a field for a message.
 std::string shown(const std::string& text) {
   constexpr std::size_t kShown = 40;
   return '"' + (text.size() <= kShown ? text : text.substr(0, kShown) + "...") + '"';
 }
 
-// The whole string as a number, whatever the locale.
+// Parses the whole string as a number, whatever the locale.
 template <class T>
 std::errc parse(std::string_view text, T& value) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -32,8 +32,8 @@ std::errc parse(std::string_view text, T& value) {
   return end != text.data() + text.size() ? std::errc::invalid_argument : error;
 }
 
-// Of a number that double does not have. One that is nearer to 0 than any double, such as 1e-400, is 0, as others read
-// it. A function of its own, since few cells are so.
+// Handles a number out of double's range. If it is nearer to 0 than any double, such as 1e-400, it is 0, as in other
+// readers. It is a separate function, since few cells need it.
 [[gnu::noinline, gnu::cold]] std::errc parse_out_of_range(const std::string& text, double& value) {
   std::istringstream digits(text);
   digits.imbue(std::locale::classic());
@@ -46,11 +46,11 @@ std::errc parse_real(const std::string& text, double& value) {
   return error == std::errc::result_out_of_range ? parse_out_of_range(text, value) : error;
 }
 
-// Collects the errors in cells of a file, for one message. Cells that are wrong alike, such as those of one column, are
-// a group. The message names each cell of a small group, and of a large group the first cell and the count.
+// Collects the errors in cells of a file, for one message. Cells with the same fault, such as those of one column, are
+// a group. The message names each cell of a small group. For a large group it names the first cell and the count.
 class BadCells {
  public:
-  // `line` makes "path:17:4: what"; it is called for those that may be shown.
+  // `line` makes "path:17:4: what". It is called only for cells that may be shown.
   template <class Line>
   void add(const std::string& group, const Line& line) {
     const auto known = groups_.find(group);
@@ -93,7 +93,7 @@ class BadCells {
     std::vector<std::pair<int, std::string>> lines;
     std::int64_t count = 0;
   };
-  // By the order in which they were found.
+  // Returns the lines in the order in which they were found.
   std::map<int, std::string> lines_to_show() const {
     std::map<int, std::string> lines;
     for (const auto& [name, g] : groups_) {
@@ -129,10 +129,10 @@ class RowParser {
     return value;
   }
 
-  // All that is wrong with the file, slowly.
+  // Fails with all faults of the file. This is slow.
   void fail_with_all() const {
     BadCells bad;
-    std::map<std::size_t, std::int64_t> rows_of_count;  // by how many fields they have, those with a wrong number
+    std::map<std::size_t, std::int64_t> rows_of_count;  // the rows with a wrong number of fields, by this number
     bool names_in_first_row = file_.rows() > 1;
     for (std::int64_t row = 0; row < file_.rows(); ++row) {
       std::vector<std::string> fields;
@@ -160,7 +160,7 @@ class RowParser {
   }
 
  private:
-  // What is wrong with the field; empty: nothing.
+  // Returns the fault of the field; empty: there is none.
   std::string parse_number(const std::vector<std::string>& fields, std::size_t column, double& value) const {
     const std::string& text = fields[column];
     const std::errc error = parse_real(text, value);
@@ -187,7 +187,8 @@ class RowParser {
   }
   static std::string group_of(std::size_t column) { return "column " + std::to_string(column); }
 
-  // "features = ["a", "b"] takes ...", ready to be pasted; empty if there is none, or none that a string can hold.
+  // Returns "features = ["a", "b"] takes ...", ready to be pasted. Empty: no column is good, or a name does not fit
+  // into a string.
   std::string good_features(const BadCells& bad) const {
     std::string names;
     for (const std::size_t column : columns_.features) {
@@ -204,7 +205,7 @@ class RowParser {
   std::vector<std::size_t> numbers_;  // the columns that must hold numbers
 };
 
-// The labels themselves, if they are whole numbers from 0.
+// Returns the labels themselves, if they are whole numbers from 0.
 std::vector<std::int64_t> numbers_of(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
   std::vector<std::int64_t> numbers(labels.size());
   BadCells bad;
@@ -218,7 +219,7 @@ std::vector<std::int64_t> numbers_of(const CsvFile& file, std::size_t column, co
   return numbers;
 }
 
-// Whether the training's labels were numbers: then "01" is the class "1".
+// True if the training's labels were numbers. Then "01" is the class "1".
 bool are_numbers(const std::vector<std::string>& classes) {
   for (std::size_t i = 0; i < classes.size(); ++i)
     if (classes[i] != std::to_string(i)) return false;
@@ -275,7 +276,7 @@ std::vector<std::string> names_of_numbers(const std::vector<std::int64_t>& numbe
   return names;
 }
 
-// Each of these would be a class of its own.
+// Each of these labels would be a separate class.
 void refuse_byte_order_marks(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
   BadCells bad;
   for (std::size_t row = 0; row < labels.size(); ++row)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a CSV file as numbers.
+// Parses the rows of a CSV file as numbers.
 #pragma once
 
 #include <belay/decode_pool.h>
@@ -23,27 +23,27 @@ struct TableColumns {
   std::optional<std::size_t> label;
   LabelType label_type = LabelType::kClass;
   std::vector<std::string> classes;  // names by class number; empty: see Table::class_names
-  bool learned = false;              // the classes are the training's, not the option's
+  bool learned = false;              // the training's classes, not the option's
   std::optional<std::size_t> id = {};
 };
 
 struct Table {
   std::size_t width = 0;         // features of a row
   std::vector<double> features;  // row after row
-  // Of kClass: the index of the label in `class_names`, which are TableColumns::classes. Without such a list they are
-  // "0" to the largest one, if the first row's label is a whole number from 0; else the labels in the order of their
-  // first appearance. There are no names of numbers above kMostNumberedClasses.
+  // For kClass: the index of the label in `class_names`, which are TableColumns::classes. Without such a list and with
+  // a whole number from 0 in the first row, the names are "0" to the largest one. Else they are the labels in the order
+  // of their first appearance. Numbers above kMostNumberedClasses have no names.
   std::vector<std::int64_t> classes;
   std::vector<std::string> class_names;
-  std::vector<float> targets;    // of kFloat
-  std::vector<std::string> ids;  // of TableColumns::id, as they are in the file
+  std::vector<float> targets;    // for kFloat
+  std::vector<std::string> ids;  // TableColumns::id, as in the file
 };
 
-// Parses every row. DATA_LOSS with file, line and column of each cell that does not fit, one a line; of more than three
-// that are wrong alike, in one column for example, the first one and their number. At most 20 lines.
+// Parses every row. DATA_LOSS has a line with file, line and column for each bad cell. If more than three have the same
+// fault, in one column for example, it shows the first and their number. It has at most 20 lines.
 Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool);
 
-// Of each feature its mean over `rows` and its standard deviation there; 1 where all values are the same.
+// Returns each feature's mean and standard deviation over `rows`. If all values are the same, the deviation is 1.
 struct Scales {
   std::vector<double> means, deviations;
 };

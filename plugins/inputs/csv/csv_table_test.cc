@@ -74,7 +74,7 @@ TEST_F(CsvTable, RowsThatDoNotFitAreErrorsWithTheirPlace) {
     std::string text;
     LabelType type;
     std::vector<std::string> classes;
-    const char* error;  // behind the path
+    const char* error;  // after the path
   };
   const std::string long_text(60, 'x');
   const Case cases[] = {

@@ -32,7 +32,7 @@ const belay_module& module() { return module_under_test(belay_module_csv); }
 
 class Csv : public ::testing::Test {
  protected:
-  // n rows: i, 10 * i, i modulo 3.
+  // Returns n rows: i, 10 * i, i modulo 3.
   OptionValues rows(int n) {
     std::string text = "a,b,kind\n";
     for (int i = 0; i < n; ++i)
@@ -169,7 +169,7 @@ TEST_F(Csv, ShardsAreDisjointAndComplete) {
       features_of, rows(31).with({"features", std::vector<std::string>{"a"}}).with({"shuffle", true}), 31);
 }
 
-// An input that fits on its shard alone would have other scales, or other classes, in each.
+// If an input fitted its scales or classes on its shard alone, each shard would have others.
 TEST_F(Csv, T_104_WhatIsFittedIsThatOfAllRowsWhateverTheShard) {
   std::string text = "a,b,kind\n";
   for (int i = 0; i < 31; ++i)
@@ -200,7 +200,7 @@ TEST_F(Csv, T_107_ATrainingsColumnThatIsThereTwiceIsNamed) {
                                                  "are not meant");
 }
 
-// Of two columns with one name, each counts by its place among them.
+// If two columns have one name, each counts by its place among them.
 TEST_F(Csv, T_101_ColumnsOfOneNameAreTheFirstAndTheSecondOfIt) {
   const auto open = [&](const char* text, InputDriver* train) {
     auto input = std::make_unique<InputDriver>(
@@ -300,7 +300,7 @@ TEST_F(Csv, T_107_ANameThatIsNotSeenAsItIsHasQuotes) {
                 "\"ignore\" leaves them out)");
 }
 
-// What the training took for numbers are numbers in the same file, opened again.
+// Labels that the training read as numbers are numbers when the same file is opened again.
 TEST_F(Csv, T_102_LabelsThatAreNumbersWithZerosBeforeThemKeepTheirClasses) {
   const OptionValues rows{{"path", folder_.write("train.csv", "x,kind\n1,00\n2,01\n3,02\n")}};
   InputDriver train(module(), rows);

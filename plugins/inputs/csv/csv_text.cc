@@ -23,8 +23,8 @@ std::string_view trimmed(std::string_view text, char delimiter) {
   return text;
 }
 
-// Takes a quoted field and the delimiter behind it from the front of `rest`, which begins with the quote. `more`:
-// whether there was a delimiter.
+// Takes a quoted field and the delimiter after it from the front of `rest`, which begins with the quote. `more` is true
+// if there was a delimiter.
 std::string take_quoted(std::string_view& rest, char delimiter, bool& more) {
   std::string field;
   std::size_t i = 1;
@@ -51,7 +51,7 @@ void skip_space(std::string_view& rest, char delimiter) {
   while (!rest.empty() && is_space(rest.front(), delimiter)) rest.remove_prefix(1);
 }
 
-// The same of any field.
+// Does the same for any field.
 std::string take_field(std::string_view& rest, char delimiter, bool& more) {
   skip_space(rest, delimiter);
   if (!rest.empty() && rest.front() == '"') return take_quoted(rest, delimiter, more);
@@ -67,7 +67,7 @@ std::string take_field(std::string_view& rest, char delimiter, bool& more) {
 bool ends_line(std::string_view text, std::size_t i) {
   if (text[i] != '\r') return text[i] == '\n';
   const std::string_view next = text.substr(i + 1, 2);
-  return !next.starts_with('\n') && next != "\r\n";  // programs that convert line ends twice write "\r\r\n"
+  return !next.starts_with('\n') && next != "\r\n";  // converting line ends twice gives "\r\r\n"
 }
 
 std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter) {
@@ -89,7 +89,7 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
       ++line;
       if (!quoted) finish(i);
     } else if (quoted) {
-      if (c == '"') quoted = false;  // of a doubled quote, the second opens the field again
+      if (c == '"') quoted = false;  // the second of a doubled quote opens the field again
       field_begins = !quoted;
     } else if (c == '"' && field_begins) {
       quoted = record.line > skip_lines;

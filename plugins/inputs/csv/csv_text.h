@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of comma-separated values, as RFC 4180 describes it: records end with a line feed (a carriage return before it
-// is dropped) or with a carriage return alone, as on old Macs. A field may be in double quotes and then hold
-// delimiters, line ends and doubled quotes. Spaces and tabs around a field are dropped. Blank lines are no records.
+// Text of comma-separated values as in RFC 4180. A record ends with a line feed, and a carriage return before it is
+// dropped. It may also end with only a carriage return, as on old Macs. A field in double quotes may hold delimiters,
+// line ends and doubled quotes. Spaces and tabs around a field are dropped. Blank lines are no records.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,26 @@
 
 namespace csv_input {
 
-// In UTF-8. A file may begin with marks; files that were joined also have them inside.
+// The mark in UTF-8. A file may begin with marks. Joined files also have them inside.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct Record {
   std::size_t begin = 0, end = 0;  // in the text, without the line's end
-  std::int64_t line = 1;           // on which it begins, from 1
+  std::int64_t line = 1;           // the line of its begin, from 1
 };
 
-// Whether a line ends with the character at `i`.
+// True if a line ends with the character at `i`.
 bool ends_line(std::string_view text, std::size_t i);
 
-// The records behind the first `skip_lines` lines. Looks at quotes and line ends only.
+// Returns the records after the first `skip_lines` lines. It looks only at quotes and line ends.
 std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter);
 
-// The fields of one record. Throws INVALID_ARGUMENT, without the place, where a quote does not end or is followed by
-// more.
-// `expected`: how many there will be, as far as it is known.
+// Returns the fields of one record. INVALID_ARGUMENT, without the place: a quote does not end, or more text follows it.
+// `expected` is their number, if it is known.
 std::vector<std::string> split_record(std::string_view record, char delimiter, std::size_t expected = 0);
 
-// Where a field of the record begins, in bytes. Where there are fewer, or one before it is broken, the last that there
-// is.
+// Returns the begin of a field, in bytes. If there are fewer fields, or an earlier one is broken, it returns that of
+// the last one.
 std::size_t field_begin(std::string_view record, char delimiter, std::size_t field);
 
 }  // namespace csv_input

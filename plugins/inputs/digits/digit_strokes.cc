@@ -6,7 +6,7 @@
 namespace digits_input {
 namespace {
 
-// x and y of each point in hundredths of the box.
+// Takes x and y of each point in hundredths of the box.
 template <class... Coordinates>
 constexpr Stroke stroke(Stroke::Kind kind, Coordinates... xy) {
   static_assert(sizeof...(xy) % 2 == 0 && sizeof...(xy) / 2 <= kMaxPoints);

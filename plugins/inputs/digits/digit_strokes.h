@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ten digits are written: for each a few styles, each a few strokes of a pen in a box of width and height 1, x
-// to the right and y down.
+// The shapes of the ten digits. Each has a few styles, and a style has a few pen strokes. They lie in a box of width
+// and height 1, with x to the right and y down.
 #pragma once
 
 namespace digits_input {
@@ -13,7 +13,7 @@ constexpr int kMaxPoints = 12;
 constexpr int kMaxStrokes = 3;
 
 struct Stroke {
-  enum Kind { kLines, kCurve };  // straight from point to point, or a smooth curve through them
+  enum Kind { kLines, kCurve };  // straight lines between the points, or a smooth curve through them
   Kind kind = kLines;
   int size = 0;
   Point points[kMaxPoints] = {};
@@ -24,7 +24,7 @@ struct Style {
   Stroke strokes[kMaxStrokes] = {};
 };
 
-// Style `pick` in [0, 1) of digit 0 to 9.
+// Returns the style of digit 0 to 9 that `pick` in [0, 1) selects.
 const Style& digit_style(int digit, float pick);
 
 }  // namespace digits_input

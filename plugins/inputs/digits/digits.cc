@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handwritten-like digits, drawn while training: an input that needs no file.
+// Draws digits that look handwritten while training, so this input needs no file.
 //
-// Example i of a split depends on (data_seed, split, i) alone. It is drawn when it is first delivered, which takes
-// about 12 us, and kept as bytes for later epochs (784 bytes each), so that opening costs nothing.
+// Example i of a split depends only on (data_seed, split, i). It is drawn at its first delivery, which takes about 12
+// us, and kept as 784 bytes for later epochs. So opening costs nothing.
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/philox.h>
@@ -55,7 +55,7 @@ class Digits final : public belay::Input {
     order_ = belay::ExampleOrder(examples_, o_, args);
     const auto n = static_cast<std::size_t>(examples_);
     drawn_.assign(n, 0);
-    pixels_.reset(new std::uint8_t[n * kPixels]);  // not zeroed: memory is taken as it is drawn into
+    pixels_.reset(new std::uint8_t[n * kPixels]);  // not zeroed: memory is taken when an example is drawn into it
   }
 
   bool next(belay::Batch& batch, belay::Position& position) override {
@@ -79,7 +79,7 @@ class Digits final : public belay::Input {
   std::int64_t size() const override { return order_.size(); }
 
  private:
-  // The rows of a batch are different examples, so that threads share nothing here.
+  // The rows of a batch are different examples, so threads share nothing here.
   const std::uint8_t* drawn(std::size_t example) {
     std::uint8_t* pixels = pixels_.get() + example * kPixels;
     if (drawn_[example] == 0) {

@@ -29,7 +29,7 @@ const belay_module& module() { return module_under_test(belay_module_digits); }
 
 constexpr std::size_t kPixels = 784;
 
-// What one epoch delivers, example after example, as strings that can be compared and put into sets.
+// Returns the examples of one epoch in order, as strings for comparisons and sets.
 std::vector<std::string> examples_of(InputDriver& input) {
   std::vector<std::string> examples;
   for (const InputBatch& batch : input.all_batches()) {
@@ -110,7 +110,7 @@ TEST(Digits, EveryClassIsAboutATenth) {
   for (const int n : count) EXPECT_NEAR(n, 500, 100);
 }
 
-// The accuracies that the examples state are those of these very pictures.
+// The accuracies in the examples' pages are for exactly these pictures.
 TEST(Digits, TheDataSetIsTheOneThatWasPublished) {
   InputDriver input(module(), {{"batch_size", 200}});
   input.open();

@@ -12,8 +12,8 @@
 namespace digits_input {
 namespace {
 
-// How much hands differ. Tuned so that a linear model reads about 90 % of the eval examples and a hidden layer of 256
-// about 98 %. In pixels where not said otherwise.
+// The differences between hands. They are tuned: a linear model reads about 90 % of the eval examples, a hidden layer
+// of 256 about 98 %. Units are pixels, unless a comment names others.
 constexpr float kHeight = 18.5f;      // of a digit
 constexpr float kAspect = .66f;       // width / height
 constexpr float kScaleSpread = .16f;  // of height and width, relative
@@ -21,7 +21,7 @@ constexpr float kSlant = .24f;        // shear, standard deviation
 constexpr float kTurn = .08f;         // tangent of half the angle, standard deviation
 constexpr float kShift = .9f;         // standard deviation
 constexpr float kWobble = .042f;      // of each control point, in the unit box, standard deviation
-constexpr float kMinRadius = .7f;     // of the pen
+constexpr float kMinRadius = .7f;     // the pen's
 constexpr float kMaxRadius = 1.7f;
 constexpr float kMinSoft = .45f;  // half the width of a line's fading edge
 constexpr float kMaxSoft = 1.1f;
@@ -36,13 +36,13 @@ class Random {
   std::uint32_t word() { return words_.next(); }
   float uniform() { return belay::uniform_float(word()); }
   float between(float lo, float hi) { return lo + (hi - lo) * uniform(); }
-  // Mean 0, standard deviation 1, bell-shaped, within +-3.5: the sum of four bytes.
+  // Returns a bell-shaped number with mean 0 and standard deviation 1, within +-3.5: the sum of four bytes.
   float bell() {
     const std::uint32_t w = word();
     const int sum = static_cast<int>((w & 255) + (w >> 8 & 255) + (w >> 16 & 255) + (w >> 24)) - 510;
     return static_cast<float>(sum) * (1 / 147.8f);
   }
-  // Mean 0, within +-1, triangular: the sum of two bytes.
+  // Makes triangular numbers with mean 0, within +-1: the sum of two bytes.
   void fill_with_grain(float* grain) {
     for (int i = 0; i < kPixels; i += 2) {
       const std::uint32_t w = word();
@@ -55,13 +55,13 @@ class Random {
   belay::PhiloxSequence words_;
 };
 
-// v within [0, high]; unlike std::clamp it takes values, so that a loop of it becomes vector instructions.
+// Limits v to [0, high]. It takes values, unlike std::clamp, so that its loop becomes vector instructions.
 float limit(float v, float high) {
   const float low = v > 0 ? v : 0;
   return low < high ? low : high;
 }
 
-// From the unit box to pixels.
+// Maps the unit box to pixels.
 struct Hand {
   float xx, xy, yx, yy, x0, y0;
   Point operator()(Point p) const { return {xx * p.x + xy * p.y + x0, yx * p.x + yy * p.y + y0}; }
@@ -73,7 +73,7 @@ Hand make_hand(Random& random) {
   const float slant = kSlant * random.bell();
   const float t = kTurn * random.bell();
   const float cosine = (1 - t * t) / (1 + t * t), sine = 2 * t / (1 + t * t);
-  // turn * slant * scale, about the middle of the box
+  // The matrix is turn * slant * scale, about the middle of the box.
   Hand h{};
   h.xx = cosine * width;
   h.xy = (-cosine * slant - sine) * height;
@@ -85,7 +85,7 @@ Hand make_hand(Random& random) {
   return h;
 }
 
-// The squared distance of each pixel's centre to the nearest piece of the pen's path, as far as it was near.
+// Keeps each pixel's squared distance to the nearest piece of the pen's path, if that is within reach.
 class Canvas {
  public:
   explicit Canvas(float reach) : reach_(reach) { std::fill(squared_, squared_ + kPixels, kFar); }
@@ -107,7 +107,7 @@ class Canvas {
     }
   }
 
-  // Catmull and Rom's spline.
+  // Draws a spline of Catmull and Rom.
   void curve(const Point* p, int size) {
     Point from = p[0];
     for (int i = 0; i + 1 < size; ++i) {
@@ -154,7 +154,7 @@ void write_digit(const Style& style, Random& random, Canvas& canvas) {
   }
 }
 
-// The stream of an example's image; its label is the first word.
+// Returns the label: the first word of the stream of an example's image.
 int label_of(std::uint32_t word) { return static_cast<int>(std::uint64_t{word} * 10 >> 32); }
 
 }  // namespace

@@ -9,11 +9,11 @@ namespace digits_input {
 constexpr int kSide = 28;
 constexpr int kPixels = kSide * kSide;
 
-// A data set is a key; its examples are numbered from 0 and each depends on key and number alone, to the bit: only
-// additions, products, quotients and square roots are used, which IEEE 754 rounds the same everywhere.
-// Any thread.
+// A key names a data set. Its examples are numbered from 0, and each depends only on key and number, to the bit. The
+// code uses only additions, products, quotients and square roots, since IEEE 754 rounds these the same everywhere. Call
+// it from any thread.
 int digit_label(std::uint64_t key, std::uint64_t example);
-// kPixels grey values, row by row, 0 the background. Allocates nothing.
+// Draws kPixels grey values, row by row; 0 is the background. It allocates nothing.
 void draw_digit(std::uint64_t key, std::uint64_t example, std::uint8_t* pixels);
 
 }  // namespace digits_input

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records and labels from a pair of IDX files, such as MNIST's.
+// Reads records and labels from a pair of IDX files, such as MNIST's.
 //
-// Opening reads the headers; the files are read whole at the first batch and stay in memory in their own element type.
+// Opening reads the headers. The first batch reads the whole files; they stay in memory in their element type.
 #include <belay/class_options.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
@@ -20,7 +20,7 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// Eight images of 2 x 2 bytes, and their labels.
+// Has eight images of 2 x 2 bytes, and their labels.
 constexpr char kImages[] =
     "\x00\x00\x08\x03\x00\x00\x00\x08\x00\x00\x00\x02\x00\x00\x00\x02"
     "\x00\x08\x10\x18 (08@HPX`hpx\x80\x88\x90\x98\xa0\xa8\xb0\xb8\xc0\xc8\xd0\xd8\xe0\xe8\xf0\xf8";
@@ -78,7 +78,7 @@ class Idx final : public belay::Input {
   }
 
   void open(const belay::OpenArgs& args) override {
-    if (evaluates_ && has_labels_) load_labels();  // what is wrong with them is known before a training
+    if (evaluates_ && has_labels_) load_labels();  // so that their faults show before a training
     order_ = belay::ExampleOrder(images_.records(), o_, args);
   }
 
@@ -123,7 +123,8 @@ class Idx final : public belay::Input {
                                           "; give two files of one set");
   }
 
-  // What is not said is the training's. A file of another element type has another default, which is no answer.
+  // A missing option takes the training's value. A file of another element type has another default, so then the option
+  // is required.
   void choose_scale(belay::InputSpec& spec) {
     scale_ = o_.scale.value_or(images_.type == ElementType::kUInt8 ? 1.0 / 255 : 1.0);
     const auto learned = spec.learned_values("scale");
@@ -131,7 +132,7 @@ class Idx final : public belay::Input {
       fail(Code::kInvalidArgument, "images: '" + o_.images.string() + "' holds " + element_name(images_.type) +
                                        ", which is another type than the training's images had; say with 'scale' by "
                                        "what its elements are multiplied");
-    if (spec.has_learned() && !learned) return;  // a training of another plugin, which has no such values
+    if (spec.has_learned() && !learned) return;  // a training of another plugin has no such values
     spec.keep("scale", std::vector<double>{scale_});
     spec.keep("mean", std::vector<double>{o_.mean});
     spec.keep("std", std::vector<double>{o_.stddev});
@@ -139,8 +140,8 @@ class Idx final : public belay::Input {
       spec.keep("scale.dtype", std::vector<std::string>{element_name(images_.type)});
   }
 
-  // A flattened image does not show it: one of 2 x 3 has as many elements as one of 3 x 2. A training of another
-  // plugin, or of an earlier version, has none.
+  // A flattened image does not show its shape: 2 x 3 has as many elements as 3 x 2. A training of another plugin, or of
+  // an earlier version, has no shape.
   void keep_shape(belay::InputSpec& spec) const {
     if (!o_.flatten || (spec.has_learned() && !spec.learned_values("flatten.shape"))) return;
     spec.keep("flatten.shape", std::vector<double>(images_.dims.begin() + 1, images_.dims.end()));
@@ -152,7 +153,7 @@ class Idx final : public belay::Input {
     for (std::size_t value = 0; value < 256; ++value) uint8_value_[value] = normalised(static_cast<double>(value));
   }
 
-  // A training's own labels are damaged; those of an evaluation do not fit the model.
+  // A bad label in a training is damage. In an evaluation it does not fit the model.
   void load_labels() {
     const std::vector<std::uint8_t> bytes = read_idx_elements("labels", o_.labels.string(), labels_);
     label_values_.resize(static_cast<std::size_t>(labels_.records()));
@@ -189,7 +190,7 @@ class Idx final : public belay::Input {
   belay::ExampleOrder order_;
   std::vector<std::uint8_t> elements_;  // of all images; empty until the first batch
   std::vector<std::int64_t> label_values_;
-  std::array<float, 256> uint8_value_{};  // of each uint8 element
+  std::array<float, 256> uint8_value_{};  // the value of each uint8 element
   belay::DecodePool pool_;
 };
 

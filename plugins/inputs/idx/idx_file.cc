@@ -18,20 +18,20 @@ using belay::Code;
 using belay::fail;
 
 constexpr std::size_t kMaxRank = 8;
-constexpr std::uint64_t kMaxDeflateRatio = 1032;  // no gzip file holds more bytes than this for each of its own
+constexpr std::uint64_t kMaxDeflateRatio = 1032;  // limit of the content's bytes for each byte of a gzip file
 
-// An open file, read front to back.
+// An open file that is read from begin to end.
 class IdxReader {
  public:
   IdxReader(std::string_view option, const std::string& path)
       : prefix_(std::string(option) + ": '" + path + "' "), file_(option, path) {}
 
-  // How many of `size` bytes the content still had. A file that is damaged throws.
+  // Returns how many of `size` bytes the content still had. It throws if the file is damaged.
   std::size_t read(std::uint8_t* bytes, std::size_t size) { return file_.read(bytes, size); }
 
   IdxHeader read_header();
   void check_length(const IdxHeader& header);
-  // Reads past the last element, where gzip keeps its checksum.
+  // Reads past the last element to gzip's checksum.
   void check_end() {
     std::uint8_t extra = 0;
     if (read(&extra, 1) != 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in the IDX format of the MNIST data, plain or compressed with gzip:
+// Reads files in the IDX format of the MNIST data, plain or compressed with gzip:
 //
 //   0x00 0x00, element type, number of dimensions     one byte each
 //   the dimensions                                    uint32 each; the first counts the records
@@ -27,7 +27,7 @@ enum class ElementType : std::uint8_t {
 
 std::size_t element_size(ElementType type);
 const char* element_name(ElementType type);
-// One element, as a file holds it.
+// Converts one element of the file.
 double element_value(ElementType type, const std::uint8_t* bytes);
 
 struct IdxHeader {
@@ -39,11 +39,11 @@ struct IdxHeader {
   std::size_t bytes_per_record() const { return elements_per_record() * element_size(type); }
 };
 
-// Reads and checks the header alone; a plain file's length too. `option` is the option that named the file.
+// Reads and checks only the header, and a plain file's length. `option` names the file's option.
 IdxHeader read_idx_header(std::string_view option, const std::string& path);
 
-// All elements, in the file's byte order. `header`: as read_idx_header returned it. DATA_LOSS where the file ends
-// early, is damaged, or has changed since.
+// Returns all elements in the file's byte order. `header` comes from read_idx_header. DATA_LOSS: the file ends early,
+// is damaged, or has changed since.
 std::vector<std::uint8_t> read_idx_elements(std::string_view option, const std::string& path, const IdxHeader& header);
 
 }  // namespace idx_input

@@ -71,7 +71,7 @@ TEST(IdxFile, BadHeadersAreNamedWhenTheFileIsOpened) {
   const std::string path = folder.file("x");
   struct Case {
     std::string bytes;
-    const char* error;  // @: option and path
+    const char* error;  // @ stands for option and path
   };
   const Case cases[] = {
       {"", "INVALID_ARGUMENT: @is empty; name an IDX file"},
@@ -176,7 +176,7 @@ TEST(IdxFile, NoFlippedBitOfACompressedFileChangesTheElements) {
     const std::string path = folder.write("flipped.gz", flipped);
     std::vector<std::uint8_t> read;
     const std::string error = error_of([&] { read = read_whole(path); });
-    // Some bits are padding, and may be anything.
+    // Some bits are padding and may have any value.
     if (error.empty()) {
       EXPECT_EQ(read, whole) << i;
     } else {

@@ -39,7 +39,7 @@ const belay_module& module() { return module_under_test(belay_module_idx); }
 
 class Idx : public ::testing::Test {
  protected:
-  // n images of 2 x 3 with labels 0, 1, 2 ... and the options that name them.
+  // Writes n images of 2 x 3 with labels 0, 1, 2 ... and returns their options.
   OptionValues pair(int n) {
     std::vector<int> values;
     for (int i = 0; i < n; ++i) values.push_back(i % 10);

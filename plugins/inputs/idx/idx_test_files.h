@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IDX files for the tests.
+// Makes IDX files for the tests.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline std::string header(int type, const std::vector<std::uint32_t>& dims) {
   return text;
 }
 
-// uint8 images whose elements count up from 0 and wrap.
+// Returns uint8 images whose elements count up from 0 and wrap.
 inline std::string images(std::uint32_t n, std::uint32_t rows, std::uint32_t columns) {
   std::string text = header(8, {n, rows, columns});
   for (std::uint32_t i = 0; i < n * rows * columns; ++i) text.push_back(static_cast<char>(i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples from numpy's arrays: one of features and, where there is one, another of labels; the first dimension counts
-// the examples.
+// Reads examples from numpy's arrays: one of features and, optionally, one of labels. The first dimension counts the
+// examples.
 #include <belay/class_options.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
@@ -19,7 +19,7 @@ using belay::Code;
 using belay::DType;
 using belay::fail;
 
-// float32 [8, 2]: {0, 0}, {1, 2}, {2, 4}, ...
+// Is float32 [8, 2]: {0, 0}, {1, 2}, {2, 4}, ...
 constexpr char kExample[] =
     "\x93NUMPY\x01\x00v\x00"
     "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 2), }                                                       "
@@ -111,8 +111,8 @@ class Npy final : public belay::Input {
     return dtype == DType::kFloat32 || dtype == DType::kFloat64 ? dtype : DType::kInt64;
   }
 
-  // A training keeps them if it scales, another input if its training does: one of another plugin has no such values.
-  // A scale for bytes is none for numbers from 0 to 1, so the type is kept with it.
+  // A training keeps the scales if it scales, another input if its training kept them. A training of another plugin has
+  // no such values. A scale for bytes does not fit numbers from 0 to 1, so the type is kept, too.
   void keep_scales(belay::InputSpec& spec) const {
     if (spec.has_learned() ? !spec.learned_values("scale") : !is_scaled()) return;
     spec.keep("scale", std::vector<double>{o_.scale.value_or(1)});
@@ -199,7 +199,7 @@ class Npy final : public belay::Input {
     }
   }
 
-  // Before a training that is evaluated at its end.
+  // Runs before a training that is evaluated at its end.
   void check_all_labels() const {
     for (const std::int64_t row : rows_) {
       std::int64_t label = 0;
@@ -208,7 +208,7 @@ class Npy final : public belay::Input {
     }
   }
 
-  // A training's own labels are damaged; those of an evaluation do not fit the model.
+  // A bad label in a training is damage. In an evaluation it does not fit the model.
   [[noreturn]] void fail_by_label(std::int64_t label, std::int64_t row) const {
     fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
          labels_->prefix() + "has label " + std::to_string(label) + " in row " + std::to_string(row) + "; " +
@@ -217,11 +217,11 @@ class Npy final : public belay::Input {
 
   const Options o_;
   std::optional<NpyArray> features_, labels_;
-  std::vector<std::int64_t> rows_;  // of the arrays, in this split
+  std::vector<std::int64_t> rows_;  // rows of the arrays in this split
   std::uint32_t features_slot_ = 0, label_slot_ = 0;
   std::int64_t classes_ = 0;   // labels are below it; 0: not checked
-  bool evaluates_ = false;     // labels are checked when it is opened
-  belay::ExampleOrder order_;  // of rows_
+  bool evaluates_ = false;     // true: opening checks the labels
+  belay::ExampleOrder order_;  // order of rows_
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ Element load(const char* bytes, bool big_endian) {
   return element;
 }
 
-// Where the elements of one row lie from its first one, in a file whose first dimension runs fastest.
+// Returns the offsets of a row's elements from its first one, if the first dimension runs fastest.
 std::vector<std::size_t> fortran_offsets(const belay::Dims& shape) {
   std::vector<std::size_t> offsets{0};
   std::size_t stride = static_cast<std::size_t>(shape[0]);
@@ -62,7 +62,7 @@ NpyArray::NpyArray(std::string_view option, const std::string& path) {
   header_ = read_npy_header(bytes(), prefix_);
   for (std::size_t axis = 1; axis < header_.shape.size(); ++axis)
     row_elements_ *= static_cast<std::size_t>(header_.shape[axis]);
-  // A shape without elements may have any other dimension: what there is one of is not larger than the file.
+  // In a shape without elements any other dimension may be huge. With elements, no dimension exceeds the file's size.
   if (header_.fortran_order && header_.shape.size() > 1 && header_.shape[0] > 0 && row_elements_ > 0)
     fortran_offsets_ = fortran_offsets(header_.shape);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of a .npy or .npz file, row by row as a tensor's elements. A row is what one index of the first dimension
-// leaves.
+// An array of a .npy or .npz file, row by row as elements of a tensor. A row is the part at one index of the first
+// dimension.
 //
-// A .npy file is mapped and not read; an array of an .npz file is unpacked into memory.
+// A .npy file is mapped and not read. An array of an .npz file is unpacked into memory.
 #pragma once
 
 #include <belay/mapped_file.h>
@@ -17,19 +17,20 @@ namespace npy_input {
 
 class NpyArray {
  public:
-  // "folder/x.npy", or "folder/xy.npz:x" for one array of an archive.
+  // Takes "folder/x.npy", or "folder/xy.npz:x" for one array of an archive.
   NpyArray(std::string_view option, const std::string& path);
 
   const NpyHeader& header() const { return header_; }
-  // "features: 'x.npy' ", before an error's message.
+  // Returns "features: 'x.npy' ", to begin an error's message.
   const std::string& prefix() const { return prefix_; }
   std::int64_t rows() const { return header_.shape.empty() ? 1 : header_.shape[0]; }
   std::size_t row_elements() const { return row_elements_; }
 
-  // The dtype that holds every value: float16 becomes float32; int8, int16 and uint16 int32; uint32 and uint64 int64.
+  // Returns the dtype that holds every value: float16 becomes float32; int8, int16 and uint16 become int32; uint32 and
+  // uint64 become int64.
   belay::DType dtype() const;
-  // Copies a row as T: the type of dtype(), or a wider one. INVALID_ARGUMENT where a uint64 is above all int64. Any
-  // thread. T: float, double, int32, int64, uint8, bool.
+  // Copies a row as T: the type of dtype(), or a wider one. INVALID_ARGUMENT: a uint64 is too large for int64. Call it
+  // from any thread. T: float, double, int32, int64, uint8, bool.
   template <class T>
   void copy_row(std::int64_t row, T* out) const;
 
@@ -45,7 +46,7 @@ class NpyArray {
   std::vector<char> unpacked_;
   NpyHeader header_;
   std::size_t row_elements_ = 1;
-  std::vector<std::size_t> fortran_offsets_;  // of a row's elements from its first one; empty: one after the other
+  std::vector<std::size_t> fortran_offsets_;  // offsets of a row's elements; empty: they are contiguous
 };
 
 }  // namespace npy_input

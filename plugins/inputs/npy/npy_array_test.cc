@@ -64,7 +64,7 @@ TEST_F(NpyArrayTest, UnsignedNumbersAboveInt64AreRefused) {
 }
 
 TEST_F(NpyArrayTest, FortranOrderGivesTheSameRows) {
-  // a[i][j][k] = 100 i + 10 j + k, of shape (2, 2, 3), the first index running fastest
+  // The array is a[i][j][k] = 100 i + 10 j + k, of shape (2, 2, 3); the first index runs fastest.
   std::string elements;
   for (int k = 0; k < 3; ++k)
     for (int j = 0; j < 2; ++j)
@@ -74,7 +74,7 @@ TEST_F(NpyArrayTest, FortranOrderGivesTheSameRows) {
   EXPECT_THAT(row<float>(a, 1), ElementsAre(100, 101, 102, 110, 111, 112));
 }
 
-// 2^40 of a shape that has no elements are not counted out one by one.
+// In a shape without elements, a dimension of 2^40 is not counted out.
 TEST_F(NpyArrayTest, FortranOrderOfAShapeWithoutElementsTakesNoMemory) {
   for (const char* shape : {"(0, 1099511627776)", "(3, 1099511627776, 0)"}) {
     const NpyArray a =
@@ -96,7 +96,7 @@ TEST_F(NpyArrayTest, AFileThatIsMissingIsAnError) {
 
 std::string sample(const std::string& name) { return input_test::samples_folder() + "/npy/" + name; }
 
-// A value as numpy prints it, as a number; "True" is 1.
+// Parses a value that numpy printed; "True" is 1.
 double number_of(const std::string& text) { return text == "True" ? 1 : text == "False" ? 0 : std::stod(text); }
 
 TEST(NpySamples, HaveTheTypesShapesAndValuesThatNumpyWrote) {
@@ -179,7 +179,7 @@ TEST(NpySamples, ArchivesAreReadStoredAndDeflated) {
   }
 }
 
-// The archive's directory says what the header before the array does not: 7 MB are deflated in a file of 1 KB.
+// The archive's directory claims more than the header before the array: 7 MB deflated in a file of 1 KB.
 TEST(NpySamples, AnArrayThatTheFileHasNoRoomForGetsNoMemory) {
   BELAY_NEEDS_SAMPLES(sample("np_stored.npz"));
   std::ifstream file(sample("np_stored.npz"), std::ios::binary);

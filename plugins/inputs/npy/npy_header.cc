@@ -15,10 +15,10 @@ using belay::Code;
 using belay::fail;
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMaxRank = 32;  // numpy's
+constexpr std::size_t kMaxRank = 32;  // numpy's limit
 
 struct NamedType {
-  std::string_view name;  // behind the character of the byte order
+  std::string_view name;  // without the character of the byte order
   ElementType type;
 };
 constexpr NamedType kTypes[] = {
@@ -28,7 +28,7 @@ constexpr NamedType kTypes[] = {
     {"f2", ElementType::kFloat16}, {"f4", ElementType::kFloat32}, {"f8", ElementType::kFloat64},
 };
 
-// The header, a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
+// Parses the header, a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& prefix) : text_(text), prefix_(prefix) {}
@@ -113,7 +113,7 @@ class HeaderParser {
     header_.refusal = "has the type '" + header_.descr + "': " + what;
   }
 
-  // A list with all that is in it.
+  // Skips a list with all its content.
   void skip_list() {
     const std::size_t begin = at_;
     int depth = 0;
@@ -151,7 +151,7 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), dim);
       if (error != std::errc() || dim < 0) refuse();
       at_ = static_cast<std::size_t>(end - text_.data());
-      take('L');  // of Python 2 on Windows
+      take('L');  // Python 2 on Windows writes it
       header_.shape.push_back(dim);
       if (take(',')) continue;
       need(')');

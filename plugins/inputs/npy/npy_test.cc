@@ -32,7 +32,7 @@ const belay_module& module() { return module_under_test(belay_module_npy); }
 
 class Npy : public ::testing::Test {
  protected:
-  // n rows {i, 10 i} with label i modulo 3, as uint8.
+  // Writes n rows {i, 10 i} with label i modulo 3, as uint8.
   OptionValues rows(int n) {
     std::vector<float> x;
     std::vector<std::uint8_t> y;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// .npy files for tests.
+// Makes .npy files for tests.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline std::string npy_bytes(const std::string& header, const std::string& eleme
   return bytes + header + elements;
 }
 
-// Elements as they are, row after row.
+// Writes the elements unchanged, row after row.
 template <class T>
 std::string npy_file(const std::string& descr, const std::string& shape, const std::vector<T>& values) {
   std::string elements(values.size() * sizeof(T), '\0');

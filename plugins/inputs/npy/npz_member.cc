@@ -17,7 +17,7 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-constexpr zip_uint64_t kMaxDeflateRatio = 1032;  // no deflated file holds more bytes than this for each of its own
+constexpr zip_uint64_t kMaxDeflateRatio = 1032;  // limit of the content's bytes for each byte of a deflated file
 constexpr std::string_view kSuffix = ".npy";
 
 struct CloseArchive {
@@ -93,7 +93,7 @@ std::vector<char> read_npz_member(std::string_view option, const std::string& pa
     got = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
     if (got < 0) damaged(zip_file_strerror(file.get()));
   }
-  char extra = 0;  // the checksum is tested at the end
+  char extra = 0;  // reading past the end checks the checksum
   const zip_int64_t more = zip_fread(file.get(), &extra, 1);
   if (more < 0) damaged(zip_file_strerror(file.get()));
   if (more > 0 || done != bytes.size()) damaged("its length is wrong");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One array of an .npz file, which is a zip archive of .npy files.
+// Reads one array of an .npz file, a zip archive of .npy files.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace npy_input {
 
-// The .npy file of that array, stored or deflated, its checksum tested. Else an Error that names option, file, array
-// and what the archive has. An empty name: an Error that lists the arrays.
+// Returns the .npy file of that array, stored or deflated, with its checksum checked. Else it throws an Error with the
+// option, the file, the array and the archive's arrays. An empty name also gives this list.
 std::vector<char> read_npz_member(std::string_view option, const std::string& path, const std::string& array);
 
 }  // namespace npy_input

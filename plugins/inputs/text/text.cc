@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of text for a model that predicts the next character: `sequence_length` ids, and the ids that follow each.
+// Cuts text into windows for a model that predicts the next character: `sequence_length` ids, and the ids that follow
+// each.
 //
-// The text is read when the input is asked for its columns, since the vocabulary's size is one of them. It stays in
-// memory as it is in the files; a window's ids are made when it is delivered. Several files are one text, in the order
-// of the list.
+// The text is read when the input is asked for its columns, since one of them needs the vocabulary's size. It stays in
+// memory in the files' encoding. A window's ids are made at its delivery. Several files are one text, in the order of
+// the list.
 #include <belay/example_order.h>
 #include <belay/plugin.h>
 
@@ -133,7 +134,7 @@ class Text final : public belay::Input {
  private:
   std::int64_t stride() const { return o_.stride.value_or(o_.sequence_length); }
 
-  // A prediction does not need the one that follows the last id.
+  // A prediction does not need the character after the last id.
   std::int64_t characters_of_example() const { return o_.sequence_length + (has_next_ ? 1 : 0); }
 
   static std::vector<std::string> strings(const belay::List<belay::Path>& paths) {
@@ -142,7 +143,7 @@ class Text final : public belay::Input {
     return all;
   }
 
-  // `learned`: the training's characters by id.
+  // `learned` has the training's characters by id.
   void load(const std::optional<std::vector<std::string>>& learned) {
     vocabulary_ = learned                   ? vocabulary_of_training(*learned)
                   : units_ == Units::kBytes ? Vocabulary::of_bytes()
@@ -164,7 +165,7 @@ class Text final : public belay::Input {
 
   Vocabulary vocabulary_of_files() const {
     Vocabulary vocabulary;
-    // One after the other, and before the text: no two are in memory at a time.
+    // The files are read one by one, and before the text, so that no two are in memory together.
     for (const std::string& path : strings(o_.vocabulary_files))
       vocabulary.add(TextFiles("vocabulary_files", {path}, units_).characters());
     return vocabulary;
@@ -204,11 +205,11 @@ class Text final : public belay::Input {
   const Units units_;
   Vocabulary vocabulary_;
   bool vocabulary_written_ = false;
-  std::int32_t unknown_id_ = -1;  // -1: each character has an id of its own
+  std::int32_t unknown_id_ = -1;  // -1: each character has an id
   bool has_next_ = true;
   TextFiles text_;
-  std::int64_t begin_ = 0, end_ = 0;  // this split's characters
-  std::vector<std::int32_t> window_;  // the ids of the one that is being delivered
+  std::int64_t begin_ = 0, end_ = 0;  // the characters of this split
+  std::vector<std::int32_t> window_;  // ids of the window that is being delivered
   std::uint32_t ids_slot_ = 0, next_slot_ = 0;
   belay::ExampleOrder order_;
 };

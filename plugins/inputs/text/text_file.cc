@@ -16,22 +16,22 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// Bytes of the character that begins with this one; 0: none does.
+// Returns the bytes of a character with this first byte; 0: no character has it.
 std::size_t length_of(unsigned char lead) {
   if (lead < 0x80) return 1;
-  if (lead < 0xc2) return 0;  // goes on with another, or would be longer than needed
+  if (lead < 0xc2) return 0;  // a continuation byte, or the start of an overlong form
   if (lead < 0xe0) return 2;
   if (lead < 0xf0) return 3;
   return lead < 0xf5 ? 4 : 0;
 }
 
 bool allowed(char32_t character, std::size_t length) {
-  if (character >= 0xd800 && character < 0xe000) return false;  // halves of UTF-16's pairs
+  if (character >= 0xd800 && character < 0xe000) return false;  // these are halves of UTF-16's pairs
   constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
   return character >= kSmallest[length] && character <= 0x10ffff;
 }
 
-// The character at `at`, and moves behind it. False where there is none.
+// Reads the character at `at`, and moves `at` after it. False: there is none.
 bool decode(std::string_view bytes, std::size_t& at, char32_t& character) {
   const auto lead = static_cast<unsigned char>(bytes[at]);
   const std::size_t length = length_of(lead);
@@ -86,7 +86,7 @@ void TextFiles::append(std::string_view option, const std::string& path, std::ui
   index(option, begin, mark);
 }
 
-// `left_out`: bytes of the file before `begin`.
+// `left_out` is the number of the file's bytes before `begin`.
 void TextFiles::index(std::string_view option, std::size_t begin, std::size_t left_out) {
   std::array<bool, 128> ascii{};
   for (std::size_t at = begin; at < bytes_.size();) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of text as characters (Unicode's code points) or bytes, by number.
+// Reads files of text as characters (Unicode's code points) or bytes, by number.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace text_input {
 
 enum class Units { kCharacters, kBytes };
 
-// Several files as one text, which stays in memory as it is in them: a character takes as many bytes as in UTF-8, and
-// an eighth of a byte more to be found by its number.
+// Several files as one text. It stays in memory in the files' encoding: a character takes its bytes in UTF-8. An index
+// takes an eighth of a byte more for each.
 class TextFiles {
  public:
   TextFiles() = default;
-  // Reads all of them. Characters must be UTF-8; a byte order mark at the start of a file is left out. Else an Error
-  // that names the option, the file and the byte.
+  // Reads all files. Characters must be UTF-8. A byte order mark at the start of a file is left out. Else it throws an
+  // Error that names the option, the file and the byte.
   TextFiles(std::string_view option, const std::vector<std::string>& paths, Units units);
 
   std::int64_t size() const { return size_; }  // characters, or bytes
-  // Calls f(character) for `n` of them from number `first` on, bytes as the characters of their value.
+  // Calls f(character) for `n` characters from number `first` on. A byte is passed as the character of its value.
   template <class F>
   void for_each(std::int64_t first, std::int64_t n, F&& f) const {
     if (n <= 0) return;
@@ -30,9 +30,9 @@ class TextFiles {
     for (; n > 0; --n) f(next(at));
   }
 
-  // Those that occur, in ascending order.
+  // Returns the characters of the text in ascending order.
   std::u32string characters() const;
-  // "path:line:column", in characters, where this one, which occurs, is first.
+  // Returns "path:line:column", in characters, of the first place of this character, which must occur.
   std::string place_of(char32_t character) const;
 
  private:
@@ -42,7 +42,7 @@ class TextFiles {
   std::string place_of_byte(std::size_t file, std::size_t at) const;
   void index(std::string_view option, std::size_t begin, std::size_t left_out);
   const char* find(std::int64_t number) const;
-  // The character at `at`, which moves behind it.
+  // Returns the character at `at`, and moves `at` after it.
   char32_t next(const char*& at) const {
     const auto lead = static_cast<unsigned char>(*at++);
     if (units_ == Units::kBytes || lead < 0x80) return lead;
@@ -64,9 +64,9 @@ class TextFiles {
   std::vector<Begin> files_;
 };
 
-// One character in UTF-8.
+// Encodes one character in UTF-8.
 std::string utf8(char32_t character);
-// The reverse; none where the bytes are not those of one character.
+// Decodes one character. None: the bytes are not those of exactly one.
 std::optional<char32_t> only_character(std::string_view bytes);
 
 }  // namespace text_input

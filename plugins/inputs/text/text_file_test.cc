@@ -36,7 +36,7 @@ TEST(TextFile, ReadsCharactersOfEveryLength) {
       {"\x7f\xc2\x80\xdf\xbf", U"\u007f\u0080\u07ff"},
       {"\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf", U"\u0800\ud7ff\ue000\uffff"},
       {"\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", U"\U00010000\U0010ffff"},
-      {"\xef\xbb\xbfx\xef\xbb\xbf", U"x\ufeff"},  // the mark is one at the start only
+      {"\xef\xbb\xbfx\xef\xbb\xbf", U"x\ufeff"},  // it is a mark only at the start
       {std::string("\0a", 2), std::u32string(U"\0a", 2)},
   };
   for (const auto& c : cases) {
@@ -62,14 +62,14 @@ TEST(TextFile, BytesThatAreNoCharacterAreNamed) {
     const char* byte;
   } cases[] = {
       {"ab\xff", 3, "2 of the file (0xff)"},
-      {"\x80", 1, "0 of the file (0x80)"},              // goes on with nothing
+      {"\x80", 1, "0 of the file (0x80)"},              // a continuation without a start
       {"a\xc3", 2, "1 of the file (0xc3)"},             // cut short
-      {"\xc3(", 1, "0 of the file (0xc3)"},             // not gone on
-      {"\xc0\xaf", 1, "0 of the file (0xc0)"},          // longer than needed
-      {"\xe0\x80\xaf", 1, "0 of the file (0xe0)"},      // the same with three
-      {"\xf0\x80\x80\xaf", 1, "0 of the file (0xf0)"},  // and four
+      {"\xc3(", 1, "0 of the file (0xc3)"},             // without its continuation
+      {"\xc0\xaf", 1, "0 of the file (0xc0)"},          // overlong
+      {"\xe0\x80\xaf", 1, "0 of the file (0xe0)"},      // the same with three bytes
+      {"\xf0\x80\x80\xaf", 1, "0 of the file (0xf0)"},  // and with four
       {"\xed\xa0\x80", 1, "0 of the file (0xed)"},      // half of a pair
-      {"\xf4\x90\x80\x80", 1, "0 of the file (0xf4)"},  // above the last
+      {"\xf4\x90\x80\x80", 1, "0 of the file (0xf4)"},  // above the last code point
       {"\xf5\x80\x80\x80", 1, "0 of the file (0xf5)"},
   };
   TemporaryFolder folder;
@@ -86,7 +86,7 @@ TEST(TextFile, BytesThatAreNoCharacterAreNamed) {
                 "or set units = \"bytes\"");
 }
 
-// Long enough for several marks, with runs of characters of one byte and of more between them.
+// The text is long enough for several marks. Runs of characters of one byte and of several bytes alternate.
 TEST(TextFile, T_44b_CharactersAreFoundByTheirNumber) {
   std::mt19937 random(7);
   std::u32string all;

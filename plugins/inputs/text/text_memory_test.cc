@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory the input takes, counted at operator new.
+// Measures the memory of the input, counted at operator new.
 #include <belay/testing/input_driver.h>
 #include <belay/testing/temporary_folder.h>
 #include <gtest/gtest.h>

@@ -33,7 +33,7 @@ const belay_module& module() { return module_under_test(belay_module_text); }
 class Text : public ::testing::Test {
  protected:
   OptionValues text(const std::string& content) { return {{"files", Files{folder_.write("a.txt", content)}}}; }
-  // The first ids of the windows, in the order of one epoch.
+  // Returns the first ids of the windows, in the order of one epoch.
   static std::vector<std::int32_t> begins(const OptionValues& options, std::int64_t shard = 0,
                                           std::int64_t shards = 1) {
     return input_test::first_elements<std::int32_t>(module(), "ids", options, shard, shards);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which characters there are, and their ids: 0, 1, ... in the order of their code points, so that the ids depend on the
-// set of characters alone. Those of a vocabulary that a training learned stay as they were.
+// The known characters and their ids 0, 1, ... in the order of their code points. So the ids depend only on the set of
+// characters. A vocabulary that a training learned keeps its ids.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace text_input {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  static Vocabulary of_bytes();  // 256 ids: the bytes' values
-  // As names() returned it, in any order; none where a name is no character.
+  static Vocabulary of_bytes();  // 256 ids: the values of the bytes
+  // Takes the result of names(), in any order. None: a name is no character.
   static std::optional<Vocabulary> of_names(const std::vector<std::string>& names);
 
   // Adds characters; the ids may change.
@@ -27,11 +27,11 @@ class Vocabulary {
     return ids_[character];
   }
 
-  // By id: each character in UTF-8, or each byte as it is.
+  // Returns by id each character in UTF-8, or each byte unchanged.
   std::vector<std::string> names() const;
 
-  // Writes a JSON list of strings, the one at index i for id i; bytes from 128 up as the characters of these code
-  // points. The file appears whole or not at all; `option` is the option that named it.
+  // Writes a JSON list of strings, the one at index i for id i. Bytes from 128 up are written as the characters of
+  // these code points. The file appears whole or not at all. `option` is the option that named it.
   void write(std::string_view option, const std::string& path) const;
 
  private:

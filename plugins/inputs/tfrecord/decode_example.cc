@@ -98,18 +98,18 @@ void copy_feature(const pb::Feature& feature, const FeatureSpec& spec, const Fea
   }
 }
 
-// Messages as serialisers write them are read from the record straight to where the values go: a tenth of the time that
-// making a message and its map of strings takes. Each function returns false where the bytes are not in this form, or
-// not what the manifest says; then the whole record is parsed, which finds out what is wrong, if anything.
+// Reads messages in the usual form from the record straight to their destination. That takes a tenth of the time of
+// making a message with its map of strings. Each function returns false if the bytes have another form, or do not fit
+// the manifest. Then the whole record is parsed, which finds the fault, if there is one.
 class PlainReader {
  public:
   explicit PlainReader(std::string_view bytes)
       : bytes_(bytes), in_(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size())) {}
 
   bool at_end() { return position() == bytes_.size(); }
-  // The number and wire type of the next field. 0 at the end.
+  // Returns the number and wire type of the next field; 0: the end.
   std::uint32_t tag() { return in_.ReadTag(); }
-  // The length of a field of bytes, and the bytes.
+  // Reads the length of a field of bytes, and the bytes.
   bool bytes(std::string_view& out) {
     std::uint32_t length = 0;
     if (!in_.ReadVarint32(&length) || length > bytes_.size() - position()) return false;
@@ -131,7 +131,7 @@ class PlainReader {
   google::protobuf::io::CodedInputStream in_;
 };
 
-// Fields of bytes.
+// Returns the tag of a field of bytes.
 constexpr std::uint32_t field(std::uint32_t number) { return number << 3 | 2; }
 
 bool read_integers(std::string_view packed, const FeatureSpec& spec, void* out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One record of a TFRecord file as the values that a manifest asks for.
+// Decodes one record of a TFRecord file into the features of the manifest.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace tfrecord_input {
 
-// Where a feature of one example goes.
+// The destination of one example's feature.
 struct FeatureTarget {
-  void* numbers = nullptr;       // FeatureSpec::elements of the dtype
-  std::string* texts = nullptr;  // the same for strings
+  void* numbers = nullptr;       // FeatureSpec::elements numbers of the dtype
+  std::string* texts = nullptr;  // the same number of strings
 };
 
-// targets[i] belongs to specs[i]. DATA_LOSS or INVALID_ARGUMENT naming the feature, without the record's place, where
-// the record is no tf.train.Example, or has a feature of another kind or length, or lacks one that has no default.
-// Features that are not in `specs` are not looked into.
+// targets[i] belongs to specs[i]. DATA_LOSS or INVALID_ARGUMENT names the feature, without the record's place. The
+// record is no tf.train.Example, a feature has another kind or length, or one without a default is missing. Other
+// features are not decoded.
 void decode_example(std::string_view record, const std::vector<FeatureSpec>& specs,
                     const std::vector<FeatureTarget>& targets);
 
-// Whether the record is a tf.train.Example that has a value for the feature.
+// True if the record is a tf.train.Example with a value for the feature.
 bool has_feature(std::string_view record, const std::string& name);
 
 }  // namespace tfrecord_input

@@ -41,7 +41,7 @@ std::string error(const std::string& record, const FeatureSpec& spec) {
     if (spec.dtype == DType::kString) {
       decoded<std::string>(record, spec);
     } else {
-      decoded<double>(record, spec);  // of the largest size
+      decoded<double>(record, spec);  // the largest size
     }
   });
 }
@@ -59,18 +59,18 @@ TEST(DecodeExample, GivesTheValues) {
   EXPECT_THAT(decoded<std::uint8_t>(record, spec_of("raw", DType::kUInt8, {2})), ElementsAre(1, 255));
 }
 
-// Two serialised messages, one behind the other, are one: the later of two features of a name counts.
+// Two serialised messages in a row are one. If two features have one name, the later one counts.
 TEST(DecodeExample, T_44d_AnUnusualEncodingHasTheSameValues) {
   const std::string one = ExampleBuilder().floats("f", {1, 2}).texts("t", {"a"}).bytes();
   const std::string two = ExampleBuilder().floats("f", {3, 4}).bytes();
-  const std::string unknown("\x1a\x01x", 3);  // field 3, which an Example has not
+  const std::string unknown("\x1a\x01x", 3);  // field 3, which an Example lacks
   for (const std::string& record : {one + two, one + two + unknown, unknown + one + two}) {
     EXPECT_THAT(decoded<float>(record, spec_of("f", DType::kFloat32, {2})), ElementsAre(3, 4));
     EXPECT_THAT(decoded<std::string>(record, spec_of("t", DType::kString)), ElementsAre("a"));
   }
 }
 
-// A message with its map and strings would take many.
+// A message with its map and strings would allocate many times.
 TEST(DecodeExample, T_44c_AnExampleIsDecodedWithoutAnAllocation) {
   const std::vector<FeatureSpec> specs{spec_of("raw", DType::kUInt8, {784}), spec_of("f", DType::kFloat32, {2}),
                                        spec_of("i", DType::kInt64)};
@@ -93,7 +93,8 @@ TEST(DecodeExample, T_44c_AnExampleIsDecodedWithoutAnAllocation) {
 }
 
 TEST(DecodeExample, NumbersThatAreNotPackedAreReadToo) {
-  // features { feature { key: "i" value { int64_list { value: 5 value: 6 } } } }, each value with its own tag
+  // The record is features { feature { key: "i" value { int64_list { value: 5 value: 6 } } } }, each value with a
+  // separate tag.
   const std::string record("\x0a\x0d\x0a\x0b\x0a\x01i\x12\x06\x1a\x04\x08\x05\x08\x06", 15);
   EXPECT_THAT(decoded<std::int64_t>(record, spec_of("i", DType::kInt64, {2})), ElementsAre(5, 6));
 }
@@ -144,7 +145,7 @@ TEST(DecodeExample, OtherMessagesAreRefused) {
   EXPECT_EQ(error("garbage", spec), "DATA_LOSS: is no tf.train.Example: its bytes are no such message");
   EXPECT_EQ(error("", spec),
             "INVALID_ARGUMENT: has no feature \"x\", and 'features' has no default for it; it has no features");
-  // context {} feature_lists { feature_list { key: "s" value {} } }
+  // The record is context {} feature_lists { feature_list { key: "s" value {} } }.
   EXPECT_EQ(error(std::string("\x0a\x00\x12\x05\x0a\x03\x0a\x01s", 9), spec),
             "INVALID_ARGUMENT: is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence "
             "as a feature of one length");

@@ -85,7 +85,7 @@ void read_default(const Entry& e, FeatureSpec& spec) {
   spec.fallback = std::move(fallback);
 }
 
-// The entries of one feature, whatever their order.
+// Parses the entries of one feature, in any order.
 FeatureSpec parse_feature(const std::string& name, const std::vector<Entry>& entries) {
   FeatureSpec spec;
   spec.name = name;
@@ -103,7 +103,7 @@ FeatureSpec parse_feature(const std::string& name, const std::vector<Entry>& ent
   return spec;
 }
 
-// "image/encoded" of "image/encoded.dtype"; the feature's own name may have dots.
+// Returns "image/encoded" for "image/encoded.dtype". The feature's name may have dots.
 std::string feature_of(const Entry& e) {
   static const std::vector<std::string> keys{"dtype", "shape", "default"};
   const std::size_t dot = e.key.rfind('.');

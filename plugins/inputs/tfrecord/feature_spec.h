@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the manifest says about the features of a tf.train.Example:
+// The manifest's features of a tf.train.Example:
 //
 //   [input.train.features]
 //   image = { dtype = "uint8", shape = [28, 28] }
@@ -19,9 +19,9 @@ struct FeatureSpec {
   std::string name;
   // float32 and int64 mean lists of such values, string a list of strings, uint8 the bytes of one string.
   belay::DType dtype = belay::DType::kInvalid;
-  belay::Dims dims;  // of one example; none: a single value
+  belay::Dims dims;  // of one example; empty: a single value
   std::size_t elements = 1;
-  // For an example that lacks the feature: the elements, as bytes or as strings.
+  // The elements for an example that lacks the feature, as bytes or as strings.
   struct Default {
     std::vector<unsigned char> bytes;
     std::vector<std::string> texts;
@@ -29,10 +29,10 @@ struct FeatureSpec {
   std::optional<Default> fallback;
 };
 
-// The elements of the default of a feature of numbers.
+// Returns the elements of the default of a numeric feature.
 std::vector<double> default_numbers(const FeatureSpec& spec);
 
-// In the order of the manifest. INVALID_ARGUMENT naming the feature and the key.
+// Returns the features in the order of the manifest. INVALID_ARGUMENT names the feature and the key.
 std::vector<FeatureSpec> parse_feature_specs(const belay::Table& table);
 
 }  // namespace tfrecord_input

@@ -18,7 +18,7 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// length, checksum of the length, the record, checksum of the record
+// A record has its length, a checksum of the length, the data, and a checksum of the data.
 constexpr std::uint64_t kHeader = 12, kFooter = 4;
 
 template <class T>
@@ -40,19 +40,19 @@ std::uint32_t masked_crc32c(std::string_view bytes) {
   return (crc >> 15 | crc << 17) + 0xa282ead8;
 }
 
-// The length in a record's header; none where its checksum is wrong.
+// Returns the length in a record's header; none: its checksum is wrong.
 std::optional<std::uint64_t> record_length(std::string_view header) {
   if (masked_crc32c(header.substr(0, 8)) != little_endian<std::uint32_t>(header.data() + 8)) return std::nullopt;
   return little_endian<std::uint64_t>(header.data());
 }
 
-// A plain file, too, may begin with gzip's two bytes: they are a possible length.
+// A plain file may also begin with gzip's two bytes, since they are a possible length.
 bool is_gzip(std::string_view bytes) {
   const bool plain = bytes.size() >= kHeader && record_length(bytes.substr(0, kHeader)).has_value();
   return !plain && bytes.substr(0, 2) == "\x1f\x8b";
 }
 
-// Inflates one gzip file after the other, as the format allows.
+// Inflates one gzip file after the other; the format allows several.
 std::string unpack(std::string_view option, const std::string& path, std::string_view packed) {
   const std::string prefix = std::string(option) + ": '" + path + "' ";
   z_stream stream{};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TFRecord file, plain or gzip: which records it has, and each by its number.
+// Reads the records of a TFRecord file, plain or gzip, by number.
 //
-// A plain file is mapped and not read; of a gzip file the whole content is kept in memory, since it can be read from
-// its start only. Opening goes through the records' lengths and their checksums; a record's own checksum is tested each
-// time that it is asked for.
+// A plain file is mapped and not read. The whole content of a gzip file is kept in memory, since it can be read only
+// from its start. Opening checks the records' lengths and their checksums. A record's checksum is checked at each read.
 #pragma once
 
 #include <belay/mapped_file.h>
@@ -17,13 +16,13 @@ namespace tfrecord_input {
 
 class RecordFile {
  public:
-  // DATA_LOSS with file and record where the file is cut short or damaged; FAILED_PRECONDITION where it has no record.
+  // DATA_LOSS names file and record: the file is cut short or damaged. FAILED_PRECONDITION: it has no record.
   RecordFile(std::string_view option, const std::string& path);
 
   std::int64_t records() const { return static_cast<std::int64_t>(begins_.size()); }
-  // Valid as long as this object. DATA_LOSS where its checksum is wrong. Any thread.
+  // Returns a view that is valid as long as this object. DATA_LOSS: its checksum is wrong. Call it from any thread.
   std::string_view record(std::int64_t number) const;
-  // "'path' record 7" for messages; records count from 0.
+  // Returns "'path' record 7" for messages; records count from 0.
   std::string place(std::int64_t number) const;
 
  private:
@@ -34,7 +33,7 @@ class RecordFile {
   std::string path_;
   std::string unpacked_;               // of a gzip file
   belay::MappedFile file_;             // of a plain one
-  std::vector<std::uint64_t> begins_;  // of the records' headers
+  std::vector<std::uint64_t> begins_;  // offsets of the records' headers
 };
 
 }  // namespace tfrecord_input

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples from TFRecord files of tf.train.Example, by the features that the manifest names.
+// Reads examples from TFRecord files of tf.train.Example, by the features in the manifest.
 //
-// Opening finds where the records are; a record is decoded each time that it is delivered.
+// Opening finds the places of the records. A record is decoded at each delivery.
 #include <belay/class_options.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
@@ -25,7 +25,7 @@ using belay::Code;
 using belay::DType;
 using belay::fail;
 
-// Four records of a tf.train.Example each: x of two floats, y a class.
+// Has four records, each a tf.train.Example: x of two floats, y a class.
 constexpr char kExample[] =
     "!\x00\x00\x00\x00\x00\x00\x00\x01{\xec\xf6\n\x1f\n\x11\n\x01x\x12\x0c\x12\n\n\x08\x00\x00\x00\x00\x00\x00\x80?"
     "\n\n\n\x01y\x12\x05\x1a\x03\n\x01\x00\xb0\xcd\xf7\x01"
@@ -89,7 +89,8 @@ class TfRecord final : public belay::Input {
       fail(Code::kInvalidArgument, "'features' has the label alone; name at least one feature besides");
   }
 
-  // Features come in the manifest's order. That of a table has no meaning: the host puts them into the training's.
+  // Features are in the manifest's order. The order of a table has no meaning, so the host puts them into the
+  // training's order.
   void spec(belay::InputSpec& spec) override {
     choose_features(spec.use() == belay::InputUse::kPrediction);
     evaluates_ = spec.use() == belay::InputUse::kEvaluation;
@@ -148,7 +149,7 @@ class TfRecord final : public belay::Input {
  private:
   bool has_classes() const { return o_.classes.value_or(0) > 0 || !o_.class_names.empty(); }
 
-  // All that are described; without the label, if nobody needs it.
+  // Selects all described features, without the label if nobody needs it.
   void choose_features(bool for_prediction) {
     if (!o_.label.empty() && !for_prediction) find_label();
     specs_.clear();
@@ -169,7 +170,7 @@ class TfRecord final : public belay::Input {
                                        "\" is " + belay::dtype_name(described_[label_].dtype));
   }
 
-  // A default hides that a file calls the feature otherwise.
+  // A default hides that a file has another name for the feature.
   void warn_if_never_there(const FeatureSpec& feature) const {
     constexpr std::size_t kLooked = 100;
     const std::size_t looked = std::min(records_.size(), kLooked);
@@ -177,13 +178,13 @@ class TfRecord final : public belay::Input {
       for (std::size_t i = 0; i < looked; ++i)
         if (const auto [file, record] = file_of(records_[i]); has_feature(file->record(record), feature.name)) return;
     } catch (const belay::Error&) {
-      return;  // damage is an error of the batch that has the record
+      return;  // the batch with the damaged record will fail
     }
     host().warning("files: the first " + std::to_string(looked) + " examples have no feature \"" + feature.name +
                    "\" and get its default; repair the files if they call it otherwise");
   }
 
-  // What stands for a feature that an example lacks is the training's, too.
+  // The default of a missing feature is kept with the training, too.
   static void keep_default(const FeatureSpec& feature, belay::InputSpec& spec) {
     const std::string name = "features." + feature.name + ".default";
     if (feature.dtype == DType::kString)
@@ -192,7 +193,7 @@ class TfRecord final : public belay::Input {
       spec.keep(name, default_numbers(feature));
   }
 
-  // Memory for one feature of all rows.
+  // Allocates one feature of all rows.
   void prepare(std::size_t feature, std::int64_t rows, belay::Batch& batch) {
     const FeatureSpec& spec = specs_[feature];
     belay::Dims dims{rows};
@@ -210,7 +211,7 @@ class TfRecord final : public belay::Input {
     }
   }
 
-  // `number` counts through all files, the result's within its file.
+  // `number` counts over all files. The result's number counts in its file.
   std::pair<const RecordFile*, std::int64_t> file_of(std::int64_t number) const {
     const auto file = std::upper_bound(starts_.begin(), starts_.end(), number) - starts_.begin() - 1;
     return {&files_[static_cast<std::size_t>(file)], number - starts_[static_cast<std::size_t>(file)]};
@@ -258,15 +259,15 @@ class TfRecord final : public belay::Input {
 
   const Options o_;
   const std::vector<FeatureSpec> described_;  // in the manifest
-  std::vector<FeatureSpec> specs_;            // of what is delivered
-  std::size_t label_ = 0;                     // its number in specs_, where there is one
+  std::vector<FeatureSpec> specs_;            // features that are delivered
+  std::size_t label_ = 0;                     // its index in specs_, if there is one
   std::int64_t classes_ = 0;                  // labels are below it; 0: not checked
   bool evaluates_ = false;                    // labels are checked when it is opened
   std::vector<std::uint32_t> slots_;          // of each feature
   std::vector<RecordFile> files_;
   std::vector<std::int64_t> starts_;                 // the number of each file's first record
-  std::vector<std::int64_t> records_;                // in this split
-  belay::ExampleOrder order_;                        // of records_
+  std::vector<std::int64_t> records_;                // the records in this split
+  belay::ExampleOrder order_;                        // order of records_
   std::vector<std::vector<FeatureTarget>> targets_;  // by row and feature, for the batch that is being filled
   std::vector<std::vector<std::string>> texts_;      // by feature
   belay::DecodePool pool_;

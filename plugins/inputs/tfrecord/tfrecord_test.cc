@@ -34,7 +34,7 @@ const belay_module& module() { return module_under_test(belay_module_tfrecord); 
 
 class TfRecordInput : public ::testing::Test {
  protected:
-  // n records from `first` on: x = {i, 10 i}, name = "ni", y = i modulo 3.
+  // Returns n records from `first` on: x = {i, 10 i}, name = "ni", y = i modulo 3.
   static std::string records(int first, int n) {
     std::string bytes;
     for (int i = first; i < first + n; ++i)
@@ -52,7 +52,7 @@ class TfRecordInput : public ::testing::Test {
             {"features.y.dtype", "int64"},
             {"label", "y"}};
   }
-  // The first elements of x, in the order of one epoch.
+  // Returns the first elements of x, in the order of one epoch.
   static std::vector<float> examples_of(const OptionValues& options, std::int64_t shard = 0, std::int64_t shards = 1) {
     return input_test::first_elements<float>(module(), "x", options, shard, shards);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFRecord files for tests.
+// Makes TFRecord files for tests.
 #pragma once
 
 #include <isa-l/crc.h>
