@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations that the engine knows, family by family.
+// The operations of the engine, family by family.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ void add_sorting_ops(OpRegistry& registry);        // sorting.cc: top k, cumulat
 void add_step_mean_ops(OpRegistry& registry);      // mean_over_batches.cc
 void add_training_ops(OpRegistry& registry);       // training.cc: updates of variables
 
-// All of them.
+// Makes a registry with all of them.
 std::unique_ptr<OpRegistry> make_op_registry();
 
 }  // namespace belay::runtime

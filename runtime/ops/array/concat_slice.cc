@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in another order, parts of tensors, and tensors put together from parts.
+// Reorders elements, takes parts of tensors, and joins tensors.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -70,7 +70,7 @@ void grad_transpose(GradContext& c) {
 
 // ---- slice
 
-// What a slice of this input has.
+// Returns the shape of a slice of this input.
 Shape slice_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> begin = c.attrs().integers("begin"), size = c.attrs().integers("size");
   const Shape& x = c.shape(input);
@@ -89,7 +89,7 @@ Shape slice_shape(const InferContext& c, std::size_t input) {
 }
 void infer_slice(InferContext& c) { c.output(c.dtype(0), slice_shape(c, 0)); }
 
-// Copies between a dense tensor and the part of a larger one that begins at `begin` there.
+// Copies between a dense tensor and the part of a larger one that begins at `begin`.
 class PartCopy {
  public:
   PartCopy(const TensorSpec& whole, const Dims& begin, const Dims& part, bool from_part) {
@@ -143,7 +143,7 @@ void infer_slice_grad(InferContext& c) {
   c.output(c.dtype(1), c.shape(1));
 }
 
-// Zeros, and dy at its place.
+// Fills the output with zeros and puts dy at its place.
 class SliceGradKernel final : public Kernel {
  public:
   explicit SliceGradKernel(const KernelSpec& spec)
@@ -173,7 +173,7 @@ std::size_t axis_of(const Attrs& attrs, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
 }
 
-// What the inputs from `first` on have together.
+// Returns the shape of the inputs from `first` on, joined.
 Shape concat_shape(const InferContext& c, std::size_t first) {
   if (c.n_inputs() <= first) c.fail("there is nothing to put together");
   Shape shape = c.shape(first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants, placeholders, identity and nodes that only order others.
+// Constants, placeholders, identity, and nodes that only order others.
 #include <cmath>
 #include <cstring>
 
@@ -27,7 +27,7 @@ void infer_nothing(InferContext&) {}
 
 void grad_identity(GradContext& c) { c.set(0, c.grad()); }
 
-// Fails where a value is NaN or infinite; passes it on otherwise.
+// Fails if a value is NaN or infinite, else returns the values unchanged.
 template <class T>
 class CheckNumericsKernel final : public Kernel {
  public:

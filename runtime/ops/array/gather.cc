@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slices picked by indices, and their way back.
+// Picks slices by indices; the gradient puts them back.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,7 @@ void need_indices(const InferContext& c, std::size_t i) {
   if (c.dtype(i) != DType::kInt32 && c.dtype(i) != DType::kInt64) c.fail(c.input_text(i) + " must be int32 or int64");
 }
 
-// What a gather from `params` has: dimension `axis` replaced by those of the indices.
+// Returns the shape of a gather from `params`: the dimensions of the indices replace dimension `axis`.
 Shape gathered_shape(const Shape& params, const Shape& indices, std::size_t axis) {
   if (!params.has_rank() || !indices.has_rank()) return Shape::unknown();
   Dims dims(params.dims().begin(), params.dims().begin() + static_cast<std::ptrdiff_t>(axis));
@@ -28,7 +28,7 @@ Shape gathered_shape(const Shape& params, const Shape& indices, std::size_t axis
   return Shape(std::move(dims));
 }
 
-// [outer, entries, inner] picked at `picks` indices is [outer, picks, inner].
+// Picking `picks` indices turns [outer, entries, inner] into [outer, picks, inner].
 struct Slices {
   std::int64_t outer = 1;
   std::int64_t entries = 0;
@@ -50,7 +50,7 @@ struct Slices {
   }
 };
 
-// K<Index> for the dtype of input i.
+// Makes K<Index> for the dtype of input i.
 template <template <class> class K>
 std::unique_ptr<Kernel> make_by_index(const KernelSpec& spec, std::size_t i) {
   return make_for(IndexTypes{}, spec.inputs[i].dtype,
@@ -94,7 +94,7 @@ class GatherKernel final : public Kernel {
 
  private:
   Slices size_;
-  std::int64_t bytes_;  // of a slice
+  std::int64_t bytes_;  // of one slice
   int threads_;
 };
 std::unique_ptr<Kernel> make_gather(const KernelSpec& spec) { return make_by_index<GatherKernel>(spec, 1); }
@@ -110,7 +110,7 @@ void grad_gather(GradContext& c) {
                .output());
 }
 
-// ---- its gradient, and the same into a variable
+// ---- its gradient, and the same addition into a variable
 
 template <class T>
 [[gnu::always_inline]] inline void add_slices_body(T* to, const T* from, const std::int64_t* at, std::int64_t picks,
@@ -128,8 +128,8 @@ BELAY_HOT void add_slices(T* to, const T* from, const std::int64_t* at, std::int
   add_slices_body(to, from, at, picks, inner, n);
 }
 
-// Adds slices to where the indices say. Threads share the columns of the slices, so an index that comes twice is added
-// in its order whatever the number of threads.
+// Adds slices at the places of the indices. Threads share the columns of the slices. So a repeated index is added in
+// its order at any number of threads.
 template <class T, class Index>
 class SliceAdder {
  public:

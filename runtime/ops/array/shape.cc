@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same elements in another form: aliases, for which nothing runs; and tensors made from shapes alone.
+// The same elements with another shape: aliases, which run nothing. Also tensors that are made from shapes.
 #include "belay/ops/shape.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void infer_expand_dims(InferContext& c) {
 void infer_squeeze(InferContext& c) {
   const std::vector<std::int64_t> axes = c.attrs().integers("axes");
   const Shape& x = c.shape(0);
-  // Without axes, which dimensions are 1 is known only where all are known.
+  // Without axes, the dimensions of 1 are known only if all dimensions are.
   if (!x.has_rank() || (axes.empty() && !x.fully_known())) return c.output(c.dtype(0), Shape::unknown());
   std::vector<bool> removed(x.dims().size(), false);
   for (std::size_t i = 0; axes.empty() && i < removed.size(); ++i) removed[i] = x.dim(i) == 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every n-th element of a part of a tensor, forwards or backwards; padding; repetition.
+// Takes every n-th element of a part of a tensor, forwards or backwards. Also padding and repetition.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ namespace {
 
 // ---- strided slice
 
-// Which elements of a dimension are taken: `count` of them, from `first` on, `stride` apart.
+// The elements that are taken of a dimension: `count` of them from `first` on, `stride` apart.
 struct Part {
   std::int64_t first = 0;
   std::int64_t stride = 1;
@@ -26,7 +26,7 @@ bool has_bit(const Attrs& attrs, const char* mask, std::size_t i) {
   return i < 64 && ((attrs.integer(mask) >> i) & 1) != 0;
 }
 
-// By numpy's rule: negative places count from the end, places outside are cut.
+// By numpy's rule, negative places count from the end, and places outside are cut.
 Part part_of_dimension(const Attrs& attrs, std::size_t i, std::int64_t n) {
   const std::vector<std::int64_t>&begin = attrs.integers("begin"), &end = attrs.integers("end"),
         &strides = attrs.integers("strides");
@@ -35,7 +35,7 @@ Part part_of_dimension(const Attrs& attrs, std::size_t i, std::int64_t n) {
   Part part;
   part.shrinks = has_bit(attrs, "shrink_axis_mask", i);
   if (part.shrinks) return {place(begin[i]), 1, 1, true};
-  part.stride = strides.empty() ? 1 : std::clamp(strides[i], -n - 1, n + 1);  // further ones give one element too
+  part.stride = strides.empty() ? 1 : std::clamp(strides[i], -n - 1, n + 1);  // larger ones also give one element
   const bool forwards = part.stride > 0;
   const std::int64_t low = forwards ? 0 : -1, high = forwards ? n : n - 1;
   part.first = has_bit(attrs, "begin_mask", i) ? (forwards ? low : high) : std::clamp(place(begin[i]), low, high);
@@ -53,7 +53,7 @@ void need_shape(const InferContext& c, const Shape& shape) {
     c.fail(c.input_text(0) + " must have the shape " + shape.text() + ", by the attributes and " + c.input_text(1));
 }
 
-// What a strided slice of this input has.
+// Returns the shape of a strided slice of this input.
 Shape strided_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> begin = c.attrs().integers("begin"), end = c.attrs().integers("end"),
                                   strides = c.attrs().integers("strides");
@@ -79,7 +79,7 @@ Shape strided_shape(const InferContext& c, std::size_t input) {
 }
 void infer_strided_slice(InferContext& c) { c.output(c.dtype(0), strided_shape(c, 0)); }
 
-// Copies between the chosen elements of the whole and a dense tensor of them.
+// Copies between the chosen elements of the whole tensor and a dense tensor of them.
 class PartsCopy {
  public:
   PartsCopy(const Attrs& attrs, const TensorSpec& whole, bool from_whole) {
@@ -119,7 +119,7 @@ class StridedSliceKernel final : public Kernel {
   int threads_;
 };
 
-// Zeros, and dy at its places.
+// Fills the output with zeros and puts dy at its places.
 class StridedSliceGradKernel final : public Kernel {
  public:
   explicit StridedSliceGradKernel(const KernelSpec& spec)
@@ -161,7 +161,7 @@ void infer_strided_slice_grad(InferContext& c) {
 
 // ---- pad
 
-// What this input has when it is padded.
+// Returns the shape of this input after padding.
 Shape padded_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> before = c.attrs().integers("before"), after = c.attrs().integers("after");
   const Shape& x = c.shape(input);
@@ -255,7 +255,7 @@ void grad_pad_grad(GradContext& c) {
 
 // ---- tile
 
-// What this input has when it is repeated.
+// Returns the shape of this input after repetition.
 Shape tiled_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> multiples = c.attrs().integers("multiples");
   const Shape& x = c.shape(input);
@@ -273,7 +273,7 @@ Shape tiled_shape(const InferContext& c, std::size_t input) {
 }
 void infer_tile(InferContext& c) { c.output(c.dtype(0), tiled_shape(c, 0)); }
 
-// Dimensions of the result with each repetition as one of its own, before what it repeats.
+// Returns the result's dimensions, with each repetition as a separate dimension before the repeated one.
 Dims with_repetitions(const std::vector<std::int64_t>& multiples, const Dims& x) {
   Dims dims;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -309,7 +309,7 @@ void grad_tile(GradContext& c) {
                .attr("multiples", c.attrs().integers("multiples"))
                .output());
 }
-// The sum over the repetitions.
+// Sums over the repetitions.
 std::unique_ptr<Kernel> make_tile_grad(const KernelSpec& spec) {
   KernelSpec sum = spec;
   sum.inputs[0].dims = with_repetitions(spec.attrs().integers("multiples"), spec.inputs[1].dims);

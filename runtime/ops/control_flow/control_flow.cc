@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that run bodies: Cond and While, and BodyInput, by which a body uses their inputs.
+// Nodes that run bodies: Cond and While. Inside a body, BodyInput stands for one of their inputs.
 #include "belay/ops/control_flow.h"
 
 #include <cstring>
@@ -22,7 +22,8 @@ void infer_body_input(InferContext& c) {
 
 std::string spec_text(const Spec& s) { return std::string(dtype_name(s.first)) + " " + s.second.text(); }
 
-// Dtypes and shapes of the body's outputs for these inputs: applies the shape rules of its nodes again, in order.
+// Returns dtypes and shapes of the body's outputs for these inputs. It applies the shape rules of its nodes again, in
+// order.
 std::vector<Spec> infer_body(const NodeGraph& graph, const GraphBody& body, const std::vector<Spec>& inputs) {
   std::unordered_map<std::uint32_t, std::vector<Spec>> found;
   std::size_t at = 0;
@@ -153,7 +154,7 @@ class CondKernel final : public Kernel {
   std::unique_ptr<Kernel> then_, else_;
 };
 
-// The values of an iteration lie in one of two sets of buffers; the body reads one and fills the other.
+// Two sets of buffers hold the values of an iteration. The body reads one set and fills the other.
 class WhileKernel final : public Kernel {
  public:
   explicit WhileKernel(const KernelSpec& spec)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One element of the activations that can also be at the end of a fused product.
+// Computes one element of the activations that can end a fused product.
 #pragma once
 
 #include "runtime/ops/kernels/elementwise.h"

@@ -8,7 +8,7 @@
 namespace belay::runtime {
 
 BroadcastPlan::BroadcastPlan(const std::vector<const Dims*>& operands, const Dims& result) {
-  // The result's dimensions from the last one, with each operand's stride.
+  // Lists the result's dimensions from the last one, with each operand's stride.
   std::vector<Dim> dims;
   Offsets elements;
   elements.fill(1);

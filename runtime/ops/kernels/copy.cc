@@ -20,11 +20,11 @@ class CopyKernel final : public Kernel {
   std::size_t bytes_;
 };
 
-constexpr std::int64_t kSquare = 16;  // of a transposition: rows and columns that stay in the first cache
+constexpr std::int64_t kSquare = 16;  // rows and columns of a transposition that fit the first cache
 constexpr std::int64_t kGrain = 1 << 14;
 
-// rows x columns elements of `size` bytes; strides are in bytes. Where the sides disagree about which dimension is
-// contiguous, tile by tile.
+// Copies rows x columns elements of `size` bytes. Strides are in bytes. If the sides differ about the contiguous
+// dimension, it copies tile by tile.
 template <std::size_t size>
 void copy_plane(const std::byte* from, std::int64_t from_row, std::int64_t from_column, std::byte* to,
                 std::int64_t to_row, std::int64_t to_column, std::int64_t rows, std::int64_t columns) {
@@ -66,7 +66,7 @@ StridedCopy::StridedCopy(std::size_t element_bytes, const Dims& dims, const std:
     }
   }
   while (dims_.size() < 2) dims_.insert(dims_.begin(), {1, bytes, bytes});
-  // Rows and columns: the dimension that is contiguous in `to` and the one that is in `from`.
+  // The last two dimensions become the rows and columns: the one that is contiguous in `from`, and the one in `to`.
   const auto innermost_of_from = std::min_element(dims_.begin(), dims_.end() - 1, [](const Dim& a, const Dim& b) {
     return (a.size == 1 ? INT64_MAX : a.from) < (b.size == 1 ? INT64_MAX : b.from);
   });

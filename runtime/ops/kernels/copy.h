@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move elements and compute nothing.
+// Kernels that only move elements.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,16 @@
 
 namespace belay::runtime {
 
-// Output 0 is input 0, bit by bit: also what alias operations run where an alias is not possible.
+// Makes a kernel that copies input 0 to output 0 bit by bit. Alias operations run it if an alias is not possible.
 std::unique_ptr<Kernel> make_copy(const KernelSpec& spec);
 
-// Copies elements between two tensors of one dtype along the same dimensions, each with strides of its own (in
-// elements).
+// Copies elements between two tensors of one dtype with the same dimensions. Each has separate strides (in elements).
 class StridedCopy {
  public:
-  StridedCopy() = default;  // of nothing
+  StridedCopy() = default;  // copies nothing
   StridedCopy(std::size_t element_bytes, const Dims& dims, const std::vector<std::int64_t>& from_strides,
               const std::vector<std::int64_t>& to_strides);
-  // from and to: the elements at index 0 of every dimension.
+  // `from` and `to` are the elements at index 0 of every dimension.
   void run(const void* from, void* to, int threads) const;
 
  private:
@@ -34,11 +33,11 @@ class StridedCopy {
 
   std::size_t element_bytes_ = 0;
   bool empty_ = true;
-  std::vector<Dim> dims_;  // the outermost first, the last two are copied together
+  std::vector<Dim> dims_;  // the outermost first; the last two are copied together
   std::int64_t outer_ = 1;
 };
 
-// Distances between neighbours of each dimension in a dense tensor.
+// Returns the distances between neighbours of each dimension in a dense tensor.
 std::vector<std::int64_t> dense_strides(const Dims& dims);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks a kernel's element type by a dtype.
+// Selects a kernel's element type by a dtype.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using IndexTypes = Types<std::int32_t, std::int64_t>;
 using NumberTypes = Types<float, double, std::int32_t, std::int64_t, std::uint8_t>;
 using PlainTypes = Types<float, double, std::int32_t, std::int64_t, std::uint8_t, bool>;
 
-// Returns make(std::type_identity<T>{}) of the T in the list that has this dtype.
+// Returns make(std::type_identity<T>{}) for the T of the list that has this dtype.
 template <class... T, class Make>
 std::unique_ptr<Kernel> make_for(Types<T...>, DType dtype, Make&& make) {
   std::unique_ptr<Kernel> kernel;
@@ -27,14 +27,14 @@ std::unique_ptr<Kernel> make_for(Types<T...>, DType dtype, Make&& make) {
   return kernel;
 }
 
-// K<T> for the T of the list that input 0 has.
+// Makes K<T> for the T of the list that input 0 has.
 template <template <class> class K, class List = FloatTypes>
 std::unique_ptr<Kernel> make_typed(const KernelSpec& spec) {
   return make_for(List{}, spec.inputs[0].dtype,
                   [&]<class T>(std::type_identity<T>) { return std::make_unique<K<T>>(spec); });
 }
 
-// The type in which T is added and multiplied: for integers one whose overflow wraps.
+// The type for sums and products of T. For integers its overflow wraps.
 template <class T, bool integral = std::is_integral_v<T>>
 struct Wrapping {
   using type = T;

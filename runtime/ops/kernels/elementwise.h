@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of element-wise operations, made from a functor that computes one element:
+// Kernels of element-wise operations, made from a functor for one element:
 //
 //   struct SquareOf : Cheap {
 //     auto operator()(auto x) const { return x * x; }
 //   };
 //   r.add({.name = "Square", ... .kernel = make_unary<SquareOf, NumberTypes>});
 //
-// A functor is made from the node's attributes where it has such a constructor. What it computes in float32 must
-// inline; those loops exist for newer processors too. The result may lie in the memory of an operand of its size: an
-// element is written after everything at its place was read.
+// A functor with a constructor for attributes is made from the node's attributes. Its float32 functions must inline,
+// since the loops are also compiled for newer processors. The result may lie in the memory of an operand of its size.
+// Each element is written after all operands are read at its place.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace belay::runtime {
 
-// Fewest elements worth a thread: arithmetic, and functions such as exp.
+// Least number of elements worth a thread, for arithmetic and for functions such as exp.
 inline constexpr std::int64_t kCheapGrain = 1 << 15;
 inline constexpr std::int64_t kExpensiveGrain = 1 << 12;
 struct Cheap {
@@ -42,8 +42,8 @@ F functor_of(const Attrs& attrs) {
   }
 }
 
-// `omp simd` says that elements do not depend on each other: without it the compiler assumes a dependence if a result
-// may lie in an operand's memory, and computes one element at a time.
+// `omp simd` states that elements do not depend on each other. Without it the compiler expects that a result may
+// overwrite an operand, and computes one element at a time.
 template <class F, class T, class R>
 [[gnu::always_inline]] inline void map_run(F f, const T* x, R* y, std::int64_t n) {
 #pragma omp simd
@@ -75,7 +75,7 @@ std::unique_ptr<Kernel> make_unary(const KernelSpec& spec) {
                   [&]<class T>(std::type_identity<T>) { return std::make_unique<UnaryKernel<F, T>>(spec); });
 }
 
-// Rows of `inner` elements of two operands: where their rows begin, and whether a row has one element for all.
+// Rows of `inner` elements of two operands: their begin, and whether one element serves a whole row.
 template <class T>
 struct BinaryRows {
   const T* a;

@@ -10,9 +10,9 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::int64_t kTileElements = 2048;   // elements
-constexpr std::int64_t kLongestRow = 1 << 14;  // that is a tile of its own
+constexpr std::int64_t kLongestRow = 1 << 14;  // the longest row that forms a tile
 
-// How much of an operand a tile sees.
+// The part of an operand that a tile reads.
 enum class Extent { kPart, kRow, kOne };
 
 struct Slice {
@@ -20,9 +20,9 @@ struct Slice {
   std::size_t element = 0;  // bytes
 };
 
-// How the elements are cut.
+// The division of the elements into tiles.
 struct Tiling {
-  bool whole = false;    // not at all
+  bool whole = false;    // true: they are not divided
   std::int64_t row = 0;  // elements of a row operand; 0: there is none
   std::int64_t tile = 0;
   std::int64_t tiles = 0;
@@ -36,7 +36,7 @@ using Kernels = std::vector<std::unique_ptr<Kernel>>;
 struct Worker {
   Kernels kernels;
   DenseTensor scratch;
-  std::vector<void*> pointers;  // of each member its inputs, then its output
+  std::vector<void*> pointers;  // for each member its inputs, then its output
 };
 
 class ElementwiseChain final : public Kernel {
@@ -85,12 +85,12 @@ class ElementwiseChain final : public Kernel {
  private:
   static constexpr std::uint32_t kResult = 0xffffffff;
   struct Moving {
-    std::size_t at;       // into Worker.pointers
-    std::uint32_t input;  // of the group, or kResult
+    std::size_t at;       // index in Worker.pointers
+    std::uint32_t input;  // index of the group's input, or kResult
     std::size_t element;
   };
 
-  // The group's inputs, then the output of each member.
+  // Returns the group's inputs, then the output of each member.
   std::vector<TensorSpec> infer_values(const KernelSpec& spec) {
     std::vector<TensorSpec> values = spec.inputs;
     std::size_t at = 0;
@@ -110,7 +110,7 @@ class ElementwiseChain final : public Kernel {
     return values;
   }
 
-  // The elements of the row that `dims` repeats over `result`; 0 where it is something else.
+  // Returns the length of the row that `dims` repeats over `result`; 0: `dims` is something else.
   static std::int64_t row_of(const Dims& dims, const Dims& result) {
     std::size_t skip = 0;
     while (skip < dims.size() && dims[skip] == 1) ++skip;
@@ -137,7 +137,7 @@ class ElementwiseChain final : public Kernel {
       slices_.push_back(slice);
     }
     tiling_.whole = tiling_.whole || tiling_.row > kLongestRow;
-    // Tiles begin at multiples of 16 elements, as the threads' parts do: loops have their tails at the same places.
+    // Tiles begin at multiples of 16 elements, like the threads' parts. So the loops' tails are at the same places.
     const std::int64_t row = std::max<std::int64_t>(tiling_.row, 1), together = 16 / std::gcd(row, std::int64_t{16});
     tiling_.tile = row * std::max(together, kTileElements / row / together * together);
     if (tiling_.whole || tiling_.tile >= elements) tiling_.tile = elements;
@@ -145,8 +145,8 @@ class ElementwiseChain final : public Kernel {
     tiling_.rest = elements - (tiling_.tiles - 1) * tiling_.tile;
   }
 
-  // Where each pointer of a worker points to. The place of a scratch value is free after its last use, or already for
-  // the result of the member that uses it last if that works in place.
+  // Assigns each pointer of a worker its memory. The slot of a scratch value is free after its last use. The member
+  // that uses it last may put its result there if it works in place.
   void place(const KernelSpec& spec, const std::vector<TensorSpec>& values) {
     const std::size_t members = spec.members.size();
     std::vector<std::size_t> last_use(values.size(), 0), slot(values.size(), 0);
@@ -186,7 +186,8 @@ class ElementwiseChain final : public Kernel {
     first_pointer_.push_back(n_pointers_);
     scratch_bytes_ = slots * slot_bytes;
   }
-  // Frees the slots of the values that member m uses last: those in whose memory it may work, or the others.
+  // Frees the slots of the values that member m uses last. `in_place` selects those that it may overwrite, or the
+  // others.
   void release(const KernelSpec& spec, const std::vector<TensorSpec>& values, std::size_t m,
                const std::vector<std::size_t>& last_use, const std::vector<std::size_t>& slot,
                std::vector<std::size_t>& free, bool in_place) const {
@@ -198,7 +199,8 @@ class ElementwiseChain final : public Kernel {
       if (works_in(spec, values, m, v) == in_place) free.push_back(slot[v]);
     }
   }
-  // Whether member m may write where value v lies: it may at each place where it reads it, and the sizes are equal.
+  // True if member m may write into value v. It must allow that for each input that reads it, and the sizes must be
+  // equal.
   bool works_in(const KernelSpec& spec, const std::vector<TensorSpec>& values, std::size_t m, std::uint32_t v) const {
     if (values[v].bytes() != values[n_inputs_ + m].bytes()) return false;
     for (std::size_t k = first_operand_[m], i = 0; k < first_operand_[m + 1]; ++k, ++i)
@@ -236,10 +238,10 @@ class ElementwiseChain final : public Kernel {
   std::size_t n_pointers_ = 0;
   std::size_t scratch_bytes_ = 0;
   std::vector<std::pair<std::size_t, std::size_t>> in_scratch_;  // pointer, offset
-  std::vector<std::pair<std::size_t, std::uint32_t>> fixed_;     // pointer, input: the same for all tiles
+  std::vector<std::pair<std::size_t, std::uint32_t>> fixed_;     // pointer and input, the same for all tiles
   std::vector<Moving> moving_;
   std::vector<Worker> workers_;
-  Kernels rest_;  // for the last tile, where that is shorter
+  Kernels rest_;  // for a shorter last tile
 };
 
 }  // namespace

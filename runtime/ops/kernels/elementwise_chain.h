@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One kernel for element-wise nodes of one shape that feed each other (runtime/session/elementwise_groups.h). Each
-// member's own kernel runs on a tile that stays in the cache, so every element has the bits that it has unfused.
+// member's kernel runs on a tile that stays in the cache. So every element has the same bits as without fusion.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace belay::runtime {
 
-// KernelSpec.members are the nodes in order, the last one has the only output. operands: the inputs of all members one
-// after the other; k < spec.inputs.size() is input k of the group, else spec.inputs.size() + i is the output of member
-// i. Where the actual shapes need more than scalars and rows repeated, the members run one after the other as a whole.
+// KernelSpec.members has the nodes in order; the last one has the only output. `operands` lists the inputs of all
+// members in order. A value k < spec.inputs.size() is input k of the group; spec.inputs.size() + i is the output of
+// member i. If the shapes repeat more than scalars and rows, the members run one by one over the whole.
 std::unique_ptr<Kernel> make_elementwise_chain(const KernelSpec& spec, const std::vector<std::uint32_t>& operands);
 
 }  // namespace belay::runtime

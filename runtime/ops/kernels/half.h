@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// float32 and the two dtypes of 16 bits, which are stored as std::uint16_t. Rounded to the nearest, of two to the even
-// one; infinities stay, NaN stays NaN.
+// Converts float32 to and from the two dtypes of 16 bits, which are stored as std::uint16_t. It rounds to the nearest,
+// ties to even. Infinities and NaN stay.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace belay::runtime {
 [[gnu::always_inline]] inline std::uint16_t bfloat16_bits(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = bits + 0x7fff + ((bits >> 16) & 1);
-  const std::uint32_t quiet = bits | 0x00400000;  // rounding could make a NaN an infinity
+  const std::uint32_t quiet = bits | 0x00400000;  // rounding could turn a NaN into infinity
   return static_cast<std::uint16_t>((x != x ? quiet : rounded) >> 16);
 }
 [[gnu::always_inline]] inline float from_bfloat16_bits(std::uint16_t x) {
@@ -21,9 +21,9 @@ namespace belay::runtime {
 [[gnu::always_inline]] inline std::uint16_t float16_bits(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
-  constexpr std::uint32_t kOverflow = 0x477ff000;  // 65520: from here on infinity
+  constexpr std::uint32_t kOverflow = 0x477ff000;  // 65520: this and more becomes infinity
   constexpr std::uint32_t kSmallest = 0x38800000;  // 2^-14, the smallest normal number
-  // Below it: adding 0.5 leaves the multiple of 2^-24 in the low bits, rounded as the processor does.
+  // For smaller numbers, adding 0.5 leaves the multiple of 2^-24 in the low bits. The processor has rounded it.
   const auto tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
   const std::uint32_t normal = (magnitude - 0x38000000 + 0x0fff + ((magnitude >> 13) & 1)) >> 13;
   std::uint32_t half = magnitude < kSmallest ? tiny : normal;

@@ -14,8 +14,8 @@ void fail_onednn(const std::string& what, const dnnl::error& error) {
   fail(Code::kInternal, "oneDNN offers no " + what + ": " + error.what());
 }
 
-// oneDNN writes the code of a primitive into pieces of 256 KiB, some dozens for a large one, and does not check that it
-// got them.
+// oneDNN writes the code of a primitive into pieces of 256 KiB. A large primitive needs some dozens. It does not check
+// that it got them.
 void OnednnCall::require_room_for_code() {
   constexpr std::size_t kMost = std::size_t{8} << 20;
   if (!has_address_space(kMost)) fail_no_memory("the code of a oneDNN primitive");

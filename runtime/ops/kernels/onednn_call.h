@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One oneDNN primitive with its arguments, made once and executed at every step. It may hold scratch memory: one run at
-// a time. Sources of kernels only: this header includes oneDNN's.
+// One oneDNN primitive with its arguments, made once and executed at every step. It may hold scratch memory, so only
+// one run is allowed at a time. Only sources of kernels include this header, since it includes oneDNN's.
 #pragma once
 
 #include <dnnl.hpp>
@@ -12,33 +12,33 @@
 
 namespace belay::runtime {
 
-// Why there is no such primitive. `what`: "convolution of 3 x 3 by 5 x 5". RESOURCE_EXHAUSTED for want of memory, else
-// INTERNAL.
+// Fails with the reason why the primitive cannot be made. `what`: "convolution of 3 x 3 by 5 x 5". RESOURCE_EXHAUSTED:
+// there is no memory. Else INTERNAL.
 [[noreturn]] void fail_onednn(const std::string& what, const dnnl::error& error);
 
 class OnednnCall {
  public:
   using Desc = dnnl::memory::desc;
 
-  // What every call shares: oneDNN's processor and queue. Cheap to make.
+  // All calls share oneDNN's processor and queue. It is cheap to make.
   struct Place {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
     dnnl::stream stream{engine};
   };
 
-  // `what` names it in an error: "convolution".
+  // `what` names the call in an error: "convolution".
   OnednnCall(Place& place, const char* what) : place_(place), what_(what) {}
 
-  // The primitive that is described, and the scratch memory that it asks for (attribute scratchpad_mode::user).
-  // RESOURCE_EXHAUSTED if there is no memory for its code: oneDNN 2 would crash.
+  // Makes the described primitive and its scratch memory (attribute scratchpad_mode::user). RESOURCE_EXHAUSTED: there
+  // is no memory for its code. oneDNN 2 would crash then.
   template <class Primitive>
   void set(const typename Primitive::primitive_desc& description) {
     require_room_for_code();
     keep(Primitive(description), description.scratchpad_desc());
   }
-  // An argument that lies where point() says, by the order of these calls.
+  // Adds an argument whose address point() sets. Its number is the order of these calls.
   void add(int id, const Desc& desc);
-  // An argument in memory that the caller keeps.
+  // Adds an argument in memory that the caller keeps.
   void add(int id, const dnnl::memory& memory) { list_.push_back({id, memory.get()}); }
 
   void point(std::size_t argument, const void* data) {
@@ -47,7 +47,7 @@ class OnednnCall {
     a.memory.set_data_handle(const_cast<void*>(data));
     a.data = data;
   }
-  // Throws INTERNAL where oneDNN fails.
+  // INTERNAL: oneDNN fails.
   void run();
 
  private:
@@ -67,9 +67,9 @@ class OnednnCall {
   std::vector<dnnl_exec_arg_t> list_;
 };
 
-// A primitive whose caller has plain tensors: an operand whose layout the primitive does not take is brought into it
-// first, and stays so until its version (TensorSpec.version) changes, where it has one; a result is brought back. The
-// tensors of run() come in the order of the calls.
+// A primitive for a caller with plain tensors. If the primitive needs another layout, an operand is first converted.
+// The converted operand is kept until its version (TensorSpec.version) changes, if it has one. A result is converted
+// back. run() takes the tensors in the order of the calls.
 class OnednnPlainCall {
  public:
   using Desc = OnednnCall::Desc;
@@ -85,7 +85,7 @@ class OnednnPlainCall {
     operands_.back().version = version;
   }
   void add_output(int id, const Desc& tensor, const Desc& given) { add(id, tensor, given, false); }
-  // In memory that the caller keeps.
+  // Adds an argument in memory that the caller keeps.
   void add(int id, const dnnl::memory& memory) { call_.add(id, memory); }
   void run(void* const* tensors);
 
@@ -93,10 +93,10 @@ class OnednnPlainCall {
   static constexpr std::uint64_t kNothing = ~std::uint64_t{0};
   struct Operand {
     bool input = false;
-    std::size_t argument = 0;             // of call_, where the layouts agree
-    std::unique_ptr<OnednnCall> reorder;  // where they do not
+    std::size_t argument = 0;             // of call_, if the layouts are equal
+    std::unique_ptr<OnednnCall> reorder;  // if they differ
     const Version* version = nullptr;
-    std::uint64_t kept = kNothing;  // of which version the operand in the primitive's layout is
+    std::uint64_t kept = kNothing;  // version of the operand that is kept in the primitive's layout
   };
   void add(int id, const Desc& tensor, const Desc& inner, bool input);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What oneDNN 2 and oneDNN 3 write differently: how a primitive is described, and which processors have tiles. Version
-// 2 takes an operation's description first; version 3 takes the engine and the tensors at once. The calculation is the
-// same. Sources of kernels only: this header includes oneDNN's.
+// The differences between oneDNN 2 and oneDNN 3: how to describe a primitive, and which processors have tiles. Version
+// 2 first takes a description of the operation. Version 3 takes the engine and the tensors at once. The calculation is
+// the same. Only sources of kernels include this header, since it includes oneDNN's.
 //
 // Each function throws dnnl::error if oneDNN has no such primitive. Attributes come last.
 #pragma once
@@ -21,13 +21,13 @@ struct Windows {
   dnnl::memory::dims strides, dilations, before, after;
 };
 
-// Whether the processor multiplies bfloat16 in tiles (AMX), and oneDNN may use them.
+// True if the processor multiplies bfloat16 in tiles (AMX), and oneDNN may use them.
 inline bool has_tiles() {
   constexpr int kTiles = static_cast<int>(dnnl::cpu_isa::avx512_core_amx);
   return (static_cast<int>(dnnl::get_effective_cpu_isa()) & kTiles) == kTiles;
 }
 
-// c = a b, and + bias if that is not empty.
+// Describes c = a b, with + bias if that is not empty.
 inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const Desc& a, const Desc& b, const Desc& bias,
                                            const Desc& c, const Attributes& attributes = {}) {
 #if DNNL_VERSION_MAJOR >= 3
@@ -39,7 +39,7 @@ inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& engine, const Des
 #endif
 }
 
-// y of x and the filter, in training, and + bias if that is not empty.
+// Describes y of x and the filter, in training, with + bias if that is not empty.
 inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const Desc& x,
                                                              const Desc& filter, const Desc& bias, const Desc& y,
                                                              const Windows& w, const Attributes& attributes = {}) {
@@ -57,8 +57,8 @@ inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine&
 #endif
 }
 
-// A gradient of a convolution. Primitive is dnnl::convolution_backward_data for that of x, and
-// dnnl::convolution_backward_weights for that of the filter. `forward` is the primitive that it belongs to. An
+// Describes a gradient of a convolution. Primitive is dnnl::convolution_backward_data for x, and
+// dnnl::convolution_backward_weights for the filter. `forward` is the primitive that it belongs to. An
 // implementation whose name has `without` is not taken, unless oneDNN has no other; null: all may be taken.
 //
 // oneDNN 2 reads the operation's description again when it looks for the next implementation. So that is done here,
@@ -95,11 +95,11 @@ inline dnnl::batch_normalization_forward::primitive_desc batch_norm(const dnnl::
 #endif
 }
 
-// Whether a gradient gets the shift (DNNL_ARG_SHIFT), whose value it does not use: version 2 refuses to run without it,
-// and some of version 3 refuse to run with it.
+// True if a gradient takes the shift (DNNL_ARG_SHIFT), although it does not use its value. Version 2 refuses to run
+// without it. Some of version 3 refuse to run with it.
 inline constexpr bool kGradientTakesShift = DNNL_VERSION_MAJOR < 3;
 
-// The gradients of x, the scale and the shift.
+// Describes the gradients of x, the scale and the shift.
 inline dnnl::batch_normalization_backward::primitive_desc batch_norm_gradient(
     const dnnl::engine& engine, const Desc& x, float epsilon, dnnl::normalization_flags flags,
     const dnnl::batch_normalization_forward::primitive_desc& forward, const Attributes& attributes = {}) {

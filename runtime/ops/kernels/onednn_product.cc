@@ -17,9 +17,9 @@ namespace {
 using Desc = dnnl::memory::desc;
 using Type = dnnl::memory::data_type;
 
-// In bf16 the operands are rounded as they lie; the sums and the result stay float32. oneDNN's kernels rearrange them
-// block by block in the cache, for a tenth to a third more time, while its change of layout takes two to four times as
-// long as the product. The layout that it likes best pays where b is kept in it.
+// In bf16 the operands are rounded in place; sums and result stay float32. oneDNN's kernels rearrange them block by
+// block in the cache, which takes a tenth to a third more time. Its change of layout takes two to four times as long as
+// the product. So the best layout pays only if b is kept in it.
 class OnednnProduct final : public Product<float> {
  public:
   OnednnProduct(const ProductSizes& s, bool bias, Precision precision, const Version* b_version)
@@ -37,7 +37,7 @@ class OnednnProduct final : public Product<float> {
 
     Primitive primitive = describe(plain_a, b_version == nullptr ? plain_b : any_b, bias ? row : Desc(), c);
     if (factor == Type::bf16 && b_version == nullptr) {
-      // Where the best kernel does not take them so, its layout is worth the change.
+      // If the best kernel needs another layout, the change is worth it.
       const Primitive best = describe(any_a, any_b, bias ? row : Desc(), c);
       if (std::string_view(best.impl_info_str()) != primitive.impl_info_str()) primitive = best;
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which oneDNN computes here.
+// Names the oneDNN that computes here.
 #pragma once
 
 #include <string>
 
 namespace belay::runtime {
 
-// What its results depend on: its version, the instruction set that it chose or was held to by ONEDNN_MAX_CPU_ISA, and
-// the other settings of its environment that are not the default. "2.6.3 avx512_core_bf16".
+// Returns the facts that its results depend on: "2.6.3 avx512_core_bf16". These are its version, its instruction set,
+// which ONEDNN_MAX_CPU_ISA may limit, and other environment settings that are not the default.
 std::string onednn_text();
 
 }  // namespace belay::runtime

@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// A region of a team, as the compiler hands it to OpenMP's runtime.
+// A region of a team, in the form in which the compiler passes it to OpenMP's runtime.
 struct Region {
   void (*body)(void*);
   void* data;
@@ -45,7 +45,7 @@ std::string why_no_team(int threads) {
 
 Team::Team(int threads) : threads_before_(omp_get_max_threads()) {
 #ifdef BELAY_PARALLEL_STD_THREAD
-  threads = 1;  // of OpenMP, which oneDNN alone uses then
+  threads = 1;  // OpenMP's; only oneDNN uses it then
 #endif
   if (threads > 1) need_exact(threads);
   if (threads_before_ != threads) omp_set_num_threads(threads);
@@ -73,8 +73,8 @@ Team::~Team() {
 
 }  // namespace belay::runtime
 
-// What compilers call for `omp parallel`, ours and oneDNN's, defined again in front of libgomp's: OpenMP leaves open in
-// which floating-point mode the threads of a team are, and they are in that of who made them, long ago perhaps.
+// Compilers call this function for `omp parallel`, in our code and in oneDNN's. It replaces libgomp's. OpenMP does not
+// define the floating-point mode of a team's threads. They have the mode of the thread that once made them.
 extern "C" __attribute__((visibility("default"))) void GOMP_parallel(void (*body)(void*), void* data, unsigned threads,
                                                                      unsigned flags) {
   using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thread pool: OpenMP's, which oneDNN uses too. All loops of ours that split work go through here.
+// The one thread pool: OpenMP's, which oneDNN uses, too. All our loops that split work use these functions.
 //
-// The split depends only on n, the grain and the team's size, never on load, so results are the same bits at every run.
-// All threads of a team compute in the floating-point mode of the one that opens it, whichever library made them and
-// whatever mode they were left in; for kernels that is KernelMode (runtime/platform/floating_point.h).
+// The split depends only on n, the grain and the team's size, never on load. So results are the same bits at every run.
+// All threads of a team compute in the floating-point mode of the thread that opens it. That holds whichever library
+// made them, and for any mode that they had. For kernels the mode is KernelMode (runtime/platform/floating_point.h).
 //
-// In the tsan preset the loops run on std::thread, because the thread sanitizer cannot see into OpenMP's runtime.
+// In the tsan preset the loops run on std::thread, since the thread sanitizer does not see OpenMP's runtime.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 
 namespace belay::runtime {
 
-// Processors that this process may use, or fewer where OMP_THREAD_LIMIT says so.
+// Returns the number of processors that this process may use, at most OMP_THREAD_LIMIT.
 int available_threads();
 
-// Why no team of that size can be had; empty: it can.
+// Returns the reason why a team of that size is not possible; empty: it is.
 std::string why_no_team(int threads);
 
-// Makes `threads` the size of the team for what this thread starts, oneDNN included, while it lives. The size is exact:
-// oneDNN shares work out when a primitive is made and counts on every thread, or it computes nonsense or waits for
-// ever. So whatever makes teams smaller (OMP_DYNAMIC, OMP_MAX_ACTIVE_LEVELS, the same by a call in a plugin) is set
-// aside. FAILED_PRECONDITION where that is not possible.
+// While it lives, the team has the size `threads` for all work that this thread starts, oneDNN included. The size is
+// exact. oneDNN divides work when a primitive is made and relies on every thread. With fewer it computes nonsense or
+// waits for ever. So this overrides settings for smaller teams (OMP_DYNAMIC, OMP_MAX_ACTIVE_LEVELS, or a call in a
+// plugin). FAILED_PRECONDITION: that is not possible.
 class Team {
  public:
   explicit Team(int threads);
@@ -42,19 +42,19 @@ class Team {
   bool dynamic_before_ = false, closed_before_ = false;
 };
 
-// Whether a loop on several threads allocates: each std::thread does.
+// True if a loop on several threads allocates: each std::thread does.
 #ifdef BELAY_PARALLEL_STD_THREAD
 inline constexpr bool kLoopsAllocate = true;
 #else
 inline constexpr bool kLoopsAllocate = false;
 #endif
 
-// How many parts of at least `grain` the range [0, n) is cut into by a team.
+// Returns the number of parts of [0, n) for a team. Each part has at least `grain` elements.
 inline int parts_of(std::int64_t n, std::int64_t grain, int threads) noexcept {
   return static_cast<int>(std::clamp<std::int64_t>(n / std::max<std::int64_t>(grain, 1), 1, threads));
 }
 
-// Part i of `parts` of [0, n), on borders that are multiples of 16 so that two threads share no cache line of floats.
+// Part i of `parts` of [0, n). Borders are multiples of 16, so that two threads share no cache line of floats.
 struct Range {
   std::int64_t begin;
   std::int64_t end;
@@ -65,7 +65,7 @@ inline Range part_of(std::int64_t n, int parts, int i) noexcept {
   return {begin, i == parts - 1 ? n : std::min<std::int64_t>(n, begin + step)};
 }
 
-// f(begin, end, part) for disjoint parts of [0, n), each of at least `grain` where n allows. f must not throw.
+// Calls f(begin, end, part) for disjoint parts of [0, n), each of at least `grain` if n allows it. f must not throw.
 template <class F>
 void parallel_for(std::int64_t n, std::int64_t grain, int threads, F&& f) {
   const int parts = parts_of(n, grain, threads);
@@ -92,15 +92,15 @@ void parallel_for(std::int64_t n, std::int64_t grain, int threads, F&& f) {
 #endif
 }
 
-// The same for items that share no cache line: rows of an image, examples of a batch, heads. Their borders are not
-// rounded, so that a few of them are still shared out evenly.
+// Does the same for items that share no cache line: rows of an image, examples of a batch, heads. Their borders are not
+// rounded, so a few of them are still divided evenly.
 template <class F>
 void parallel_items(std::int64_t n, std::int64_t grain, int threads, F&& f) {
   const int parts = parts_of(n, grain, threads);
   parallel_for(parts * std::int64_t{16}, 16, parts,
                [&](std::int64_t, std::int64_t, int part) { f(n * part / parts, n * (part + 1) / parts, part); });
 }
-// Each worth a thread.
+// Each item is worth a thread.
 template <class F>
 void parallel_items(std::int64_t n, int threads, F&& f) {
   parallel_items(n, 1, threads, f);

@@ -11,10 +11,10 @@
 namespace belay::runtime {
 namespace {
 
-// Below this many multiplications the loops here beat a call of oneDNN.
+// Below this number of multiplications our loops are faster than a call of oneDNN.
 constexpr std::int64_t kSmall = 1 << 12;
 
-// `lanes` results next to each other: c[l] = sum over i of a[i * a_stride] * b[i * n + l].
+// Computes `lanes` neighbouring results: c[l] = sum over i of a[i * a_stride] * b[i * n + l].
 template <int lanes>
 [[gnu::always_inline]] inline void sum_lanes(const float* a, std::int64_t a_stride, const float* b, std::int64_t k,
                                              std::int64_t n, float* c) {
@@ -38,7 +38,7 @@ BELAY_HOT void multiply_rows(const float* a, std::int64_t a_row, std::int64_t a_
 class SmallProduct final : public Product<float> {
  public:
   SmallProduct(const ProductSizes& s, bool bias) : rows_(s.m), columns_(s.n), bias_(bias), s_(s) {
-    // One column as the result: c' = b' a' makes it a row.
+    // A result of one column becomes a row by c' = b' a'.
     swap_ = s.n == 1;
     if (swap_) s_ = {1, s.m, s.k, !s.transpose_b, !s.transpose_a};
     if (s_.transpose_b) packed_.resize(static_cast<std::size_t>(s_.k * s_.n));
@@ -99,7 +99,7 @@ std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bo
 }
 
 Precision product_precision(const ProductSizes& s, Precision precision, bool b_is_kept) {
-  // Rounding an operand takes as long as multiplying each of its elements about sixteen times, and a call of its own.
+  // Rounding an operand takes as long as about sixteen multiplications of each of its elements, and another call.
   constexpr std::int64_t kThin = 16, kFew = 1 << 18;
   const bool gains = s.m * s.n * s.k >= kFew && s.n >= kThin && s.k >= kThin && (s.m >= kThin || b_is_kept);
   return gains ? precision : Precision::kFloat32;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of sizes that are fixed when the object is made. It may keep scratch memory: one run at a time.
+// Matrix products with sizes that are fixed when the object is made. It may keep scratch memory, so only one run is
+// allowed at a time.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace belay::runtime {
 
-// c[m, n] = a[m, k] * b[k, n]; transposed: a lies in memory as [k, m], b as [n, k]. All row-major, dense.
+// Computes c[m, n] = a[m, k] * b[k, n]. Transposed, a lies in memory as [k, m], b as [n, k]. All are row-major and
+// dense.
 struct ProductSizes {
   std::int64_t m = 0;
   std::int64_t n = 0;
@@ -22,13 +24,13 @@ template <class T>
 class Product {
  public:
   virtual ~Product() = default;
-  // c = a b, plus bias[n] in each row if it was made with one (null otherwise). c lies apart from the others.
+  // Computes c = a b, plus bias[n] in each row if it was made with a bias (else null). c does not overlap the others.
   virtual void run(const T* a, const T* b, const T* bias, T* c) = 0;
 };
 
-// float32 by oneDNN (whose team is the one of OpenMP at that time), or by loops of our own where that is faster: those
-// take `threads` and always compute in float32. float64 by Eigen on one thread, whatever the precision.
-// b_version (TensorSpec.version of b): b may be kept in the layout that the product likes best.
+// float32 uses oneDNN (with OpenMP's team of that time), or our loops if they are faster. These use `threads` and
+// always compute in float32. float64 uses Eigen on one thread, whatever the precision. b_version is TensorSpec.version
+// of b. With it b may be kept in the product's best layout.
 template <class T>
 std::unique_ptr<Product<T>> make_product(const ProductSizes& sizes, bool bias,
                                          Precision precision = Precision::kFloat32, int threads = 1,
@@ -40,14 +42,14 @@ template <>
 std::unique_ptr<Product<double>> make_product(const ProductSizes& sizes, bool bias, Precision precision, int threads,
                                               const Version* b_version);
 
-// In which precision a product is computed that is asked for in `wanted`: float32 where rounding the operands would
-// take longer than it saves. b_is_kept: b needs rounding once.
+// Returns the precision of a product that is wanted in `wanted`. It is float32 if rounding the operands would take
+// longer than it saves. b_is_kept: b needs rounding once.
 Precision product_precision(const ProductSizes& sizes, Precision wanted, bool b_is_kept);
-// Whether oneDNN's product runs on one thread, whatever the team: a processor with tiles (AMX) multiplies few numbers
-// in less time than threads take to meet.
+// True if oneDNN's product runs on one thread, whatever the team. A processor with tiles (AMX) multiplies few numbers
+// in less time than threads need to meet.
 bool runs_alone(const ProductSizes& sizes, Precision precision, bool tiles) noexcept;
 
-// Its parts. A streamed one is null where another is faster.
+// Make the parts of a product. A streamed one is null if another is faster.
 std::unique_ptr<Product<float>> make_small_product(const ProductSizes& sizes, bool bias);
 std::unique_ptr<Product<float>> make_streamed_product(const ProductSizes& sizes, bool bias, int threads);
 std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, bool bias,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled without contraction of products and sums (CMakeLists.txt): all versions of a loop have the same bits.
+// Compiled without contraction of products and sums (CMakeLists.txt), so all versions of a loop give the same bits.
 #include "runtime/ops/kernels/random_numbers.h"
 
 #include <immintrin.h>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr int kLanes = 16;
 
-// Words 0 to 3 of a block for each lane, in 64 bits, of which a multiplication of two words takes the lower half.
+// Words 0 to 3 of a block for each lane, each in 64 bits. A multiplication of two words takes their lower halves.
 using Blocks = std::uint64_t[4][kLanes];
 constexpr std::uint64_t kLow = 0xFFFFFFFFu;
 
-// The registers of a level of processors. Compilers multiply all of 64 bits, which takes three times as long or longer.
+// The registers of a level of processors. Compilers multiply all 64 bits, which takes at least three times as long.
 struct Base {
   using Lanes = std::uint64_t __attribute__((vector_size(16)));
   static inline void multiply(Lanes& x, const Lanes& y) {
@@ -43,7 +43,8 @@ struct Avx512 {
 };
 #endif
 
-// Blocks first, first + 1, ... of the stream; two registers at a time, since each round waits for the one before.
+// Makes blocks first, first + 1, ... of the stream. It fills two registers at a time, since each round waits for the
+// one before.
 template <class Registers>
 [[gnu::always_inline]] inline void philox_lanes(const RandomStream& stream, std::uint64_t first, Blocks& blocks) {
   using Lanes = typename Registers::Lanes;
@@ -82,20 +83,21 @@ template <class Registers>
   }
 }
 
-// 2^52 plus a word, as bits: the way from whole numbers to doubles that every processor has.
+// The bits of 2^52 plus a word. With it every processor converts whole numbers to doubles.
 constexpr std::uint64_t kWhole = 0x4330000000000000u;
 [[gnu::always_inline]] inline double whole(std::uint64_t below_2_52) {
   return std::bit_cast<double>(kWhole | below_2_52) - 0x1p52;
 }
 
-// uniform_double() of philox.h.
+// Computes uniform_double() of philox.h.
 [[gnu::always_inline]] inline double unit(std::uint64_t high, std::uint64_t low) {
   return (whole(high) * 0x1p21 + whole(low >> 11)) * 0x1p-53;
 }
 
-// log(x) for x in [2^-53, 1], within 2^-49 of its size.
+// Returns log(x) for x in [2^-53, 1], with a relative error of 2^-49.
 [[gnu::always_inline]] inline double log_of_unit(double x) {
-  // x = 2^n * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = 2 atanh(s), s = f / (2 + f), by its series.
+  // With x = 2^n * (1 + f), 1 + f is in [sqrt(1/2), sqrt(2)). The series is that of log(1 + f) = 2 atanh(s), s = f / (2
+  // + f).
   constexpr std::uint64_t kSqrtHalf = 0x3fe6a09e667f3bcdu, kFraction = 0x000fffffffffffffu, kBias = 1023;
   const std::uint64_t bits = std::bit_cast<std::uint64_t>(x) - kSqrtHalf + (kBias << 52);
   const double n = whole(bits >> 52) - static_cast<double>(kBias);
@@ -115,13 +117,13 @@ constexpr std::uint64_t kWhole = 0x4330000000000000u;
   return n * kLn2High + (n * kLn2Low + (s * 2.0 + s * (p * z)));
 }
 
-// cos(x) for x in [0, 2 pi], within 2^-49.
+// Returns cos(x) for x in [0, 2 pi], with an error of 2^-49.
 [[gnu::always_inline]] inline double cos_of_turn(double x) {
-  // x = q * pi / 2 + r with |r| <= pi / 4; the series of cos or sin at r, by q.
+  // With x = q * pi / 2 + r, |r| is at most pi / 4. q selects the series of cos or sin at r.
   constexpr double kRound = 0x1.8p52, kTwoOverPi = 0x1.45f306dc9c883p-1;
   constexpr double kHalfPiHigh = 0x1.921fb544p+0, kHalfPiLow = 0x1.0b4611a626331p-34;
   const double shifted = x * kTwoOverPi + kRound;
-  const std::uint64_t q = std::bit_cast<std::uint64_t>(shifted);  // its low bits
+  const std::uint64_t q = std::bit_cast<std::uint64_t>(shifted);  // in its low bits
   const double n = shifted - kRound;
   const double r = (x - n * kHalfPiHigh) - n * kHalfPiLow;
   const double z = r * r;
@@ -148,20 +150,20 @@ constexpr std::uint64_t kWhole = 0x4330000000000000u;
 
 constexpr double kTurn = 6.283185307179586;
 
-// What the C library's log and cos return in float64, on every processor: they have versions for several, which differ
-// in the last bit, and the ones of long double have not.
+// Returns the C library's float64 results of log and cos on every processor. Those functions have versions for several
+// processors that differ in the last bit. The versions for long double do not.
 double box_muller_everywhere(double u, double v) {
   const auto log = static_cast<double>(std::log(static_cast<long double>(1 - u)));
   const auto cosine = static_cast<double>(std::cos(static_cast<long double>(kTurn * v)));
   return std::sqrt(-2 * log) * cosine;
 }
 
-// A number by float64 functions that are nearly as exact as the C library's.
+// A number from float64 functions that are nearly as exact as the C library's.
 struct CheapNormal {
   float value;
-  // 1 or 0, as numbers: branches would keep the loop over the lanes from becoming vector code.
-  std::uint64_t unsure;   // the error may round it to another float32, or decide whether it is truncated: one of 10^6
-  std::uint64_t outside;  // of what is truncated
+  // These are 1 or 0 as numbers, since branches would keep the loop over the lanes from becoming vector code.
+  std::uint64_t unsure;   // the error may change the float32 or its truncation: one of 10^6
+  std::uint64_t outside;  // 1: outside of the truncated range
 };
 [[gnu::always_inline]] inline CheapNormal cheap_normal(const RandomNumbers& numbers, double u, double v) {
   constexpr double kError = 0x1p-46;
@@ -175,8 +177,8 @@ struct CheapNormal {
   return {static_cast<float>(y), rounds_apart | (maybe_outside ^ outside), outside};
 }
 
-// Number i where a cheap first draw did not settle it. A truncated one is drawn again, from a stream of its own, until
-// it fits: the twentieth.
+// Returns number i if the cheap first draw did not settle it. A truncated one is drawn again, each time from another
+// stream, until it fits. About one of twenty is.
 [[gnu::noinline]] float settled_normal(const RandomStream& stream, const RandomNumbers& numbers, std::int64_t i) {
   for (std::uint64_t again = 0;; ++again) {
     const std::uint64_t key = again == 0 ? stream.key : mix_key(stream.key, again);
@@ -191,7 +193,7 @@ struct CheapNormal {
   }
 }
 
-// The lanes' numbers; whether `unsettled` is not 0 in one of them.
+// Fills the lanes' numbers. Returns true if `unsettled` is not 0 in one of them.
 [[gnu::always_inline]] inline bool cheap_normals(const RandomNumbers& numbers, const Blocks& words, float* out,
                                                  std::uint64_t* unsettled) {
   std::uint64_t any = 0;

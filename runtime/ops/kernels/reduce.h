@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of reductions, made from a reducer: what is kept while terms come in (Acc), and how. Terms are taken in an
-// order that depends on the shape alone, so the number of threads changes no bit.
+// Kernels of reductions, made from a reducer: the type that it accumulates (Acc), and its functions. The order of the
+// terms depends only on the shape, so the number of threads changes no bit.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 
 namespace belay::runtime {
 
-// ---- reducers: run() takes n contiguous terms; combine() one term, where it goes into a column of its own.
+// ---- reducers: run() takes n contiguous terms, combine() one term of a separate column
 
-// float32: blocks of kSumBlock terms are summed in float32, the blocks' sums in float64.
+// In float32, blocks of kSumBlock terms are summed in float32, and the blocks' sums in float64.
 inline constexpr std::int64_t kSumBlock = 1024;
 
 template <class T>
@@ -66,7 +66,7 @@ struct ProdOf {
   static T finish(Acc acc, std::int64_t) { return static_cast<T>(acc); }
 };
 
-// The largest (or, of negated terms, the smallest); NaN where a term is.
+// Returns the largest term, or the smallest by negated terms. NaN: a term is NaN.
 template <class T, bool largest>
 struct ExtremeOf {
   using Value = T;
@@ -128,9 +128,9 @@ typename R::Acc reduce_run(const typename R::Value* x, std::int64_t n) {
   return hot<typename R::Value, R::run>(x, n);
 }
 
-inline constexpr std::int64_t kColumns = 128;  // how many results are made side by side
+inline constexpr std::int64_t kColumns = 128;  // number of results that are made side by side
 
-// n <= kColumns results, whose terms are below each other in rows `stride` apart.
+// Makes n <= kColumns results. The terms of each are below each other in rows `stride` apart.
 template <class R>
 [[gnu::always_inline]] inline void columns_run(const typename R::Value* x, std::int64_t rows, std::int64_t stride,
                                                std::int64_t n, typename R::Acc* acc) {
@@ -171,7 +171,7 @@ class ReduceKernel final : public Kernel {
  private:
   static constexpr std::int64_t kChunk = 16 * kSumBlock;
 
-  // One run of terms: in chunks, so that threads share it.
+  // Reduces one run of terms in chunks, so that threads share it.
   Acc reduce_all(const T* x) {
     const std::int64_t n = plan_.inner();
     if (n <= kChunk) return reduce_run<R>(x, n);
@@ -191,7 +191,7 @@ class ReduceKernel final : public Kernel {
         acc = R::merge(acc, reduce_run<R>(x + plan_.block_offset(b) + r * plan_.term_stride(), plan_.inner()));
     return R::finish(acc, terms_);
   }
-  // Results side by side, kColumns at a time.
+  // Makes results side by side, kColumns at a time.
   void reduce_to_rows(const T* x, T* y) const {
     const std::int64_t tiles = (plan_.inner() + kColumns - 1) / kColumns;
     const std::int64_t cost = std::min(plan_.inner(), kColumns) * terms_;
@@ -219,7 +219,7 @@ class ReduceKernel final : public Kernel {
 
 // ---- squares
 
-// The sum of squares as SumOf makes sums.
+// Sums the squares like SumOf sums terms.
 template <class T>
 [[gnu::always_inline]] inline double squares(const T* x, std::int64_t n) {
   double all = 0;
@@ -233,7 +233,7 @@ template <class T>
   return all;
 }
 
-// Of all inputs: half the sum of squares, or its square root.
+// Takes all inputs: half the sum of squares, or its square root.
 template <class T, bool root>
 class SquaresKernel final : public Kernel {
  public:

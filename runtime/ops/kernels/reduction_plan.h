@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How reductions walk over a tensor.
+// Plans how a reduction walks over a tensor.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace belay::runtime {
 
-// A tensor's dimensions, neighbours of one kind merged, as: results (kept dimensions) times terms (reduced ones). The
-// innermost merged dimension is either a run of terms of one result, or a run of results that share their terms.
+// A tensor's dimensions as results (kept dimensions) times terms (reduced ones); neighbours of one kind are merged. The
+// innermost merged dimension is a run of terms of one result, or a run of results that share their terms.
 class ReductionPlan {
  public:
   ReductionPlan(const Dims& dims, const std::vector<bool>& reduced);
 
   bool inner_reduced() const noexcept { return inner_reduced_; }
   std::int64_t inner() const noexcept { return inner_; }
-  // Without the inner dimension.
+  // These do not count the inner dimension.
   std::int64_t results() const noexcept { return count(kept_); }
   std::int64_t terms() const noexcept { return count(reduced_); }
-  // Terms come as rows, whose distance is fixed, in `terms() / term_rows()` blocks.
+  // Terms come as rows at a fixed distance, in `terms() / term_rows()` blocks.
   std::int64_t term_rows() const noexcept { return reduced_.empty() ? 1 : reduced_[0].size; }
   std::int64_t term_stride() const noexcept { return reduced_.empty() ? 0 : reduced_[0].stride; }
-  // Elements from the tensor's begin to a result's, and from there to a block's first term.
+  // The distance in elements from the tensor's begin to a result, and from there to a block's first term.
   std::int64_t result_offset(std::int64_t result) const noexcept { return offset(kept_, 0, result); }
   std::int64_t block_offset(std::int64_t block) const noexcept { return offset(reduced_, 1, block); }
 

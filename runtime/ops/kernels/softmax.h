@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exponentials of rows against their largest elements: what softmax and its cross entropies are made of.
+// The exponentials of rows relative to their largest elements, for softmax and its cross entropies.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// -infinity of nothing; NaN is passed over.
+// Returns -infinity for an empty row, and ignores NaN.
 template <class T>
 [[gnu::always_inline]] inline T row_largest(const T* x, std::int64_t n) {
   T largest = -std::numeric_limits<T>::infinity();
@@ -24,13 +24,13 @@ struct ExpRow {
   T sum;
 };
 
-// How many rows of n elements are worked on together: exp is cheap only over many neighbours, more than a short row
-// has.
+// The number of rows of n elements that are processed together. exp is cheap only over many neighbours, more than a
+// short row has.
 inline constexpr std::int64_t kExpTile = 512;
 inline std::int64_t rows_together(std::int64_t n) { return n >= kExpTile ? 1 : kExpTile / (n < 1 ? 1 : n); }
 
-// y = e^(x - largest) of up to rows_together(n) rows, and what each row's largest and sum are. Any NaN in a row, or
-// nothing above -infinity, makes its sum NaN. y may be x.
+// Computes y = e^(x - largest) for at most rows_together(n) rows, and each row's largest and sum. The sum is NaN if the
+// row has a NaN, or nothing above -infinity. y may be x.
 template <class T>
 [[gnu::always_inline]] inline void exp_rows(const T* x, std::int64_t rows, std::int64_t n, T* y, ExpRow<T>* found) {
   for (std::int64_t r = 0; r < rows; ++r) {

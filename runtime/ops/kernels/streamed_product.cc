@@ -9,14 +9,15 @@
 namespace belay::runtime {
 namespace {
 
-// Where this took less time than oneDNN on a processor with AVX-512 and b not in a cache: 0.63 to 0.98 of it from 8 to
-// 128 rows, and with b transposed, which oneDNN reads in long runs too, 0.83 to 1.07 from 32 to 64 rows.
+// In this range it took less time than oneDNN on a processor with AVX-512 and b not in a cache. The ratio was 0.63 to
+// 0.98 from 8 to 128 rows. With b transposed, which oneDNN also reads in long runs, it was 0.83 to 1.07 from 32 to 64
+// rows.
 constexpr std::int64_t kFewestRows = 8, kMostRows = 128;
 constexpr std::int64_t kFewestRowsTransposed = 32, kMostRowsTransposed = 64;
-constexpr std::int64_t kCached = 1 << 19;  // elements of b: two megabytes, what a second level cache holds at most
+constexpr std::int64_t kCached = 1 << 19;  // elements of b: two megabytes, as much as a second level cache holds
 
-// Few rows of a with a b that comes from memory each time: the weights of a wide layer, which an optimizer has just
-// passed over. Columns of c are split between threads; their number changes no bit.
+// Multiplies few rows of a with a b that comes from memory each time. Such a b is the weights of a wide layer after an
+// optimizer's pass. Threads share the columns of c; their number changes no bit.
 class StreamedProduct final : public Product<float> {
  public:
   StreamedProduct(const ProductSizes& s, bool bias, int threads) : s_(s), bias_(bias), threads_(threads) {
@@ -44,10 +45,10 @@ class StreamedProduct final : public Product<float> {
   }
 
  private:
-  // Rows of b, so many at once that they stay in a cache while all columns of a' pass over them.
+  // Number of rows of b that stay in a cache while all columns of a' pass over them.
   static constexpr std::int64_t kChunk = 128;
 
-  // c' = b a', where b lies as c' needs it.
+  // Computes c' = b a', for which b already has the right layout.
   void transposed(const float* b, std::int64_t begin, std::int64_t end, float* c) {
     for (std::int64_t j = begin; j < end; j += kChunk) {
       const std::int64_t rows = std::min(kChunk, end - j);
@@ -63,7 +64,7 @@ class StreamedProduct final : public Product<float> {
   int threads_;
   std::vector<float> a_;        // transposed
   std::vector<float> c_;        // transposed
-  std::vector<float> scratch_;  // of each thread
+  std::vector<float> scratch_;  // for each thread
 };
 
 }  // namespace

@@ -9,25 +9,26 @@
 namespace belay::runtime {
 namespace {
 
-// The registers of a level of processors: their width, and the rows of a tile that two of them wide fits in all.
-// Compilers lower a vector that is wider than a register to code that spills all of it, so each level has its own.
-struct Avx512 {  // 32 of them
+// The registers of a level of processors: their width, and the rows of a tile of two registers' width that fits into
+// all. Compilers spill a vector that is wider than a register, so each level has a separate type.
+struct Avx512 {  // 32 registers
   using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
   static constexpr std::int64_t kLanes = 16;
   static constexpr int kRows = 8;
 };
-struct Avx2 {  // 16
+struct Avx2 {  // 16 registers
   using Lanes = float __attribute__((vector_size(32), aligned(4), may_alias));
   static constexpr std::int64_t kLanes = 8;
   static constexpr int kRows = 6;
 };
-struct Base {  // at least 16, as SSE has, where a product needs one before it is added
+struct Base {  // at least 16 registers, as in SSE, which needs one for a product before the addition
   using Lanes = float __attribute__((vector_size(16), aligned(4), may_alias));
   static constexpr std::int64_t kLanes = 4;
   static constexpr int kRows = 6;
 };
 
-constexpr std::int64_t kDepth = 256;  // of a panel of b: two widest registers wide it fills half of a level 1 cache
+constexpr std::int64_t kDepth = 256;  // rows of a panel of b: with two widest registers it fills half of a level 1
+                                      // cache
 
 struct Panel {
   const float* a;
@@ -38,7 +39,7 @@ struct Panel {
   std::int64_t c_row;
 };
 
-// A tile of c of `rows` times `vectors` registers, which stays in them.
+// Computes a tile of c of `rows` times `vectors` registers, which stays in them.
 template <class Registers, int rows, int vectors>
 [[gnu::always_inline]] inline void tile(const Panel& p, std::int64_t depth, bool add) {
   using Lanes = typename Registers::Lanes;
@@ -75,7 +76,7 @@ template <class Registers, int vectors>
   for (; m > 0; --m, p.a += p.a_row, p.c += p.c_row) tile<Registers, 1, vectors>(p, depth, add);
 }
 
-// The last columns, fewer than a register: through copies that are filled up with zeros.
+// Computes the last columns, fewer than a register, through copies padded with zeros.
 template <class Registers>
 [[gnu::always_inline]] inline void last_columns(const Panel& p, std::int64_t m, std::int64_t n, std::int64_t depth,
                                                 bool add) {
@@ -97,8 +98,8 @@ template <class Registers>
   }
 }
 
-// Many rows use a panel of b again and again: a dense copy of it keeps rows of b that lie a power of two apart from
-// pushing each other out of the cache.
+// Many rows read a panel of b again and again. Its rows may lie a power of two apart and push each other out of the
+// cache. A dense copy avoids that.
 constexpr std::int64_t kRowsWorthACopy = 64;
 
 template <class Registers>
@@ -114,7 +115,7 @@ template <class Registers>
   columns<Registers, 2>(p, m, depth, add);
 }
 
-// The last columns, fewer than two registers.
+// Computes the last columns, fewer than two registers.
 template <class Registers>
 [[gnu::always_inline]] inline void narrow_columns(Panel p, std::int64_t m, std::int64_t n, std::int64_t depth,
                                                   bool add) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products on one thread that are too small, or too oddly placed, for oneDNN: of parts of tensors, as attention
-// and recurrent cells need them. No preparation and no allocation. An element of c is the sum over k in ascending
-// order, whatever m and n are: how a caller splits rows and columns changes no bit.
+// Matrix products on one thread for small sizes or layouts that oneDNN handles badly: parts of tensors in attention and
+// recurrent cells. They need no preparation and no allocation. An element of c is the sum over k in ascending order for
+// any m and n. So a caller's split of rows and columns changes no bit.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,19 @@ struct TileProduct {
   std::int64_t b_row;
   T* c;
   std::int64_t c_row;
-  bool add = false;  // to what is in c
+  bool add = false;  // true: adds to the content of c
 };
 
 void multiply(const TileProduct<float>& p);
 void multiply(const TileProduct<double>& p);
 
-// The same bits where b is larger than the caches: each part of b is read once, in long runs, into `scratch`.
+// Gives the same bits for a b that is larger than the caches. Each part of b is read once, in long runs, into
+// `scratch`.
 constexpr std::int64_t kStreamScratch = 256 * 256;  // floats
 void multiply_streamed(const TileProduct<float>& p, float* scratch);
 
-// to[j * rows + i] = from[i * from_row + j] of a matrix [rows, columns]: a product with the transpose needs its copy.
+// Computes to[j * rows + i] = from[i * from_row + j] of a matrix [rows, columns]. A product with the transpose needs
+// this copy.
 void transpose_copy(const float* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, float* to);
 void transpose_copy(const double* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, double* to);
 

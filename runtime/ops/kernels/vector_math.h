@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp, log, tanh ... of one number. The float32 ones have no branches and are always inlined, so that a loop over them
-// becomes vector code; within 3 units in the last place of the exact value, results below the smallest normal number
-// aside. The float64 ones are the C library's. NaN returns NaN; infinities and overflow have the C library's results.
+// exp, log, tanh ... of one number. The float32 functions have no branches and are always inlined, so a loop over them
+// becomes vector code. They are within 3 units in the last place of the exact value, except for results below the
+// smallest normal number. The float64 functions are the C library's. NaN returns NaN. Infinities and overflow give the
+// C library's results.
 //
-// The polynomials were fitted at Chebyshev nodes; the range reductions are those of the literature (Cody and Waite
+// The polynomials were fitted at Chebyshev nodes. The range reductions are those of the literature (Cody and Waite
 // 1980, Muller 2016).
 #pragma once
 
@@ -15,7 +16,8 @@ namespace belay::runtime {
 
 namespace vector_math {
 
-// n and r of x = n * ln 2 + r, |r| <= ln 2 / 2, for |x| < 2^21; n also as the low bits of `biased`, which is n + kBias.
+// n and r of x = n * ln 2 + r, |r| <= ln 2 / 2, for |x| < 2^21. The low bits of `biased`, which is n + kBias, are n,
+// too.
 struct Reduced {
   float r;
   std::int32_t n;
@@ -28,12 +30,12 @@ struct Reduced {
   return {(x - n * kLn2High) - n * kLn2Low, std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound)};
 }
 
-// 2^n for n in [-126, 127].
+// Returns 2^n for n in [-126, 127].
 [[gnu::always_inline]] inline float power_of_two(std::int32_t n) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(n + 127) << 23);
 }
 
-// e^r - 1 for |r| <= ln 2 / 2.
+// Returns e^r - 1 for |r| <= ln 2 / 2.
 [[gnu::always_inline]] inline float expm1_reduced(float r) {
   float q = 0.0001989098271f;
   q = q * r + 0.001393364269f;
@@ -48,18 +50,18 @@ struct Reduced {
 
 [[gnu::always_inline]] inline float exp_of(float x) {
   using namespace vector_math;
-  x = x > 89.0f ? 89.0f : x;      // above: infinity, by overflow below
-  x = x < -104.0f ? -104.0f : x;  // below: 0
+  x = x > 89.0f ? 89.0f : x;      // above it the result overflows to infinity
+  x = x < -104.0f ? -104.0f : x;  // below it the result is 0
   const Reduced y = reduce(x);
-  const std::int32_t half = y.n >> 1;  // 2^n itself may be no normal number
+  const std::int32_t half = y.n >> 1;  // 2^n itself may not be a normal number
   return (expm1_reduced(y.r) + 1.0f) * power_of_two(half) * power_of_two(y.n - half);
 }
 inline double exp_of(double x) { return std::exp(x); }
 
-// e^x - 1 for x <= 0.
+// Returns e^x - 1 for x <= 0.
 [[gnu::always_inline]] inline float expm1_of_negative(float x) {
   using namespace vector_math;
-  x = x < -87.0f ? -87.0f : x;  // below: -1
+  x = x < -87.0f ? -87.0f : x;  // below it the result is -1
   const Reduced y = reduce(x);
   const float scale = power_of_two(y.n);
   return scale * expm1_reduced(y.r) + (scale - 1.0f);
@@ -71,13 +73,13 @@ inline double expm1_of_negative(double x) { return std::expm1(x); }
   constexpr float kSmallest = 1.17549435e-38f, kInfinity = __builtin_inff();
   const bool tiny = x < kSmallest;
   const float scaled = tiny ? x * 8388608.0f : x;  // 2^23
-  // x = 2^n * m with m in [sqrt(1/2), sqrt(2)).
+  // With x = 2^n * m, m is in [sqrt(1/2), sqrt(2)).
   constexpr std::int32_t kSqrtHalf = 0x3f3504f3;
-  // Unsigned: of a negative number it wraps, and is not used.
+  // It is unsigned: for a negative number it wraps, and the result is not used.
   const auto bits = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(scaled) - std::uint32_t{kSqrtHalf});
   const auto n = static_cast<float>((bits >> 23) - (tiny ? 23 : 0));
   const float f = std::bit_cast<float>((bits & 0x007fffff) + kSqrtHalf) - 1.0f;
-  // log(1 + f) = f - f^2/2 + s * (f^2/2 + R(s^2)), s = f / (2 + f).
+  // Computes log(1 + f) = f - f^2/2 + s * (f^2/2 + R(s^2)), s = f / (2 + f).
   const float s = f / (2.0f + f);
   const float z = s * s;
   float p = 0.2333096405f;
@@ -94,7 +96,7 @@ inline double log_of(double x) { return std::log(x); }
 [[gnu::always_inline]] inline float log1p_of(float x) {
   const float u = 1.0f + x;
   const float log = log_of(u);
-  // What was lost in u, to first order; none where u is 0, infinite or NaN.
+  // The rounding error of u, to first order; it is not used if u is 0, infinite or NaN.
   const float lost = (x - (u - 1.0f)) / u;
   return u > 0.0f && u < __builtin_inff() ? log + lost : log;
 }
@@ -111,7 +113,7 @@ template <class T>
   return T(1) / (T(1) + exp_of(-x));
 }
 
-// log(1 + e^x)
+// Returns log(1 + e^x).
 template <class T>
 [[gnu::always_inline]] inline T softplus_of(T x) {
   const T positive = x < T(0) ? T(0) : x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of many matrices at once.
+// Multiplies many matrices at once.
 #include <algorithm>
 
 #include "belay/ops/matmul.h"
@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-// Up to this many multiplications a product belongs to one thread, and threads share the products.
+// A product of at most this many multiplications runs on one thread, and threads share the products.
 constexpr std::int64_t kWhole = std::int64_t{1} << 21;
 
 Shape batch_of(const Shape& x) { return Shape(Dims(x.dims().begin(), x.dims().end() - 2)); }
@@ -88,7 +88,7 @@ class BatchMatMulKernel final : public Kernel {
       return;
     }
     const auto count = static_cast<std::int64_t>(places_.size());
-    const std::int64_t fewest = kAlone / (step * size_.k + 1) + 1;  // products worth a thread
+    const std::int64_t fewest = kAlone / (step * size_.k + 1) + 1;  // least number of products worth a thread
     const int team = parts_of(count, fewest, threads_);
     parallel_items(count, team, [&](std::int64_t begin, std::int64_t end, int part) {
       for (std::int64_t i = begin; i < end; ++i) {
@@ -101,7 +101,7 @@ class BatchMatMulKernel final : public Kernel {
  private:
   static constexpr std::int64_t kAlone = 1 << 16;
   struct Place {
-    std::int64_t a, b;  // where the matrices of one product begin
+    std::int64_t a, b;  // begin of the matrices of one product
   };
   void find_places(const Dims& a, const Dims& b, const Dims& c) {
     const Dims batch(c.begin(), c.end() - 2);
@@ -147,7 +147,7 @@ class BatchMatMulKernel final : public Kernel {
 
   ProductSizes size_;
   std::vector<Place> places_;
-  std::unique_ptr<Product<T>> product_;  // of the whole team, where one product is worth it
+  std::unique_ptr<Product<T>> product_;  // for the whole team, if one product is worth it
   std::vector<T> turned_;                // b transposed, for each thread
   int threads_;
 };

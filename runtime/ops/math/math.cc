@@ -42,7 +42,7 @@ struct SquaredDifferenceOf : Cheap {
 struct DivideOf : Cheap {
   auto operator()(auto a, auto b) const { return a / b; }
 };
-// Rounds towards minus infinity. Of integers x / 0 is 0: a trap would end the process.
+// Rounds towards minus infinity. Integers give 0 for x / 0, since a trap would end the process.
 struct FloorDivOf : Cheap {
   template <class T>
   T operator()(T a, T b) const {
@@ -52,7 +52,7 @@ struct FloorDivOf : Cheap {
       if (b == T(0)) return 0;
       if constexpr (std::is_signed_v<T>) {
         if (b == T(-1))
-          return static_cast<T>(WrappingOf<T>(0) - static_cast<WrappingOf<T>>(a));  // also of the smallest
+          return static_cast<T>(WrappingOf<T>(0) - static_cast<WrappingOf<T>>(a));  // also for the smallest
         const T quotient = static_cast<T>(a / b);
         return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
       } else {
@@ -61,7 +61,7 @@ struct FloorDivOf : Cheap {
     }
   }
 };
-// What FloorDivOf leaves: it has the sign of b. Of integers divided by 0: 0.
+// The remainder of FloorDivOf, with the sign of b. Integers divided by 0 give 0.
 struct FloorModOf : Expensive {
   template <class T>
   T operator()(T a, T b) const {
@@ -83,7 +83,7 @@ struct FloorModOf : Expensive {
 struct PowOf : Expensive {
   auto operator()(auto a, auto b) const { return std::pow(a, b); }
 };
-// a where it is NaN; b where that is.
+// Returns a if it is NaN, and b if that is NaN.
 struct MaximumOf : Cheap {
   auto operator()(auto a, auto b) const { return a > b || a != a ? a : b; }
 };
@@ -103,7 +103,7 @@ void infer_floats(InferContext& c) {
   c.need_float(0);
   c.output(c.dtype(0), broadcast_inputs(c));
 }
-// bias: a vector as long as x's last dimension.
+// `bias` is a vector as long as x's last dimension.
 void infer_bias_add(InferContext& c) {
   c.need_same_dtype(0, 1);
   c.need_number(0);
@@ -151,7 +151,7 @@ void grad_squared_difference(GradContext& c) {
   if (c.wanted(0)) c.set(0, sum_to_input(c, 0, grad));
   if (c.wanted(1)) c.set(1, sum_to_input(c, 1, -grad));
 }
-// To a where `takes_a`, to b elsewhere.
+// Gives the gradient to a if `takes_a`, else to b.
 void share_gradient(GradContext& c, const Output& takes_a) {
   const Output zero = ops::scalar(c.graph(), 0, c.grad().dtype());
   if (c.wanted(0)) c.set(0, sum_to_input(c, 0, ops::select(takes_a, c.grad(), zero)));
@@ -160,7 +160,7 @@ void share_gradient(GradContext& c, const Output& takes_a) {
 void grad_maximum(GradContext& c) { share_gradient(c, ops::greater_equal(c.input(0), c.input(1))); }
 void grad_minimum(GradContext& c) { share_gradient(c, ops::less_equal(c.input(0), c.input(1))); }
 
-// a - floor(a / b) * b: the quotient is constant where there is a derivative.
+// It is a - floor(a / b) * b: the quotient is constant at each place with a derivative.
 void grad_floor_mod(GradContext& c) {
   if (c.wanted(0)) c.set(0, sum_to_input(c, 0, c.grad()));
   if (c.wanted(1)) c.set(1, sum_to_input(c, 1, -(c.grad() * ops::floor_div(c.input(0), c.input(1)))));

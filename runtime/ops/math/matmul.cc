@@ -68,8 +68,8 @@ constexpr FusedActivation kActivations[] = {{"Relu", apply_one<ReluOf>, ReluOf::
                                             {"Sigmoid", apply_one<SigmoidOf>, SigmoidOf::kGrain},
                                             {"Tanh", apply_one<TanhOf>, TanhOf::kGrain}};
 
-// The product adds the bias; the activation follows while the result is in the cache. oneDNN could apply it as well,
-// but its relu makes 0 of NaN, and the numbers would differ from the activation's own.
+// The product adds the bias. The activation follows while the result is in the cache. oneDNN could apply it, too. But
+// its relu turns NaN into 0, and its numbers would differ from the activation's kernel.
 class FusedDenseKernel final : public Kernel {
  public:
   explicit FusedDenseKernel(const KernelSpec& spec)

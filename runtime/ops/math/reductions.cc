@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, means, extremes and products over axes, and what their gradients need.
+// Sums, means, extremes and products over axes, and the operations of their gradients.
 #include "belay/ops/reductions.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 // ---- shape rules
 
-// Which dimensions the attribute `axes` names; all where it names none.
+// Returns the dimensions that the attribute `axes` names; all if it is empty.
 std::vector<bool> reduced_axes(const Attrs& attrs, std::size_t rank) {
   const std::vector<std::int64_t>& axes = attrs.integers("axes");
   std::vector<bool> reduced(rank, axes.empty());
@@ -35,7 +35,7 @@ void check_axes(InferContext& c, std::int32_t rank) {
   }
 }
 
-// What a reduction of this input has.
+// Returns the shape of a reduction of this input.
 Shape reduced_shape(InferContext& c, std::size_t input = 0) {
   const Shape& x = c.shape(input);
   const bool keep = c.attrs().flag("keep_dims");
@@ -79,7 +79,8 @@ std::unique_ptr<Kernel> make_boolean(const KernelSpec& spec) {
 
 // ---- gradients
 
-// y, which this node's reduction made (or its gradient), repeated to the shape of x; average: divided by how often.
+// Repeats y, which has the shape of this reduction's result, to the shape of x. `average` divides by the number of
+// repetitions.
 Output spread(GradContext& c, const Output& y, bool average = false) {
   return c.graph()
       .node("BroadcastLike")
@@ -107,7 +108,7 @@ void grad_prod(GradContext& c) {
                .output());
 }
 
-// ---- the gradient of Prod: the incoming one times the product of the other terms
+// ---- the gradient of Prod: the incoming gradient times the product of the other terms
 
 void infer_prod_grad(InferContext& c) {
   c.need_same_dtype(0, 1);
@@ -131,7 +132,7 @@ class ProdGradKernel final : public Kernel {
     for (std::int64_t r = 0; r < results_; ++r) {
       double product = 1;
       for (std::int64_t t = 0; t < terms_; ++t) {
-        dx[at(r, t)] = static_cast<T>(product);  // of those before
+        dx[at(r, t)] = static_cast<T>(product);  // the product of the earlier terms
         product *= x[at(r, t)];
       }
       product = dy[r];
@@ -179,7 +180,7 @@ void infer_broadcast_like(InferContext& c) {
 template <class T>
 class BroadcastKernel final : public Kernel {
  public:
-  // dims: of the input, with a dimension of 1 where it was reduced.
+  // `dims` are the input's, with a dimension of 1 for each reduced one.
   BroadcastKernel(const KernelSpec& spec, const Dims& dims)
       : plan_({&dims}, spec.outputs[0].dims), threads_(spec.threads) {
     if (spec.attrs().flag("average"))
@@ -260,7 +261,7 @@ std::unique_ptr<Kernel> make_sum_like(const KernelSpec& spec) {
 }
 void grad_sum_like(GradContext& c) { c.set(0, ops::broadcast_like(c.grad(), c.input(0))); }
 
-// ---- the gradient of a bias: everything but the last dimension is summed
+// ---- the gradient of a bias: the sum over all dimensions but the last
 
 void infer_bias_add_grad(InferContext& c) {
   c.need_number(0);
@@ -291,7 +292,7 @@ void infer_global_norm(InferContext& c) {
   for (std::size_t i = 1; i < c.n_inputs(); ++i) c.need_same_dtype(0, i);
   c.output(c.dtype(0), Shape{});
 }
-// At 0, where all directions are alike, none.
+// At 0, where all directions are alike, the gradient is 0.
 void grad_global_norm(GradContext& c) {
   const Output norm = c.output(0), zero = ops::zeros_like(norm);
   const Output scale = ops::select(ops::equal(norm, zero), zero, c.grad() / norm);
@@ -312,7 +313,7 @@ void infer_arg_max(InferContext& c) {
   c.output(DType::kInt64, Shape(std::move(dims)));
 }
 
-// Compare: whether a value takes the place of the best one so far.
+// Compare returns true if a value replaces the best one so far.
 struct Larger {
   template <class T>
   bool operator()(T value, T best) const {

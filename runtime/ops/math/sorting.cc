@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest elements of rows, and sums along an axis.
+// Finds the largest elements of rows, and sums along an axis.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -31,7 +31,7 @@ void infer_top_k(InferContext& c) {
   c.output(DType::kInt32, shape);
 }
 
-// NaN before all, then the larger one, then the first one.
+// NaN comes before all, then the larger one, then the first one.
 template <class T>
 bool comes_before(const T* x, std::int32_t a, std::int32_t b) {
   const T u = x[a], v = x[b];

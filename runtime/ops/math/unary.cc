@@ -36,7 +36,7 @@ struct AbsOf : Cheap {
 struct SignOf : Cheap {
   template <class T>
   T operator()(T x) const {
-    return x > T(0) ? T(1) : (x < T(0) ? static_cast<T>(-1) : x);  // x: 0 or NaN
+    return x > T(0) ? T(1) : (x < T(0) ? static_cast<T>(-1) : x);  // x is 0 or NaN here
   }
 };
 struct SquareOf : Cheap {
@@ -85,7 +85,7 @@ struct CeilOf : Cheap {
   auto operator()(auto x) const { return std::ceil(x); }
 };
 struct RoundOf : Cheap {
-  auto operator()(auto x) const { return std::nearbyint(x); }  // the loader sees to it that the mode is to nearest even
+  auto operator()(auto x) const { return std::nearbyint(x); }  // the loader ensures the rounding mode to nearest even
 };
 struct FloorOf : Cheap {
   auto operator()(auto x) const { return std::floor(x); }
@@ -99,7 +99,7 @@ struct ClipOf : Cheap {
     return x < low ? low : (x > high ? high : x);
   }
 };
-// The gradient of ClipOf by x and the incoming gradient, which passes where x is inside the range.
+// The gradient of ClipOf, from x and the incoming gradient. It passes if x is inside the range.
 struct ClipGradOf : Cheap {
   double min, max;
   explicit ClipGradOf(const Attrs& attrs) : min(attrs.number("min")), max(attrs.number("max")) {}
@@ -156,7 +156,7 @@ Output clip_grad(GradContext& c, const Output& x) {
 }
 void grad_clip(GradContext& c) { c.set(0, clip_grad(c, c.input(0))); }
 void grad_clip_grad(GradContext& c) {
-  if (c.wanted(0)) c.set(0, clip_grad(c, c.input(1)));  // linear in dy; constant in x
+  if (c.wanted(0)) c.set(0, clip_grad(c, c.input(1)));  // linear in dy, constant in x
 }
 void infer_clip_grad(InferContext& c) {
   c.need_same_dtype(0, 1);
@@ -194,7 +194,7 @@ struct CastOf : Cheap {
     }
   }
 };
-// The two dtypes of 16 bits, as their bits.
+// The bits of the two dtypes of 16 bits.
 struct ToBFloat16 : Cheap {
   std::uint16_t operator()(float x) const { return bfloat16_bits(x); }
 };
@@ -241,7 +241,7 @@ void grad_add_n(GradContext& c) {
     if (c.wanted(i)) c.set(i, c.grad());
 }
 
-// Tile by tile, each summed before it is written: the sum may lie in the memory of any of them.
+// Sums each tile before it is written, since the result may lie in the memory of any input.
 constexpr std::int64_t kSumTile = 512;
 
 template <class T>

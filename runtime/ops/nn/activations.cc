@@ -16,7 +16,7 @@
 namespace belay::runtime {
 namespace {
 
-// ---- one element, and its gradient: dy is the incoming gradient
+// ---- one element, and its gradient; dy is the incoming gradient
 
 struct ReluGradOf : Cheap {
   template <class T>
@@ -96,7 +96,7 @@ void infer_grad(InferContext& c) {
 
 // ---- gradients
 
-// By an operation of two inputs that computes the gradient's elements.
+// Adds an operation of two inputs that computes the gradient's elements.
 Output by(GradContext& c, const char* op, const Output& a, const Output& b) {
   return c.graph().node(op).in(a).in(b).output();
 }
@@ -111,7 +111,8 @@ void grad_sigmoid(GradContext& c) { c.set(0, by(c, "SigmoidGrad", c.output(0), c
 void grad_tanh(GradContext& c) { c.set(0, by(c, "TanhGrad", c.output(0), c.grad())); }
 void grad_softplus(GradContext& c) { c.set(0, c.grad() * ops::sigmoid(c.input(0))); }
 
-// Second order. Where the first gradient is linear in dy and constant in the rest, it is its own gradient.
+// These are second order gradients. If the first gradient is linear in dy and constant in the rest, it is its own
+// gradient.
 void grad_relu_grad(GradContext& c) {
   if (c.wanted(0)) c.set(0, by(c, "ReluGrad", c.grad(), c.input(1)));
 }

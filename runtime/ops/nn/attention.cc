@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention of several heads. The weights of a block of queries exist at a time, never the whole
-// matrix; the gradient computes them again from the logarithm of each row's sum. Threads share the heads of all
+// Scaled dot-product attention of several heads. Only the weights of a block of queries exist at a time, never the
+// whole matrix. The gradient computes them again from the logarithm of each row's sum. Threads share the heads of all
 // examples.
 #include <algorithm>
 #include <cmath>
@@ -17,16 +17,16 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kBlock = 64;  // queries worked on together
+constexpr std::int64_t kBlock = 64;  // queries that are processed together
 
 // ---- shapes
 
-// Inputs: query, key, value, or with `packed` one tensor that holds them one after the other along its last dimension;
-// then the mask, if there is one.
+// Inputs: query, key, value. With `packed` they are one tensor that holds them in this order along its last dimension.
+// The mask, if there is one, comes next.
 std::size_t operands(const Attrs& attrs) { return attrs.flag("packed") ? 1 : 3; }
 
 struct AttentionShapes {
-  std::int64_t batch = -1, queries = -1, keys = -1, width = -1, value_width = -1;  // of all heads together
+  std::int64_t batch = -1, queries = -1, keys = -1, width = -1, value_width = -1;  // for all heads together
 };
 
 std::int64_t agreed(const InferContext& c, std::int64_t a, std::int64_t b, const char* what) {
@@ -89,13 +89,13 @@ void infer_attention(InferContext& c) {
   c.output(c.dtype(0), Shape{s.batch, heads, s.queries});
 }
 
-// ---- what both directions share
+// ---- both directions
 
 template <class T>
 struct Attention {
   std::int64_t batch, heads, queries, keys;
-  std::int64_t width, value_width;          // of a head
-  std::int64_t q_row, k_row, v_row, y_row;  // from a query, key, value, result to the next one
+  std::int64_t width, value_width;          // of one head
+  std::int64_t q_row, k_row, v_row, y_row;  // distance from a query, key, value or result to the next one
   bool packed, causal, masked, mask_per_example;
   T scale;
   int threads;
@@ -118,7 +118,7 @@ struct Attention {
     scale = static_cast<T>(given != 0 ? given : 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(width, 1))));
   }
 
-  // The elements of one head of one example, in query, key, value: or in their gradients.
+  // The elements of one head of one example, in query, key and value, or in their gradients.
   template <class P>
   struct Place {
     P *q, *k, *v;
@@ -130,26 +130,26 @@ struct Attention {
     return {q + b * queries * q_row + h * width, k + b * keys * k_row + h * width,
             v + b * keys * v_row + h * value_width};
   }
-  // Of the first query of a block.
+  // The mask at the first query of a block.
   const T* mask_of(const T* mask, std::int64_t item, std::int64_t query) const {
     if (!masked) return nullptr;
     return mask + ((mask_per_example ? item / heads * queries : 0) + query) * keys;
   }
-  // How many keys query i sees.
+  // The number of keys that query i sees.
   std::int64_t seen(std::int64_t i) const { return causal ? i + 1 + keys - queries : keys; }
 };
 
-// The scores of a block of queries, and what makes weights of them.
+// The scores of a block of queries, and the values that turn them into weights.
 template <class T>
 struct Scores {
   T* s;  // rows of `row` elements
   const T* mask;
   T scale;
-  std::int64_t rows, row, computed;  // computed: keys whose scores are there
-  std::int64_t seen, seen_step;      // keys that row 0 sees; how many more each next row sees
+  std::int64_t rows, row, computed;  // computed: number of keys with scores
+  std::int64_t seen, seen_step;      // keys that row 0 sees, and the number that each next row sees more
 };
 
-// Weights from scores; log_sum[r] is log(sum(e^score)).
+// Turns scores into weights; log_sum[r] is log(sum(e^score)).
 template <class T>
 [[gnu::always_inline]] inline void softmax_scores(const Scores<T>& a, T* log_sum) {
   for (std::int64_t r = 0; r < a.rows; ++r) {
@@ -178,11 +178,11 @@ template <class T>
   }
 }
 
-// Weights from scores with what softmax_scores found, and the scores' gradient in place of that of the weights.
+// Turns scores into weights by softmax_scores' results, and the weights' gradient into the scores' gradient.
 template <class T>
 struct Returned {
   const T* log_sum;
-  const T *y, *dy;  // rows of y_row elements, of which `width` belong to this head
+  const T *y, *dy;  // rows of y_row elements; `width` of them belong to this head
   T* d;
   std::int64_t y_row, width;
 };
@@ -214,7 +214,7 @@ template <class T>
   }
 }
 
-// Its tables belong to the threads.
+// Holds one table for each thread.
 template <class T>
 class Scratch {
  public:

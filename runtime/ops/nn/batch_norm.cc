@@ -18,7 +18,7 @@ namespace {
 
 // ---- shape rules
 
-// Of the images at input i; their channels, -1 where they are not known.
+// Checks the images at input i and returns their channels; -1: unknown.
 std::int64_t channels_of(InferContext& c, std::size_t i) {
   c.need_float(i);
   const ImageLayout layout = image_layout(c.attrs());
@@ -93,7 +93,7 @@ BatchNormSizes sizes_of(const KernelSpec& spec) {
   return s;
 }
 
-// Plain loops, channel by channel.
+// Computes with plain loops, channel by channel.
 template <class T>
 class ReferenceBatchNorm final : public BatchNorm {
  public:
@@ -115,7 +115,7 @@ class ReferenceBatchNorm final : public BatchNorm {
   }
 
  private:
-  // f(place) for all elements of a channel.
+  // Calls f(place) for all elements of a channel.
   template <class F>
   void for_each(std::int64_t c, F&& f) const {
     for (std::int64_t n = 0; n < s_.n; ++n)
@@ -160,7 +160,8 @@ std::unique_ptr<BatchNorm> make_batch_norm(BatchNormPart part, const KernelSpec&
   return make_onednn_batch_norm(part, s);
 }
 
-// Outputs: y, mean, variance as an estimate of what the batch is drawn from (over n - 1), variance of the batch itself.
+// Outputs: y, mean, variance and batch variance. The variance estimates that of the distribution (over n - 1). The
+// batch variance is that of the batch itself.
 template <class T>
 class TrainingKernel final : public Kernel {
  public:
@@ -183,7 +184,7 @@ class TrainingKernel final : public Kernel {
   T correction_;
 };
 
-// Five inputs, then the outputs.
+// Takes five inputs, then the outputs.
 class PlainKernel final : public Kernel {
  public:
   PlainKernel(const KernelSpec& spec, BatchNormPart part)
@@ -209,7 +210,7 @@ std::unique_ptr<Kernel> make_gradient(const KernelSpec& spec) {
       spec, spec.attrs().flag("is_training") ? BatchNormPart::kGradient : BatchNormPart::kConstantGradient);
 }
 
-// ---- fused with the activation behind it, float32
+// ---- fused with the following activation, float32
 
 class ActivatedTraining final : public Kernel {
  public:
@@ -230,8 +231,8 @@ class ActivatedTraining final : public Kernel {
   int threads_;
 };
 
-// oneDNN's relu costs nothing, but makes 0 of NaN. The result has one only where the numbers of its channel are not all
-// finite: then once more, by the operations one after the other.
+// oneDNN's relu costs nothing, but turns NaN into 0. The result has a NaN only if a number of its channel is not
+// finite. Then the step is repeated by the separate operations.
 class ReluTraining final : public Kernel {
  public:
   explicit ReluTraining(const KernelSpec& spec)
@@ -251,7 +252,7 @@ class ReluTraining final : public Kernel {
   std::int64_t channels_;
 };
 
-// A few of the batch at a time, so that the activation finds them in a cache.
+// Processes a few images at a time, so that the activation finds them in a cache.
 class ActivatedInference final : public Kernel {
  public:
   explicit ActivatedInference(const KernelSpec& spec)
@@ -274,7 +275,7 @@ class ActivatedInference final : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kCacheElements = 1 << 16;  // of each processor: 256 kB
+  static constexpr std::int64_t kCacheElements = 1 << 16;  // for each processor: 256 kB
 
   static std::unique_ptr<BatchNorm> make_part(KernelSpec spec, std::int64_t n) {
     spec.inputs[0].dims[0] = n;

@@ -17,7 +17,7 @@ namespace {
 
 // ---- shape rules
 
-// Of a node whose image is input 0 and whose filter is input 1.
+// Returns the windows of a node with the image at input 0 and the filter at input 1.
 Windows windows_of_inputs(InferContext& c) {
   c.need_float(0);
   c.need_same_dtype(0, 1);
@@ -59,8 +59,8 @@ void infer_filter_gradient(InferContext& c) {
   c.output(c.dtype(0), c.shape(1));
 }
 
-// ---- gradients. A convolution is linear in its image and in its filter: so are the gradients, and theirs are made of
-// the same three operations.
+// ---- gradients: a convolution is linear in its image and in its filter, and so are its gradients. Their gradients are
+// made of the same three operations.
 
 Output convolve(GradContext& c, const Output& x, const Output& filter) {
   return node_with_windows(c, "Conv2D", {x, filter}).output();
@@ -108,7 +108,7 @@ std::unique_ptr<Convolution> make_convolution(ConvolutionPart part, const Convol
 
 class ConvolutionKernel final : public Kernel {
  public:
-  // inputs: which of the node's inputs the convolution takes, in its order.
+  // `inputs` lists the node's inputs that the convolution takes, in its order.
   ConvolutionKernel(const KernelSpec& spec, ConvolutionPart part, const Dims& x, const Dims& filter,
                     std::vector<std::size_t> inputs)
       : convolution_(make_convolution(part, sizes_of(spec, x, filter), inputs.size() > 2, spec.outputs[0].dtype,
@@ -145,7 +145,7 @@ bool has_member(const KernelSpec& spec, std::string_view op) {
   return std::any_of(spec.members.begin(), spec.members.end(), [&](const Node* m) { return m->op->name == op; });
 }
 
-// The convolution adds the bias; the activation follows while the result is in the cache, as in matmul.cc.
+// The convolution adds the bias. The activation follows while the result is in the cache, as in matmul.cc.
 class FusedConvolutionKernel final : public Kernel {
  public:
   explicit FusedConvolutionKernel(const KernelSpec& spec)
@@ -172,9 +172,9 @@ class FusedConvolutionKernel final : public Kernel {
   const FusedActivation* activation_;
 };
 
-// With max pooling at the end: the convolution's result stays in scratch memory. A few images at a time, so that the
-// pooling finds it in the second-level cache. The largest is sought in front of the relu, which would change only what
-// is not positive, and that has no gradient.
+// With max pooling at the end, the convolution's result stays in scratch memory. Each part has few images, so the
+// pooling finds it in the second-level cache. The largest is found before the relu. That changes only values without a
+// gradient.
 class PooledConvolutionKernel final : public Kernel {
  public:
   explicit PooledConvolutionKernel(const KernelSpec& spec)
@@ -184,7 +184,7 @@ class PooledConvolutionKernel final : public Kernel {
         bias_(spec.inputs.size() > 2) {
     const std::int64_t n = sizes_.y.n, threads = spec.threads;
     std::int64_t most = std::max<std::int64_t>(kCacheElements * threads / (y_elements() + 1), 1);
-    if (most > threads) most -= most % threads;  // as many for each
+    if (most > threads) most -= most % threads;  // the same number for each thread
     const std::int64_t runs = (n + most - 1) / most;
     images_ = runs == 0 ? 0 : std::min(n, ((n + runs - 1) / runs + threads - 1) / threads * threads);
     whole_ = make_part(spec, images_);
@@ -204,7 +204,7 @@ class PooledConvolutionKernel final : public Kernel {
   }
 
  private:
-  static constexpr std::int64_t kCacheElements = 105'000;  // of each processor: 420 kB of the convolution's result
+  static constexpr std::int64_t kCacheElements = 105'000;  // for each processor: 420 kB of the convolution's result
   struct Part {
     std::unique_ptr<Convolution> convolution;
     std::unique_ptr<Pooling> pooling;
@@ -222,10 +222,10 @@ class PooledConvolutionKernel final : public Kernel {
   }
 
   ConvolutionSizes sizes_;
-  std::int64_t pooled_;  // elements of an image's result
+  std::int64_t pooled_;  // elements of one image's result
   std::size_t place_bytes_;
   bool bias_;
-  std::int64_t images_ = 0;  // in a part
+  std::int64_t images_ = 0;  // images of a part
   Version runs_{0};          // the filter is the same for all parts of a run
   Part whole_, rest_;
   DenseTensor y_;

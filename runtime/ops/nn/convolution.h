@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of sizes that are fixed when the object is made, and their gradients. It may keep scratch memory: one
-// run at a time.
+// Convolutions with sizes that are fixed when the object is made, and their gradients. It may keep scratch memory, so
+// only one run is allowed at a time.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace belay::runtime {
 
-// Image x, filter [height, width, x.c, y.c] and image y; images lie in memory as windows.layout says.
+// Image x, filter [height, width, x.c, y.c] and image y. windows.layout is the images' layout in memory.
 struct ConvolutionSizes {
   ImageDims x;
   ImageDims y;
@@ -30,13 +30,13 @@ class Convolution {
   virtual void run(void* const* tensors) = 0;
 };
 
-// float32 by oneDNN: images as they are if they are NHWC, changed to that first if they are NCHW; the filter always in
-// oneDNN's own layout, which costs microseconds, or nothing where it has a version that stays (TensorSpec.version).
-// kBfloat16: what is multiplied is rounded first.
+// Computes float32 by oneDNN. NHWC images are used as they are; NCHW images are converted first. The filter is
+// converted to oneDNN's layout, which takes microseconds. With a version that stays (TensorSpec.version) it takes
+// nothing. kBfloat16 rounds the factors first.
 std::unique_ptr<Convolution> make_onednn_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,
                                                      Precision precision, const Version* filter_version = nullptr);
 
-// By plain loops: float64, and float32 where there is nothing to multiply.
+// Computes with plain loops: float64, and float32 if there is nothing to multiply.
 std::unique_ptr<Convolution> make_reference_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,
                                                         DType dtype);
 

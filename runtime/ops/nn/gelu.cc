@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Gaussian error linear unit: x times the probability that a normal number lies below x.
+// The Gaussian error linear unit: x times the probability that a normal number is below x.
 #include <cmath>
 
 #include "belay/ops/activations.h"
@@ -10,8 +10,9 @@
 namespace belay::runtime {
 namespace {
 
-// Up to 1e-8 relative for x <= 0, where the result goes to 0: e^(-x^2/2) times a polynomial in 1 / (1 + 0.35 u),
-// u = |x| / sqrt(2), fitted by least squares at Chebyshev nodes. The exponential is given: the gradient needs it too.
+// The relative error is at most 1e-8 for x <= 0, for which the result goes to 0. It is e^(-x^2/2) times a polynomial in
+// 1 / (1 + 0.35 u) with u = |x| / sqrt(2). The polynomial was fitted by least squares at Chebyshev nodes. The caller
+// passes the exponential, since the gradient needs it, too.
 [[gnu::always_inline]] inline float normal_below(float x, float exponential) {
   const float t = 1.0f / (1.0f + 0.247487373f * std::fabs(x));
   float p = 0.0403965013f;
@@ -32,7 +33,7 @@ inline double normal_below(double x, double) { return 0.5 * std::erfc(-x * M_SQR
 struct GeluOf : Expensive {
   template <class T>
   T operator()(T x) const {
-    // e^(-x^2/2) is 0 long before x^2 overflows; an infinite x would make 0 * infinity of it.
+    // e^(-x^2/2) is 0 long before x^2 overflows. An infinite x would give 0 * infinity.
     const T y = x * normal_below(x, exp_of(T(-0.5) * x * x));
     return x < T(-40) ? T(0) : y;
   }
@@ -47,7 +48,7 @@ struct GeluGradOf : Expensive {
   }
 };
 
-// 0.5 x (1 + tanh(z)), z = sqrt(2 / pi) (x + 0.044715 x^3)
+// Computes 0.5 x (1 + tanh(z)), z = sqrt(2 / pi) (x + 0.044715 x^3).
 template <class T>
 [[gnu::always_inline]] inline T tanh_argument(T x) {
   return T(0.7978845608028654) * (x + T(0.044715) * x * x * x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gated recurrent unit over whole sequences, built like lstm.cc. The reset gate acts behind the recurrent product:
+// A gated recurrent unit over whole sequences, built like lstm.cc. The reset gate acts after the recurrent product:
 //
 //   r = sigmoid(x Wr + br + h Ur + cr)    z = sigmoid(x Wz + bz + h Uz + cz)
 //   n = tanh(x Wn + bn + r (h Un + cn))   h' = (1 - z) n + z h
@@ -16,7 +16,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kGruGates = 3;  // reset, update, candidate: in this order along the kernels' columns
+constexpr std::int64_t kGruGates = 3;  // reset, update, candidate, in this order along the kernels' columns
 constexpr RecurrentCell kGru{.name = "a GRU",
                              .gradient = "GruGrad",
                              .kept = "candidate sums",
@@ -29,13 +29,13 @@ constexpr RecurrentCell kGru{.name = "a GRU",
 
 void infer_gru(InferContext& c) { infer_recurrent(c, kGru); }
 
-// One step of some examples. Rows lie `stride` rows apart, those of the states before it `before_stride`.
+// One step of some examples. Rows lie `stride` rows apart, those of the earlier states `before_stride`.
 template <class T>
 struct GruStep {
   T* gates;            // in: the inputs' sums; out: the gates
-  const T* recurrent;  // the sums of the states before, dense
+  const T* recurrent;  // the sums of the earlier states, dense
   const T* h_before;   // null: zeros
-  T *n_of, *h;         // n_of: h Un + cn, which the gradient needs
+  T *n_of, *h;         // n_of: h Un + cn, for the gradient
   std::int64_t rows, units, stride, before_stride;
 };
 
@@ -84,7 +84,7 @@ class GruKernel final : public RecurrentKernel<T> {
                                    .before_stride = h.stride});
   }
 
-  std::vector<T> recurrent_;  // a step's sums of the states before it
+  std::vector<T> recurrent_;  // a step's sums of the earlier states
 };
 
 // ---- backward
@@ -97,8 +97,8 @@ template <class T>
 struct GruBackStep {
   const T *gates, *n_of, *h_before;  // h_before null: zeros
   const T* dy;
-  T *dx_sums, *dh_sums;           // the gradients of the inputs' sums and of the states'
-  T *dh, *bias, *recurrent_bias;  // dh of the state, in: after the step, out: what passes the update gate; dense rows
+  T *dx_sums, *dh_sums;           // gradients of the inputs' sums and of the states' sums
+  T *dh, *bias, *recurrent_bias;  // dh: the state's gradient after the step; out: the part past the update gate; dense
   std::int64_t rows, units, stride, before_stride;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalization: over the last dimension, forward and backward as one operation each.
+// Layer normalization over the last dimension, with one operation forward and one backward.
 #include "belay/ops/math.h"
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/elementwise.h"
@@ -84,7 +84,7 @@ class LayerNormKernel final : public Kernel {
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {
       if (activation_ == nullptr) return hot<T, normalize_rows<T>>(rows(in, out, begin, end));
       if constexpr (std::is_same_v<T, float>) {
-        // Some rows at a time: the activation finds them in a cache.
+        // Processes some rows at a time, so that the activation finds them in a cache.
         const std::int64_t some = kCacheElements / (size_.n + 1) + 1;
         for (; begin < end; begin += some) {
           const ForwardRows<float> part = rows(in, out, begin, std::min(end, begin + some));
@@ -114,7 +114,7 @@ class LayerNormKernel final : public Kernel {
   NormRows size_;
   T epsilon_;
   int threads_;
-  const FusedActivation* activation_ = nullptr;  // behind it, in a fused step
+  const FusedActivation* activation_ = nullptr;  // the activation after it in a fused step
 };
 
 void grad_layer_norm(GradContext& c) {
@@ -179,7 +179,7 @@ template <class T>
   }
 }
 
-// The sums over rows are taken in chunks that depend on the shape alone, so the number of threads changes no bit.
+// The sums over rows are taken in chunks that depend only on the shape, so the number of threads changes no bit.
 template <class T>
 class LayerNormGradKernel final : public Kernel {
  public:
@@ -216,7 +216,7 @@ class LayerNormGradKernel final : public Kernel {
 
   NormRows size_;
   std::int64_t chunks_;
-  std::vector<T> sums_;  // of dscale and doffset, for each chunk
+  std::vector<T> sums_;  // dscale and doffset of each chunk
   int threads_;
 };
 

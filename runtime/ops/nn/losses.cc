@@ -14,7 +14,7 @@
 namespace belay::runtime {
 namespace {
 
-// Rows of classes, each with a loss, and the gradient of that loss.
+// Rows of classes, each with a loss and its gradient.
 struct ClassRows {
   std::int64_t rows = 0;
   std::int64_t classes = 0;
@@ -39,7 +39,7 @@ Shape without_last(const Shape& shape) {
   return Shape(Dims(shape.dims().begin(), shape.dims().end() - 1));
 }
 
-// The incoming gradient of each loss, times the gradient of its row.
+// Multiplies the incoming gradient of each loss with the gradient of its row.
 void set_logits_gradient(GradContext& c) {
   if (c.grad(1))
     fail(Code::kUnimplemented,
@@ -173,7 +173,7 @@ void grad_dense(GradContext& c) {
   if (c.wanted(1)) c.set(1, -(ops::log_softmax(c.input(0)) * ops::expand_dims(c.grad(), -1)));
 }
 
-// ---- each element for itself
+// ---- each element alone
 
 struct SigmoidCrossEntropyOf : Expensive {
   template <class T>

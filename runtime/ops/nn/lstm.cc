@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long short-term memory over whole sequences. The inputs' products for all steps are one large product; a step then
-// adds the small product of the states before it. Threads share the examples of the batch, each goes through all steps
-// alone.
+// A long short-term memory over whole sequences. One large product computes the inputs' products for all steps. A step
+// then adds the small product of the earlier states. Threads share the examples of the batch; each example goes through
+// all steps alone.
 #include "runtime/graph/kernel.h"
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/hot.h"
@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kLstmGates = 4;  // input, forget, candidate, output: in this order along the kernels' columns
+constexpr std::int64_t kLstmGates = 4;  // input, forget, candidate, output, in this order along the kernels' columns
 constexpr RecurrentCell kLstm{
     .name = "an LSTM", .gradient = "LstmGrad", .kept = "cells", .gates = kLstmGates, .biases = 1, .states = 2};
 
@@ -20,7 +20,7 @@ constexpr RecurrentCell kLstm{
 
 void infer_lstm(InferContext& c) { infer_recurrent(c, kLstm); }
 
-// One step of some examples. Rows lie `stride` rows apart, those of the states before it `before_stride`.
+// One step of some examples. Rows lie `stride` rows apart, those of the earlier states `before_stride`.
 template <class T>
 struct LstmStep {
   T* gates;           // in: the sums; out: the gates
@@ -82,8 +82,8 @@ template <class T>
 struct LstmBackStep {
   const T *gates, *c, *c_before;  // c_before null: zeros
   const T* dy;
-  T* sums;            // the gradient of the gates' sums
-  T *dh, *dc, *bias;  // of the state, in: after the step, out: dc before it; bias, added to: dense rows
+  T* sums;            // gradient of the gates' sums
+  T *dh, *dc, *bias;  // dh, dc: gradients of the state after the step; out: dc before it; bias: added to; dense rows
   std::int64_t rows, units, stride, before_stride;
 };
 

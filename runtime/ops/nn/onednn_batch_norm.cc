@@ -34,7 +34,7 @@ class OnednnBatchNorm final : public BatchNorm {
   }
   void run(void* const* tensors) override {
     if (!gradient_ || !onednn::kGradientTakesShift) return call_.run(tensors);
-    // The shift is no tensor of ours, so the scale stands for it.
+    // Our tensors have no shift, so the scale takes its place.
     void* with_shift[9];
     std::copy_n(tensors, 2, with_shift);
     with_shift[2] = tensors[1];
@@ -50,7 +50,7 @@ class OnednnBatchNorm final : public BatchNorm {
   void input(int id, const Desc& desc) { call_.add_input(id, desc, desc); }
   void output(int id, const Desc& desc) { call_.add_output(id, desc, desc); }
 
-  // given: mean and variance are inputs.
+  // `given`: mean and variance are inputs.
   void prepare_forward(bool given, bool relu) {
     const auto kind = given ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
     const Flags all = relu ? flags(given) | Flags::fuse_norm_relu : flags(given);
@@ -93,7 +93,7 @@ class OnednnBatchNorm final : public BatchNorm {
   OnednnPlainCall call_;
   Desc x_, channels_;
   float epsilon_;
-  dnnl::memory positive_;  // which elements were: of use to the library's own gradient of a relu
+  dnnl::memory positive_;  // marks positive elements, for the library's gradient of a relu
   dnnl::primitive_attr attr_;
 };
 

@@ -14,7 +14,7 @@ using Tag = dnnl::memory::format_tag;
 using Type = dnnl::memory::data_type;
 using Dims = dnnl::memory::dims;
 
-// oneDNN counts dilation from 0 and writes dimensions as NCHW and OIHW, whatever their order in memory.
+// oneDNN counts dilation from 0 and lists dimensions as NCHW and OIHW, whatever their order in memory.
 onednn::Windows geometry(const Windows& w) {
   return {{w.height.stride, w.width.stride},
           {w.height.dilation - 1, w.width.dilation - 1},
@@ -49,7 +49,7 @@ class OnednnConvolution final : public Convolution {
   using BackwardData = dnnl::convolution_backward_data;
   using BackwardWeights = dnnl::convolution_backward_weights;
 
-  // result: the type of y.
+  // `result` is the type of y.
   Forward::primitive_desc forward(Type result) const {
     return onednn::convolution(call_.engine(), image(x_, factor_), any_filter(factor_), bias_, image(y_, result),
                                geometry_, attr_);
@@ -72,7 +72,7 @@ class OnednnConvolution final : public Convolution {
     call_.add_output(DNNL_ARG_DIFF_SRC, plain(x_), p.diff_src_desc());
   }
   void prepare_filter_gradient() {
-    // A tile has a row for each of 16 channels of x, and is no faster than float32 where nearly all are empty.
+    // A tile has a row for each of 16 channels of x. It is no faster than float32 if nearly all rows are empty.
     const bool tiles = factor_ == Type::bf16 && onednn::has_tiles();
     if (tiles && x_[1] < 4) factor_ = Type::f32;
     const BackwardWeights::primitive_desc p = onednn::convolution_gradient<BackwardWeights>(
@@ -84,15 +84,16 @@ class OnednnConvolution final : public Convolution {
     call_.add_output(DNNL_ARG_DIFF_WEIGHTS, plain_filter(), p.diff_weights_desc());
   }
 
-  // oneDNN 2.6's filter gradient of points whose strides leave out pixels copies whole registers of channels to scratch
-  // memory that has room for the channels alone. What is behind it is overwritten: with two threads that is where
-  // they wait for each other, and they wait for ever. Seen with AVX2 below 8 channels, with AVX-512 below 16.
+  // oneDNN 2.6 fails in the filter gradient of points whose strides leave out pixels. It copies whole registers of
+  // channels to scratch memory with room only for the channels. That overwrites the memory after it. With two threads
+  // the threads wait for each other there, and they wait for ever. This was seen with AVX2 below 8 channels, and with
+  // AVX-512 below 16.
   bool outruns_scratch() const {
     const bool point = filter_[2] == 1 && filter_[3] == 1;
     return point && (geometry_.strides[0] > 1 || geometry_.strides[1] > 1) && x_[1] < 16;
   }
 
-  // As the primitive has them, and as the caller does.
+  // The layouts of the primitive, and those of the caller.
   static Desc image(const Dims& dims, Type type) { return Desc(dims, type, Tag::nhwc); }
   Desc any_filter(Type type) const { return Desc(filter_, type, Tag::any); }
   Desc plain(const Dims& dims) const { return Desc(dims, Type::f32, plain_); }
@@ -100,10 +101,10 @@ class OnednnConvolution final : public Convolution {
 
   OnednnPlainCall call_;
   const Version* filter_version_;
-  Type factor_;  // of what is multiplied
+  Type factor_;  // type of the factors
   Dims x_, y_, filter_;
   Tag plain_;
-  Desc bias_;  // zero where there is none
+  Desc bias_;  // zero if there is no bias
   onednn::Windows geometry_;
   dnnl::primitive_attr attr_;
 };

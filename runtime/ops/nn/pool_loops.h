@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops of pooling over images. The same at every run and for every number of threads: an element of a result is
-// computed by one of them, in the order of the window.
+// Loops of pooling over images. The results are the same at every run and for every number of threads. One thread
+// computes an element of a result, in the order of the window.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// Images of c channels that lie next to each other. Of NCHW images each channel is an image of its own, with c = 1.
+// Images of c channels that lie next to each other. For NCHW, each channel is a separate image with c = 1.
 struct PoolSizes {
   std::int64_t n = 0;
   std::int64_t c = 0;
@@ -20,22 +20,22 @@ struct PoolSizes {
 
   std::int64_t image_in() const noexcept { return height.input * width.input * c; }
   std::int64_t image_out() const noexcept { return height.output * width.output * c; }
-  // Whether no element is in two windows.
+  // True if no element is in two windows.
   bool apart() const noexcept { return height.stride >= height.size && width.stride >= width.size; }
 };
 
-// Windows that do not reach over the border: first and last tap of the window at output place o.
+// The first and last tap inside the image, for the window at output place o.
 struct Taps {
   std::int64_t first, last;
   Taps(const WindowAxis& a, std::int64_t o)
       : first(std::max<std::int64_t>(0, -a.begin(o))), last(std::min(a.size, a.input - a.begin(o))) {}
 };
 
-// Channels that are worked on together, in buffers that stay in the nearest cache. Plain loops over them: each clone of
-// a BELAY_HOT function makes its own vectors of them, which it would not of vector types.
+// Number of channels that are processed together, in buffers that stay in the nearest cache. They are plain loops. Each
+// clone of a BELAY_HOT function makes separate vectors of them; it would not do so with vector types.
 inline constexpr std::int64_t kChannelTile = 32;
 
-// f(channel, n) for n channels from there on. Whole tiles have a size that the compiler knows.
+// Calls f(channel, n) for n channels from there on. Whole tiles have a size that the compiler knows.
 template <class F>
 [[gnu::always_inline]] inline void for_each_tile(std::int64_t channels, F&& f) {
   std::int64_t c = 0;
@@ -43,10 +43,10 @@ template <class F>
   if (c < channels) f(c, channels - c);
 }
 
-// ---- the largest of each window, and its place in the window (row * width + column): the first of equal ones.
-// NaN is larger than all.
+// ---- the largest of each window, and its place in the window (row * width + column): the first of equal ones. NaN is
+// larger than all.
 
-// n channels of one window. relu: of what would be negative, 0 is given.
+// Handles n channels of one window. `relu`: a negative result becomes 0.
 template <bool relu, class T, class Index>
 [[gnu::always_inline]] inline void max_of_window(const PoolSizes& s, Taps rows, Taps columns, std::int64_t n,
                                                  const T* x, T* y, Index* where) {
@@ -73,7 +73,7 @@ template <bool relu, class T, class Index>
   for (std::int64_t c = 0; c < n; ++c) where[c] = static_cast<Index>(at[c]);
 }
 
-// Output rows [begin, end) of all images.
+// Handles output rows [begin, end) of all images.
 template <bool relu, class T, class Index>
 [[gnu::always_inline]] inline void max_pool_rows(const PoolSizes& s, std::int64_t begin, std::int64_t end, const T* x,
                                                  T* y, Index* where) {
@@ -92,7 +92,7 @@ template <bool relu, class T, class Index>
   }
 }
 
-// n channels of one window. covered: each element of the images is in one window, and so is written once.
+// Handles n channels of one window. `covered`: each element of the images is in one window, and so is written once.
 template <bool relu, class T, class Index>
 [[gnu::always_inline]] inline void give_to_largest(const PoolSizes& s, Taps rows, Taps columns, bool covered,
                                                    std::int64_t n, const T* dy, const Index* where, const T* y, T* dx) {
@@ -122,8 +122,8 @@ template <bool relu, class T, class Index>
     }
 }
 
-// The gradient for images [begin, end): dy goes to the place of the largest. y: if not null, dy counts only where it is
-// positive (the gradient of a relu in front of the pooling).
+// Computes the gradient for images [begin, end): dy goes to the place of the largest. If y is not null, dy counts only
+// if y is positive. That is the gradient of a relu before the pooling.
 template <bool relu, class T, class Index>
 [[gnu::always_inline]] inline void max_pool_gradient_of(const PoolSizes& s, std::int64_t begin, std::int64_t end,
                                                         const T* dy, const Index* where, const T* y, T* dx) {

@@ -14,7 +14,7 @@ namespace {
 
 // ---- the mean of each window; padding does not count
 
-// n channels of one window.
+// Handles n channels of one window.
 template <class T>
 [[gnu::always_inline]] inline void mean_of_window(const PoolSizes& s, Taps rows, Taps columns, std::int64_t n,
                                                   const T* x, T* y) {
@@ -72,7 +72,7 @@ template <class T>
 
 // ---- shape rules
 
-// Height and width of the window; the other entries of ksize are 1.
+// Returns height and width of the window. The other entries of ksize are 1.
 std::array<std::int64_t, 2> window_of(const Attrs& attrs) {
   const ImageLayout layout = image_layout(attrs);
   const std::vector<std::int64_t>& k = attrs.integers("ksize");
@@ -86,7 +86,7 @@ std::array<std::int64_t, 2> window_of(const Attrs& attrs) {
   return {k[layout.height()], k[layout.width()]};
 }
 
-// A window that lay in the padding alone would have no elements.
+// A window that lay only in the padding would have no elements.
 void check_padding(const WindowAxis& a, const char* what) {
   if (a.input == 0 && a.output > 0)
     fail(Code::kInvalidArgument, std::string("images of ") + what + " 0 leave windows that lie in the padding alone");
@@ -105,7 +105,7 @@ Windows pool_windows(const Attrs& attrs, const Dims& image) {
   return w;
 }
 
-// The shape of a pooling operation's output for the images at input i.
+// Returns the shape of a pooling operation's output for the images at input i.
 Shape pooled_shape(InferContext& c, std::size_t i) {
   c.need_float(i);
   c.need_rank(i, 4);
@@ -132,7 +132,7 @@ void infer_max_pool(InferContext& c) {
 }
 void infer_mean_pool(InferContext& c) { c.output(c.dtype(0), pooled_shape(c, 0)); }
 
-// Input 0 is the incoming gradient; the images are the last input.
+// Input 0 is the incoming gradient. The images are the last input.
 void infer_pool_gradient(InferContext& c) {
   const std::size_t image = c.n_inputs() - 1;
   c.need_same_dtype(0, image);
@@ -178,7 +178,7 @@ void max_pool(const PoolSizes& s, int threads, const T* x, T* y, Index* where) {
     hot<T, max_pool_rows<relu, T, Index>>(s, begin, end, x, y, where);
   });
 }
-// y: null where there is no relu in front.
+// `y` is null if no relu comes before the pooling.
 template <bool relu, class T, class Index>
 void max_pool_gradient(const PoolSizes& s, int threads, const T* dy, const Index* where, const T* y, T* dx) {
   parallel_items(s.n, images_grain(s), threads, [&](std::int64_t begin, std::int64_t end, int) {
@@ -230,8 +230,8 @@ class MaxPoolGradKernel final : public Kernel {
   int threads_;
 };
 
-// Fused with the gradient of a relu in front of the pooling. Inputs: the incoming gradient, the places,
-// the pooling's result.
+// Fused with the gradient of a relu before the pooling. Inputs: the incoming gradient, the places, the pooling's
+// result.
 template <class T, class Index>
 class ReluMaxPoolGradKernel final : public Kernel {
  public:
@@ -246,7 +246,7 @@ class ReluMaxPoolGradKernel final : public Kernel {
   int threads_;
 };
 
-// where: the dtype that the largest's places have.
+// `where` is the dtype of the largest's places.
 template <template <class, class> class K>
 std::unique_ptr<Kernel> make_max(const KernelSpec& spec, DType where) {
   return make_for(FloatTypes{}, spec.inputs[0].dtype, [&]<class T>(std::type_identity<T>) {
@@ -300,7 +300,7 @@ class MeanPoolGradKernel final : public Kernel {
 BELAY_HOT void add_where_positive(const float* dy, const float* y, std::int64_t rows, std::int64_t channels,
                                   float* sum) {
   std::int64_t r = 0;
-  // Four rows at once: a sum in memory is waited for from one row to the next.
+  // It adds four rows at once, since a sum in memory makes each row wait for the one before.
   for (; r + 4 <= rows; r += 4, dy += 4 * channels, y += 4 * channels)
 #pragma omp simd
     for (std::int64_t c = 0; c < channels; ++c) {

@@ -16,7 +16,7 @@ AttrDef wants_x_attr() { return bool_attr("wants_x", "compute the gradient of x,
 
 namespace {
 
-// `what`, input i, must have these dims (-1: any); the dtype is that of input 0.
+// Checks that input i, called `what`, has these dims (-1: any) and the dtype of input 0.
 void need_shape(const InferContext& c, std::size_t i, const char* what, const Dims& wanted) {
   c.need_same_dtype(0, i);
   bool ok = true;
@@ -24,19 +24,19 @@ void need_shape(const InferContext& c, std::size_t i, const char* what, const Di
   if (!ok) c.fail(std::string(what) + ", " + c.input_text(i) + ", must have the shape " + dims_text(wanted));
 }
 
-// So many inputs, or with the states before the first step.
+// Checks that there are n inputs, or n with the states before the first step.
 void need_inputs(const InferContext& c, std::size_t n, const RecurrentCell& cell) {
   if (c.n_inputs() == n || c.n_inputs() == n + cell.states) return;
   c.fail("there must be " + std::to_string(n) + " inputs, or " + std::to_string(n + cell.states) + " with the " +
          (cell.states == 1 ? "state" : "states") + " before the first step, got " + std::to_string(c.n_inputs()));
 }
 
-// The incoming gradient of output i, zeros if there is none.
+// Returns the incoming gradient of output i; zeros if there is none.
 Output incoming_gradient(const GradContext& c, std::size_t i) {
   return c.grad(i) ? c.grad(i) : ops::zeros_like(c.output(i));
 }
 
-// total[i] = the sum of `rows` rows, one below the other.
+// Computes total[i] as the sum of `rows` rows, one below the other.
 template <class T>
 void add_rows(const T* rows_of, std::int64_t rows, std::int64_t n, T* total) {
   std::fill_n(total, n, T(0));
@@ -44,7 +44,7 @@ void add_rows(const T* rows_of, std::int64_t rows, std::int64_t n, T* total) {
     for (std::int64_t i = 0; i < n; ++i) total[i] += rows_of[r * n + i];
 }
 
-// `rows` rows that lie `stride` rows of n elements apart, one below the other; zeros if `from` is null.
+// Copies `rows` rows that lie `stride` rows of n elements apart, one below the other. Fills zeros if `from` is null.
 template <class T>
 void copy_rows(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t n, T* to) {
   if (from == nullptr) return static_cast<void>(std::fill_n(to, rows * n, T(0)));
@@ -103,7 +103,7 @@ void infer_recurrent_gradient(InferContext& c, const RecurrentCell& cell) {
 }
 
 void differentiate_recurrent(GradContext& c, const RecurrentCell& cell) {
-  const std::size_t gates = 1 + cell.states, kept = gates + 1;  // outputs
+  const std::size_t gates = 1 + cell.states, kept = gates + 1;  // number of outputs
   for (const std::size_t i : {gates, kept})
     if (c.grad(i))
       fail(Code::kUnimplemented, "'" + c.output(i).name() + "' cannot be differentiated: it is what " + cell.name +
@@ -177,7 +177,7 @@ template class RecurrentKernel<double>;
 
 // ---- backward
 
-// The gradients of x (with `wants_x`), kernel and recurrent_kernel, which follow from those of the gates' sums:
+// Computes the gradients of x (with `wants_x`), kernel and recurrent_kernel from those of the gates' sums. They are
 // products over all steps.
 template <class T>
 class RecurrentGradKernel<T>::Products {
@@ -195,13 +195,13 @@ class RecurrentGradKernel<T>::Products {
     drecurrent_ = product({.m = size.units, .n = size.gates, .k = rows, .transpose_a = true});
     if (spec.attrs().flag("wants_x")) dx_ = product({.m = rows, .n = features, .k = size.gates, .transpose_b = true});
   }
-  // recurrent_kernel, transposed; valid until the next call.
+  // Returns recurrent_kernel, transposed. It is valid until the next call.
   const T* transposed(void* const* in) {
     transpose_copy(input<T>(in, In::kRecurrent), size_.gates, size_.units, size_.gates, transposed_.data());
     return transposed_.data();
   }
-  // x_sums, h_sums: the gradients of the gates' sums over x and over h before each step; initial: h before the first
-  // one, null for zeros.
+  // `x_sums` and `h_sums` are the gradients of the gates' sums over x and over h before each step. `initial` is h
+  // before the first step; null: zeros.
   void run(void* const* in, const T* initial, const T* x_sums, const T* h_sums, void* const* out) {
     copy_h_before(input<T>(in, In::kY), initial);
     if (dx_ != nullptr) dx_->run(x_sums, input<T>(in, In::kKernel), nullptr, output<T>(out, 0));

@@ -6,7 +6,7 @@
 namespace belay::runtime {
 namespace {
 
-// Loops over all that a convolution multiplies, in whatever order images lie in memory.
+// Loops over all multiplications of a convolution, for any layout of images in memory.
 template <class T>
 class ReferenceConvolution final : public Convolution {
  public:
@@ -24,7 +24,7 @@ class ReferenceConvolution final : public Convolution {
   }
 
  private:
-  // Where channel 0 of a pixel is, and how far apart channels are.
+  // The place of channel 0 of a pixel, and the distance between channels.
   struct Pixels {
     std::int64_t n, h, w, c;
     Pixels(const ImageDims& d, bool channels_last)
@@ -37,7 +37,7 @@ class ReferenceConvolution final : public Convolution {
     }
   };
 
-  // f(place in x, place in y, place in the filter) for each pair of pixels that a tap of the filter joins.
+  // Calls f(place in x, place in y, place in the filter) for each pair of pixels that a tap of the filter joins.
   template <class F>
   void for_each_tap(F&& f) const {
     const WindowAxis &h = s_.windows.height, &w = s_.windows.width;

@@ -16,7 +16,7 @@ void check_numbers(const char* name, const std::vector<std::int64_t>& list) {
                                        std::to_string(kMostOfWindow));
 }
 
-// A list with one entry for each dimension: those of height and width.
+// Reads height and width from a list with one entry for each dimension.
 std::array<std::int64_t, 2> steps_of(const Attrs& attrs, const char* name, ImageLayout layout) {
   const std::vector<std::int64_t>& list = attrs.integers(name);
   check_numbers(name, list);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows that slide over images: the geometry that convolutions and pooling share.
+// The geometry of windows that slide over images, for convolutions and pooling.
 //
-// Attributes, as TensorFlow has them (window_attrs). Lists have one entry for each dimension of an image tensor, in the
-// order of data_format, and those of batch and channels are 1.
+// The attributes are TensorFlow's (window_attrs). Lists have one entry for each dimension of an image tensor, in the
+// order of data_format. The entries of batch and channels are 1.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace belay::runtime {
 
-// One spatial dimension: windows of `size` elements that are `dilation` apart, one at every `stride`-th place of an
-// input with `before` and `after` elements of padding. -1 where the input or the window is not known.
+// One spatial dimension. Windows of `size` elements that are `dilation` apart begin at every `stride`-th place of an
+// input. The input has `before` and `after` elements of padding. -1: the input or the window is not known.
 struct WindowAxis {
   std::int64_t input = 0;
   std::int64_t output = 0;
@@ -25,11 +25,11 @@ struct WindowAxis {
   std::int64_t after = 0;
 
   std::int64_t reach() const noexcept { return (size - 1) * dilation + 1; }
-  // Where the window at output place o begins; negative in the padding.
+  // The begin of the window at output place o; negative: in the padding.
   std::int64_t begin(std::int64_t o) const noexcept { return o * stride - before; }
 };
 
-// Which dimension of an image tensor is which; the batch is dimension 0.
+// The numbers of an image tensor's dimensions; the batch is dimension 0.
 struct ImageLayout {
   bool channels_last = true;
   std::size_t height() const noexcept { return channels_last ? 1 : 2; }
@@ -57,24 +57,24 @@ struct Windows {
   WindowAxis width;
 };
 
-// Strides, dilations and paddings are at most this, and so are the elements of a window that pools: what is computed of
-// them does not overflow.
+// The limit of strides, dilations and paddings, and of the elements of a window that pools. With it no computation
+// overflows.
 inline constexpr std::int64_t kMostOfWindow = 0x7fffffff;
 
-// data_format: where the channels of an image tensor are.
+// data_format: the place of the channels in an image tensor.
 AttrDef data_format_attr();
-// data_format, strides, dilations, padding, explicit_paddings.
+// Returns data_format, strides, dilations, padding, explicit_paddings.
 std::vector<AttrDef> window_attrs();
 
 ImageLayout image_layout(const Attrs& attrs);
 
-// A node `op` with the same window attributes as the node whose gradient is made.
+// Makes a node `op` with the window attributes of the node whose gradient is made.
 NodeBuilder node_with_windows(GradContext& c, const char* op, const std::vector<Output>& inputs);
 
-// For an image tensor of four dimensions, each of which may be -1, and a window that may be -1. INVALID_ARGUMENT:
-// attributes that are not as above, a window that does not fit.
+// Returns the windows for an image tensor of four dimensions and a window; -1 is unknown. INVALID_ARGUMENT: an
+// attribute breaks the rules above, or the window does not fit.
 Windows windows_of(const Attrs& attrs, const Dims& image, std::int64_t window_height, std::int64_t window_width);
-// The same in a shape rule: an error names the node, and an image of unknown rank has dimensions of -1.
+// Does the same in a shape rule: an error names the node, and an image of unknown rank has dimensions of -1.
 Windows windows_of(InferContext& c, const Shape& image, std::int64_t window_height, std::int64_t window_width);
 
 }  // namespace belay::runtime

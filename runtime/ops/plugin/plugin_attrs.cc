@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// In a graph booleans are integers; options that the note declares as bool become booleans again.
+// In a graph booleans are integers. Options that the note declares as bool become booleans again.
 OptionValue with_booleans(const OptionInfo* declared, OptionValue value) {
   if (declared == nullptr || declared->type != OptionType::kBool) return value;
   const auto is_boolean = [](std::int64_t i) { return i == 0 || i == 1; };
@@ -32,7 +32,7 @@ OptionValue list(const std::vector<T>& values) {
   return values.empty() ? OptionValue(std::monostate()) : OptionValue(values);
 }
 
-// Nothing for a tensor, which no option can be.
+// Returns none for a tensor, since no option can be one.
 std::optional<OptionValue> option_value(const AttrValue& value) {
   struct {
     std::optional<OptionValue> operator()(std::int64_t v) const { return v; }

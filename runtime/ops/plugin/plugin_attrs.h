@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes of a node against what the note of its plugin declares, and in the form in which they cross to it.
+// Checks a node's attributes against the note of its plugin, and converts them to the plugin's form.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace belay::runtime {
 
-// INVALID_ARGUMENT for the first attribute that is unknown, of a wrong type, out of range or missing; it does not say
-// whose node it is.
+// INVALID_ARGUMENT: an attribute is unknown, of a wrong type, out of range or missing. The message has the first one,
+// without the node.
 OptionValues check_attrs(const PluginInfo& plugin, const Attrs& attrs);
 
-// A declared attribute that no node can have (a path, a table) is INVALID_ARGUMENT.
+// INVALID_ARGUMENT: the plugin declares an attribute that no node can have (a path, a table).
 void check_declared_attrs(const PluginInfo& plugin);
 
 }  // namespace belay::runtime

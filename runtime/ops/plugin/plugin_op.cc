@@ -31,7 +31,7 @@ const char* known_dtype(std::int32_t dtype) noexcept {
   return dtype_size(static_cast<DType>(dtype)) == 0 ? nullptr : name;
 }
 
-// Behind belay_op_outputs.
+// The object that belay_op_outputs points to.
 struct Outputs {
   std::vector<std::pair<DType, Shape>> specs;
 };
@@ -56,10 +56,10 @@ std::int32_t output(belay_op_outputs* handle, std::int32_t dtype, std::int32_t r
   });
 }
 
-// Behind belay_op_context.
+// The object that belay_op_context points to.
 struct OpContext {
   const int threads;
-  const StepContext* step = nullptr;  // of the run that is going on
+  const StepContext* step = nullptr;  // of the current run
   DenseTensor scratch = {};
 };
 OpContext& from(belay_op_context* handle) noexcept { return *reinterpret_cast<OpContext*>(handle); }
@@ -171,7 +171,7 @@ class PluginKernel final : public Kernel {
     make(attrs, spec);
     if (kernel_ == nullptr)
       fail(Code::kInternal, instance_.label() + " in make_kernel: it returned no kernel (kernel is null)");
-    // From here on they have elements.
+    // The tensors have elements from here on.
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       inputs_[i].bytes = spec.inputs[i].bytes(), inputs_[i].flags = BELAY_TENSOR_READ_ONLY;
     for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].bytes = spec.outputs[i].bytes();
@@ -344,7 +344,7 @@ void InstanceOp::check_outputs(const Node& node, const std::vector<std::pair<DTy
   }
 }
 
-// What the plugin returned as the gradient of input i.
+// Checks the gradient of input i that the plugin returned.
 Port InstanceOp::checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const {
   const std::string place = instance_.label() + " in gradient: the gradient of input " + std::to_string(i);
   Port port;
@@ -366,7 +366,7 @@ void InstanceOp::gradient(GradContext& c) const {
   NodeGraph& graph = from_handle(c.graph().raw());
   const Node& node = c.node();
   std::vector<belay_tensor> specs;
-  // More room than there are inputs: what is found there was written behind the end.
+  // There is more room than inputs need. A value in the extra room shows that the plugin wrote beyond the end.
   constexpr std::size_t kBehind = 16;
   std::vector<belay_output> inputs, outputs, incoming, found(node.inputs.size() + kBehind, belay_output{0, 0, 0});
   std::vector<std::int32_t> wanted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers and dropout, from Philox streams: key = seed and node name, counter = global step, element by element,
-// so that neither threads nor the order of steps matter.
+// Random numbers and dropout from Philox streams. The key is the seed and the node's name, the counter the global step
+// and the element. So neither threads nor the order of steps matter.
 #include "belay/ops/random.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::int64_t kGrain = 4096;
 
 std::uint64_t stream_key(const KernelSpec& spec) { return mix_key(spec.seed, stream_id(spec.node.name)); }
 
-// Calls f(begin, end, words) over [0, n) in pieces whose words fit the stack, on the team.
+// Calls f(begin, end, words) over [0, n) on the team, in pieces whose words fit the stack.
 template <class F>
 void with_words(std::int64_t n, int words_per_element, int threads, const RandomStream& stream, F f) {
   constexpr std::int64_t kPiece = 256;
@@ -55,7 +55,7 @@ RandomNumbers numbers_of(const KernelSpec& spec, Distribution distribution) {
   if (distribution != Distribution::kUniform) return {distribution, attrs.number("mean"), attrs.number("stddev")};
   const double low = attrs.number("low"), high = attrs.number("high");
   RandomNumbers numbers{distribution, low, high - low, static_cast<float>(high)};
-  // The largest below the end, which rounding can reach.
+  // This is the largest number below the end, which rounding can reach.
   if (numbers.last >= high && low < high)
     numbers.last = std::nextafter(numbers.last, -std::numeric_limits<float>::infinity());
   return numbers;
@@ -82,7 +82,7 @@ class RandomFloats final : public Kernel {
   RandomNumbers numbers_;
 };
 
-// Each element from four words: two 53-bit uniforms. The float32 ones are these, rounded.
+// Makes each element from four words: two 53-bit uniforms. The float32 numbers are these, rounded.
 class RandomDoubles final : public Kernel {
  public:
   RandomDoubles(const KernelSpec& spec, Distribution distribution)
@@ -110,7 +110,7 @@ class RandomDoubles final : public Kernel {
  private:
   double normal(std::int64_t i, double u, double v, const StepContext& context) const {
     double z = box_muller(u, v);
-    // Drawn again from a stream of the element's own until it fits: 4.6 % of the first draws do not.
+    // It is drawn again from a separate stream of the element until it fits; 4.6 % of the first draws do not.
     const bool truncated = numbers_.distribution == Distribution::kTruncatedNormal;
     for (std::uint64_t again = 1; truncated && !(z >= -2 && z <= 2); ++again) {
       const PhiloxBlock b = philox(mix_key(key_, again), static_cast<std::uint64_t>(i), context.counter);
@@ -138,7 +138,7 @@ void infer_dropout(InferContext& c) {
   c.output(DType::kUInt8, c.shape(0));
 }
 
-// 32-bit words against a threshold: kept where the word is at least rate * 2^32. A rate just below 1 stays below 2^32.
+// An element is kept if its 32-bit word is at least rate * 2^32. A rate just below 1 stays below 2^32.
 std::uint32_t threshold_of(double rate) {
   return static_cast<std::uint32_t>(std::min(std::llround(rate * 4294967296.0), 4294967295ll));
 }
@@ -230,7 +230,7 @@ std::unique_ptr<Kernel> make_dropout_grad(const KernelSpec& spec) {
   return std::make_unique<DropoutGradKernel<float>>(spec);
 }
 
-// Linear in dy: its gradient is the same operation on the incoming gradient.
+// It is linear in dy: its gradient is the same operation on the incoming gradient.
 void grad_dropout_grad(GradContext& c) {
   c.set(0, c.graph().node("DropoutGrad").in(c.grad()).in(c.input(1)).attr("rate", c.attrs().number("rate")).output());
 }

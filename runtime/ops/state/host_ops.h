@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What host operations on the session's queues, tables and variables share.
+// The common part of host operations on the session's queues, tables and variables.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace belay::runtime {
 
-// Made from the node where K has such a constructor.
+// Makes K from the node if K has such a constructor.
 template <class K>
 std::unique_ptr<HostKernel> make_host(const KernelSpec& spec) {
   if constexpr (std::is_constructible_v<K, const KernelSpec&>) {
@@ -22,7 +22,7 @@ std::unique_ptr<HostKernel> make_host(const KernelSpec& spec) {
   }
 }
 
-// resource: HostContext's function that finds what is counted.
+// `resource` is HostContext's function that finds the object to count.
 template <auto resource>
 class SizeKernel final : public HostKernel {
  public:
@@ -33,7 +33,7 @@ class SizeKernel final : public HostKernel {
   }
 };
 
-// How many elements a queue or table has.
+// Defines an operation that counts the elements of a queue or table.
 template <auto resource>
 OpDef size_op(const char* name, const char* doc, const char* input, Effect effect) {
   return {.name = name,

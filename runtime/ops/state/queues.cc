@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues: a node for each, and operations that fill, empty and close it. They may wait, so they run between
-// the stages of a plan, never under the store's gate.
+// Queues: a node for each, and operations that fill, empty and close it. These may wait, so they run between the stages
+// of a plan, never under the store's gate.
 #include "belay/ops/queues.h"
 
 #include <cstring>
@@ -18,7 +18,7 @@
 namespace belay::runtime {
 namespace {
 
-// One for each of `dtypes`.
+// Returns one shape for each of `dtypes`.
 std::vector<Shape> component_shapes(const InferContext& c) {
   const std::size_t n = c.attrs().integers("dtypes").size();
   if (n == 0) c.fail("attribute 'dtypes' must name at least one component");
@@ -44,7 +44,7 @@ void infer_shuffle_queue(InferContext& c) {
   infer_queue(c);
 }
 
-// Which elements an enqueue keeps: one answer for all of them, or one for each.
+// Checks the input that tells an enqueue which elements to keep: one value for all, or one for each.
 void need_keep(const InferContext& c, std::size_t i, bool many) {
   c.need_dtype(i, DType::kBool);
   if (c.shape(i).has_rank() && (c.shape(i).rank() == 0 || (many && c.shape(i).rank() == 1))) return;
@@ -130,7 +130,7 @@ class EnqueueKernel final : public HostKernel {
   }
 
  private:
-  // An answer for each of n rows; null: all come in.
+  // Returns a flag for each of n rows; null: all are kept.
   const bool* kept(HostContext& c, std::int64_t n) const {
     if (!filter_ || c.input(components_ + 1).rank() == 0) return nullptr;
     const TensorView keep = c.input(components_ + 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash tables: a node for each, and operations that fill it and look keys up. They run between the segments
-// of a plan, like those of queues.
+// Hash tables: a node for each, and operations that fill it and look up keys. Like those of queues, they run between
+// the stages of a plan.
 #include "belay/ops/tables.h"
 
 #include "runtime/graph/host_kernel.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables: their node is their value as it is when read; writes happen in a run's commit.
+// Variables: the node is the value at the time of the read. Writes happen in a run's commit.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -42,7 +42,7 @@ class AssignKernel final : public Kernel {
                                        dims_text(spec.inputs[1].dims));
   }
   void run(void* const* in, void* const*, const StepContext&) override {
-    // The value is another tensor's memory, or the variable's own.
+    // The value is in another tensor's memory, or in the variable's.
     if (in[0] == in[1]) return;
     parallel_for(static_cast<std::int64_t>(bytes_), 1 << 20, threads_, [&](std::int64_t begin, std::int64_t end, int) {
       std::memcpy(static_cast<char*>(in[0]) + begin, static_cast<const char*>(in[1]) + begin,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms of tensors, in TensorFlow's buckets: their limits grow by a tenth each, from 1e-12 to 1e20, on both sides
-// of 0.
+// Histograms of tensors in TensorFlow's buckets: each limit is a tenth larger than the one before, from 1e-12 to 1e20,
+// on both sides of 0.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// The right end of each bucket, rising.
+// Returns the right end of each bucket, ascending.
 std::vector<double> bucket_limits() {
   std::vector<double> positive;
   for (double limit = 1e-12; limit < 1e20; limit *= 1.1) positive.push_back(limit);
@@ -62,7 +62,7 @@ class HistogramSummaryKernel final : public Kernel {
     histogram.set_min(min), histogram.set_max(max), histogram.set_num(static_cast<double>(n_));
     histogram.set_sum(sum), histogram.set_sum_squares(squares);
   }
-  // Neighbours without elements as one.
+  // Joins neighbours without elements.
   void write_buckets(pb::HistogramProto& histogram) const {
     histogram.clear_bucket();
     histogram.clear_bucket_limit();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images as PNG files in summaries.
+// Writes images as PNG files into summaries.
 #include <png.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::uint8_t kBadColor[4] = {255, 0, 0, 255};  // of pixels that are no number
+constexpr std::uint8_t kBadColor[4] = {255, 0, 0, 255};  // for pixels that are no number
 
 void infer_image_summary(InferContext& c) {
   if (c.dtype(0) != DType::kUInt8 && c.dtype(0) != DType::kFloat32)
@@ -50,8 +50,8 @@ std::string png_of(const std::uint8_t* pixels, const ImageSize& size) {
   return bytes;
 }
 
-// Pixels of a float image, by TensorFlow's rule: without negative values the largest one becomes 255; with them 0
-// becomes 128, and the value farthest from 0 lands on an end.
+// Makes the pixels of a float image by TensorFlow's rule. Without negative values the largest one becomes 255. With
+// them 0 becomes 128, and the value farthest from 0 becomes an end of the range.
 void pixels_of(const float* x, const ImageSize& size, std::uint8_t* pixels) {
   float min = 0, max = 0;
   for (std::int64_t i = 0; i < size.elements(); ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries: serialized tensorboard messages as string scalars.
+// Summaries are serialized TensorBoard messages in string scalars.
 #include "belay/ops/summaries.h"
 
 #include "runtime/events/proto/event.pb.h"
@@ -49,7 +49,7 @@ void infer_text_summary(InferContext& c) {
   c.output(DType::kString, Shape{});
 }
 
-// A string tensor for TensorBoard's plugin "text".
+// Makes a string tensor for TensorBoard's plugin "text".
 class TextSummaryKernel final : public Kernel {
  public:
   explicit TextSummaryKernel(const KernelSpec& spec) {
@@ -87,7 +87,7 @@ void infer_merge_summary(InferContext& c) {
   c.output(DType::kString, Shape{});
 }
 
-// A serialized message followed by another is the two merged.
+// Two serialized messages in a row are the merged message.
 class MergeSummaryKernel final : public Kernel {
  public:
   explicit MergeSummaryKernel(const KernelSpec& spec) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations that make summaries share, and those that have files of their own; summaries.cc registers them.
+// The common part of operations that make summaries, and those in separate files. summaries.cc registers them.
 #pragma once
 
 #include "runtime/graph/op_def.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean of a value over the batches of one step. What it depends on runs once for each batch, in one run
-// (runtime/session/plan.h), so it lives between the stages of a plan, as what waits for a queue does.
+// The mean of a value over the batches of one step. The nodes that it depends on run once for each batch, in one run
+// (runtime/session/plan.h). So it lives between the stages of a plan, like operations that wait for a queue.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -14,7 +14,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 14;  // elements that are worth a thread
+constexpr std::int64_t kGrain = 1 << 14;  // number of elements that are worth a thread
 
 void infer_mean_over_batches(InferContext& c) {
   c.need_float(0);
@@ -23,7 +23,7 @@ void infer_mean_over_batches(InferContext& c) {
 
 void mean_over_batches_gradient(GradContext& c) { c.set(0, c.grad()); }
 
-// Adds up in the batches' order, each element by itself: the split among threads changes no bit.
+// Adds in the batches' order, each element alone, so the split among threads changes no bit.
 template <class T>
 void add_batch(const T* x, T* sum, std::int64_t n, int threads) {
   parallel_for(n, kGrain, threads, [&](std::int64_t begin, std::int64_t end, int) {
@@ -58,7 +58,7 @@ class MeanOverBatchesKernel final : public HostKernel {
     return std::equal(dims.begin(), dims.end(), x.raw().dims, x.raw().dims + x.rank());
   }
   void begin(const TensorView& x) {
-    // The memory of the step before, unless somebody still reads that.
+    // It reuses the memory of the step before, unless somebody still reads that.
     if (!sum_ || !fits(x) || sum_.shared()) sum_ = DenseTensor(x.dtype(), x.dims());
     if (sum_.bytes() != 0) std::memcpy(sum_.data(), x.data(), sum_.bytes());
     count_ = 1;
@@ -84,7 +84,7 @@ class MeanOverBatchesKernel final : public HostKernel {
 
   const std::int64_t batches_;
   const int threads_;
-  std::int64_t count_ = 0;  // of the batches in sum_
+  std::int64_t count_ = 0;  // number of batches in sum_
   DenseTensor sum_;
 };
 

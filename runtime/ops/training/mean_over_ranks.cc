@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean of values over the processes of a step, weighted by the rows that each has. The values of a step are divided
-// among buckets. BeginBucket copies a bucket's values, with their weights, one behind the other, and hands them over to
-// be summed while the step goes on; the planner puts it right behind the last of them (runtime/session/early_nodes.h).
-// MeanOverRanks waits for all buckets, so it lives between the stages of a plan, as what waits for a queue does; what
-// it returns lies in the buckets. In a step of several batches each batch has its own weights, so they are applied
-// where the batches are added up, and the buckets only sum.
+// The mean of values over the processes of a step, weighted by the rows of each. The values of a step are divided among
+// buckets. BeginBucket copies a bucket's weighted values into a row and hands them over to be summed while the step
+// continues. The planner puts it right after the last of the values (runtime/session/early_nodes.h). MeanOverRanks
+// waits for all buckets. So it lives between the stages of a plan, like operations that wait for a queue. Its results
+// lie in the buckets. In a step of several batches each batch has separate weights. They are applied when the batches
+// are added up, and the buckets only sum.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::int64_t kRankGrain = 1 << 14;  // elements that are worth a thread
+constexpr std::int64_t kRankGrain = 1 << 14;  // number of elements that are worth a thread
 
 StepRanks& ranks_behind(Queue& queue) {
   auto* of_ranks = dynamic_cast<QueueOfRanks*>(&queue);
@@ -56,7 +56,7 @@ void infer_part_of_step(InferContext& c) {
   c.output(DType::kFloat32, c.shape(1));
 }
 
-// in[0] is the queue itself.
+// in[0] is the queue.
 class BeginBucketKernel final : public Kernel {
  public:
   explicit BeginBucketKernel(const KernelSpec& spec)
@@ -124,7 +124,7 @@ class MeanOverRanksKernel final : public HostKernel {
   StepRanks* ranks_ = nullptr;
 };
 
-// Sums in the batches' order. A batch of which this process has no row adds nothing, whatever its values are.
+// Sums in the batches' order. A batch without a row in this process adds nothing, whatever its values are.
 class PartOfStepKernel final : public HostKernel {
  public:
   explicit PartOfStepKernel(const KernelSpec& spec)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of variables by their gradients: gradient descent, momentum, Adam. The other optimizers:
-// training_adaptive.cc.
+// Updates variables by their gradients: gradient descent, momentum, Adam. training_adaptive.cc has the other
+// optimizers.
 #include "belay/ops/training.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-// An update's inputs by name: the index of each in its operation, and how many there are.
+// The index of each input in its operation, by name, and the number of inputs.
 struct DescentInputs {
   static constexpr std::size_t kVar = 0, kRate = 1, kGrad = 2, kCount = 3;
 };
@@ -65,7 +65,7 @@ template <class T>
 
 template <class T>
 struct AdamStep {
-  T rate;          // corrected for the moments' beginning at 0
+  T rate;          // corrected, since the moments begin at 0
   T decay;         // learning_rate * weight_decay
   T keep1, keep2;  // 1 - beta
   T epsilon;
@@ -139,7 +139,7 @@ struct Adam {
   }
 
  private:
-  T beta1_, beta2_, epsilon_;  // betas rounded as the variables that hold their powers
+  T beta1_, beta2_, epsilon_;  // betas are rounded like the variables with their powers
   double weight_decay_;
 };
 

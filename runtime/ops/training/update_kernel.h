@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What updates of variables share: their shape rule, and a kernel for the updates of one or more variables in one pass.
+// The common part of updates of variables: their shape rule, and a kernel that updates one or more variables in one
+// pass.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +17,12 @@
 
 namespace belay::runtime {
 
-// slots: inputs of the variable's shape besides input 0; scalars: the rest.
+// `slots` are inputs with the variable's shape besides input 0. `scalars` are the others.
 void infer_update(InferContext& c, const std::vector<std::size_t>& slots, const std::vector<std::size_t>& scalars);
 
 inline constexpr std::int64_t kUpdateGrain = 1 << 14;  // elements worth a thread
 
-// Input i of an update, from one of its elements on.
+// Returns input i of an update, from element `at` on.
 template <class T>
 T* slot(void* const* in, std::size_t i, std::int64_t at) {
   return static_cast<T*>(in[i]) + at;
@@ -34,9 +35,9 @@ template <class F>
   for (std::int64_t i = 0; i < n; ++i) f(i);
 }
 
-// Updates of one or more variables in one pass; their inputs follow each other. Threads share the elements of all of
-// them. An Update<T> is one kind: In names its inputs, prepare() reads what the variables share, update() changes a
-// range of one variable's elements.
+// Updates one or more variables in one pass; their inputs follow each other. Threads share the elements of all of them.
+// An Update<T> is one kind: In names its inputs, prepare() reads the shared inputs, and update() changes a range of one
+// variable's elements.
 template <class Update>
 class UpdateKernel final : public Kernel {
  public:
@@ -64,7 +65,7 @@ class UpdateKernel final : public Kernel {
  private:
   using In = typename Update::In;
   Update update_;
-  std::vector<std::int64_t> ends_;  // where each variable ends in the row of all elements
+  std::vector<std::int64_t> ends_;  // each variable's end in the row of all elements
   int threads_;
 };
 
@@ -74,12 +75,12 @@ std::unique_ptr<Kernel> make_update(const KernelSpec& spec) {
                   [&]<class T>(std::type_identity<T>) { return std::make_unique<UpdateKernel<Update<T>>>(spec); });
 }
 
-// The definition of one.
+// Defines one update.
 OpDef update(const char* name, const char* doc, const char* inputs, int n_inputs, std::uint32_t ref_inputs,
              void (*infer)(InferContext&), std::unique_ptr<Kernel> (*kernel)(const KernelSpec&),
              std::vector<AttrDef> attrs = {});
 
-// Those of training_adaptive.cc: Adagrad, RMSProp, FTRL.
+// Adagrad, RMSProp and FTRL of training_adaptive.cc.
 void add_adaptive_training_ops(OpRegistry& registry);
 std::span<const std::size_t> shared_adaptive_update_inputs(std::string_view op);
 
