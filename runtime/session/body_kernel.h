@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of cond and while as kernels: each has a plan and a program of its own, made for the shapes of its inputs.
+// Bodies of cond and while as kernels. Each has a separate plan and program, made for the shapes of its inputs.
 #pragma once
 
 #include "runtime/graph/body.h"

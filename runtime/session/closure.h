@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes that a set of targets needs, through values and control edges, where feeds cut what lies behind them.
+// The nodes that a set of targets needs, through values and control edges. A feed cuts off the nodes before it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class Closure {
     for (const Port& f : feeds) fed_.insert(port_key(f));
   }
   bool fed(Port p) const { return !fed_.empty() && fed_.count(port_key(p)) != 0; }
-  // Adds what `node` needs, but for what only its shape is needed of; calls f for each node that is new.
+  // Adds the nodes that `node` needs, except those of which it needs only the shape. Calls f for each new node.
   template <class F>
   void add(std::uint32_t node, F&& f) {
     stack_.push_back(node);

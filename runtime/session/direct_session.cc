@@ -17,9 +17,9 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::size_t kMaxPrograms = 8;  // per stage and run state: different dims
+constexpr std::size_t kMaxPrograms = 8;  // per stage and run state, for different dims
 
-// The kernels of a run may ask whether it is cancelled, as long as it goes on.
+// Lets the kernels of a run ask whether it is cancelled, while it runs.
 class Cancellable {
  public:
   Cancellable(StepContext& context, const CancelToken& cancel) : context_(context) { context_.cancel = &cancel; }
@@ -169,7 +169,7 @@ Run DirectSession::run(const RunRequest& request) {
   if (closed_) fail(Code::kFailedPrecondition, "Attempted to use a closed session");
   std::shared_ptr<CachedPlan> plan = plans_->plan_for(request);
   Run run(plan, plan->lease());
-  // The state is reached through the lease; it goes back when `run` dies, also when execute throws.
+  // The lease reaches the state. It goes back when `run` dies, also if execute throws.
   PlanState& state = *run.state_;
   state.mask.clear();
   state.mask.add(request.fetches->mask_);
@@ -212,7 +212,7 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
       s = plan.passes.stages;
     }
     for (; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
-    if (state.finite) drop_host_values(state);  // else somebody may ask what was wrong
+    if (state.finite) drop_host_values(state);  // else somebody may ask which value was wrong
   } catch (const Error& e) {
     drop_host_values(state);
     if (state.committed && plan.writes_shared)
@@ -221,7 +221,7 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
   }
 }
 
-// Each pass has the dims of its own batch, and random numbers of its own.
+// Each pass has the dims of its batch, and separate random numbers.
 void DirectSession::run_passes(PlanState& state, const RunRequest& request, const CancelToken& cancel) {
   const PlanPasses& passes = state.plan->plan->passes;
   for (state.pass = 0;; ++state.pass) {
@@ -276,13 +276,13 @@ Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
       const Variable& variable = *state.plan->variables[value.index];
       state.values.set(static_cast<ValueId>(v), variable.value, variable.version);
     } else if (value.source == ValueSource::kStep && graph_.node(value.port.node).op->role == Role::kQueue) {
-      state.values.data[v] = &queue(value.port.node);  // itself, for a kernel that refers to it
+      state.values.data[v] = &queue(value.port.node);  // for a kernel that refers to the queue itself
     }
   }
   auto program = std::make_unique<Program>(graph_, plan, s, state.values, state.slots, options_.seed);
   program->key = state.key;
   ++programs_built_;
-  // Lay the arena out for it at once: the states' owner sees the memory that a warm run needs.
+  // The arena gets the program's size at once, so the owner of the states sees the memory of a warm run.
   stage.arena.at_least(program->arena_bytes());
   const std::lock_guard lock(state.plan->mutex);
   stage.programs.insert(stage.programs.begin(), std::move(program));
@@ -324,8 +324,8 @@ void DirectSession::run_stage(PlanState& state, std::uint32_t s, const RunReques
   if (!stage.host_steps.empty()) run_host_steps(*this, state, s, request, cancel, options_.seed);
 }
 
-// Called under the gate: another session of the store may be committing a step. A stage that holds no gate has nothing
-// random in it, and needs no counter.
+// It is called under the gate, since another session of the store may be committing a step. A stage without a gate has
+// nothing random in it, and needs no counter.
 void DirectSession::find_context(PlanState& state) const {
   if (state.context_known) return;
   state.context.counter = global_step_ != nullptr && global_step_->initialized.load(std::memory_order_acquire)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session: a frozen graph and a store of variables. run() computes fetches; it may be called from several threads.
+// A session: a frozen graph and a store of variables. run() computes fetches. Several threads may call it.
 //
 //   runtime::NodeGraph graph(ops);            ... build through graph.handle() ...
 //   graph.finalize();
@@ -7,8 +7,8 @@
 //   belay::Session s = session.handle();      // the SDK's view, the one that hooks get
 //   float loss = s.run({loss_output})[0].scalar<float>();
 //
-// A run is atomic: it changes all the variables that it writes, at its end, or (failing, cancelled, late) none. Results
-// are kept by the returned Run until it dies.
+// A run is atomic. At its end it changes all the variables that it writes. If it fails, is cancelled or is late, it
+// changes none. The returned Run keeps the results until it dies.
 #pragma once
 
 #include <atomic>
@@ -38,24 +38,24 @@ using QueueFactory = std::function<std::unique_ptr<Queue>(const Node&)>;
 
 struct SessionOptions {
   int threads = 1;          // the full team, used by hooked runs; others run on one thread
-  std::uint64_t seed = 42;  // of the random operations
+  std::uint64_t seed = 42;  // for the random operations
   QueueFactory queues;      // runtime/data/make_queue.h; a graph with queues needs it
   Clock* clock = nullptr;   // null: the system's
   Precision precision = Precision::kFloat32;
 };
 
-// What a program may ask of its run, besides what a hook may.
+// The options of a program's run, besides those of a hook.
 struct CallerOptions : RunOptions {
   bool output_partition_graphs = false;
-  std::vector<std::string> debug_tensor_watches = {};  // names of tensors whose values the metadata shall have
+  std::vector<std::string> debug_tensor_watches = {};  // names of tensors whose values the metadata gets
 };
 
-// What is known of a run besides its results.
+// The facts about a run besides its results.
 struct RunMetadata {
-  CallerOptions options;                      // with which it was made: the caller's and the hooks' together
-  std::vector<NodeStats> nodes;               // where the trace level asked for them
-  std::vector<std::string> partition_graphs;  // where asked for: a serialized GraphDef of what the run needed; one
-                                              // process is one partition
+  CallerOptions options;                      // options of the run: the caller's and the hooks' together
+  std::vector<NodeStats> nodes;               // if the trace level asked for them
+  std::vector<std::string> partition_graphs;  // if wanted: a serialized GraphDef of the run's nodes; one process is one
+                                              // partition
   std::vector<std::pair<std::string, DenseTensor>> watched;  // values of debug_tensor_watches, in their order
 };
 
@@ -67,9 +67,9 @@ inline bool same_output(const belay_output& a, const belay_output& b) noexcept {
   return a.graph == b.graph && a.node == b.node && a.index == b.index;
 }
 
-// A list of fetches that is asked for again and again: remembers the plan and where that puts its values. Owned by the
-// caller; used by one run at a time. Another session on the same graph, a recovery's, plans it anew; one on another
-// graph refuses it.
+// A list of fetches that is run again and again. It remembers the plan and the places of its values. The caller owns
+// it, and one run at a time uses it. For another session on the same graph, such as a recovery's, it is planned again.
+// A session on another graph refuses it.
 class FetchSet {
  public:
   FetchSet() = default;
@@ -87,11 +87,11 @@ class FetchSet {
   std::vector<belay_output> outputs_;
   std::vector<Port> ports_;  // outputs_, checked
   std::shared_ptr<CachedPlan> plan_;
-  std::size_t structural_ = 0;  // how many of the plan's structural outputs are ours
+  std::size_t structural_ = 0;  // how many of the plan's structural outputs are in this set
   SlotMask mask_;
   std::vector<std::uint32_t> slots_;
-  std::vector<belay_output> feeds_;  // of the caller's set: what was fed when plan_ was found
-  // Of the caller's set, in a graph with successions: the global steps that plan_ is for.
+  std::vector<belay_output> feeds_;  // of the caller's set: the feeds for which plan_ was found
+  // For the caller's set in a graph with successions: the global steps that plan_ serves.
   std::int64_t from_step_ = 0, until_step_ = 0;
 };
 
@@ -105,7 +105,7 @@ struct RunRequest {
   RunMetadata* metadata = nullptr;
 };
 
-// A finished run; returns its memory when it is destroyed.
+// A finished run. The destructor returns its memory.
 class Run {
  public:
   Run(std::shared_ptr<CachedPlan> plan, PlanState* state) noexcept : plan_(std::move(plan)), state_(state) {}
@@ -115,12 +115,12 @@ class Run {
     return *this;
   }
   ~Run();
-  // Value i of a set that the run was asked for. Valid as long as this object.
+  // Returns value i of a set of the run. It is valid as long as this object.
   belay_tensor result(const FetchSet& fetches, std::size_t i) const;
-  // The same, shared: outlives this object.
+  // Returns the same value, shared: it may outlive this object.
   DenseTensor owned_result(const FetchSet& fetches, std::size_t i) const;
-  // False: it has written a NaN or infinity into a trainable variable (Variable::begins_finite).
-  // DirectSession::first_not_finite names where it came from.
+  // False: the run has written a NaN or infinity into a trainable variable (Variable::begins_finite).
+  // DirectSession::first_not_finite names its origin.
   bool finite() const noexcept;
 
  private:
@@ -130,31 +130,30 @@ class Run {
 };
 
 struct PlanStats {
-  std::uint64_t plans_built = 0;     // graph to plan
-  std::uint64_t programs_built = 0;  // plan to kernels, for new dims
+  std::uint64_t plans_built = 0;     // number of graphs turned into plans
+  std::uint64_t programs_built = 0;  // number of plans turned into kernels, for new dims
   std::size_t arena_bytes = 0;       // of all programs
   std::size_t arena_bound = 0;
 };
 
 class DirectSession : public std::enable_shared_from_this<DirectSession> {
  public:
-  // The graph must be finalized and outlive the session. Variables of the graph are made in the store where they are
-  // new.
+  // The graph must be finalized and outlive the session. New variables of the graph are made in the store.
   DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, SessionOptions options);
   ~DirectSession();
   DirectSession(const DirectSession&) = delete;
   DirectSession& operator=(const DirectSession&) = delete;
 
   Run run(const RunRequest& request);
-  // For one-time work (initialization): the plan is not kept.
+  // Runs work that is done once (initialization): the plan is not kept.
   void run_once(const std::vector<Port>& operations, const std::vector<belay_feed>& feeds = {});
 
-  // Cancels every run and refuses new ones. Idempotent. The destructor waits until the runs have ended.
+  // Cancels every run and refuses new ones. Further calls do nothing. The destructor waits until the runs have ended.
   void close();
-  // Until no thread is inside a run. Behind close() they end soon, and none begins.
+  // Waits until no thread is inside a run. After close() they end soon, and none begins.
   void wait_for_runs();
   bool closed() const noexcept { return closed_.load(); }
-  // Cancels the runs that are under way, with this reason, and those that begin before resume().
+  // Cancels the current runs, with this reason, and those that begin before resume().
   void interrupt(const Error& reason) { cancellation_.cancel(reason); }
   void resume() { cancellation_.reset(); }
 
@@ -165,23 +164,24 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   belay::Session handle();
   Queue& queue(std::uint32_t node);
   LookupTable& table(std::uint32_t node);
-  // Of a node that is a variable.
+  // The variable of a node that is one.
   Variable& variable(const Node& node) { return *variable_of_.at(node.id); }
-  // The saved variables of the graph, sorted by name; local ones are not among them.
+  // The saved variables of the graph, sorted by name. Local ones are not among them.
   const std::vector<Variable*>& variables() const noexcept { return variables_; }
-  // Of the graph's global_step; -1 where there is none or it is not initialized.
+  // Returns the value of the graph's global_step; -1: there is none, or it is not initialized.
   std::int64_t global_step() const noexcept;
   const std::string& global_step_name() const noexcept { return global_step_name_; }
-  // Memory: of all plans, or of that of one set.
+  // Returns the memory of all plans, or of one set's plan.
   PlanStats plan_stats(const FetchSet* of = nullptr) const;
-  // That which the set's last run had; null before. Valid as long as the set is not run otherwise.
+  // Returns the plan of the set's last run; null: it has not run. Valid until the set runs another plan.
   const Plan* plan_of(const FetchSet& fetches) const noexcept;
 
-  // Behind a run that was not finite(): what was not, in the order in which it came about, as far as that is still
-  // there: a batch that the run took, else a trainable variable. "'input/x', element 0 of [16, 4], is nan".
+  // Call it after a run that was not finite(). Returns the first value that was not finite, in the order of
+  // computation, as far as it still exists. That is a batch of the run, else a trainable variable. "'input/x', element
+  // 0 of [16, 4], is nan".
   std::string first_not_finite(const Run& run);
 
-  // Whom the SDK's Session asks for the coordinator; set by who makes one. May be null.
+  // The coordinator for the SDK's Session. Its creator sets it. May be null.
   belay_coordinator* coordinator = nullptr;
 
  private:

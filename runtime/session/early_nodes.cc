@@ -10,7 +10,7 @@ namespace belay::runtime {
 std::multimap<std::uint32_t, std::uint32_t> early_nodes(const NodeGraph& graph, const Schedule& schedule,
                                                         const std::vector<const FusedGroup*>& group_of) {
   std::multimap<std::uint32_t, std::uint32_t> nodes;
-  std::map<std::uint32_t, std::uint32_t> place_of;  // of those that were found
+  std::map<std::uint32_t, std::uint32_t> place_of;  // of the nodes that were found
   for (std::uint32_t id = 0; id < graph.size(); ++id) {
     const Node& n = graph.node(id);
     if (!schedule.planned[id] || !is_early(n)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where nodes run that begin something beside the run (is_early): right behind the last node that they need, and not in
-// their own place among the nodes of a stage, which is behind all that the graph had before them.
+// Finds the place of nodes that begin something beside the run (is_early): right after the last node that they need.
+// Their usual place among the nodes of a stage would be after all earlier nodes of the graph.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace belay::runtime {
 
-// The node behind whose place each runs, and the node: several behind one in the order of their making. `group_of`: by
-// node, null where it is in no fused group.
+// Maps a node to the node that runs right after it. Several nodes after one are in the order of their making.
+// `group_of` is by node; null: it is in no fused group.
 std::multimap<std::uint32_t, std::uint32_t> early_nodes(const NodeGraph& graph, const Schedule& schedule,
                                                         const std::vector<const FusedGroup*>& group_of);
 

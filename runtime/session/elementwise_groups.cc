@@ -10,11 +10,11 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::size_t kMostMembers = 24;  // a group's inner values are recomputed together for who fetches one
+constexpr std::size_t kMostMembers = 24;  // fetching an inner value of a group recomputes them all
 
 bool fusible_dtype(DType t) { return t == DType::kFloat32 || t == DType::kBool; }
 
-// Known to be equal, or unknown at the same places.
+// True if the shapes are known to be equal, or unknown at the same places.
 bool same_shape(const Shape& a, const Shape& b) { return a.has_rank() && b.has_rank() && a.dims() == b.dims(); }
 
 class ElementwiseGroups {
@@ -27,7 +27,7 @@ class ElementwiseGroups {
   void find(std::vector<FusedGroup>& groups) {
     for (const FusedGroup& g : groups)
       for (const std::uint32_t m : g.members) taken_[m] = true;
-    // From the last node on, so that a group begins with the node whose value others use.
+    // It begins with the last node, so that a group starts from the node whose value others use.
     for (std::size_t i = view_.base.size(); i-- > 0;) {
       const std::uint32_t id = view_.base[i];
       if (!fusible(id)) continue;
@@ -48,7 +48,7 @@ class ElementwiseGroups {
                        [&](const Port& in) { return fusible_dtype(view_.graph.spec(in).first); });
   }
 
-  // Nodes are looked at from the last on: when one's turn comes, all that could use it have been decided.
+  // Visits nodes from the last on. When a node is visited, all its possible users have been decided.
   std::vector<std::uint32_t> grow(std::uint32_t last) {
     std::vector<std::uint32_t> members;
     std::priority_queue<std::uint32_t> next;
@@ -81,7 +81,7 @@ class ElementwiseGroups {
   FusedGroup group_of(std::vector<std::uint32_t> members) const {
     FusedGroup g;
     const Node& last = view_.graph.node(members.back());
-    std::unordered_map<std::uint64_t, std::uint32_t> place;  // of a port: among the inputs, or the members
+    std::unordered_map<std::uint64_t, std::uint32_t> place;  // by port: index among the inputs, or the members
     for (const std::uint32_t m : members)
       for (const Port& in : view_.graph.node(m).inputs) {
         const Port from = view_.simplified.of(in);
@@ -93,7 +93,7 @@ class ElementwiseGroups {
     for (const std::uint32_t m : members)
       for (const Port& in : view_.graph.node(m).inputs)
         g.operands.push_back(place.at(port_key(view_.simplified.of(in))));
-    // The last member writes the result; what it reads itself must be read before it is written over.
+    // The last member writes the result. It must read its inputs before it writes over them.
     for (std::uint32_t k = 0; k < g.inputs.size() && k < 32; ++k) {
       bool in_place = true;
       for (std::size_t i = 0; i < last.inputs.size(); ++i)
@@ -107,8 +107,8 @@ class ElementwiseGroups {
   }
 
   const FusionView& view_;
-  std::vector<bool> taken_;                                 // by id: in a group, or something waits for it
-  std::unordered_map<std::uint32_t, std::uint32_t> group_;  // of a member: the group's last
+  std::vector<bool> taken_;                                 // by id: in a group, or another node waits for it
+  std::unordered_map<std::uint32_t, std::uint32_t> group_;  // by member: the group's last node
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise nodes of one shape whose values are read only inside the group, but for the last one's: they become one
-// step that works in tiles (runtime/ops/kernels/elementwise_chain.h). float32 and booleans; nothing that a control edge
-// touches, that a commit stage runs or that another group has taken.
+// Groups element-wise nodes of one shape. Only the last one's value is read outside the group. They become one step
+// that works in tiles (runtime/ops/kernels/elementwise_chain.h). Members have float32 or booleans. They have no control
+// edges, are in no commit stage and in no other group.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace belay::runtime {
 
-// Adds them to `groups`, which are those of the other patterns.
+// Adds these groups to `groups`, which has those of the other patterns.
 void find_elementwise_groups(const FusionView& view, std::vector<FusedGroup>& groups);
 
 }  // namespace belay::runtime

@@ -62,7 +62,7 @@ class Emitter {
     if (root.source == ValueSource::kStep && root.stage != stage) root.exported = true;
   }
 
-  // A variable that the commit itself assigns first need not be initialized before.
+  // If the commit itself first assigns a variable, it need not be initialized before.
   void drop_reads_of_fresh_variables() {
     for (PlanStage& stage : plan_->stages) {
       std::set<std::uint32_t> assigned;
@@ -73,13 +73,13 @@ class Emitter {
     }
   }
 
-  // Which group a node is in, and under which condition a swallowed value must be recomputed: that of its users outside
-  // of groups, and those of members that would read the recomputed value. Such members are in this group, or in one
-  // before it in the list that does without the value.
+  // Finds each node's group, and the condition under which a swallowed value is recomputed. That is the condition of
+  // its users outside of groups, and of members that would read the recomputed value. Such members are in this group,
+  // or in an earlier one of the list that does without the value.
   void index_groups(const std::vector<FusedGroup>& groups) {
     group_of_.assign(graph_.size(), nullptr);
     recompute_.resize(groups.empty() ? 0 : graph_.size());
-    std::unordered_map<std::uint64_t, Condition> fetched;  // by port, of slots that are values
+    std::unordered_map<std::uint64_t, Condition> fetched;  // by port, for slots that are values
     for (std::uint32_t s = 0; s < plan_->slots.size(); ++s) {
       const FetchSlot& slot = plan_->slots[s];
       if (slot.port.index != BELAY_OPERATION)
@@ -117,8 +117,8 @@ class Emitter {
     }
   }
 
-  // A variable is read in the stage of its first user in a main stage; users in later main stages get a copy made
-  // there, so that one run sees one value.
+  // A variable is read in the stage of its first user in a main stage. Users in later main stages get a copy that is
+  // made there, so that one run sees one value.
   void find_variable_stages() {
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       if (!s_.planned[id] || s_.commit[id] || !s_.simplified.runs(id)) continue;
@@ -132,7 +132,7 @@ class Emitter {
     }
   }
 
-  // A value that cannot be found by its port.
+  // Makes a value that cannot be found by its port.
   ValueId unnamed_value(Port port, ValueSource source) {
     const auto v = static_cast<ValueId>(plan_->values.size());
     plan_->values.push_back({port, graph_.spec(port).first, source, v, 0});
@@ -171,15 +171,15 @@ class Emitter {
 
   PlanStage& stage_of(const Node& n) { return plan_->stages[s_.stage[n.id]]; }
 
-  // The value that `user` reads through this edge: the variable itself where it may look at the live memory, else the
-  // copy that was taken when it was read.
+  // Returns the value that `user` reads through this edge. That is the variable itself if `user` may read the live
+  // memory. Else it is the copy that was taken at the read.
   ValueId operand(const Node& user, Port port, const Condition& when) {
     const ValueId v = value(port);
     const PlanValue& root = plan_->values[plan_->values[v].root];
     if (root.source != ValueSource::kVariable) return v;
     const bool direct = graph_.node(port.node).op->effect == Effect::kVariable;
     const std::uint32_t here = s_.stage[user.id];
-    const bool ungated = user.op->host_kernel != nullptr;  // it runs when another run may be committing
+    const bool ungated = user.op->host_kernel != nullptr;  // it runs while another run may commit
     if (direct && s_.after_write[user.id]) return ungated ? copy_in(v, here, when) : read_here(v, here, when);
     std::uint32_t there;
     if (direct) {
@@ -238,7 +238,7 @@ class Emitter {
     for (std::uint32_t i = 0; i < n.outputs.size(); ++i) new_value({n.id, i}, ValueSource::kStep);
     stage_of(n).shapes.push_back(&n);
   }
-  // A value that exists for its dims.
+  // Makes a value for its dims.
   void describe(Port port) {
     if (plan_->value_index.count(port_key(port)) != 0) return;
     const Node& n = graph_.node(port.node);
@@ -281,14 +281,14 @@ class Emitter {
     if (!recompute_[n.id].never()) {
       emit_step(n, recompute_[n.id]);
     } else if (!last && n.op->effect != Effect::kWrite) {
-      // Swallowed: its dims still count.
+      // The group swallows it, but its dims still count.
       for (std::uint32_t i = 0; i < n.outputs.size(); ++i) new_value({n.id, i}, ValueSource::kStep);
       stage_of(n).shapes.push_back(&n);
     }
     if (last) emit_group(*group);
   }
 
-  // A node that does not run: a constant now, or the values of its twin.
+  // Handles a node that does not run: it is a constant now, or has the values of its twin.
   void emit_simplified(const Node& n) {
     const auto folded = s_.simplified.folded.find(n.id);
     if (folded != s_.simplified.folded.end()) {
@@ -331,7 +331,7 @@ class Emitter {
     stage_of(n).host_steps.push_back(std::move(step));
   }
 
-  // Without its outputs.
+  // Makes a step without its outputs.
   PlanStep step_of(const Node& n, const Condition& when) {
     PlanStep step;
     step.node = &n;
@@ -354,7 +354,7 @@ class Emitter {
         step.outputs.push_back(new_value({n.id, i}, ValueSource::kStep));
       stage_of(n).shapes.push_back(&n);
     }
-    if (step.kernel == nullptr) return;  // NoOp: only an order
+    if (step.kernel == nullptr) return;  // a NoOp only orders others
     stage_of(n).random = stage_of(n).random || step.random;
     stage_of(n).steps.push_back(std::move(step));
     emit_slots(n);
@@ -381,7 +381,7 @@ class Emitter {
     }
   }
 
-  // The output of a write is the variable as it is then.
+  // The output of a write is the variable at that time.
   void emit_written_outputs(const Node& n) {
     for (std::uint32_t i = 0; i < n.outputs.size(); ++i) {
       const ValueId root = value({variable_behind(graph_, n.inputs[i]).id, 0});
@@ -419,8 +419,8 @@ class Emitter {
       if (writes || m == last.id) emit_slots(graph_.node(m));
   }
 
-  // At its first member's place. Where somebody fetches what that swallowed, it runs by itself as well; what both give
-  // is the group's.
+  // Emits the group at its first member's place. If somebody fetches a value that the member swallowed, the member also
+  // runs alone. For values of both, the group's counts.
   void emit_leading_group(const FusedGroup& g) {
     const Node& first = graph_.node(g.members.front());
     const Condition& again = recompute_[first.id];
@@ -439,20 +439,20 @@ class Emitter {
     emit_slots(first);
   }
 
-  // Copies of fetched values, right behind their makers.
+  // Copies fetched values right after the nodes that make them.
   void emit_slots(const Node& n) {
     for (std::uint32_t i = 0; i < n.outputs.size(); ++i) {
       const auto it = plan_->slot_index.find(port_key({n.id, i}));
       if (it != plan_->slot_index.end()) emit_slot_copy(it->second, s_.stage[n.id]);
     }
   }
-  // Values without a step of their own: feeds, constants, variables (as they are before the commit), host outputs.
+  // Handles values without a separate step: feeds, constants, variables (before the commit), host outputs.
   void emit_late_slot(std::uint32_t s) {
     FetchSlot& slot = plan_->slots[s];
     if (slot.port.index == BELAY_OPERATION || slot.value != kNoValue) return;
     const Node& n = graph_.node(slot.port.node);
     const bool host = is_host(n) && !feeds_.fed(slot.port);
-    // A host kernel's value exists once its stage is over: the next one copies it.
+    // A host kernel's value exists after its stage, so the next stage copies it.
     std::uint32_t stage = host ? s_.stage[n.id] + 1 : s_.last_main;
     if (read_stage_[n.id] != kUnread) stage = read_stage_[n.id];
     if (stage >= plan_->stages.size()) plan_->stages.emplace_back();
@@ -476,12 +476,12 @@ class Emitter {
   const Closure& feeds_;
   const Schedule& s_;
   Plan* const plan_;
-  std::vector<const FusedGroup*> group_of_;  // this and the next four by node
+  std::vector<const FusedGroup*> group_of_;  // by node, like the next four
   std::vector<Condition> recompute_;
   std::vector<bool> written_;
   std::vector<std::uint32_t> read_stage_;
   std::vector<std::uint32_t> variable_ids_;
-  std::unordered_map<std::uint64_t, std::size_t> read_at_;  // by stage and variable: into the stage's reads
+  std::unordered_map<std::uint64_t, std::size_t> read_at_;  // by stage and variable: index in the stage's reads
   std::map<std::pair<ValueId, std::uint32_t>, std::pair<ValueId, std::size_t>> copies_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last part of planning: a schedule and its fused groups become the steps, values and reads of a plan.
+// The last part of planning: turns a schedule and its fused groups into the steps, values and reads of a plan.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// The plan holds its key, its slots and empty stages before.
+// On entry the plan has its key, its slots and empty stages.
 void emit_steps(const NodeGraph& graph, const Closure& feeds, const Schedule& schedule,
                 const std::vector<FusedGroup>& groups, Plan& plan);
 

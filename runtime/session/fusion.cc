@@ -11,8 +11,8 @@
 namespace belay::runtime {
 namespace {
 
-// Whether some node of the graph, planned or not, runs after this one by a control edge. Asked of the graph and not of
-// the plan: what somebody fetches beside the base must not decide about fusion.
+// Marks nodes that another node of the graph, planned or not, follows by a control edge. It looks at the graph and not
+// at the plan, since fetches beside the base must not decide about fusion.
 std::vector<bool> followed_nodes(const NodeGraph& graph) {
   std::vector<bool> followed(graph.size(), false);
   for (std::uint32_t id = 0; id < graph.size(); ++id)
@@ -61,12 +61,13 @@ class ProductGroups {
   }
 
  private:
-  // Pooling behind a relu, or behind no activation.
+  // Pools after a relu, or after no activation.
   static bool pools(const Node& product, const Node& last, const Node& next) {
     return product.op->name == "Conv2D" && next.op->name == "MaxPool" &&
            (last.op->name == "Relu" || fused_activation(last.op->name) == nullptr);
   }
-  // The node that reads output 0 as its input 0, if it is the only reader in the base and the value may be swallowed.
+  // Returns the node that reads output 0 as its input 0, if it is the only reader in the base and may swallow the
+  // value.
   const Node* only_user(std::uint32_t id) const {
     if (view_.pinned[id] || followed_[id]) return nullptr;
     const Node* user = nullptr;
@@ -86,8 +87,8 @@ class ProductGroups {
 
 // ---- updates of one kind with the same scalars
 
-// Walks all nodes in their order. All updates of a group are made in place of the last one; so a group is closed to
-// new members once a node depends on one of its members, or writes a variable that they write.
+// Visits all nodes in their order. The last member's place takes all updates of a group. So a group gets no new members
+// once a node depends on a member, or writes a variable that members write.
 class UpdateGroups {
  public:
   explicit UpdateGroups(const FusionView& view) : view_(view) {}
@@ -120,7 +121,7 @@ class UpdateGroups {
   }
 
  private:
-  static constexpr std::size_t kSearched = 16;  // of the newest groups, so that many kinds do not cost their square
+  static constexpr std::size_t kSearched = 16;  // only the newest groups, so that many kinds do not cost their square
   struct Open {
     std::vector<std::uint32_t> members;
     bool closed = false;

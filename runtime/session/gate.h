@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The readers-writer gate of a variable store: shared while a run reads, exclusive for its commit. Writers go first, so
-// that a commit does not starve among readers. Not recursive.
+// that a commit does not starve among readers. It is not recursive.
 #pragma once
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // The standard's names, for std::shared_lock and std::unique_lock.
+  // The names are the standard's, for std::shared_lock and std::unique_lock.
   void lock_shared() { pthread_rwlock_rdlock(&lock_); }
   void unlock_shared() { pthread_rwlock_unlock(&lock_); }
   void lock() { pthread_rwlock_wrlock(&lock_); }

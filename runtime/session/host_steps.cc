@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// What a host kernel sees of a run.
+// A host kernel's view of a run.
 class RunHostContext final : public HostContext {
  public:
   RunHostContext(DirectSession& session, PlanState& state, const PlanHostStep& step, const CancelToken& cancel)
@@ -65,10 +65,10 @@ class RunHostContext final : public HostContext {
   PlanState& state_;
   const PlanHostStep& step_;
   const CancelToken& cancel_;
-  bool views_ = false;  // its outputs are not in host_values
+  bool views_ = false;  // true: its outputs are not in host_values
 };
 
-// Those that the stage has not had yet.
+// Makes the host kernels that the stage does not have yet.
 void make_host_kernels(PlanState& state, std::uint32_t s, std::uint64_t seed) {
   const Plan& plan = *state.plan->plan;
   const std::vector<PlanHostStep>& steps = plan.stages[s].host_steps;
@@ -88,7 +88,7 @@ void make_host_kernels(PlanState& state, std::uint32_t s, std::uint64_t seed) {
                                    ", expected " + dtype_name(dtype) + " " + shape.text());
 }
 
-// What the step has returned becomes values of the run. Returns their bytes.
+// Turns the step's results into values of the run. Returns their bytes.
 std::size_t take_outputs(PlanState& state, const PlanHostStep& step, bool views) {
   std::size_t bytes = 0;
   for (std::size_t o = 0; o < step.outputs.size(); ++o) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host steps of a stage: operations that wait, or whose output's shape is known only when they have run. They run
-// with no gate held, and hand whole tensors to the run's state.
+// The host steps of a stage: operations that wait, or whose output's shape only running shows. They run without a gate,
+// and pass whole tensors to the run's state.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace belay::runtime {
 
-// seed: of the session. An error names the node; what a kernel returns must fit its declared outputs.
+// `seed` is the session's. An error names the node. A kernel's results must fit its declared outputs.
 void run_host_steps(DirectSession& session, PlanState& state, std::uint32_t stage, const RunRequest& request,
                     const CancelToken& cancel, std::uint64_t seed);
 
-// Queue elements go back to their pools.
+// Returns queue elements to their pools.
 void drop_host_values(PlanState& state) noexcept;
 
 }  // namespace belay::runtime

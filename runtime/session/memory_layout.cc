@@ -14,14 +14,14 @@ constexpr std::size_t kExactLimit = 3000;
 std::size_t rounded(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 std::size_t most_alive(const std::vector<Lifetime>& values) {
-  // (step, bytes): + where a life begins, - behind its end.
+  // Each event has (step, bytes): positive at the begin of a life, negative after its end.
   std::vector<std::pair<std::uint64_t, std::int64_t>> events;
   for (const Lifetime& v : values) {
     const auto size = static_cast<std::int64_t>(rounded(v.bytes));
     events.emplace_back(v.first, size);
     events.emplace_back(std::uint64_t{v.last} + 1, -size);
   }
-  std::sort(events.begin(), events.end());  // an end comes before a beginning at the same step
+  std::sort(events.begin(), events.end());  // at the same step, an end comes before a begin
   std::int64_t alive = 0, most = 0;
   for (const auto& [step, size] : events) {
     alive += size;
@@ -30,7 +30,7 @@ std::size_t most_alive(const std::vector<Lifetime>& values) {
   return static_cast<std::size_t>(most);
 }
 
-// In descending order of `weight`, each value at the lowest offset that is free over its life.
+// Places values in descending order of `weight`, each at the lowest offset that is free over its life.
 template <class Weight>
 void place_by(const std::vector<Lifetime>& values, Weight weight, MemoryLayout& layout) {
   std::vector<std::uint32_t> order(values.size());
@@ -64,7 +64,7 @@ class FreeList {
     for (auto it = blocks_.begin(); it != blocks_.end(); ++it)
       if (it->second >= size && (best == blocks_.end() || it->second < best->second)) best = it;
     if (best == blocks_.end()) {
-      // Grow at the end, over a free last block.
+      // The end grows; a free last block counts as part of it.
       std::size_t at = end_;
       if (!blocks_.empty() && blocks_.rbegin()->first + blocks_.rbegin()->second == end_) {
         at = blocks_.rbegin()->first;
@@ -128,7 +128,7 @@ MemoryLayout lay_out(const std::vector<Lifetime>& values) {
     place_by_time(values, layout);
     return layout;
   }
-  // No order is best for all; the tightest of three is within some percent of the bound.
+  // No order is best for all values. The best of three is within some percent of the bound.
   place_by(
       values, [](const Lifetime& v) { return v.bytes; }, layout);
   MemoryLayout other = layout;

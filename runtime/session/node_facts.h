@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner asks about a node's inputs and effects.
+// Facts about a node's inputs and effects, for the planner.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ inline bool is_effect(const Node& n) {
   return n.op->effect == Effect::kWrite || n.op->effect == Effect::kBlocking || n.op->effect == Effect::kState;
 }
 inline bool is_host(const Node& n) { return n.op->host_kernel != nullptr; }
-// It begins something that goes on beside the run, so it runs as soon as what it needs is there.
+// True if the node begins something that continues beside the run. So it runs as soon as its inputs exist.
 inline bool is_early(const Node& n) { return n.op->effect == Effect::kState && n.op->kernel != nullptr; }
-// Input i names a variable.
+// True if input i names a variable.
 inline bool is_ref(const Node& n, std::size_t i) {
   return n.op->ref_inputs == kAllInputs || (i < 32 && ((n.op->ref_inputs >> i) & 1) != 0);
 }

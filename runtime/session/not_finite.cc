@@ -9,7 +9,7 @@
 namespace belay::runtime {
 namespace {
 
-// "element 3 of [16, 4], is nan"; empty: all are finite, or the dtype has no other numbers.
+// Returns "element 3 of [16, 4], is nan". Empty: all are finite, or the dtype has only finite numbers.
 std::string bad_element(const TensorView& tensor) {
   const DType dtype = tensor.dtype();
   const bool is_float =
@@ -25,7 +25,7 @@ std::string bad_element(const TensorView& tensor) {
   return "";
 }
 
-// A batch's component is better known by its name in the input, which an Identity behind the queue has.
+// A batch's component is better known by its name in the input. An Identity after the queue has that name.
 std::string known_name(const NodeGraph& graph, Port port) {
   for (std::uint32_t id = port.node + 1; id < graph.size(); ++id) {
     const Node& node = graph.node(id);

@@ -15,7 +15,7 @@ void add_slots(Plan& plan, const std::vector<Port>& ports, bool always) {
   }
 }
 
-// Counters of one session, such as the epochs of an input, are local.
+// Counters of one session, such as the epochs of an input, are local variables.
 bool writes_more_than_local_variables(const NodeGraph& graph, const Plan& plan) {
   const std::vector<Port>& local = graph.collection(collections::kLocalVariables);
   for (const PlanStage& stage : plan.stages)

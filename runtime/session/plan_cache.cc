@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxPlans = 64;
 
-// Appends those of `from` that are not in `to`.
+// Appends the ports of `from` that `to` lacks.
 void add_missing(const std::vector<Port>& from, std::vector<Port>& to) {
   std::unordered_set<std::uint64_t> known;
   for (const Port& p : to) known.insert(port_key(p));
@@ -19,7 +19,7 @@ void add_missing(const std::vector<Port>& from, std::vector<Port>& to) {
     if (known.insert(port_key(p)).second) to.push_back(p);
 }
 
-// Of the outputs that somebody announced to fetch: values whose effects, if any, the base has too.
+// Returns the announced fetches that are values and whose effects, if any, the base has, too.
 std::vector<Port> announced_values(const NodeGraph& graph, const PlanKey& key) {
   std::vector<Port> values;
   for (const Port& p : graph.announced())
@@ -43,7 +43,7 @@ PlanState* CachedPlan::lease_another() {
   auto made = std::make_unique<PlanState>();
   made->plan = this;
   made->values = RunValuesTable(plan->values.size());
-  // Here, not with the first program: a stage of host steps alone has none.
+  // This is done here and not with the first program, since a stage with only host steps has no program.
   for (std::uint32_t v = 0; v < plan->values.size(); ++v)
     if (const PlanValue& value = plan->values[v]; value.root == v && value.source == ValueSource::kConstant)
       made->values.set_constant(v, plan->constants[value.index]);
@@ -87,7 +87,7 @@ bool PlanCache::is_of_now(const FetchSet& caller) const {
   return caller.from_step_ <= step && step < caller.until_step_;
 }
 
-// Under the lock. A plan that the next steps do not run is dropped, with its memory.
+// Call it under the lock. It drops a plan that the next steps do not run, with its memory.
 void PlanCache::note_steps(FetchSet& caller, std::int64_t step, const CachedPlan* before) {
   if (!graph_.has_successions()) return;
   caller.from_step_ = step;
@@ -127,7 +127,7 @@ std::shared_ptr<CachedPlan> PlanCache::find_or_make(const RunRequest& request) {
   return plan;
 }
 
-// Each time: what the set found before may have been in another graph.
+// It checks each time, since the set may have found its ports in another graph.
 void PlanCache::check_ports(FetchSet& set, std::int64_t step) const {
   set.ports_.clear();
   for (const belay_output& o : set.outputs_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans of a session, one for each combination of fetches and feeds, and the states that their runs lease.
-// [any thread]
+// The plans of a session, one for each combination of fetches and feeds, and the states that their runs lease. [any
+// thread]
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@
 namespace belay::runtime {
 
 struct CachedPlan {
-  std::shared_ptr<const char> session;  // whose it is: its PlanCache's identity_
+  std::shared_ptr<const char> session;  // the identity_ of its session's PlanCache
   std::unique_ptr<Plan> plan;
   std::vector<Variable*> variables;  // by PlanVariable
-  std::vector<Port> hook_fetches;    // what it was made for, besides the key
+  std::vector<Port> hook_fetches;    // the hooks' fetches that it was made for, besides the key
 
-  // For one run, which returns it by give_back. The first state is handed over without a lock.
+  // Leases a state to one run, which returns it by give_back. The first state needs no lock.
   PlanState* lease() {
     PlanState* state = first.exchange(nullptr, std::memory_order_acquire);
     return state != nullptr ? state : lease_another();
@@ -45,38 +45,37 @@ struct CachedPlan {
 class PlanCache {
  public:
   using VariablesByNode = std::unordered_map<std::uint32_t, Variable*>;
-  // Borrows all of them.
-  // `global_step`: the session's, asked where the graph has successions.
+  // Borrows all of them. `global_step` returns the session's step. It is called if the graph has successions.
   PlanCache(const NodeGraph& graph, const VariablesByNode& variable_of, const SessionOptions& options,
             std::function<std::int64_t()> global_step)
       : graph_(graph), variable_of_(variable_of), options_(options), global_step_(std::move(global_step)) {}
   PlanCache(const PlanCache&) = delete;
   PlanCache& operator=(const PlanCache&) = delete;
 
-  // The plan that serves the request, made if there is none yet. The request's sets remember it, and where it puts
+  // Returns the plan for the request; makes it if there is none. The request's sets remember it, and the places of
   // their values.
   std::shared_ptr<CachedPlan> plan_for(const RunRequest& request);
-  // Drops the plan of these fetches, once their run has ended.
+  // Drops the plan of these fetches after their run has ended.
   void forget(const FetchSet& fetches);
-  // Of all plans, or of that of one set; without programs_built.
+  // Returns the numbers of all plans, or of one set's plan, without programs_built.
   PlanStats stats(const FetchSet* of) const;
 
  private:
   std::shared_ptr<CachedPlan> find_or_make(const RunRequest& request);
-  // Whether the plan that the set found is for this step, where that makes a difference.
+  // True if the plan that the set found is for this step, as far as the step matters.
   bool is_of_now(const FetchSet& caller) const;
   void note_steps(FetchSet& caller, std::int64_t step, const CachedPlan* before);
   void check_ports(FetchSet& set, std::int64_t step) const;
-  // Without what the hooks' fetches add (PlanKey::structural).
+  // Returns the key without the parts that hooks' fetches add (PlanKey::structural).
   PlanKey key_of_caller(const RunRequest& request, std::int64_t step) const;
-  // The plan of that key, if it has slots for all that is wanted. One that has not is dropped, and `hook_fetches` gets
-  // its.
+  // Returns the plan of that key if it has slots for all wanted ports. Else it drops the plan, and `hook_fetches` gets
+  // its ports.
   std::shared_ptr<CachedPlan> find(const PlanKey& key, const std::vector<Port>& wanted,
                                    std::vector<Port>& hook_fetches);
   std::shared_ptr<CachedPlan> make(const PlanKey& key, const std::vector<Port>& hook_fetches);
   static void attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, bool is_hook_fetch);
 
-  // Its plans hold it, so that a fetch set which comes from a session that is gone never takes this one for that.
+  // Its plans own it. So a fetch set from a session that is gone never takes this session for that one.
   const std::shared_ptr<const char> identity_ = std::make_shared<const char>('\0');
   const NodeGraph& graph_;
   const VariablesByNode& variable_of_;

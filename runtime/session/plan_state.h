@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one run of a plan needs: values, programs by stage, arenas, fetch buffers. Leased for the run and used again.
+// The data of one run of a plan: values, programs by stage, arenas, fetch buffers. A run leases it, and later runs use
+// it again.
 #pragma once
 
 #include <cstdlib>
@@ -44,7 +45,7 @@ class Arena {
 struct CachedPlan;  // plan_cache.h
 
 struct StageState {
-  std::vector<std::unique_ptr<Program>> programs;  // the last used first; a few
+  std::vector<std::unique_ptr<Program>> programs;  // a few, the last used one first
   Program* published = nullptr;
   Arena arena;
   std::vector<std::unique_ptr<HostKernel>> host_kernels;
@@ -54,7 +55,7 @@ struct TakenPosition {
   const std::string* input = nullptr;
   std::optional<Position>* slot = nullptr;
   Position position;
-  bool fresh = false;  // of the run under way
+  bool fresh = false;  // of the current run
 };
 
 struct PlanState {
@@ -64,9 +65,9 @@ struct PlanState {
   std::vector<DenseTensor> host_values;  // by ValueId
   std::vector<FetchBuffer> slots;
   std::vector<StageState> stages;
-  std::vector<std::int64_t> key;  // dims of what came from outside so far
-  std::size_t feed_key = 0;       // how much of it is of the feeds
-  std::int64_t pass = 0;          // of Plan::passes
+  std::vector<std::int64_t> key;  // dims of the outside values so far
+  std::size_t feed_key = 0;       // length of the feeds' part
+  std::int64_t pass = 0;          // index in Plan::passes
   SlotMask mask;
   std::vector<TakenPosition> taken;
   StepContext context;

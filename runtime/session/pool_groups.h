@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of a relu with max pooling behind it. The results of the pooling show both where the largest was and
-// whether the relu let it through, so:
+// Groups gradients of a relu that max pooling follows. The pooling's results show the place of the largest, and whether
+// the relu passed it. So there are two patterns:
 //   MaxPoolGrad -> ReluGrad                    one step
 //   MaxPoolGrad -> ReluGrad -> BiasAddGrad     a sum over the gradient of the pooling, which has fewer elements
-// Neither reads the relu's result then: it need not be kept, and the convolution in front of it may swallow it.
+// Neither reads the relu's result. So it need not be kept, and the convolution before it may swallow it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace belay::runtime {
 
-// Reads that a fused group does without: user and maker.
+// Reads that a fused group does without, as user and maker.
 class DroppedReads {
  public:
   void add(std::uint32_t user, std::uint32_t maker) { reads_.insert(key(user, maker)); }
@@ -27,7 +27,7 @@ class DroppedReads {
   std::unordered_set<std::uint64_t> reads_;
 };
 
-// followed: by id, whether a node runs after it by a control edge.
+// `followed` is by id: true if a node runs after it by a control edge.
 void find_pool_gradient_groups(const FusionView& view, const std::vector<bool>& followed,
                                std::vector<FusedGroup>& groups, DroppedReads& dropped);
 

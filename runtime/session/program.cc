@@ -53,7 +53,7 @@ Program::Program(const NodeGraph& graph, const Plan& plan, std::uint32_t stage, 
 const Dims& Program::dims_of(ValueId v, const RunValuesTable& values) const {
   if (own_index_[v] != kNoValue) return own_dims_[own_index_[v]].second;
   if (values.dims[v] != nullptr) return *values.dims[v];
-  // A copy that the planner took has the shape of what it copies.
+  // A copy that the planner added has the shape of its original.
   const ValueId original = plan_.value_of(plan_.values[v].port);
   if (original != v && original != kNoValue) return dims_of(original, values);
   fail(Code::kInternal, "the dims of value " + std::to_string(v) + " are not known in stage " + std::to_string(stage_));
@@ -90,7 +90,7 @@ void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {
       own_dims_.emplace_back(v, shape.dims());
     }
   }
-  // What is left are copies that the planner took.
+  // The remaining ones are copies that the planner added.
   for (const PlanStep& step : plan_stage_.steps)
     for (const ValueId v : step.outputs) {
       if (own_index_[v] != kNoValue) continue;
@@ -139,7 +139,7 @@ void Program::make_kernels(const NodeGraph& graph, std::vector<FetchBuffer>& slo
 
 void Program::lay_out_memory() {
   std::vector<Lifetime> lives;
-  std::vector<std::uint32_t> life_of(plan_.values.size(), kNoValue);  // by root value made here
+  std::vector<std::uint32_t> life_of(plan_.values.size(), kNoValue);  // by root value that this stage makes
   const auto end = static_cast<std::uint32_t>(ops_.size());
   std::vector<std::uint32_t> last_use(plan_.values.size(), 0);
   for (std::uint32_t s = 0; s < plan_stage_.steps.size(); ++s) {
@@ -176,7 +176,7 @@ void Program::lay_out_memory() {
     }
   }
   layout_ = lay_out(lives);
-  // From lives to values.
+  // The offsets by lives become offsets by values.
   std::vector<std::size_t> offsets;
   for (const ValueId v : arena_values_) offsets.push_back(layout_.offsets[life_of[v]]);
   layout_.offsets = std::move(offsets);

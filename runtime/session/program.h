@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage of a plan made concrete: kernels for actual dims, memory laid out, pointers filled in. Belongs to one run at
-// a time; running it allocates nothing.
+// A stage of a plan made concrete: kernels for actual dims, memory laid out, pointers filled in. One run at a time uses
+// it. Running it allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace belay::runtime {
 
-// Where a fetched value is copied to; stays until the next run that fetches it.
+// The target of a fetched value's copy. It stays until the next run that fetches it.
 struct FetchBuffer {
   DenseTensor tensor;
 };
@@ -50,14 +50,14 @@ class SlotMask {
 struct RunValuesTable {
   std::vector<void*> data;
   std::vector<const Dims*> dims;
-  std::vector<const Version*> versions;  // of variables and constants, by root; else null
+  std::vector<const Version*> versions;  // for variables and constants, by root; else null
 
   explicit RunValuesTable(std::size_t n = 0) : data(n), dims(n), versions(n) {}
   void set_constant(ValueId v, const DenseTensor& tensor) {
     static const Version never_changes{0};
     set(v, tensor, never_changes);
   }
-  // Elements that stay at their place, and whose changes `version` counts.
+  // Sets elements that stay at their place. `version` counts their changes.
   void set(ValueId v, const DenseTensor& tensor, const Version& version) {
     data[v] = tensor.data();
     dims[v] = &tensor.dims();
@@ -67,28 +67,27 @@ struct RunValuesTable {
 
 class Program {
  public:
-  // `values.dims` must hold the dims of what comes from outside: feeds, constants, variables, earlier stages and host
-  // kernels. Errors name the node.
+  // `values.dims` must have the dims of outside values: feeds, constants, variables, earlier stages and host kernels.
+  // Errors name the node.
   Program(const NodeGraph& graph, const Plan& plan, std::uint32_t stage, const RunValuesTable& values,
           std::vector<FetchBuffer>& slots, std::uint64_t seed);
 
-  // The dims that it was made for.
+  // The dims for which it was made.
   std::vector<std::int64_t> key;
   std::size_t arena_bytes() const noexcept { return layout_.bytes; }
   std::size_t arena_bound() const noexcept { return layout_.bound; }
 
-  // Points at `arena` and at what `values.data` says of the outside; cheap where nothing has moved. True: the arena
-  // has.
+  // Points at `arena` and at the outside values in `values.data`. It is cheap if nothing has moved. True: the arena has
+  // moved.
   bool bind(std::byte* arena, const RunValuesTable& values);
-  // Writes into `values` where its results are and what dims they have: after bind, when another program ran here
-  // before.
+  // Writes the places and dims of its results into `values`. Call it after bind if another program ran here before.
   void publish(RunValuesTable& values) const;
 
-  // The last call before writes that may fail. Then the steps whose condition holds.
+  // check_writes is the last call before writes that may fail. run then makes the steps whose condition is true.
   void check_writes(const SlotMask& mask, const StepContext& context);
   void run(const SlotMask& mask, const StepContext& context);
   void run_traced(const SlotMask& mask, const StepContext& context, Clock& clock, std::vector<NodeStats>& stats);
-  // Variables that the last run(mask) wrote.
+  // Calls f for each variable that the last run(mask) wrote.
   template <class F>
   void for_each_written(const SlotMask& mask, F&& f) const {
     for (const std::uint32_t i : writers_)
@@ -101,19 +100,19 @@ class Program {
  private:
   struct Op {
     Kernel* kernel;
-    std::uint32_t in;  // into pointers_
+    std::uint32_t in;  // index in pointers_
     std::uint32_t out;
-    std::uint32_t mask;  // into masks_; kNoValue: always
+    std::uint32_t mask;  // index in masks_; kNoValue: always
     std::uint32_t step;
   };
   struct External {
     ValueId value;
     void* bound = nullptr;
-    std::vector<std::uint32_t> at;  // into pointers_
+    std::vector<std::uint32_t> at;  // indices in pointers_
   };
   struct ArenaPointer {
     std::uint32_t at;
-    std::uint32_t value;  // into arena_values_
+    std::uint32_t value;  // index in arena_values_
   };
 
   void infer_dims(const NodeGraph& graph, const RunValuesTable& values);
@@ -143,11 +142,11 @@ class Program {
   std::vector<External> externals_;
   std::vector<ArenaPointer> arena_pointers_;
   std::vector<ValueId> arena_values_;       // roots that lie in the arena
-  std::vector<std::uint32_t> arena_index_;  // by ValueId: into arena_values_, or kNoValue
+  std::vector<std::uint32_t> arena_index_;  // by ValueId: index in arena_values_, or kNoValue
   MemoryLayout layout_;
-  std::vector<std::pair<ValueId, Dims>> own_dims_;  // of what this stage describes
-  std::vector<std::uint32_t> own_index_;            // by ValueId: into own_dims_, or kNoValue
-  std::vector<bool> written_;                       // by PlanVariable: by this plan
+  std::vector<std::pair<ValueId, Dims>> own_dims_;  // of the values that this stage describes
+  std::vector<std::uint32_t> own_index_;            // by ValueId: index in own_dims_, or kNoValue
+  std::vector<bool> written_;                       // by PlanVariable: this plan writes it
   std::byte* bound_arena_ = nullptr;
 };
 

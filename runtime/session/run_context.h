@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One hooked run, as its hooks see it through belay_run.
+// The object that belay_run points to: one hooked run, for its hooks.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ struct RunMetadata;
 struct RunContextState {
   DirectSession* session = nullptr;
   belay_run_args original = detail::sized<belay_run_args>();  // the caller's fetches, feeds and options
-  std::int64_t number = 0;                                    // of the session's hooked runs, from 1
+  std::int64_t number = 0;                                    // number among the session's hooked runs, from 1
   bool stop_requested = false;
-  std::string stop_reason;                // the first one
+  std::string stop_reason;                // the first reason
   const RunMetadata* metadata = nullptr;  // of the run, in after_run; null: not traced
 };
 

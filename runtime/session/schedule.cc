@@ -33,7 +33,7 @@ class Scheduler {
   }
 
  private:
-  // The base: what effects need; the whole request where nothing is written.
+  // The base is the nodes that effects need. If nothing is written, it is the whole request.
   void mark_base() {
     std::vector<std::uint32_t> effects;
     bool writes = false;
@@ -60,7 +60,7 @@ class Scheduler {
     }
   }
 
-  // Beside the base: what each fetched value needs. Always where the caller asked.
+  // Marks the nodes that each fetched value needs beside the base. The caller's run always.
   void mark_hook_fetches() {
     for (std::uint32_t s = 0; s < plan_.slots.size(); ++s) {
       const FetchSlot& slot = plan_.slots[s];
@@ -85,7 +85,8 @@ class Scheduler {
     }
   }
 
-  // Nodes whose dims matter though their values are not read. One whose dims are known only by running it has to run.
+  // Marks nodes whose dims matter although their values are not read. If only running a node shows its dims, it has to
+  // run.
   void mark_shapes() {
     for (std::uint32_t id = static_cast<std::uint32_t>(graph_.size()); id-- > 0;) {
       if (!out_.planned[id] && !out_.shape_only[id]) continue;
@@ -102,7 +103,7 @@ class Scheduler {
     }
   }
 
-  // What runs once for each batch of a step: all that a mean over them depends on.
+  // Marks the nodes that run once for each batch of a step: all that a mean over batches depends on.
   void mark_repeated() {
     for (std::uint32_t id = static_cast<std::uint32_t>(graph_.size()); id-- > 0;) {
       const Node& n = graph_.node(id);
@@ -124,7 +125,7 @@ class Scheduler {
     out_.passes.count = count;
     repeated_[mean.id] = true;
   }
-  // All means in one segment, the last one that is repeated.
+  // Puts all means into one segment, the last one that is repeated.
   void order_repeated() {
     std::uint32_t last = 0;
     const auto for_each = [&](auto&& f) {
@@ -147,7 +148,7 @@ class Scheduler {
     out_.passes.stages = last + 1;
   }
 
-  // Phase, commit and the earliest segment of each planned node.
+  // Finds phase, commit and the earliest segment of each planned node.
   void order() {
     std::uint32_t phases = 1;
     if (out_.passes.count > 1) order_repeated();
@@ -190,7 +191,7 @@ class Scheduler {
         if (phase_[d] == phase && !out_.commit[d])
           segment = std::max(segment, segment_[d] + (is_host(graph_.node(d)) ? 1u : 0u));
       });
-      // Once in a step of several batches, too.
+      // It runs once even in a step of several batches.
       if (is_host(n) && phase == 0 && !repeated_[n.id]) segment = std::max(segment, out_.passes.stages);
     }
     phase_[n.id] = phase;
@@ -218,14 +219,14 @@ class Scheduler {
       for (const std::uint32_t c : n.control_inputs) out_.followers[c].push_back(id);
     }
     for (const Port& f : plan_.key.feeds) out_.pinned[f.node] = true;
-    // Where nothing is written the caller's values are the base themselves, and stay as they are.
+    // If nothing is written, the caller's values are the base and stay as they are.
     if (std::find(has_commit_.begin(), has_commit_.end(), true) != has_commit_.end()) return;
     for (const FetchSlot& s : plan_.slots)
       if (s.always && out_.in_base[s.port.node]) out_.pinned[out_.simplified.twin[s.port.node]] = true;
   }
 
-  // An initial value. It is drawn right before it is assigned, so that all of them take turns in one piece of memory;
-  // drawn before the commit they would be there together, as large as the model.
+  // True for an initial value. It is drawn right before it is assigned, so that all of them share one piece of memory
+  // in turn. Drawn before the commit they would need as much memory as the model.
   bool is_drawn_to_be_assigned(const Node& n) const {
     const bool free = n.inputs.empty() && n.control_inputs.empty() && out_.followers[n.id].empty();
     if (n.op->effect != Effect::kRandom || !free || !out_.in_base[n.id] || out_.pinned[n.id]) return false;
@@ -235,8 +236,8 @@ class Scheduler {
     });
   }
 
-  // Stages in order; a pure node moves to the latest segment that still serves its users, so that reads of variables
-  // are where they are needed and not before a wait.
+  // Puts nodes into stages in order. A pure node moves to the latest segment that still serves its users. So variables
+  // are read when they are needed, and not before a wait.
   void place() {
     std::vector<std::uint32_t> first(last_segment_.size());
     for (std::size_t p = 0; p < last_segment_.size(); ++p) {
@@ -281,11 +282,11 @@ class Scheduler {
   const Closure& feeds_;
   Schedule out_;
   std::vector<std::uint32_t> phase_, segment_;
-  std::vector<bool> ordered_;                // in a commit stage, or behind one
+  std::vector<bool> ordered_;                // in a commit stage, or after one
   std::vector<bool> repeated_;               // a mean over the batches of a step depends on it
   std::vector<std::uint32_t> last_segment_;  // by phase
   std::vector<bool> has_commit_;             // by phase
-  std::vector<std::uint32_t> seen_in_;       // the walk of mark_hook_fetch that saw the node last
+  std::vector<std::uint32_t> seen_in_;       // the call of mark_hook_fetch that saw the node last
   std::uint32_t walk_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan needs, and where each node of it runs. Vectors are by node id.
+// The nodes that a plan needs, and the place at which each runs. Vectors are by node id.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 namespace belay::runtime {
 
 struct Schedule {
-  std::vector<bool> in_base;         // its effects need it (the whole request where nothing is written)
+  std::vector<bool> in_base;         // its effects need it (the whole request if nothing is written)
   std::vector<bool> planned;         // in the base, or needed by a hook's fetch
-  std::vector<bool> shape_only;      // its dims matter, though its value is not read
+  std::vector<bool> shape_only;      // its dims matter, but its value is not read
   std::vector<Condition> condition;  // when a planned node runs
-  std::vector<bool> pinned;          // a feed, or the caller where nothing is written, holds on to its output
+  std::vector<bool> pinned;          // a feed, or the caller if nothing is written, keeps its output
   Simplified simplified;
 
-  // Of planned nodes that compute: neither folded nor merged into a twin.
-  std::vector<std::uint32_t> base;                    // those of the base, ascending
-  std::vector<std::vector<std::uint32_t>> users;      // who reads a value of it (of a twin of it), ascending
-  std::vector<std::vector<std::uint32_t>> followers;  // who runs after it, by control edges, ascending
+  // These are for planned nodes that compute: neither folded nor merged into a twin.
+  std::vector<std::uint32_t> base;                    // the nodes of the base, ascending
+  std::vector<std::vector<std::uint32_t>> users;      // nodes that read its value (or a twin's), ascending
+  std::vector<std::vector<std::uint32_t>> followers;  // nodes that run after it by control edges, ascending
 
   std::vector<PlanStage> stages;  // empty, but for `commit`
   std::vector<std::uint32_t> stage;
@@ -34,7 +34,7 @@ struct Schedule {
   bool has_effects = false;
 };
 
-// `plan`: its key and slots are set. Error: a shape is needed that is known only by running the node.
+// `plan` has its key and slots. It is an error if a node needs a shape that only running shows.
 Schedule make_schedule(const NodeGraph& graph, const Plan& plan, const Closure& feeds);
 
 }  // namespace belay::runtime

@@ -153,7 +153,7 @@ constexpr belay_session_api kSessionApi{sizeof(belay_session_api),
 
 std::int32_t should_stop(belay_coordinator* c) { return c != nullptr && from_handle(c).should_stop() ? 1 : 0; }
 
-// A code that there is not is the plugin's fault, which then has a name.
+// An unknown code is the plugin's fault, so the error names the plugin.
 Error named(const Error& error) {
   const CurrentPlugin* plugin = current_plugin();
   if (error.code() != Code::kInternal || plugin == nullptr) return error;
@@ -179,10 +179,10 @@ std::int32_t wait_for_stop(belay_coordinator* c, std::int64_t timeout_ns) {
 
 using Join = std::int32_t (*)(void*, std::int64_t, belay_status*);
 
-// A plugin's own thread. [any]
+// A plugin's thread. [any]
 class PluginThread final : public Joinable {
  public:
-  // Registered by the plugin that this thread is calling, if it is one.
+  // The plugin that this thread is calling registers it, if there is one.
   PluginThread(std::string name, Join join, void* arg)
       : name_(std::move(name)), join_(join), arg_(arg), plugin_(current_plugin()) {}
   const std::string& name() const override { return name_; }
@@ -204,7 +204,7 @@ class PluginThread final : public Joinable {
     const std::lock_guard lock(mutex_);
     return error_;
   }
-  // False: it is another's, or has been joined or forgotten. Waits for a join that is under way.
+  // False: `arg` is of another thread, or the thread was joined or forgotten. Waits for a join that is under way.
   bool forget(const void* arg) {
     const std::lock_guard lock(mutex_);
     if (done_ || arg_ != arg) return false;
@@ -212,7 +212,7 @@ class PluginThread final : public Joinable {
   }
 
  private:
-  // Whether the thread has ended.
+  // True if the thread has ended.
   bool ask(std::int64_t timeout_ns) const {
     const auto join = [&](belay_status* status) { return join_(arg_, timeout_ns, status); };
     if (plugin_ != nullptr) return plugin_->call_join(join) != BELAY_DEADLINE_EXCEEDED;
@@ -231,7 +231,7 @@ class PluginThread final : public Joinable {
   const std::string name_;
   const Join join_;
   void* const arg_;
-  CurrentPlugin* const plugin_;  // null: a program's own
+  CurrentPlugin* const plugin_;  // null: a program's thread
   mutable std::mutex mutex_;
   bool done_ = false;  // join is not called any more
   std::optional<Error> error_;
@@ -273,7 +273,7 @@ constexpr belay_coordinator_api kCoordinatorApi{
 const belay_session_api* session_service() noexcept { return &kSessionApi; }
 
 void refuse_negative_step(const std::string& global_step, const TensorView& value) {
-  if (value.dtype() != DType::kInt64 || value.size() != 1) return;  // refused for that
+  if (value.dtype() != DType::kInt64 || value.size() != 1) return;  // it is refused for that
   const auto step = value.scalar<std::int64_t>();
   if (step < 0)
     fail(Code::kInvalidArgument,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services "session" and "coordinator": the SDK's Session and Coordinator over the engine's.
+// The services "session" and "coordinator": the SDK's Session and Coordinator over the engine's.
 #pragma once
 
 #include "belay/host.h"
@@ -11,12 +11,11 @@ namespace belay::runtime {
 const belay_session_api* session_service() noexcept;
 const belay_coordinator_api* coordinator_service() noexcept;
 
-// The services that need no plugin instance (graph, session, coordinator), for programs that use the SDK's handles
-// themselves; the rest are stubs.
+// Returns the services that need no plugin instance (graph, session, coordinator), for programs that use the SDK's
+// handles themselves. The others are stubs.
 const detail::Services& services_without_host() noexcept;
 
-// INVALID_ARGUMENT where the value that the global step is to get is negative: checkpoints are named by it, and steps
-// are counted from 0.
+// INVALID_ARGUMENT: the new value of the global step is negative. Checkpoints are named by it, and steps count from 0.
 void refuse_negative_step(const std::string& global_step, const TensorView& value);
 
 inline belay_session* to_handle(DirectSession* session) noexcept { return reinterpret_cast<belay_session*>(session); }

@@ -13,9 +13,9 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::size_t kFoldedBytes = 1 << 16;  // a constant of at most so much is made
-constexpr std::size_t kComparedBytes = 256;    // tensors of at most so much are compared by their elements
-constexpr std::size_t kSameHash = 8;           // nodes of one hash that are looked at
+constexpr std::size_t kFoldedBytes = 1 << 16;  // limit of the constants that are made
+constexpr std::size_t kComparedBytes = 256;    // limit of the tensors that are compared by their elements
+constexpr std::size_t kSameHash = 8;           // limit of the nodes of one hash that are compared
 
 bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
@@ -129,7 +129,7 @@ class Simplifier {
   // ---- twins
 
   void find_twin(const Node& n) {
-    if (n.op->alias) {  // of memory that somebody else owns: only where that is a step's
+    if (n.op->alias) {  // its memory may have another owner: only if a step owns it
       const Node& source = graph_.node(n.inputs[0].node);
       if (source.op->effect == Effect::kVariable || source.op->alias) return;
     }
@@ -165,7 +165,7 @@ class Simplifier {
   const SimplifyView& view_;
   const NodeGraph& graph_;
   Simplified out_;
-  std::vector<bool> followed_;  // by a control edge, or fed
+  std::vector<bool> followed_;  // a control edge follows it, or it is fed
   std::unordered_map<std::size_t, std::vector<std::uint32_t>> by_hash_;
 };
 

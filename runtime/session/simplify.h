@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that a plan need not run: those whose value is known when the plan is made (folded), and those of the base that
-// compute what an earlier one does (twins). Both give the bits that running them would give: folding runs the same
-// kernels, a twin is the same operation with the same attributes on the same inputs.
+// Finds nodes that a plan need not run. A folded node's value is known when the plan is made. A twin in the base
+// computes the same as an earlier node. Both give the same bits as running them. Folding runs the same kernels. A twin
+// is the same operation with the same attributes on the same inputs.
 //
-// Left alone: what is random, reads or writes variables, waits, has bodies or is in a commit stage; what runs after
-// other nodes by control edges, or others after it; what is fed. It never depends on the hooks' fetches.
+// It leaves alone nodes that are random, read or write variables, wait, have bodies or are in a commit stage. It also
+// leaves alone nodes with control edges, before or after them, and feeds. It never depends on the hooks' fetches.
 #pragma once
 
 #include <algorithm>
@@ -22,26 +22,26 @@ struct Simplified {
   std::unordered_map<std::uint32_t, DenseTensor> folded;  // by id: output 0
 
   Port of(Port p) const { return {twin[p.node], p.index}; }
-  // An input of `user` is this value, or one that it replaces.
+  // True if an input of `user` is this value, or one that it replaces.
   bool reads(const Node& user, Port value) const {
     return std::any_of(user.inputs.begin(), user.inputs.end(), [&](Port in) { return of(in) == value; });
   }
   bool runs(std::uint32_t id) const { return twin[id] == id && (folded.empty() || folded.count(id) == 0); }
 };
 
-// What the nodes are asked about, by id.
+// The facts about nodes, by id.
 struct SimplifyView {
   const NodeGraph& graph;
   const Closure& feeds;
   const PlanKey& key;
   const std::vector<bool>& in_base;
   const std::vector<bool>& planned;
-  const std::vector<bool>& ordered;  // is in a commit stage or behind one
+  const std::vector<bool>& ordered;  // in a commit stage, or after one
 };
 
 Simplified simplify(const SimplifyView& view);
 
-// Whether all attributes are the same, bit by bit. Large tensors are compared as who they are.
+// True if all attributes are the same, bit by bit. Large tensors are compared by identity.
 bool same_attrs(const Attrs& a, const Attrs& b);
 
 }  // namespace belay::runtime

@@ -32,7 +32,7 @@ class TensorLister {
     return plan_.values[v].source == source && plan_.values[v].root == v;
   }
 
-  // kNone where it cannot be fetched, or is there already.
+  // Returns kNone if it cannot be fetched, or is there already.
   std::size_t add(Port port, TensorOrigin origin) {
     const Node& node = graph_.node(port.node);
     if (node.body != 0 || port.index >= node.outputs.size() || node.outputs[port.index].first == DType::kString)
@@ -49,7 +49,7 @@ class TensorLister {
     }
   }
 
-  // A batch's component is better known by its name in the input, which an Identity behind the queue has.
+  // A batch's component is better known by its name in the input. An Identity after the queue has that name.
   std::string alias_of(Port port) const {
     for (std::uint32_t id = port.node + 1; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);
@@ -59,7 +59,7 @@ class TensorLister {
   }
 
   void add(const PlanStep& step) {
-    if (step.slot != kNoValue) return;  // a copy for who fetches it
+    if (step.slot != kNoValue) return;  // a copy for a fetch
     const std::vector<const Node*> nodes = step.members.empty() ? std::vector<const Node*>{step.node} : step.members;
     if (step.writes) {
       for (const Node* node : nodes) add_written(*node);

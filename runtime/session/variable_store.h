@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables' values, outside any graph: sessions, savers, init functions and evaluation act on a store.
+// The values of variables, outside any graph. Sessions, savers, init functions and evaluation work on a store.
 //
-// Dense, row-major, 64-byte aligned, in the variable's own dtype. Every write happens under the gate held exclusively,
-// at the end of a run, together with the input positions that the run consumed; so a snapshot, taken under the shared
-// gate, is one moment of both. [any thread]
+// Values are dense, row-major, 64-byte aligned, in the variable's dtype. Every write happens at the end of a run, under
+// the exclusive gate, together with the input positions that the run consumed. A snapshot is taken under the shared
+// gate. So it shows one moment of both. [any thread]
 #pragma once
 
 #include <atomic>
@@ -25,13 +25,13 @@ namespace belay::runtime {
 struct Variable {
   std::string name;
   bool trainable = false;
-  DenseTensor value;  // the elements change under the exclusive gate only
+  DenseTensor value;  // the elements change only under the exclusive gate
   std::atomic<bool> initialized{false};
-  Version version{0};   // counts commits that wrote it, and assignments
+  Version version{0};   // counts the commits that wrote it, and the assignments
   Version assigned{0};  // counts assignments: values from outside a graph
-  // Whether the first elements, as many as fill a cache line, are finite; true for all but trainable float32. A
-  // gradient with NaN seldom spares them: it comes out of products, which spread it over rows or columns. Costs a
-  // commit next to nothing.
+  // True if the first elements, as many as fill a cache line, are finite. It is true for all but trainable float32. A
+  // gradient with NaN seldom spares them, since products spread it over rows or columns. The check costs a commit next
+  // to nothing.
   bool begins_finite() const noexcept {
     std::uint32_t bad = 0;
     const auto* bits = static_cast<const std::uint32_t*>(value.data());
@@ -42,15 +42,15 @@ struct Variable {
   std::uint32_t looked_at = 0;
 };
 
-// A copy of a store at one moment, in memory that the next snapshot uses again.
+// A copy of a store at one moment. The next snapshot uses its memory again.
 struct Snapshot {
   std::vector<std::string> names;
   std::vector<DenseTensor> values;
   std::map<std::string, Position> positions;
 };
 
-// Memory for a snapshot of these variables, each page of it touched, so that the first one takes no longer than a copy;
-// nothing where there is some already. Sessions of one graph have the same variables.
+// Allocates memory for a snapshot of these variables and touches each page, so that the first snapshot takes no longer
+// than a copy. Does nothing if there is memory already. Sessions of one graph have the same variables.
 void make_room(const std::vector<Variable*>& variables, Snapshot& into);
 
 class VariableStore {
@@ -59,8 +59,8 @@ class VariableStore {
   VariableStore(const VariableStore&) = delete;
   VariableStore& operator=(const VariableStore&) = delete;
 
-  // The variable of that name, made where it is new. One with another dtype or shape is INVALID_ARGUMENT naming both.
-  // Stays at its address as long as the store.
+  // Returns the variable of that name, and makes it if it is new. INVALID_ARGUMENT names both: it has another dtype or
+  // shape. Its address stays the same as long as the store lives.
   Variable& find_or_create(const std::string& name, DType dtype, const Dims& dims, bool trainable);
   Variable* find(const std::string& name);
   // Sorted by name.
@@ -68,41 +68,42 @@ class VariableStore {
 
   Gate& gate() noexcept { return gate_; }
 
-  // Sets a value from outside a graph (restore, init functions), under the exclusive gate. NOT_FOUND with the nearest
-  // name, INVALID_ARGUMENT with both dtypes and shapes.
+  // Sets a value from outside a graph (restore, init functions), under the exclusive gate. NOT_FOUND names the nearest
+  // name, INVALID_ARGUMENT both dtypes and shapes.
   void assign(const std::string& name, const TensorView& value);
 
-  // The position of each input: of the last batch whose step committed. The slot stays at its address as long as the
-  // store and is written with the gate held exclusively.
+  // The position of each input: that of the last batch whose step committed. The slot's address stays the same as long
+  // as the store lives. It is written under the exclusive gate.
   std::optional<Position>* position_slot(const std::string& input);
   std::map<std::string, Position> positions();
   void replace_positions(const std::map<std::string, Position>& positions);
 
-  // A run that had to write before it blocked has failed halfway: the values are of no one step, never to be saved.
+  // A run that had to write before it waited has failed halfway. The values are of no single step, and must never be
+  // saved.
   void mark_dirty(const std::string& why);
   bool dirty() const noexcept { return dirty_.load(); }
   std::string dirty_reason();
-  // After a restore.
+  // Call it after a restore.
   void mark_clean();
 
-  // Copies these variables of the store. An uninitialized one is FAILED_PRECONDITION, a dirty store too. No allocation
-  // but in the first.
+  // Copies these variables of the store. FAILED_PRECONDITION: one is not initialized, or the store is dirty. Only the
+  // first snapshot allocates.
   void snapshot(const std::vector<Variable*>& variables, Snapshot& into);
 
  private:
   Gate gate_;
-  std::mutex mutex_;  // of the map and the reason
+  std::mutex mutex_;  // guards the map and the reason
   std::map<std::string, std::unique_ptr<Variable>> variables_;
   std::map<std::string, std::optional<Position>> positions_;
   std::atomic<bool> dirty_{false};
   std::string dirty_reason_;
 };
 
-// Stores by target: "" is a new store for this session alone, "local:NAME" one that all sessions of the process with
-// that target share as long as one of them lives. [any thread]
+// Stores by target. "" is a new store for this session alone. "local:NAME" is shared by all sessions of the process
+// with that target, as long as one of them lives. [any thread]
 class StoreTargets {
  public:
-  // Another form of target is INVALID_ARGUMENT.
+  // INVALID_ARGUMENT: the target has another form.
   std::shared_ptr<VariableStore> open(const std::string& target);
 
  private:
