@@ -14,7 +14,7 @@ using detail::number_text;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What an attribute of a type must be, in a message.
+// Returns the words for a valid value of a type, in a message.
 const char* words(AttrType type) noexcept {
   switch (type) {
     case AttrType::kBool: return "true or false";
@@ -30,7 +30,7 @@ const char* words(AttrType type) noexcept {
   return "";
 }
 
-// What was given, in the same words.
+// Returns the words for a given value.
 const char* words_of(const AttrValue& value) {
   struct {
     const char* operator()(std::int64_t) const { return "an integer"; }
@@ -68,7 +68,7 @@ std::string number_of(const AttrValue& value) {
   return number_text(std::get<double>(value));
 }
 
-// "SAME, VALID or EXPLICIT"
+// Returns "SAME, VALID or EXPLICIT".
 std::string either(const std::vector<std::string_view>& choices) {
   std::string text;
   for (std::size_t i = 0; i < choices.size(); ++i)
@@ -146,7 +146,7 @@ std::string AttrDef::problem(const AttrValue& value) const {
   if (type == AttrType::kInt || type == AttrType::kFloat) {
     const auto* i = std::get_if<std::int64_t>(&value);
     const double v = i != nullptr ? static_cast<double>(*i) : std::get<double>(value);
-    const bool any = min == -kInfinity && max == kInfinity;  // a NaN too
+    const bool any = min == -kInfinity && max == kInfinity;  // also NaN
     const bool fits = any || ((above_min ? v > min : v >= min) && (below_max ? v < max : v <= max));
     return fits ? "" : "must be " + range() + ", got " + number_of(value);
   }

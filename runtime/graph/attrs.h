@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes of nodes: what an operation declares, and what a node was given.
+// The attributes of nodes: those that an operation declares, and those that a node was given.
 //
 //   .attrs = {float_attr("alpha", "the slope below 0").defaults_to(0.2),            // OpDef.attrs
 //             string_attr("padding", "what is put round images").one_of({"SAME", "VALID"}).defaults_to("VALID"),
 //             int_attr("k", "how many").at_least(0)}                                 // no default: a node must have it
 //
-// When a node is added, NodeGraph::add checks what it was given. Shape rules, gradients and kernels read by name; what
-// the node was not given has the declared default, so no reader repeats it.
+// NodeGraph::add checks the attributes of a new node. Shape rules, gradients and kernels read them by name. A missing
+// attribute has the declared default, so no reader repeats it.
 #pragma once
 
 #include <cstdint>
@@ -30,19 +30,19 @@ using AttrValue = std::variant<std::int64_t, double, std::string, std::vector<st
 enum class AttrType {
   kBool,
   kInt,
-  kFloat,  // takes integers too
+  kFloat,  // also takes integers
   kString,
   kDType,
   kInts,
   kShape,   // a list of dims, -1: unknown
-  kDTypes,  // a list of them
+  kDTypes,  // a list of dtypes
   kTensor,
 };
 
-// "bool", "int_list": as `belay describe` calls the types of options.
+// Returns "bool" or "int_list": the names of option types in `belay describe`.
 const char* type_name(AttrType type) noexcept;
 
-// One attribute as its operation declares it. A node must have it where it has no default and is not optional. Names,
+// One attribute in its operation's declaration. A node must have it if it has no default and is not optional. Names,
 // docs and choices are literals.
 struct AttrDef {
   std::string_view name;
@@ -52,26 +52,26 @@ struct AttrDef {
   bool is_optional = false;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  bool above_min = false;  // min itself is no value
+  bool above_min = false;  // true: min itself is not allowed
   bool below_max = false;
   std::vector<std::string_view> choices = {};  // empty: any
 
   AttrDef defaults_to(AttrValue value) &&;
   AttrDef defaults_to(DType value) && { return std::move(*this).defaults_to(static_cast<std::int64_t>(value)); }
-  // Whether a node was given it means something: Attrs::has.
+  // Makes it optional. Attrs::has then tells whether a node was given it.
   AttrDef optional() &&;
   AttrDef at_least(double least) &&;
   AttrDef above(double bound) &&;
   AttrDef below(double bound) &&;
   AttrDef one_of(std::initializer_list<std::string_view> values) &&;
 
-  // Empty where the value fits, else "must be an integer, not a string", "must be in [0, 1), got 2" ...
+  // Returns an empty text if the value fits, else "must be an integer, not a string", "must be in [0, 1), got 2" ...
   std::string problem(const AttrValue& value) const;
-  // "at least 0", "in [0, 1)"; empty where every number is a value.
+  // Returns "at least 0" or "in [0, 1)"; empty: every number is allowed.
   std::string range() const;
 };
 
-// `false` unless it is given another default.
+// The default is `false` unless another one is set.
 AttrDef bool_attr(std::string_view name, std::string_view doc);
 AttrDef int_attr(std::string_view name, std::string_view doc);
 AttrDef float_attr(std::string_view name, std::string_view doc);
@@ -82,23 +82,23 @@ AttrDef shape_attr(std::string_view name, std::string_view doc);
 AttrDef dtypes_attr(std::string_view name, std::string_view doc);
 AttrDef tensor_attr(std::string_view name, std::string_view doc);
 
-// A node's attributes; few, so a list.
+// A node's attributes. They are few, so this is a list.
 class Attrs {
  public:
   void set(std::string name, AttrValue value);
-  // Checks what was set against what the operation declares, whose list outlives this. INVALID_ARGUMENT, without the
-  // node, for what is set twice, unknown, mistyped, out of range or missing.
+  // Checks the given attributes against the operation's declaration; that list outlives this object. INVALID_ARGUMENT,
+  // without the node: an attribute is repeated, unknown, mistyped, out of range or missing.
   void declare(const std::vector<AttrDef>& declared);
   void need_each_once() const;
 
-  // What the node was given, in that order.
+  // Returns the given attributes in their order.
   const std::vector<std::pair<std::string, AttrValue>>& all() const noexcept { return given_; }
-  // Null where it was not.
+  // Returns null if the attribute was not given.
   const AttrValue* given(std::string_view name) const noexcept;
 
-  // What the node was given, else the default. INTERNAL for an attribute that the operation does not declare: a defect
-  // of the operation.
-  bool has(std::string_view name) const;  // was given
+  // Return the given value, else the default. INTERNAL: the operation does not declare the attribute, which is its
+  // defect.
+  bool has(std::string_view name) const;  // true: it was given
   std::int64_t integer(std::string_view name) const;
   bool flag(std::string_view name) const { return integer(name) != 0; }
   double number(std::string_view name) const;
@@ -112,7 +112,7 @@ class Attrs {
   const AttrValue& value(std::string_view name) const;
 
   std::vector<std::pair<std::string, AttrValue>> given_;
-  const std::vector<AttrDef>* declared_ = nullptr;  // null: nothing was declared, and nothing has a default
+  const std::vector<AttrDef>* declared_ = nullptr;  // null: nothing was declared, and there are no defaults
 };
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of a graph: opening, closing, capturing.
+// Opens and closes the bodies of a graph, and captures values.
 #include "runtime/graph/node_graph.h"
 #include "runtime/platform/text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a plugin with a graph that is being built. A scope that it leaves open is an error with its name
+// Calls a plugin with a graph that is being built. A scope that the plugin leaves open is an error with its name
 // (callback_scopes.h).
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// With take(), as PluginInstance::call_and_take.
+// Also calls take(), like PluginInstance::call_and_take.
 template <class Api, class... P, class Take, class... A>
 void call_with_graph_and_take(NodeGraph& graph, PluginInstance& instance, Callback callback,
                               std::int32_t (*Api::*slot)(void*, P...), const Take& take, A... args) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round a plugin's callback that gets a graph which is being built. What the callback opens (a scope, a control scope,
-// a body) it must close: else the names of what the host and others add, and the order in which it runs, would be its.
+// Guards a plugin's callback that gets a graph which is being built. A callback must close the scopes, control scopes
+// and bodies that it opens. Else it would change the names and the order of nodes that the host and others add.
 //
 //   const CallbackScopes scopes(graph);
 //   optimizer.call("apply", ...);
 //   scopes.check();
 //
-// What was open before, a callback cannot close. After it, whatever became of it, the same is open as before. A frozen
-// graph has no scopes to enter, so there is nothing to remember. [main]
+// A callback cannot close what was open before. After it the same is open as before, even if it failed. A frozen graph
+// has no scopes to enter, so there is nothing to remember. [main]
 #pragma once
 
 #include "runtime/graph/node_graph.h"
@@ -25,14 +25,14 @@ class CallbackScopes {
   CallbackScopes(const CallbackScopes&) = delete;
   CallbackScopes& operator=(const CallbackScopes&) = delete;
 
-  // FAILED_PRECONDITION if the callback has left something open, or closed more than it opened.
+  // FAILED_PRECONDITION: the callback has left something open, or closed more than it opened.
   void check() const {
     const std::string why = graph_ == nullptr ? "" : graph_->left_by_callback();
     if (!why.empty()) fail(Code::kFailedPrecondition, why);
   }
 
  private:
-  NodeGraph* graph_;  // null: it is frozen
+  NodeGraph* graph_;  // null: the graph is frozen
   NodeGraph::Floor outer_;
 };
 

@@ -46,7 +46,7 @@ Buffer* BufferPool::take(std::size_t bytes) {
       free_.pop_back();
       break;
     }
-    if (found == nullptr) free_.reserve(++made_);  // so that giving one back never allocates
+    if (found == nullptr) free_.reserve(++made_);  // so that returning a buffer never allocates
   }
   if (found == nullptr) found = new Buffer(bytes);
   found->owners_.store(1, std::memory_order_relaxed);

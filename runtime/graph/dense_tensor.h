@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor's value in the engine: dense, row-major, 64-byte aligned, shared. Copies share the elements, which do not
-// change once the tensor is handed on. [any thread]
+// change after the tensor is passed on. [any thread]
 //
-// Buffers come from a BufferPool where a producer makes one batch after the other, so that a running pipeline allocates
-// nothing.
+// A producer of many batches takes buffers from a BufferPool, so that a running pipeline allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -25,7 +24,7 @@ inline constexpr std::size_t kAlignment = 64;
 
 class BufferPool;
 
-// What a tensor's owners share: its description and its memory.
+// The data that a tensor's owners share: its description and its memory.
 class Buffer {
  public:
   Buffer(const Buffer&) = delete;
@@ -44,8 +43,8 @@ class Buffer {
   Dims dims_;
   void* data_;
   std::size_t capacity_;
-  std::vector<std::string> texts_;    // of a string tensor, whose data is belay_str[n] into these
-  std::shared_ptr<BufferPool> pool_;  // where it returns to
+  std::vector<std::string> texts_;    // the content of a string tensor, whose data is belay_str[n] into these
+  std::shared_ptr<BufferPool> pool_;  // the pool that it returns to
 };
 
 // Keeps released buffers for later tensors of at most their size. Thread-safe.
@@ -69,9 +68,9 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 class DenseTensor {
  public:
   DenseTensor() noexcept = default;
-  // Elements not set (strings: empty). With a pool, memory is taken from there and returns to it.
+  // Elements are not set (strings are empty). With a pool, memory comes from it and returns to it.
   DenseTensor(DType dtype, const Dims& dims, BufferPool* pool = nullptr);
-  // A copy of the elements.
+  // Copies the elements.
   explicit DenseTensor(const TensorView& view, BufferPool* pool = nullptr);
   DenseTensor(const DenseTensor& o) noexcept : buffer_(o.buffer_) {
     if (buffer_ != nullptr) buffer_->retain();
@@ -86,16 +85,17 @@ class DenseTensor {
   }
 
   explicit operator bool() const noexcept { return buffer_ != nullptr; }
-  // Whether a plugin that had the elements wrote outside of them, and what to say then (guarded_memory.h).
+  // guards_hold is true if a plugin with these elements wrote only inside them. Else fail_outside makes the error
+  // (guarded_memory.h).
   bool guards_hold() const noexcept { return runtime::guards_hold(buffer_->data_, bytes()); }
   [[noreturn]] void fail_outside(const std::string& what) const { runtime::fail_outside(what, data(), bytes()); }
   DType dtype() const noexcept { return buffer_ == nullptr ? DType::kInvalid : buffer_->dtype_; }
   const Dims& dims() const noexcept { return buffer_->dims_; }
   std::int64_t elements() const noexcept { return count_of(buffer_->dims_); }
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(elements()) * dtype_size(dtype()); }
-  // Whether another DenseTensor holds the same memory.
+  // True if another DenseTensor shares the memory.
   bool shared() const noexcept { return buffer_ != nullptr && buffer_->owners_.load(std::memory_order_acquire) > 1; }
-  // Strings: belay_str[elements()].
+  // For strings it is belay_str[elements()].
   void* data() const noexcept { return buffer_ == nullptr ? nullptr : buffer_->data_; }
   template <class T>
   T* data() const noexcept {

@@ -8,7 +8,7 @@ bool differentiable(DType t) {
   return t == DType::kFloat32 || t == DType::kFloat64 || t == DType::kBFloat16 || t == DType::kFloat16;
 }
 
-// Nodes from which a path of differentiable edges leads from one of xs: whether a gradient is needed there.
+// Marks nodes that a path of differentiable edges reaches from one of xs. Those need a gradient.
 std::vector<bool> reached_from(const NodeGraph& graph, const std::vector<Port>& xs, std::uint32_t last) {
   std::vector<bool> reached(graph.size(), false);
   for (const Port& x : xs) reached[x.node] = true;
@@ -32,7 +32,7 @@ class Accumulator {
     outputs[at.index].push_back(grad);
   }
   bool any(std::uint32_t node) const { return !arrived_[node].empty(); }
-  // The sum of what arrived; empty where nothing did.
+  // Returns the sum of the gradients that arrived; empty: none did.
   Output sum(Port at) {
     if (arrived_[at.node].empty()) return Output();
     std::vector<Output>& grads = arrived_[at.node][at.index];

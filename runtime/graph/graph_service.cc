@@ -38,7 +38,7 @@ AttrValue attr_value(const std::string& name, const belay_value& v) {
   }
 }
 
-// A view of an attribute; `texts` and `tensor` own what it points at.
+// A view of an attribute. `texts` and `tensor` own the data of `value`.
 struct AttrView {
   std::vector<belay_str> texts;
   belay_tensor tensor;
@@ -72,7 +72,7 @@ void view_attr(const AttrValue& v, AttrView& out) {
   }
 }
 
-// Strings and views that a call returns stay valid until this thread's next call: callers copy at once.
+// Returned strings and views stay valid until this thread's next call, so callers copy at once.
 thread_local std::string last_text;
 thread_local AttrView last_attr;
 

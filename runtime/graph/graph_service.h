@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "graph": the SDK's Graph over a NodeGraph.
+// The service "graph": the SDK's Graph over a NodeGraph.
 #pragma once
 
 #include "belay/abi.h"

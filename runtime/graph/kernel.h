@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel: one operation (or a fused group) prepared for concrete shapes. Made when a plan is specialised, run at
-// every step; making it may be slow, running it allocates nothing. A kernel object belongs to one run at a time and may
-// keep scratch memory.
+// A kernel: one operation (or a fused group) prepared for concrete shapes. It is made when a plan is specialised, and
+// runs at every step. Making it may be slow; running it allocates nothing. One run at a time uses a kernel object,
+// which may keep scratch memory.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,9 @@ using Version = std::atomic<std::uint64_t>;
 struct TensorSpec {
   DType dtype = DType::kInvalid;
   Dims dims;
-  // Of an input that keeps its elements from run to run, at the same place: a constant, or a variable that the plan
-  // does not write. A kernel may keep what it makes of it as long as this stays; null where each run brings another.
+  // For an input that keeps its elements at the same place from run to run: a constant, or a variable that the plan
+  // does not write. A kernel may keep data that it derives from the input until this changes. Null: each run brings
+  // another input.
   const Version* version = nullptr;
   std::int64_t elements() const noexcept { return count_of(dims); }
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(elements()) * dtype_size(dtype); }
@@ -35,31 +36,31 @@ struct KernelSpec {
   const Node& node;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  int threads = 1;         // the team that runs it: always this one, so that the split of the work is always the same
-  std::uint64_t seed = 0;  // of the run; random kernels mix in the node's name
-  // Of a fused group: its members in order, `node` among them; empty otherwise.
+  int threads = 1;         // the team that runs it, always this size, so that the work is always split the same way
+  std::uint64_t seed = 0;  // the run's; random kernels mix in the node's name
+  // The members of a fused group in order, with `node` among them; else empty.
   std::vector<const Node*> members = {};
-  // Prepares the bodies of the node, where its operation has any.
+  // Prepares the bodies of the node, if its operation has any.
   const BodyMaker* bodies = nullptr;
-  Precision precision = Precision::kFloat32;  // of products, convolutions and recurrent cells on float32
+  Precision precision = Precision::kFloat32;  // for products, convolutions and recurrent cells on float32
 
   const Attrs& attrs() const noexcept { return node.attrs; }
 };
 
-// What a kernel may know of the run.
+// The facts about the run for a kernel.
 struct StepContext {
-  std::uint64_t counter = 0;            // random streams: the global step (0 where there is none)
-  const CancelToken* cancel = nullptr;  // of the run; null: nothing cancels it
+  std::uint64_t counter = 0;            // for random streams: the global step (0: there is none)
+  const CancelToken* cancel = nullptr;  // the run's; null: nothing cancels it
 };
 
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // in[i] and out[i] are the elements, 64-byte aligned unless fed by the caller. For an operation that writes
-  // variables, the inputs named in OpDef.ref_inputs are the variables' own memory.
+  // in[i] and out[i] are the elements, 64-byte aligned unless the caller feeds them. For an operation that writes
+  // variables, the inputs of OpDef.ref_inputs are the variables' memory.
   virtual void run(void* const* in, void* const* out, const StepContext& context) = 0;
-  // Of an operation that writes: called for all writes of the run before the first run(), under the exclusive gate; the
-  // last point where it may fail.
+  // Called for an operation that writes, under the exclusive gate: for all writes of the run before the first run(). It
+  // is the last point at which a write may fail.
   virtual void check(void* const* in, const StepContext& context) { (void)in, (void)context; }
 };
 

@@ -18,7 +18,7 @@ std::uint64_t next_serial() {
   return ++serial;
 }
 
-// What the node was given, against what its operation declares.
+// Checks the node's attributes against the operation's declaration.
 void check_attrs(const OpDef& op, const std::string& node, Attrs& attrs) {
   try {
     op.checks_attrs ? attrs.need_each_once() : attrs.declare(op.attrs);
@@ -61,7 +61,7 @@ const Node* NodeGraph::find_node(std::string_view name) const {
 std::string NodeGraph::unique_name(const std::string& wanted) {
   const auto [it, fresh] = name_uses_.try_emplace(wanted, 1);
   if (fresh) return wanted;
-  int& uses = it->second;  // stays in place when the map grows
+  int& uses = it->second;  // keeps its address when the map grows
   for (;;) {
     std::string name = wanted + "_" + std::to_string(uses++);
     if (name_uses_.try_emplace(name, 1).second) return name;

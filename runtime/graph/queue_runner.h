@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fills a queue of a graph while a session runs. A graph carries its runners (NodeGraph::queue_runners);
+// Fills a queue of a graph while a session runs. A graph keeps its runners (NodeGraph::queue_runners).
 // start_queue_runners (runtime/data/queue_runner.h) starts them all.
 #pragma once
 
@@ -16,13 +16,13 @@ namespace belay::runtime {
 class QueueRunner {
  public:
   virtual ~QueueRunner() = default;
-  // The queue's full name.
+  // Returns the queue's full name.
   virtual const std::string& name() const = 0;
-  // How many threads fill the queue at once.
+  // Returns the number of threads that fill the queue at once.
   virtual std::size_t fillers() const noexcept { return 1; }
-  // Threads that fill the queue in this session, started, and with a coordinator registered there. None where they run
-  // already for this session. Session and coordinator should be owned by shared_ptrs: a thread that outlives the grace
-  // period keeps them alive.
+  // Starts the threads that fill the queue in this session, and registers them with a coordinator. Empty: they already
+  // run for this session. shared_ptrs should own session and coordinator, since a thread that outlives the grace period
+  // keeps them alive.
   virtual std::vector<std::shared_ptr<Joinable>> create_threads(const belay::Session& session,
                                                                 Coordinator* coordinator) = 0;
 };

@@ -75,7 +75,7 @@ std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::in
 
 std::int64_t count_of(const Dims& dims) noexcept {
   if (dims.empty()) return 1;
-  // A 0 first: the others together may be more than can be counted.
+  // It looks for 0 first, since the product of the others may be too large to count.
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
   std::int64_t n = 1;
   for (const std::int64_t d : dims) n *= d;

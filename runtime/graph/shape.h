@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A partial shape: unknown rank, or a rank with some dimensions unknown (-1).
+// A partial shape: unknown rank, or a rank with some unknown dimensions (-1).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace belay::runtime {
 
 class Shape {
  public:
-  // A scalar.
+  // Makes a scalar.
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims) : dims_(dims) {}
   explicit Shape(Dims dims) : dims_(std::move(dims)) {}
@@ -27,21 +27,21 @@ class Shape {
   static Shape unknown_of_rank(std::size_t rank) { return Shape(Dims(rank, -1)); }
 
   bool has_rank() const noexcept { return known_rank_; }
-  // -1 where it is not known.
+  // Returns -1 if it is unknown.
   std::int32_t rank() const noexcept { return known_rank_ ? static_cast<std::int32_t>(dims_.size()) : -1; }
   std::int64_t dim(std::size_t i) const noexcept { return dims_[i]; }
   void set_dim(std::size_t i, std::int64_t value) noexcept { dims_[i] = value; }
   const Dims& dims() const noexcept { return dims_; }
   bool fully_known() const noexcept;
-  // -1 where it is not known.
+  // Returns -1 if it is unknown.
   std::int64_t elements() const noexcept;
   std::string text() const { return known_rank_ ? dims_text(dims_) : "[...]"; }
 
-  // Whether a tensor can have these dims; -1 among them is unknown.
+  // True if a tensor can have these dims; -1 among them is unknown.
   bool allows(const Dims& dims) const noexcept;
-  // Whether one tensor can have both shapes.
+  // True if one tensor can have both shapes.
   static bool compatible(const Shape& a, const Shape& b) noexcept;
-  // What is known from both; empty optional-like result by `ok` where they contradict each other.
+  // Returns all that both shapes know. `ok` becomes false if they contradict each other.
   static Shape merged(const Shape& a, const Shape& b, bool& ok);
 
   friend bool operator==(const Shape&, const Shape&) noexcept = default;
@@ -51,14 +51,14 @@ class Shape {
   bool known_rank_ = true;
 };
 
-// The shape that two operands broadcast to, by numpy's rule. `ok` is false where they do not fit.
+// Returns the shape that two operands broadcast to, by numpy's rule. `ok` is false if they do not fit.
 Shape broadcast(const Shape& a, const Shape& b, bool& ok);
 
-// The shapes of a queue's components as its node has them in the attribute `shapes`: rank, dims, rank, dims, ...; rank
-// -1: unknown. None where the list is malformed.
+// Parses the shapes of a queue's components in its node's attribute `shapes`: rank, dims, rank, dims, ...; rank -1 is
+// unknown. None: the list is malformed.
 std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::int64_t>& flat);
 
-// Product of concrete dimensions.
+// Returns the product of concrete dimensions.
 std::int64_t count_of(const Dims& dims) noexcept;
 
 }  // namespace belay::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that make each step together, as operations see them: through the queue whose elements they take
-// together. Implementation: runtime/cluster/step_of_ranks.h. [session]
+// The processes that make each step together, for operations. They get it through the queue whose elements the
+// processes take together. Implementation: runtime/cluster/step_of_ranks.h. [session]
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,22 @@ namespace belay::runtime {
 class StepRanks {
  public:
   virtual ~StepRanks() = default;
-  // Which part of the rows of the step under way is this process's: the parts of all ranks add up to 1. 0: it has none,
-  // and takes part with rows that count for nothing. Behind the dequeue of the step.
+  // Returns this process's part of the rows of the current step. The parts of all ranks add up to 1. 0: it has none,
+  // and takes part with rows that count for nothing. Call it after the dequeue of the step.
   virtual double share() const = 0;
-  // What the ranks sum in a step is in buckets of float32, which the graph's nodes BeginBucket describe. Each step
-  // fills them and begins them in their order, all of them, while it goes on; wait() returns when they hold the sums
-  // over the ranks, and throws ABORTED with the rank that has failed. The same bits on all ranks, and again in the next
-  // run. The memory of a bucket, aligned: the caller's until begin(), and from wait() on until the bucket is filled
-  // again.
+  // Buckets of float32 hold the values that the ranks sum in a step. The graph's nodes BeginBucket describe them. Each
+  // step fills and begins all of them in their order, while it continues. wait() returns when they have the sums over
+  // the ranks. ABORTED names the rank that has failed. The bits are the same on all ranks and in the next run. The
+  // memory of a bucket is aligned. The caller owns it until begin(), and again from wait() until the bucket is filled.
   virtual float* bucket(std::size_t number) = 0;
   virtual void begin(std::size_t number) = 0;  // does not wait
   virtual void wait() = 0;
-  // The inputs of the other ranks that the last dequeue took from, where this one keeps their positions: names that
-  // outlive the queue, and where each input is behind that.
+  // Returns the inputs of other ranks that the last dequeue took from, if this rank keeps their positions. Names
+  // outlive the queue. The position is that after the dequeue.
   virtual const std::vector<std::pair<const std::string*, Position>>& others_took() const = 0;
 };
 
-// A queue whose elements they take together.
+// A queue whose elements the processes take together.
 class QueueOfRanks : public Queue {
  public:
   virtual StepRanks& ranks() noexcept = 0;
