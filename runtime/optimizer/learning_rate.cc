@@ -44,7 +44,7 @@ Output scheduled(const Graph& g, const LearningRate& rate, const Output& global_
     value = value * ops::minimum(number(g, 1), (step + 1.0) / static_cast<double>(rate.warmup_steps));
   const Output base = ops::cast(value, DType::kFloat32, "base_learning_rate");
   if (schedule == nullptr) return base;
-  // Without this the weights are lost first, and no message names the schedule.
+  // Without this check the weights are lost first, and no message names the schedule.
   return ops::check_numerics(base, "the learning rate of " + schedule->label(), "checked_learning_rate");
 }
 

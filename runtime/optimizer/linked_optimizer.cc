@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinkedOptimizer of optimizer.h.
+// Implements LinkedOptimizer of optimizer.h.
 #include <utility>
 
 #include "runtime/graph/graph_service.h"

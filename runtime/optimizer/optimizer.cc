@@ -40,7 +40,7 @@ void check_gradients(const Graph& g, const Output& loss, const std::vector<Outpu
                                      g.node_name_of(variables[0]) + "'");
 }
 
-// What an optimizer is given, with the memory behind it.
+// An optimizer's arguments, with their memory.
 class OptimizerArgs {
  public:
   OptimizerArgs(const Graph& graph, const std::vector<VariableGradient>& gradients, const Output& learning_rate,
@@ -65,7 +65,7 @@ class OptimizerArgs {
   belay_optimizer_args args_ = detail::sized<belay_optimizer_args>();
 };
 
-// What the plugin returned, which must be of this graph.
+// Checks that the plugin's result is of this graph.
 Output checked(const Graph& g, const belay_output& raw) {
   const Output made = g.output(raw);
   made.name();
@@ -117,7 +117,7 @@ void check_written(const Graph& g, const OptimizerArgs& args, std::vector<Output
   }
 }
 
-// The plugin's nodes; the operations of the step.
+// Adds the plugin's nodes. Returns the operations of the step.
 std::vector<Output> add_updates(const Graph& g, const OptimizerArgs& args, PluginInstance& optimizer) {
   using Api = belay_optimizer_api;
   NodeGraph& graph = from_handle(g.raw());
@@ -198,7 +198,7 @@ void clip_gradients(const Graph& graph, std::vector<VariableGradient>& gradients
 
 namespace {
 
-// Variables that are updated alike, by one instance of the plugin.
+// Variables with the same kind of update by one instance of the plugin.
 struct UpdateGroup {
   PluginInstance* optimizer = nullptr;
   double learning_rate_scale = 1;
@@ -208,7 +208,7 @@ struct UpdateGroup {
   std::vector<VariableGradient> gradients = {};
 };
 
-// By node: the index of each variable's group.
+// Maps each variable's node to the index of its group.
 std::map<std::uint32_t, std::size_t> groups_by_node(const Graph& graph, const std::vector<VariableGroup>& groups) {
   const std::vector<Output> all = graph.collection(collections::kTrainableVariables);
   const std::vector<std::size_t> indices = groups_of_variables(graph, groups);
@@ -231,8 +231,8 @@ std::vector<Output> without_frozen(const Graph& graph, const OptimizerSettings& 
   return trained;
 }
 
-// In the order in which their training begins, so that what an optimizer keeps for all variables has the same name
-// before and after a group joins. The variables without a group come first.
+// Returns the groups in the order in which their training begins. So the values that an optimizer keeps for all
+// variables have the same name before and after a group joins. The variables without a group come first.
 std::vector<UpdateGroup> update_groups(const Graph& graph, const OptimizerUse& use,
                                        const std::vector<VariableGradient>& gradients) {
   const OptimizerSettings& settings = use.settings;
@@ -260,7 +260,7 @@ std::vector<UpdateGroup> update_groups(const Graph& graph, const OptimizerUse& u
   return all;
 }
 
-// Those that are clipped together have one norm.
+// Variables that are clipped together have one norm.
 void clip_groups(const Graph& graph, std::vector<UpdateGroup>& groups, const OptimizerSettings& settings) {
   OptimizerSettings limits;
   limits.clip_value = settings.clip_value;
@@ -289,12 +289,12 @@ Output scaled_rate(const Graph& graph, const Output& rate, const UpdateGroup& gr
   return own * ops::scalar(graph, group.learning_rate_scale, dtype);
 }
 
-// A step's operation behind everything that is part of it.
+// Makes a step's operation, which runs after all parts of the step.
 Output step_behind(const Graph& graph, const Output& step, const std::vector<Output>& all, const StepParts& parts) {
   return parts.counts ? advance_global_step(graph, step, all) : ops::group(graph, all, "train/updates");
 }
 
-// The train operation of each step at which a group begins, the first one from step 0.
+// Returns the train operation of step 0. Each step at which a group begins gets a further one.
 Output apply_groups(const Graph& graph, const std::vector<UpdateGroup>& groups, const Output& rate, const Output& step,
                     const StepParts& parts) {
   const std::vector<Output> more = parts.update_ops ? *parts.update_ops : graph.collection(collections::kUpdateOps);
@@ -339,7 +339,7 @@ std::vector<VariableGradient> gradients_of_step(const Graph& graph, const Output
 
 namespace {
 
-// A program's own settings come past the manifest.
+// A program's settings do not pass the manifest's checks.
 void check_settings(const OptimizerSettings& settings) {
   const auto check = [](const std::string& key, double value) {
     if (const std::string wrong = float32_problem(value); !wrong.empty())

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes that one training step adds to a graph behind a loss. The rule of the update is an optimizer plugin's.
+// Adds the nodes of one training step for a loss to a graph. An optimizer plugin has the rule of the update.
 //
 //   Output loss = ...;                                                 // a scalar
 //   const LinkedOptimizer adam({.name = "adam"}, belay::default_plugins());
 //   Output train_op = minimize(graph, loss, adam.use());               // run it to train one step
 //
-// minimize is TensorFlow's: compute_gradients, then clipping as the settings say, then apply_gradients. Names are those
-// of TensorFlow 1, too: gradients are "gradients/...", updates "train/update_<variable>". After all updates, and the
-// operations that the plugin's finish and the model add to the step, the global step is increased by one.
+// minimize is TensorFlow's: compute_gradients, clipping by the settings, apply_gradients. The names are those of
+// TensorFlow 1: gradients are "gradients/...", updates "train/update_<variable>". After all updates, and after
+// operations that the plugin's finish and the model add, the global step is increased by one.
 //
-// clip_norm scales all gradients by clip_norm / max(norm, clip_norm), norm being that of all of them together;
-// clip_value then limits each element. A gradient that is NaN or infinite makes all of them so.
+// clip_norm scales all gradients by clip_norm / max(norm, clip_norm). The norm is that of all of them together.
+// clip_value then limits each element. If a gradient is NaN or infinite, all become so.
 //
-// With groups of variables each group has its own instance of the optimizer's plugin, and so its own rate and options;
-// the train operation updates those that are trained at the step's beginning. With `accumulate` the gradients are means
-// over the batches of a step, before they are clipped.
+// With groups of variables each group has a separate instance of the optimizer's plugin, and so a separate rate and
+// options. The train operation updates those that are trained at the step's begin. With `accumulate` the gradients are
+// means over the batches of a step, before they are clipped.
 //
-// Call all of it in no scope, so that names are as above.
+// Call all of it outside of scopes, so that names are as above.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ struct OptimizerUse {
   const OptimizerSettings& settings;
   PluginInstance& optimizer;
   PluginInstance* schedule = nullptr;  // null: the learning rate is a number
-  // The optimizer's plugin, once more for each of the settings' groups; null for a frozen one.
+  // An instance of the optimizer's plugin for each of the settings' groups; null for a frozen one.
   std::vector<PluginInstance*> groups = {};
 };
 
@@ -44,51 +44,51 @@ struct VariableGradient {
   Output gradient;
 };
 
-// Of the graph's trainable variables, in the order of their making; those that the loss does not depend on are left
-// out. Also in the collections "gradients" and "gradient_variables". INVALID_ARGUMENT: a loss that is no floating-point
-// scalar, no trainable variables or some of another dtype, a loss that depends on none of them, an operation without
-// gradient on the way.
+// Returns the gradients of the graph's trainable variables, in the order of their making. Variables that the loss does
+// not depend on are left out. They are also in the collections "gradients" and "gradient_variables". INVALID_ARGUMENT:
+// the loss is no floating-point scalar, or depends on no variable. Or there are no trainable variables, one has another
+// dtype, or an operation on the way has no gradient.
 std::vector<VariableGradient> compute_gradients(const Graph& graph, const Output& loss);
-// Of these alone: no node computes a gradient for another one.
+// Takes only these variables: no node computes a gradient for another one.
 std::vector<VariableGradient> compute_gradients(const Graph& graph, const Output& loss,
                                                 const std::vector<Output>& variables);
 
-// Replaces each gradient by its mean over so many batches of a step.
+// Replaces each gradient by its mean over this number of batches of a step.
 void average_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, std::int64_t batches);
 
-// Changes the gradients as clip_norm and clip_value say.
+// Clips the gradients by clip_norm and clip_value.
 void clip_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, const OptimizerSettings& settings);
 
-// The train operation, also in the collection "train_op": it updates the variables and increases the global step.
-// `learning_rate` is a floating-point scalar. Errors of the plugin name it.
+// Returns the train operation, which is also in the collection "train_op". It updates the variables and increases the
+// global step. `learning_rate` is a floating-point scalar. Errors of the plugin name it.
 Output apply_gradients(const Graph& graph, const std::vector<VariableGradient>& gradients, const Output& learning_rate,
                        const Output& global_step, PluginInstance& optimizer);
 
-// The gradients of a step: of those of `variables` that the settings' groups do not freeze for ever, averaged over the
-// step's batches. INVALID_ARGUMENT, besides: problems_of_groups (variable_groups.h).
+// Returns the gradients of a step, averaged over its batches: for those of `variables` that the settings' groups do not
+// freeze for ever. INVALID_ARGUMENT also covers problems_of_groups (variable_groups.h).
 std::vector<VariableGradient> gradients_of_step(const Graph& graph, const Output& loss,
                                                 const OptimizerSettings& settings,
                                                 const std::vector<Output>& variables);
 
-// What is part of a step beside the updates of the optimizer.
+// The parts of a step besides the updates of the optimizer.
 struct StepParts {
   std::optional<std::vector<Output>> update_ops = {};  // none: the collection "update_ops"
-  bool counts = true;                                  // the step increases the global step
+  bool counts = true;                                  // true: the step increases the global step
 };
-// Clips the gradients and applies them, each group's by its own instance, with the learning rate of the settings
-// (learning_rate.h). Makes the global step where the graph has none. Where groups have a from_step, the graph replaces
-// the operation by a further one from there on (NodeGraph::add_succession).
+// Clips the gradients and applies them with the settings' learning rate (learning_rate.h). Each group has a separate
+// instance. Makes the global step if the graph has none. If groups have a from_step, a further operation replaces this
+// one from there on (NodeGraph::add_succession).
 Output update_variables(const Graph& graph, const std::vector<VariableGradient>& gradients, const OptimizerUse& use,
                         const StepParts& parts = {});
 
-// Both, for all trainable variables.
+// Computes and applies the gradients of all trainable variables.
 Output minimize(const Graph& graph, const Output& loss, const OptimizerUse& use);
 
-// For a program that has no run (whose RunPlugins make instances): of plugins that it links in. Outlives the building
-// of the graph, not the training.
+// An optimizer for a program without a run, whose RunPlugins would make instances. It uses plugins that the program
+// links in. It must live while the graph is built, not during the training.
 class LinkedOptimizer {
  public:
-  // NOT_FOUND: `plugins` has none of that name; INVALID_ARGUMENT: its options.
+  // NOT_FOUND: `plugins` has none of that name. INVALID_ARGUMENT: its options are wrong.
   LinkedOptimizer(OptimizerSettings settings, const std::vector<const belay_module*>& plugins);
   ~LinkedOptimizer();
   LinkedOptimizer(const LinkedOptimizer&) = delete;

@@ -16,12 +16,12 @@ std::vector<std::string> names_of_variables(const Graph& graph) {
   return names;
 }
 
-// Without flags: * matches '/', too, as a pattern's user expects of names that are no files.
+// It uses no flags: * also matches '/', as users expect of names that are no files.
 bool matches(const VariableGroup& group, const std::string& name) {
   return fnmatch(group.vars.c_str(), name.c_str(), 0) == 0;
 }
 
-// "groups.0 (vars = "conv*")"
+// Returns "groups.0 (vars = "conv*")".
 std::string group_text(const std::vector<VariableGroup>& groups, std::size_t i) {
   return "optimizer.groups." + std::to_string(i) + " (vars = " + double_quoted(groups[i].vars) + ")";
 }

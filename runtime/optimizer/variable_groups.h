@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of [optimizer]'s groups each trainable variable is in.
+// Finds the group in [optimizer] of each trainable variable.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace belay::runtime {
 
 inline constexpr std::size_t kNoGroup = static_cast<std::size_t>(-1);
 
-// By the variables' places in the collection of trainable variables: an index into `groups`, or kNoGroup. Of a variable
-// that several match, the first.
+// Returns an index into `groups`, or kNoGroup, for each variable in the collection of trainable variables. If several
+// groups match a variable, the first counts.
 std::vector<std::size_t> groups_of_variables(const Graph& graph, const std::vector<VariableGroup>& groups);
 
 struct GroupProblem {
@@ -21,7 +21,7 @@ struct GroupProblem {
   std::string message;
   std::string help;
 };
-// Patterns that no variable matches, and variables that two of them match.
+// Returns patterns that match no variable, and variables that two patterns match.
 std::vector<GroupProblem> problems_of_groups(const Graph& graph, const std::vector<VariableGroup>& groups);
 
 }  // namespace belay::runtime
