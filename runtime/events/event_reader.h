@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads an event file. One thread at a time.
+// Reads an event file. Use it from one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ class EventReader {
  public:
   explicit EventReader(std::unique_ptr<OpenFile> file) : file_(std::move(file)), records_(*file_) {}
 
-  // As RecordReader::next; a record that is no Event is DATA_LOSS too, and skipped by the next call.
+  // Works like RecordReader::next. DATA_LOSS: a record is no Event. The next call skips it.
   bool next(pb::Event& event);
-  // Where the next record begins.
+  // Returns the begin of the next record.
   std::uint64_t offset() const noexcept { return records_.offset(); }
   const std::string& path() const { return file_->path(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "events": the run's event file for plugins; its context is the RunEvents.
+// The service "events": the run's event file for plugins. Its context is the RunEvents.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace belay::runtime {
 
-// The event file of one run, or none: without a run directory every call does nothing.
+// The event file of one run. Without a run directory there is none, and every call does nothing.
 class RunEvents {
  public:
   RunEvents() = default;
   RunEvents(OpenDirectory& directory, Clock& clock, Logger& log, double flush_secs = 120);
-  // Null where the run keeps nothing.
+  // Returns null if the run keeps nothing.
   EventWriter* writer() noexcept { return writer_.get(); }
 
  private:

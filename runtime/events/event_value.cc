@@ -41,14 +41,14 @@ std::optional<double> raw_at(std::string_view content, std::size_t i) {
   return static_cast<double>(value);
 }
 
-// Of a list that is shorter than the tensor the last one stands for the rest.
+// If the list is shorter than the tensor, its last element stands for the rest.
 template <class T, class List>
 std::optional<double> element(const List& list, const std::string& raw, std::size_t i) {
   if (list.empty()) return raw_at<T>(raw, i);
   return static_cast<double>(list.Get(static_cast<int>(std::min(i, static_cast<std::size_t>(list.size() - 1)))));
 }
 
-// None where the tensor has no such element, or is of no such type.
+// Returns none if the tensor has no such element or another type.
 std::optional<double> number_at(const pb::TensorProto& t, std::size_t i) {
   const std::string& raw = t.tensor_content();
   switch (t.dtype()) {
@@ -69,7 +69,7 @@ std::optional<double> number_at(const pb::TensorProto& t, std::size_t i) {
   }
 }
 
-// Empty: it is no matrix, one of another type, or a large one.
+// Returns an empty text if it is no matrix, has another type, or is large.
 std::string matrix_text(const pb::TensorProto& t) {
   const pb::TensorShapeProto& shape = t.tensor_shape();
   if (shape.dim_size() != 2 || shape.dim(0).size() <= 0 || shape.dim(1).size() <= 0) return "";
@@ -97,7 +97,7 @@ std::string strings_text(const pb::TensorProto& t) {
   return text;
 }
 
-// By the plugin that shows it, where the metadata names one.
+// The metadata may name the plugin that shows the tensor; then that decides the kind.
 EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
   if (plugin == "images" && t.string_val_size() >= 2)
     return {
@@ -113,7 +113,7 @@ EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
   return {"tensor", {}, {}, pb::DataType_Name(t.dtype()) + " " + shape_text(t.tensor_shape())};
 }
 
-// A tensor of rows: left end, right end, count.
+// Reads a tensor of rows: left end, right end, count.
 pb::HistogramProto histogram_of(const pb::TensorProto& t) {
   const bool wide = t.dtype() == pb::DT_DOUBLE;
   const std::string& raw = t.tensor_content();
@@ -146,7 +146,7 @@ std::string content_of(const pb::Summary::Value& value, const std::string& kind)
 
 std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
 
-// How many nodes a run traced, and the time from the start of its first to the end of its last one.
+// Returns the number of traced nodes, and the time from the first one's start to the last one's end.
 std::string run_metadata_text(const std::string& bytes) {
   pb::RunMetadata run;
   int nodes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an event says, in the old form of TensorFlow 1's summaries and in the new one, where everything is a tensor and
-// the metadata of a tag's first value says what it is. [any thread]
+// Reads the content of an event, in both forms. The old one is that of TensorFlow 1's summaries. In the new one
+// everything is a tensor, and the metadata of a tag's first value names its kind. [any thread]
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,27 @@
 
 namespace belay::runtime {
 
-// Of one tag, or of the session.
+// A value of one tag, or of the session.
 struct EventValue {
   std::string kind;  // scalar, histogram, image, audio, text, tensor, hparams, graph, run_metadata, start, stop ...
   std::string tag = {};
-  std::optional<double> number = {};  // of a scalar
-  // Of a scalar its number, with as many digits as read back to it in its type; of a matrix its rows, as JSON, unless
-  // it is large; a text itself; else what there is to say.
+  std::optional<double> number = {};  // a scalar's
+  // A scalar's number, with enough digits to read it back exactly in its type. A matrix's rows as JSON, unless it is
+  // large. A text itself. Else a description.
   std::string text = {};
-  // Only where contents are asked for: of an image its encoded bytes, of a histogram a HistogramProto, of a graph a
-  // GraphDef.
+  // Set only if contents are wanted: an image's encoded bytes, a histogram's HistogramProto, a graph's GraphDef.
   std::string content = {};
 };
 
-// Whether values come with what they hold, or with a word about it.
+// Whether values come with their content, or only with a description.
 enum class EventContents { kDescribed, kHeld };
 
-// One event file after the other, in the order of the run: the metadata of a tag is kept from its first value.
+// Reads event files one by one, in the order of the run. It keeps the metadata of a tag's first value.
 class EventValues {
  public:
   explicit EventValues(EventContents contents = EventContents::kDescribed) : contents_(contents) {}
 
-  // Calls `use` for each value of the event; the version is none.
+  // Calls `use` for each value of the event. The version is no value.
   void for_each(const pb::Event& event, const std::function<void(EventValue)>& use);
 
  private:

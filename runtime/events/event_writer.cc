@@ -25,12 +25,12 @@
 namespace belay::runtime {
 namespace {
 
-// So many bytes of records are written without waiting for the time; beyond the second number an add writes them
-// itself, or is dropped where nothing can be written.
+// The thread writes at once if this many bytes wait. Above the second number, an add writes them itself. If nothing can
+// be written, it drops the record.
 constexpr std::size_t kWriteAt = std::size_t{256} << 10, kMostWaiting = std::size_t{8} << 20;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kNow = INT64_MIN;
-constexpr double kFirstWaitSecs = 2;  // who starts a run looks at it now
+constexpr double kFirstWaitSecs = 2;  // a user who starts a run looks at it now
 constexpr int kMostCounters = 9;      // in one second; a tenth has one digit more
 constexpr int kMostAttempts = 1000;
 
@@ -46,8 +46,8 @@ void clean_into(std::string_view tag, std::string& clean) {
     if (!is_tag_character(c)) c = '_';
 }
 
-// Of the fields that the event has, and the summary, if it is not empty, as the bytes that it came in: making them anew
-// would take as long as all the rest.
+// Appends the event's fields, and the summary in its original bytes, if it is not empty. Encoding it again would take
+// as long as all the rest.
 void append_event(std::string& out, const pb::Event& event, std::string_view summary = {}) {
   using google::protobuf::internal::WireFormatLite;
   using google::protobuf::io::CodedOutputStream;
@@ -130,7 +130,7 @@ void EventWriter::add_summary(std::string_view summary, std::int64_t step) {
   append(std::move(lock), *summary_head_, changed.empty() ? summary : changed);
 }
 
-// False: it may be written as it came.
+// False: it may be written unchanged.
 bool EventWriter::change_summary(pb::Summary& summary, std::int64_t step) {
   bool changed = false;
   for (pb::Summary::Value& v : *summary.mutable_value()) {
@@ -217,7 +217,7 @@ void EventWriter::start_or_wake_thread() {
                           "): they are written at a flush and at the end");
     }
   }
-  // A disk that refused the last ones is tried again when the time has come.
+  // If the disk refused the last ones, the next try is at the usual time.
   if (waiting_ && !failing_ && gathered_.size() >= kWriteAt && due_ns_ != kNow) {
     due_ns_ = kNow;
     changed_.notify_one();
@@ -228,7 +228,7 @@ void EventWriter::wait_and_write() noexcept {
   {
     std::unique_lock lock(mutex_);
     while (clock_.monotonic_ns() < due_ns_) clock_.wait_until(lock, changed_, due_ns_);
-    waiting_ = false;  // the next add starts it anew
+    waiting_ = false;  // the next add starts it again
   }
   write_gathered();
 }
@@ -267,12 +267,12 @@ void EventWriter::write_gathered() noexcept {
   } catch (const std::exception& e) {
     note_failure(e.what());
     drop_written();
-    // Nothing of worth is in it: do not leave one for every attempt.
+    // It has nothing of value, so not every attempt leaves one.
     if (file_ != nullptr && !file_has_version_) {
       try {
         directory_.remove(name_);
       } catch (const std::exception&) {
-        // The warning is there already.
+        // The warning was given already.
       }
       name_.clear();
     }
@@ -280,7 +280,7 @@ void EventWriter::write_gathered() noexcept {
   }
 }
 
-// The records that are whole in the file, though the write failed: the next file must not have them again.
+// Drops the records that are whole in the file although the write failed. The next file must not have them again.
 void EventWriter::drop_written() noexcept {
   if (file_ == nullptr || !file_has_version_) return;
   try {
@@ -293,11 +293,11 @@ void EventWriter::drop_written() noexcept {
     }
     writing_.erase(0, whole);
   } catch (const std::exception&) {
-    // The size is not known: twice is better than never.
+    // The size is not known. A repeated record is better than a lost one.
   }
 }
 
-// Behind those that could not be written before, if there are any.
+// Appends the new records to those that could not be written before, if there are any.
 void EventWriter::take_gathered() {
   const std::lock_guard lock(mutex_);
   if (writing_.empty()) {
@@ -327,9 +327,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 constexpr std::size_t kSecondsDigits = 10;
-constexpr std::int64_t kMostSeconds = 9'999'999'998;  // behind which another name has room
+constexpr std::int64_t kMostSeconds = 9'999'999'998;  // leaves room for a later name
 
-// The seconds of an event file's name; none where it is no such name.
+// Returns the seconds in an event file's name; none: it is no such name.
 std::optional<std::int64_t> seconds_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   name.remove_prefix(kPrefix.size());
@@ -340,7 +340,7 @@ std::optional<std::int64_t> seconds_of(std::string_view name) {
   return whole && name.size() > kSecondsDigits && name[kSecondsDigits] == '.' ? std::optional(seconds) : std::nullopt;
 }
 
-// The last event file in the order of names, which is the order in which TensorBoard reads them.
+// Returns the last event file in the order of names, in which TensorBoard reads them.
 std::string last_event_file(const OpenDirectory& directory) {
   std::string last;
   for (std::string& name : directory.entries())
@@ -350,8 +350,8 @@ std::string last_event_file(const OpenDirectory& directory) {
 
 }  // namespace
 
-// A clock that went back, or a process number with one digit more, must not bring a later file in front of an earlier
-// one: TensorBoard reads on from name to name and never goes back.
+// A clock may go back, and a process number may have one digit more. A later file must still sort after an earlier one.
+// TensorBoard reads on from name to name and never goes back.
 std::string EventWriter::new_name() const {
   const std::string last = last_event_file(directory_);
   std::int64_t seconds = std::max(clock_.wall_ns() / kSecond, seconds_of(last).value_or(0));
@@ -411,7 +411,7 @@ void EventWriter::say_warnings() noexcept {
     if (options_.on_warning)
       for (const std::string& text : warnings) options_.on_warning(text);
   } catch (const std::exception&) {
-    // A warning that cannot be said is given up.
+    // A warning that cannot be given is dropped.
   }
 }
 

@@ -6,29 +6,27 @@
 //   events.add_scalar("loss", step, loss);     // a few hundred nanoseconds, no call of the system
 //   events.flush();                            // all of it is in the file
 //
-// One object is one file, of the name events.out.tfevents.<seconds>.<host>.<pid>.<counter><suffix>, which is new: an
-// attempt never appends to another's. Its name sorts behind those that are there, whatever the clock says, since
-// TensorBoard reads files in the order of their names and drops what comes before; so the seconds may be later than the
-// clock's. Its first record, the version, is in the file when the constructor returns.
+// One object is one new file named events.out.tfevents.<seconds>.<host>.<pid>.<counter><suffix>. An attempt never
+// appends to another's file. TensorBoard reads files in the order of their names and drops earlier ones. So the name
+// sorts after the existing names, whatever the clock shows. Its seconds may be later than the clock's. The first
+// record, the version, is in the file when the constructor returns.
 //
 // An add makes the record in memory and returns. A thread, belay-events, writes the records flush_secs after the first
-// of them was added, also if nothing else is added, and as soon as there are 256 KiB; flush() and the end of the object
-// write them at once. At the beginning it waits for 2 s, then for twice as long each time, up to flush_secs. So a crash
-// loses what was added in the last flush_secs. An add behind 8 MiB that wait for a slow disk writes them itself, and so
-// waits for the disk.
+// of them was added, and as soon as there are 256 KiB. flush() and the destructor write them at once. The first wait is
+// 2 s. Each later one is twice as long, up to flush_secs. So a crash loses the records of the last flush_secs. If 8 MiB
+// wait for a slow disk, an add writes them itself, and so waits for the disk.
 //
-// Nothing here ends training. If the file cannot be written, a new file is tried at the next flush (the old one may end
-// in half a record, behind which no reader looks; what is whole in it does not come again); where that goes on, the
-// oldest 8 MiB stay and new records are dropped and counted. A file that was deleted under the writer is followed by a
-// new one. What there is to say of it is said by on_warning, once, and never by the thread: the next add, flush() or
-// the end calls it. Where there can be no thread that is a warning, and records are written by flush(), the end, and an
-// add behind 8 MiB.
+// Nothing here ends training. If the file cannot be written, the next flush tries a new file. The old one may end in
+// half a record, and readers stop there. Its whole records are not repeated. If writing still fails, the oldest 8 MiB
+// stay, and new records are dropped and counted. If the file is deleted under the writer, a new one follows. on_warning
+// gets each warning once. The next add, flush() or the destructor calls it, never the thread. If no thread is possible,
+// that is a warning. Then flush(), the destructor and an add above 8 MiB write the records.
 //
-// [any thread] Each member below belongs to one of two locks. `mutex_` has the records that were added and all that an
-// add looks at; it is held for moments, never during a call of the system. `file_mutex_` has the file and the records
-// that are on their way into it; who holds it, the thread or a caller of flush(), writes, and takes `mutex_` inside it,
-// to exchange the two buffers and to note how it went. So the order is file_mutex_, then mutex_, and no lock is held
-// while on_warning is called. BackgroundThread joins the thread before anything that it uses is destroyed.
+// [any thread] Each member below belongs to one of two locks. `mutex_` guards the added records and all that an add
+// reads. It is held for moments, never during a call of the system. `file_mutex_` guards the file and the records on
+// their way into it. Its holder, the thread or a caller of flush(), writes. It takes `mutex_` inside it, to exchange
+// the two buffers and to note the result. So the order is file_mutex_, then mutex_, and no lock is held while
+// on_warning is called. BackgroundThread joins the thread before anything that it uses is destroyed.
 #pragma once
 
 #include <condition_variable>
@@ -55,14 +53,14 @@ namespace belay::runtime {
 struct EventWriterOptions {
   std::string host;      // empty: this machine's name
   std::int64_t pid = 0;  // 0: this process
-  std::string suffix;    // of each file's name
+  std::string suffix;    // at the end of each file's name
   double flush_secs = 120;
   std::function<void(std::string_view)> on_warning;  // may be empty
 };
 
 class EventWriter {
  public:
-  enum SessionStatus { kStart = 1, kStop = 2, kCheckpoint = 3 };  // as BELAY_SESSION_*
+  enum SessionStatus { kStart = 1, kStop = 2, kCheckpoint = 3 };  // like BELAY_SESSION_*
 
   // `directory` and `clock` must outlive the object.
   EventWriter(OpenDirectory& directory, Clock& clock, EventWriterOptions options = {});
@@ -71,27 +69,27 @@ class EventWriter {
   // Flushes, however long flush_secs is.
   ~EventWriter();
 
-  // A tag's characters other than letters, digits, '_', '.', '/', '-' become '_', and '/' in front goes. NaN and
-  // infinity are written as they are; the first of a tag is a warning.
+  // A tag's characters other than letters, digits, '_', '.', '/', '-' become '_'. A '/' at its begin is removed. NaN
+  // and infinity are written unchanged; a tag's first one is a warning.
   void add_scalar(std::string_view tag, std::int64_t step, double value);
-  // A serialized Summary message; INVALID_ARGUMENT where it is none. A tag's metadata is kept at its first value only.
+  // Adds a serialized Summary message. INVALID_ARGUMENT: it is none. Only a tag's first value keeps its metadata.
   void add_summary(std::string_view summary, std::int64_t step);
-  // A serialized GraphDef message.
+  // Adds a serialized GraphDef message.
   void add_graph(std::string_view graph_def, std::int64_t step = 0);
-  // A serialized RunMetadata message of one run of the session. INVALID_ARGUMENT where the tag was used before.
+  // Adds a serialized RunMetadata message of one run of the session. INVALID_ARGUMENT: the tag was used before.
   void add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step);
-  // That of the run that made a step, under the tag "step_N". False, and nothing is added: there is one of that step,
-  // or of a later one. It keeps the last step and no tags, since a run may have millions of these.
+  // Adds that of the run that made a step, under the tag "step_N". False, and nothing is added: that step or a later
+  // one has a message already. It remembers only the last step, since a run may have millions.
   bool add_step_trace(std::string_view run_metadata, std::int64_t step);
-  // kStart at the first step that this attempt will do: TensorBoard drops what earlier attempts wrote from there on.
+  // Adds kStart at the first step of this attempt. TensorBoard drops the records of earlier attempts from there on.
   void add_session_log(SessionStatus status, std::int64_t step, std::string_view checkpoint_path = {});
 
-  // Hands everything to the system. Not synced: a power failure may take the last lines of a plot.
+  // Passes everything to the system. It does not sync, so a power failure may lose the last points of a plot.
   void flush() noexcept;
-  // The thread does so now; this returns at once.
+  // Lets the thread flush now, and returns at once.
   void start_flush() noexcept;
 
-  // Name in the directory; empty while no file could be made.
+  // Returns the name in the directory; empty: no file could be made yet.
   std::string file_name() const;
 
  private:
@@ -123,8 +121,8 @@ class EventWriter {
   std::size_t taken_ = 0;  // bytes of writing_
   std::uint64_t dropped_ = 0;
   bool failing_ = false;
-  bool waiting_ = false;     // the thread will write what is gathered at due_ns_
-  bool no_thread_ = false;   // there can be none
+  bool waiting_ = false;     // the thread will write the gathered records at due_ns_
+  bool no_thread_ = false;   // no thread is possible
   std::int64_t due_ns_ = 0;  // on the monotonic clock
   double wait_secs_ = 0;     // until the next records are due
   std::vector<std::string> warnings_;
@@ -141,13 +139,13 @@ class EventWriter {
   std::string name_;
   std::unique_ptr<OpenFile> file_;
   bool file_has_version_ = false;
-  std::uint64_t file_bytes_ = 0;  // that were written as a whole
+  std::uint64_t file_bytes_ = 0;  // of whole writes
   std::string writing_;
 
-  BackgroundThread thread_{"belay-events"};  // the last: it ends before what it uses
+  BackgroundThread thread_{"belay-events"};  // the last member: it ends before the others are destroyed
 };
 
-// The tag as add_scalar writes it.
+// Returns the tag in the form that add_scalar writes.
 std::string clean_tag(std::string_view tag);
 
 }  // namespace belay::runtime

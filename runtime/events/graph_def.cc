@@ -63,7 +63,7 @@ void add_node(const NodeGraph& graph, const Node& n, pb::GraphDef& def) {
 
 std::string serialized(const NodeGraph& graph, const std::vector<bool>& wanted) {
   pb::GraphDef def;
-  def.mutable_versions()->set_producer(27);  // of TensorFlow 1.15
+  def.mutable_versions()->set_producer(27);  // that of TensorFlow 1.15
   for (std::uint32_t id = 0; id < graph.size(); ++id)
     if (wanted[id]) add_node(graph, graph.node(id), def);
   return def.SerializeAsString();
@@ -79,7 +79,7 @@ std::string serialized_graph_def(const NodeGraph& graph, const std::vector<Port>
                                  const std::vector<Port>& feeds) {
   std::vector<bool> wanted(graph.size(), false);
   for (const Port& p : fetches) wanted[p.node] = true;
-  // Inputs come before their users, so one way back finds them all.
+  // Inputs come before their users, so one pass backwards finds them all.
   for (std::uint32_t id = static_cast<std::uint32_t>(graph.size()); id-- > 0;) {
     if (!wanted[id]) continue;
     for (const std::uint32_t c : graph.node(id).control_inputs) wanted[c] = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph as TensorBoard shows it.
+// A graph for TensorBoard.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace belay::runtime {
 
-// A serialized GraphDef. Tensor attributes of more than a few elements are left out: the picture needs none.
+// Returns a serialized GraphDef. Tensor attributes of more than a few elements are left out, since the picture needs
+// none.
 std::string serialized_graph_def(const NodeGraph& graph);
-// Only the nodes that these fetches need where these outputs are fed.
+// Takes only the nodes that these fetches need if these outputs are fed.
 std::string serialized_graph_def(const NodeGraph& graph, const std::vector<Port>& fetches,
                                  const std::vector<Port>& feeds);
 

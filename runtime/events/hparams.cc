@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// The plugin reads the metadata; the tensor beside it is empty.
+// The plugin reads the metadata; the tensor is empty.
 std::string hparams_summary(const char* tag, const pb::HParamsPluginData& data) {
   pb::Summary summary;
   pb::Summary::Value& value = *summary.add_value();
@@ -69,7 +69,7 @@ std::string hparams_text(const std::string& content) {
   std::string text;
   switch (data.data_case()) {
     case pb::HParamsPluginData::kSessionStartInfo: {
-      // The message's own map has no order.
+      // The message's map has no order.
       std::map<std::string, std::string> options;
       for (const auto& [key, value] : data.session_start_info().hparams()) options[key] = hparam_text(value);
       for (const auto& [key, value] : options) text += (text.empty() ? "" : ", ") + key + " = " + value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix that an evaluation found, a confusion matrix, as text for people and for programs. [any thread]
+// A matrix from an evaluation, such as a confusion matrix, as text for people and for programs. [any thread]
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@
 
 namespace belay::runtime {
 
-// Row by row.
+// Has the matrix row by row.
 using Matrix = std::vector<std::vector<double>>;
 
-// Of 128 classes. Of a larger one text names the shape alone.
+// Enough for 128 classes. For a larger matrix, text has only the shape.
 constexpr std::size_t kMostMatrixNumbers = std::size_t{1} << 14;
 
-// Of a tensor of numbers with two dimensions.
+// Converts a tensor of numbers with two dimensions.
 Matrix matrix_of(const TensorView& value);
 bool is_too_large(const Matrix& matrix);
 
-// "[[50,0],[3,47]]"; null where a number is not finite.
+// Returns "[[50,0],[3,47]]"; null stands for a number that is not finite.
 std::string matrix_json(const Matrix& matrix);
-// What matrix_json wrote; empty: it is none.
+// Parses the text of matrix_json. Empty: it is none.
 Matrix parse_matrix(const std::string& json);
 
-// One of its numbers, for people: a count has all its digits.
+// Formats one of its numbers for people: a count has all its digits.
 std::string cell_text(double number);
-// The title, then rows with their numbers below each other, and the indexes around them. One line with the shape if
-// that would be too wide to read. `names`: of the rows, and of as many columns, in place of the indexes.
+// Returns the title, then rows with aligned numbers and indexes around them. If that would be too wide to read, it is
+// one line with the shape. `names` replaces the indexes of the rows, and of as many columns.
 std::vector<std::string> matrix_lines(const std::string& title, const Matrix& matrix,
                                       const std::vector<std::string>& names = {});
 

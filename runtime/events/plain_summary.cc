@@ -19,11 +19,11 @@ constexpr std::array<bool, 256> tag_characters() {
 }
 constexpr std::array<bool, 256> kIsTagCharacter = tag_characters();
 
-// A field's key with its wire type, in one byte: numbers below 16.
+// Makes a field's key with its wire type in one byte, for numbers below 16.
 enum WireType : unsigned { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 constexpr unsigned field_key(unsigned number, WireType type) { return number << 3 | type; }
 
-// Takes fields from the front of a message. Once something does not fit, good() is false and at_end() true.
+// Takes fields from the front of a message. After a fault, good() is false and at_end() true.
 class Fields final {
  public:
   explicit Fields(std::string_view bytes) : bytes_(bytes) {}
@@ -33,7 +33,7 @@ class Fields final {
     bytes_ = {};
     return good_ = false;
   }
-  // 0 where it has more than one byte.
+  // Returns 0 if the key has more than one byte.
   unsigned key() {
     const auto byte = static_cast<unsigned char>(bytes_.front());
     bytes_.remove_prefix(1);
@@ -49,7 +49,7 @@ class Fields final {
         return value;
       }
     }
-    fail();  // cut off, or negative: nothing that is plain
+    fail();  // cut off, or negative: not plain
     return 0;
   }
   std::string_view take(std::size_t size) {
@@ -68,7 +68,7 @@ class Fields final {
   bool good_ = true;
 };
 
-// min, max, num, sum, sum_squares; bucket_limit and bucket, packed.
+// Checks min, max, num, sum, sum_squares, and the packed bucket_limit and bucket.
 bool is_histogram(std::string_view bytes) {
   Fields fields(bytes);
   while (!fields.at_end()) {
@@ -84,7 +84,7 @@ bool is_histogram(std::string_view bytes) {
   return fields.good();
 }
 
-// height, width, colorspace; the encoded image.
+// Checks height, width, colorspace and the encoded image.
 bool is_image(std::string_view bytes) {
   Fields fields(bytes);
   while (!fields.at_end()) {

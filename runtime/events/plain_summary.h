@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at the bytes of a summary without making a message of them: what is most common needs neither memory nor a
-// change, and is written as it came.
+// Checks the bytes of a summary without making a message. The most common ones need neither memory nor a change, and
+// are written unchanged.
 //
 //   if (is_plain_summary(bytes)) ... the bytes go into the file
 //   else                         ... parsed, and said, changed or refused
@@ -12,14 +12,14 @@
 
 namespace belay::runtime {
 
-// Letters, digits, "_", ".", "/" and "-": what a tag is made of.
+// True for the characters of tags: letters, digits, "_", ".", "/" and "-".
 bool is_tag_character(char c) noexcept;
-// Whether a tag may be written as it is: of these characters, the first of them no "/".
+// True if a tag may be written unchanged: it has only these characters, and the first is no "/".
 bool is_clean_tag(std::string_view tag) noexcept;
 
-// True where the bytes are a Summary message of values with clean tags, without metadata, each of them a finite
-// number, a histogram or an image as the summary operations make them. False says nothing: the bytes are of another
-// kind, or need a change, or are no message.
+// True if the bytes are a Summary message of values with clean tags and without metadata. Each value is a finite
+// number, a histogram or an image in the form of the summary operations. False means nothing: the bytes may be of
+// another kind, need a change, or be no message.
 bool is_plain_summary(std::string_view bytes) noexcept;
 
 }  // namespace belay::runtime

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a record file (record_writer.h), also one that still grows.
+// Reads a record file (record_writer.h), even while it grows.
 //
 //   RecordReader reader(*file);
 //   std::string record;
 //   while (reader.next(record)) ...
 //
-// One thread at a time.
+// Use it from one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ class RecordReader {
   // `file` must outlive the reader.
   explicit RecordReader(const OpenFile& file) : file_(file) {}
 
-  // False where the file ends before the next record does: a writer may be in the middle of it, and a later call finds
-  // it. A wrong checksum is DATA_LOSS with file and offset. Damaged data is skipped by the next call; after a damaged
-  // length nothing that follows can be found, so every later call fails the same way.
+  // False if the file ends before the next record does. A writer may be in the middle of it, and a later call finds it.
+  // DATA_LOSS names file and offset: a checksum is wrong. The next call skips damaged data. After a damaged length the
+  // following records cannot be found, so every later call fails the same way.
   bool next(std::string& record);
-  // Where the next record begins.
+  // Returns the begin of the next record.
   std::uint64_t offset() const noexcept { return offset_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The framing of record files, little-endian, one record after the other and nothing else:
+// The framing of record files. They are little-endian and have only records, one after the other:
 //
 //   u64 length | u32 masked CRC32C of the length | data | u32 masked CRC32C of the data
 //
@@ -14,10 +14,10 @@ namespace belay::runtime {
 
 inline constexpr std::size_t kRecordHead = 12, kRecordFoot = 4;
 
-// Writes the frame around `size` bytes of data, which begin kRecordHead behind `record`.
+// Writes the frame around `size` bytes of data, which begin kRecordHead after `record`.
 void frame_record(char* record, std::size_t size);
 
-// Of the framed record that begins here, with its frame.
+// Returns the size of the framed record that begins here, with its frame.
 std::size_t record_size(const char* record);
 
 // Appends one framed record to `out`.

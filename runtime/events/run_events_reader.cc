@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// TensorBoard's rule.
+// This is TensorBoard's rule.
 bool is_event_file(const OpenDirectory& directory, const std::string& name) {
   return name.find("tfevents") != name.npos && directory.status(name).kind == FileKind::kFile;
 }
@@ -72,8 +72,8 @@ class RunReader {
     });
   }
 
-  // What is there so far from that step on, of this file too: a session that was recovered has a START in the same one.
-  // The session's own entries stay: they say what happened.
+  // Marks the points from that step on. This includes points of this file, since a recovered session has a START in the
+  // same one. The session's entries stay, since they tell what happened.
   void mark_redone(std::int64_t from) {
     for (std::size_t i = first_of_run_; i < all_.points.size(); ++i)
       if (all_.points[i].step >= from && !all_.points[i].value.tag.empty()) all_.points[i].redone = true;
@@ -88,7 +88,7 @@ class RunReader {
   std::size_t first_of_run_ = 0, first_of_file_ = 0;
 };
 
-// Its event files, then those of the folders below.
+// Reads its event files, then those of the folders below.
 void read_directory(const OpenDirectory& directory, const std::string& run, RunReader& reader) {
   constexpr std::string_view kHere = ".";
   bool begun = false;

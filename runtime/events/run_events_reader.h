@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the event files of a run hold, in order: files by their names, which is how TensorBoard reads them, records
-// as they were written. A folder below with event files (`eval`) is a run for itself, as TensorBoard has it.
+// Reads all content of a run's event files, in order: files by their names, as in TensorBoard, records as they were
+// written. A folder below with event files (`eval`) is a separate run, as in TensorBoard.
 //
-// A file that ends within a record (its run writes on, or was killed) is read up to there. A record with a wrong
-// checksum is left out, and where its length is wrong, what follows in that file too. Each is a problem with file and
-// byte; the other files are read all the same.
+// If a file ends within a record, since its run still writes or was killed, it is read up to there. A record with a
+// wrong checksum is left out. After a wrong length, the rest of that file is left out, too. Each is a problem with file
+// and byte. The other files are still read.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@
 namespace belay::runtime {
 
 struct EventPoint {
-  std::size_t run = 0;  // in ReadEvents::runs
-  int attempt = 1;      // of the run: a file that has a START begins the next one
+  std::size_t run = 0;  // index in ReadEvents::runs
+  int attempt = 1;      // of the run: a file with a START begins the next one
   std::int64_t step = 0;
   double wall_time = 0;  // seconds since 1970
   EventValue value;
-  // A later attempt went on from before this step, so the run did it again: TensorBoard shows the later one.
+  // A later attempt continued from before this step, so the run made the step again. TensorBoard shows the later one.
   bool redone = false;
 };
 
@@ -33,15 +33,15 @@ struct EventProblem {
 };
 
 struct ReadEvents {
-  std::vector<std::string> runs;  // "." and folders below, those with event files
+  std::vector<std::string> runs;  // "." and folders below that have event files
   std::vector<EventPoint> points;
   std::vector<EventProblem> problems;
 };
 
-// What is wanted of them; the others are not kept.
+// Selects the wanted events. The others are not kept.
 using WantedEvent = std::function<bool(const EventValue& value, std::int64_t step)>;
 
-// Of a directory or of one file. NOT_FOUND where there is none, or no event file in it.
+// Reads a directory or one file. NOT_FOUND: there is none, or it has no event file.
 ReadEvents read_events(FileSystem& files, const std::string& path, const WantedEvent& wanted,
                        EventContents contents = EventContents::kDescribed);
 
