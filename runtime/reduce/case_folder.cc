@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kDataFile = "data.npz";
 
-// As the input npy calls them.
+// Returns the name of the input npy for the array.
 std::string array_of(const InputComponent& component) { return component.label ? "label" : "features"; }
 
 bool is_array(const InputComponent& c) {
@@ -91,7 +91,7 @@ TomlTable written_manifest(const FailingCase& failing, const CapturedBatches& ca
     TomlTable use;
     set(use, "plugin", std::string("warm_start"));
     set(use, "from", std::string("start"));
-    set(use, "schema", std::string("none"));  // the batches are as the model got them
+    set(use, "schema", std::string("none"));  // the batches are those that the model got
     TomlTable& scaffold = section(manifest, "scaffold");
     set(scaffold, "init_fn", TomlList{{{}, std::move(use)}});
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder that a FailingCase is written into, to be run there or sent to somebody else:
+// Writes a FailingCase into a folder that can be run there or sent to somebody:
 //
-//   manifest.toml     everything in it is relative to the folder; run.dir is "run"
+//   manifest.toml     its paths are relative to the folder; run.dir is "run"
 //   data.npz          arrays "features" and "label", the captured examples
-//   start/            the checkpoint for the warm start, or to go on from
+//   start/            the checkpoint for the warm start, or to continue from
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace belay::runtime {
 
-// Whether data.npz and the input npy can hold them: one feature and at most one label, both of numbers.
+// True if data.npz and the input npy can hold them: one feature and at most one label, both of numbers.
 bool can_capture(const std::vector<InputComponent>& components);
 
 class CaseFolder {
@@ -28,12 +28,12 @@ class CaseFolder {
     Logger& log;
     SaverUse npz;
   };
-  // `path` is there. `captured` is borrowed.
+  // The folder `path` exists. Borrows `captured`.
   CaseFolder(std::string path, const CapturedBatches& captured, const Services& services)
       : path_(std::move(path)), captured_(captured), services_(services) {}
 
   const std::string& path() const noexcept { return path_; }
-  // Data is written where it is other than the last time. The checkpoint is the caller's to put into start/.
+  // Writes data only if it differs from the last time. The caller puts the checkpoint into start/.
   void write(const FailingCase& failing);
 
  private:
@@ -42,10 +42,10 @@ class CaseFolder {
   const std::string path_;
   const CapturedBatches& captured_;
   const Services services_;
-  std::vector<std::size_t> batches_, rows_;  // as they were written
+  std::vector<std::size_t> batches_, rows_;  // those that were written
 };
 
-// The manifest as write() writes it: input, steps, directory and warm start filled in.
+// Returns the manifest that write() writes, with input, steps, directory and warm start filled in.
 TomlTable written_manifest(const FailingCase& failing, const CapturedBatches& captured);
 
 }  // namespace belay::runtime

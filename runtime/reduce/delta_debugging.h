@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of a list are needed for something to happen: a part of the list from which none can be left out.
+// Finds elements of a list that something needs to happen: a part of the list from which no element can be left out.
 //
 //   const std::vector<Hook> needed = needed_elements<Hook>(hooks, [&](const auto& kept) { return fails_with(kept); });
 //
-// The algorithm ddmin of A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
-// Transactions on Software Engineering 28(2), 2002: chunks of the list are left out, large ones first.
+// It is the algorithm ddmin of A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", IEEE
+// Transactions on Software Engineering 28(2), 2002. It leaves out chunks of the list, large ones first.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace belay::runtime {
 
-// `happens` is true of the whole list, and is not asked of it. The order stays.
+// `happens` is true for the whole list, and is not called for it. The order stays.
 template <class T>
 std::vector<T> needed_elements(std::vector<T> all, const std::function<bool(const std::vector<T>&)>& happens) {
   if (all.empty() || happens({})) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training that fails, as parts that can be left out: what `belay reduce` makes smaller.
+// A training that fails, in parts that `belay reduce` can leave out.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace belay::runtime {
 
-// Batches that the run took before it failed, by the input's components. None: the input's data could not be taken out
-// of it, and the manifest names it as it was.
+// Batches that the run took before it failed, by the input's components. None: they could not be taken from the input,
+// and the manifest names the input unchanged.
 struct CapturedBatches {
   std::vector<InputComponent> components;
   std::vector<std::vector<DenseTensor>> batches;
 
-  // Of the smallest batch.
+  // Returns the rows of the smallest batch.
   std::size_t rows() const;
 };
 
 struct FailingCase {
   TomlTable manifest;
-  std::vector<std::size_t> batches = {};  // which of the captured ones, in their order
-  std::vector<std::size_t> rows = {};     // which examples of each
+  std::vector<std::size_t> batches = {};  // indices of the captured ones, in their order
+  std::vector<std::size_t> rows = {};     // indices of the examples of each
   // The variables and the optimizer's slots are those of the run's checkpoint before the captured batches.
   bool warm_start = false;
 };

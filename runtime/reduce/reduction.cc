@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostRounds = 4;
 
-// Where a value is: "model", "layers", "2", "units".
+// The path of a value: "model", "layers", "2", "units".
 using Path = std::vector<std::string>;
 
 std::string text(const Path& path) {
@@ -37,7 +37,7 @@ TomlNode* at(TomlTable& table, const Path& path) {
   return node;
 }
 
-// `use` for each value below, tables and lists before what is in them. Depth first.
+// Calls `use` for each value below, depth first, with tables and lists before their content.
 void each(const TomlNode& node, const Path& path, const std::function<void(const Path&, const TomlNode&)>& use) {
   use(path, node);
   const auto inner = [&](const std::string& key, const TomlNode& value) {
@@ -57,7 +57,7 @@ bool holds_tables(const TomlNode& node) {
                                         [](const TomlNode& n) { return std::holds_alternative<TomlTable>(n.value); });
 }
 
-// What says which plugin it is, and what the case itself fills in, are no questions.
+// Keys that name a plugin, and those that the case itself sets, are not tried.
 bool is_asked(const Path& path) {
   if (path.size() > 1 && path[0] == "input" && path[1] == "train") return false;
   if (path.front() == "run" && (path.back() == "dir" || path.back() == "max_steps")) return false;
@@ -65,7 +65,7 @@ bool is_asked(const Path& path) {
   return key != "plugin" && key != "file" && key != "type" && !(path.front() == "optimizer" && key == "name");
 }
 
-// The keys of tables, also of tables in lists; a list of tables is looked into, another list is one value.
+// Returns the keys of tables, including tables in lists. A list of tables is searched; another list is one value.
 std::vector<Path> keys_of(const TomlTable& manifest) {
   std::vector<Path> keys;
   for (const TomlEntry& top : manifest)
@@ -139,7 +139,7 @@ class Reduction {
     options_.say("the start from a checkpoint is not needed");
   }
 
-  // Of the list there.
+  // Leaves out elements of the list at that path.
   void leave_out_elements(const Path& path, const std::string& name) {
     const TomlNode* node = at(case_.manifest, path);
     const auto* list = node == nullptr ? nullptr : std::get_if<TomlList>(&node->value);
@@ -190,7 +190,7 @@ class Reduction {
     say(name, needed.size(), all.size());
   }
 
-  // Those of the model: its layers, however it calls them.
+  // Leaves out elements of the model's lists: its layers, whatever their key is.
   void leave_out_of_lists() {
     const TomlEntry* model = find(case_.manifest, "model");
     if (model == nullptr) return;
@@ -201,7 +201,7 @@ class Reduction {
     for (const Path& path : lists) leave_out_elements(path, text(path));
   }
 
-  // The smallest power of two that does.
+  // Makes each number the smallest power of two that still fails.
   void make_numbers_smaller() {
     const TomlEntry* model = find(case_.manifest, "model");
     if (model == nullptr) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a failing case as small as it gets: the hooks, the start from a checkpoint, the keys of the manifest, the
-// steps, the elements of the model's lists (its layers), the examples, and the model's numbers that are needed for it
-// to fail in the same way. Goes over them again until nothing more can be left out.
+// Makes a failing case as small as possible. It leaves out hooks, the start from a checkpoint, keys of the manifest,
+// steps and examples. It also leaves out elements of the model's lists (its layers) and lowers the model's numbers. The
+// case must still fail in the same way. It repeats until nothing more can be left out.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 namespace belay::runtime {
 
 struct ReductionOptions {
-  // Whether a case fails as the whole one does.
+  // Returns true if a case fails like the whole one.
   std::function<bool(const FailingCase&)> fails;
-  // "hooks: 0 of 9 are needed"; after each part that became smaller.
+  // Called with "hooks: 0 of 9 are needed", after each part that became smaller.
   std::function<void(const std::string&)> say;
 };
 
-// `whole` fails; what is returned does, too.
+// `whole` fails, and so does the result.
 FailingCase reduced(FailingCase whole, const ReductionOptions& options);
 
 }  // namespace belay::runtime

@@ -38,7 +38,7 @@ TrialEnd run_trial(const std::string& belay, const std::string& manifest, const 
   TrialEnd end{.status = outcome.status, .timed_out = outcome.timed_out, .message = {}};
   std::ifstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    if (end.message.empty() && line.find(": error: ") != std::string::npos) end.message = line;  // of the manifest
+    if (end.message.empty() && line.find(": error: ") != std::string::npos) end.message = line;  // the manifest's
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json.value("level", "") == "error") end.message = json.value("message", "");
   }

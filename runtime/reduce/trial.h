@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A case, run in a process of its own, and how that ended.
+// Runs a case in a separate process and returns its end.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@ struct TrialEnd {
   bool timed_out = false;
   std::string message;  // the last error of its log; empty: it wrote none
 
-  // The same status, and the same message but for its numbers: steps, places and sizes are others in a smaller case.
+  // True if status and message are the same, except for numbers. Steps, places and sizes differ in a smaller case.
   bool is_like(const TrialEnd& other) const;
 };
 
-// Runs `belay run MANIFEST`, with more arguments; its log is beside the manifest. It is killed after so many
-// seconds, or when `signal` (which may be null) is no longer 0. [any thread]
+// Runs `belay run MANIFEST`, with more arguments. Its log is beside the manifest. The run is killed after this number
+// of seconds, or when `signal` (which may be null) is not 0 any more. [any thread]
 TrialEnd run_trial(const std::string& belay, const std::string& manifest, const std::vector<std::string>& more,
                    double seconds, const std::atomic<int>* signal = nullptr);
 
