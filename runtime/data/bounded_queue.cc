@@ -10,7 +10,8 @@
 namespace belay::runtime {
 namespace {
 
-// Copies `from` into the corner of row `row` of `to`, whose dims (without the first) are at least those of `from`.
+// Copies `from` into the corner of row `row` of `to`. The dims of `to`, without the first, are at least those of
+// `from`.
 void copy_padded(const DenseTensor& from, std::int64_t row, DenseTensor& to) {
   const Dims& in = from.dims();
   const Dims out(to.dims().begin() + 1, to.dims().end());
@@ -61,7 +62,7 @@ DenseTensor stacked(const std::vector<QueueElement>& elements, std::size_t compo
   return out;
 }
 
-// Of a reader, until `ready`.
+// Lets a reader wait until `ready`.
 template <class Ready>
 void wait_for_input(const CancelToken& cancel, std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                     const Ready& ready) {
@@ -72,7 +73,7 @@ void wait_for_input(const CancelToken& cancel, std::unique_lock<std::mutex>& loc
 
 }  // namespace
 
-// One enqueue or dequeue under way. The next one in the line is woken when it leaves. Lives under the queue's lock.
+// One enqueue or dequeue under way. When it leaves, it wakes the next one in the line. Use it under the queue's lock.
 class BoundedQueue::Place {
  public:
   Place(Line& line, std::condition_variable& changed) : line_(line), changed_(changed), before_(line.last) {
@@ -95,7 +96,8 @@ class BoundedQueue::Place {
   Place* after_ = nullptr;
 };
 
-// Enqueues under way. A close waits for none of them, the readers wait for all. Lives under the queue's lock.
+// Counts the enqueues under way. A close waits for none of them; the readers wait for all. Use it under the queue's
+// lock.
 class BoundedQueue::Filling {
  public:
   explicit Filling(BoundedQueue& queue) : queue_(queue), place_(queue.writers_, queue.not_full_) {
@@ -115,8 +117,8 @@ class BoundedQueue::Filling {
   const Place place_;
 };
 
-// What one reader has taken and not yet handed on. The other readers wait; unless it is done() they find it all in its
-// place.
+// The elements that one reader has taken and not yet returned. The other readers wait. Unless it is done(), the
+// elements go back to their places.
 class BoundedQueue::Gathered {
  public:
   Gathered(BoundedQueue& queue, std::unique_lock<std::mutex>& lock) : queue_(queue), lock_(lock) {
@@ -199,8 +201,8 @@ QueueElement BoundedQueue::take_next() {
   return element;
 }
 
-// They become the oldest again. Others may have filled their places: then the queue holds more than its capacity for a
-// while, and no one puts more in.
+// The elements become the oldest again. Others may have filled their places. Then the queue has more than its capacity
+// for a while, and nobody adds more.
 void BoundedQueue::give_back(std::vector<QueueElement> elements) {
   const auto held = static_cast<std::size_t>(size_);
   if (held + elements.size() > ring_.size()) {
@@ -247,7 +249,8 @@ QueueElement BoundedQueue::dequeue_many(std::int64_t n, bool at_most, const Canc
   const Place place(readers_, not_empty_);
   cancel.wait(lock, not_empty_, [&] { return place.is_first(); });
   Gathered taken(*this, lock);
-  // More than the queue holds at once come in portions; the run's position is that of the last.
+  // If a reader wants more than the queue holds, the elements come in portions. The run's position is that of the last
+  // one.
   while (static_cast<std::int64_t>(taken.elements.size()) < n) {
     wait_for_input(cancel, lock, not_empty_, [&] { return available() > 0 || ended(); });
     if (size_ == 0) break;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all queues of a session share: a capacity, waiting, closing and stacking. Which element is next is the kind's
-// choice. A padding queue's elements may differ in the dimensions that its shapes leave open; dequeued together they
-// are padded at their ends with zeros (strings: empty). [any thread]
+// The common part of all queues of a session: capacity, waiting, closing and stacking. Each kind chooses the next
+// element. A padding queue's elements may differ in the open dimensions of its shapes. If they are dequeued together,
+// zeros (strings: empty) pad their ends. [any thread]
 //
-// What it promises:
-//   An element that an enqueue has put in is taken by a reader, or is still in the queue. A close lets the enqueues
-//   that wait come in, and readers end when those are in and taken.
-//   Enqueues that wait for room come in by the order in which they began; so do readers that wait for elements.
+// Its promises:
+//   A reader takes each element that an enqueue has put in, or the queue still has it. After a close, waiting enqueues
+//   still get in, and readers end when these elements are taken.
+//   Enqueues that wait for room get in by the order in which they began. Readers that wait for elements do, too.
 //   One reader at a time gathers several elements. If it fails (late, cancelled, too few at the end, shapes that cannot
-//   be stacked), they are the oldest again, in their order, also where others have filled their places meanwhile.
-//   An element of other dtypes or shapes than the queue's is refused by enqueue; of several none comes in.
+//   be stacked), they are the oldest again, in their order, even if others have filled their places.
+//   An enqueue refuses an element with other dtypes or shapes than the queue's. If one of several is so, none gets in.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class BoundedQueue : public Queue {
     std::string type;  // for messages
     std::int64_t capacity = 1;
     bool pads = false;
-    std::int64_t min_after_dequeue = 0;  // as many stay while the queue is open
-    // Of the components that every element must have; empty: not checked.
+    std::int64_t min_after_dequeue = 0;  // this many stay while the queue is open
+    // The dtypes and shapes of every element's components; empty: not checked.
     std::vector<DType> dtypes = {};
     std::vector<Shape> shapes = {};
   };
@@ -54,11 +54,11 @@ class BoundedQueue : public Queue {
   QueueElement spare() override;
 
  protected:
-  // Which of `size` > 0 elements is taken next, counted from the oldest. Called by one thread at a time.
+  // Returns which of `size` > 0 elements is next, counted from the oldest. One thread at a time calls it.
   virtual std::int64_t choose(std::int64_t size) = 0;
 
  private:
-  // Those who wait for their turn, in the order in which they came, linked to each other: waiting allocates nothing.
+  // Callers that wait for their turn, in their order, linked to each other. So waiting allocates nothing.
   class Place;
   struct Line {
     Place* first = nullptr;
@@ -66,11 +66,11 @@ class BoundedQueue : public Queue {
   };
   class Filling;
   class Gathered;
-  // How many may be taken now.
+  // Returns how many elements may be taken now.
   std::int64_t available() const {
     return ended() ? size_ : std::max<std::int64_t>(size_ - options_.min_after_dequeue, 0);
   }
-  // Nothing comes in any more.
+  // True if no element gets in any more.
   bool ended() const { return closed_ && filling_ == 0; }
   void put(QueueElement element, const Filling& filling, std::unique_lock<std::mutex>& lock, const CancelToken& cancel);
   QueueElement take_next();
@@ -87,11 +87,11 @@ class BoundedQueue : public Queue {
   std::condition_variable not_empty_;
   Line writers_, readers_;
   std::vector<QueueElement>
-      ring_;  // capacity places, or more once elements came back into a queue that was filled again
+      ring_;  // `capacity` places, or more after elements came back into a queue that was full again
   std::size_t first_ = 0;
   std::int64_t size_ = 0;
   std::int64_t filling_ = 0;  // enqueues that began before the close
-  bool gathering_ = false;    // a reader holds some of what it needs
+  bool gathering_ = false;    // true: a reader has some of the elements that it needs
   bool closed_ = false;
   bool cancel_pending_ = false;
   std::optional<Error> error_;

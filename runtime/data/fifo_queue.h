@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First in, first out.
+// A queue with the order first in, first out.
 #pragma once
 
 #include "runtime/data/bounded_queue.h"

@@ -18,7 +18,7 @@ void check_position(const Position& position) {
                                      std::to_string(position.index) + "; both count from 0");
 }
 
-// Calls spec. What it declares, in the order of the slots.
+// Calls spec. Returns its declaration in the order of the slots.
 InputDeclaration declared_by(PluginInstance& input, const SchemaOptions& options) {
   InputDeclaration declaration;
   declaration.use = options.use;
@@ -72,7 +72,7 @@ Schema InputFeed::schema() const {
   return schema;
 }
 
-// The new instance has to deliver what the graph was built for.
+// The new instance has to deliver the tensors for which the graph was built.
 void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards,
                        std::shared_ptr<const Schema> learned) {
   if (busy()) fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");
@@ -188,9 +188,9 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Se
     begun_again_ = false;
     seek(start);
   }
-  used_ = true;  // whatever becomes of this session: it may interrupt the plugin
+  used_ = true;  // true even if this session fails: it may interrupt the plugin
   running_for_ = &session;
-  // First the thread that ends the other one: if that cannot be started, the coordinator ends this one.
+  // The thread that ends the other one starts first. If the other cannot start, the coordinator ends this one.
   const std::shared_ptr<Joinable> closing = coordinator == nullptr ? nullptr : close_on_stop(session, *coordinator);
   thread_ = std::make_shared<Thread>("QueueRunnerThread-" + queue_name_,
                                      [self = shared_from_this(), shared = session.shared_from_this(),
@@ -242,8 +242,8 @@ void InputFeed::fill_queue(DirectSession& session) {
 }
 
 void InputFeed::fill(Queue& queue, Clock& clock) {
-  const SignalStack stack;  // an overflow in the plugin is named, too
-  // What ends a wait here is the queue being closed; the session's own cancellation is for its runs.
+  const SignalStack stack;  // so that an overflow in the plugin is named, too
+  // Closing the queue ends a wait here. The session's cancellation is for its runs.
   CancellationSource never;
   const CancelToken cancel(never, clock);
   try {
@@ -262,7 +262,7 @@ void InputFeed::fill(Queue& queue, Clock& clock) {
     }
   } catch (...) {
     const Error e = filling_error(queue.name(), input_->label());
-    // A queue that was closed from outside is the normal end of this thread; the readers get anything else.
+    // If somebody closes the queue, that is the normal end of this thread. The readers get any other error.
     if (!(e.code() == Code::kCancelled && queue.closed())) queue.close_with_error(e);
   }
 }

@@ -45,7 +45,8 @@ void InputPasses::end() noexcept {
   std::unique_lock lock(shared_->mutex);
   if (!shared_->filling) return;
   shared_->feed->queue_of(*shared_->session).close(true);
-  // Real time, as where a coordinator joins: a plugin comes back in real time even where a test's clock does not move.
+  // It waits in real time, like a coordinator's join. A plugin returns in real time even if a test's clock does not
+  // move.
   shared_->changed.wait_for(lock, std::chrono::duration<double>(grace_secs_), [&] { return !shared_->filling; });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes over an input again and again in one session, as evaluations do: each pass begins at the input's start, in the
-// same queue, filled by the same thread.
+// Reads an input again and again in one session, for evaluations. Each pass begins at the input's start, in the same
+// queue, and the same thread fills it.
 //
 //   InputPasses passes(feed, session, graph);   // instead of starting the feed's queue runner
 //   passes.begin();
@@ -21,17 +21,17 @@ namespace belay::runtime {
 
 class InputPasses {
  public:
-  // `keeps` is what the session needs and a thread that cannot be joined would still use: its graph.
+  // `keeps` is the session's graph. A thread that cannot be joined would still use it.
   InputPasses(std::shared_ptr<InputFeed> feed, std::shared_ptr<DirectSession> session,
               std::shared_ptr<const void> keeps, double grace_secs);
-  // Ends the pass. A thread that is still inside the input after the grace period is left alone.
+  // Ends the pass. If a thread is still inside the input after the grace period, it is left alone.
   ~InputPasses();
   InputPasses(const InputPasses&) = delete;
   InputPasses& operator=(const InputPasses&) = delete;
 
-  // FAILED_PRECONDITION while the input has not come back from an earlier pass; what its seek fails with.
+  // FAILED_PRECONDITION: the input has not come back from an earlier pass. Other errors are those of its seek.
   void begin();
-  // Waits for the next batch; false at the input's end. What the input fails with is thrown.
+  // Waits for the next batch; false: the input's end. Throws the input's error.
   bool more(const CancelToken& cancel);
   // Waits for the input at most for the grace period.
   void end() noexcept;
@@ -50,7 +50,7 @@ class InputPasses {
 
   const std::shared_ptr<Shared> shared_;
   const double grace_secs_;
-  std::optional<Thread> thread_;  // made by the first pass
+  std::optional<Thread> thread_;  // the first pass makes it
 };
 
 }  // namespace belay::runtime

@@ -15,7 +15,7 @@ namespace belay::runtime {
 
 namespace {
 
-// Whether the elements have a number of bytes, with one element for each unknown dimension.
+// True if the elements' bytes can be counted, with one element for each unknown dimension.
 bool addressable(DType dtype, const Dims& dims) noexcept {
   auto bytes = static_cast<std::int64_t>(dtype_size(dtype));
   for (const std::int64_t d : dims)
@@ -23,7 +23,7 @@ bool addressable(DType dtype, const Dims& dims) noexcept {
   return true;
 }
 
-// The first value that is not in [0, classes), or `n`. The values are looked at in one pass without a branch.
+// Returns the index of the first value outside [0, classes), or `n`. It reads the values in one pass without a branch.
 template <class T>
 std::size_t first_outside(const T* values, std::size_t n, std::int64_t classes) noexcept {
   const auto limit = static_cast<std::uint64_t>(classes);
@@ -33,7 +33,7 @@ std::size_t first_outside(const T* values, std::size_t n, std::int64_t classes) 
   return any ? static_cast<std::size_t>(std::find_if(values, values + n, outside) - values) : n;
 }
 
-// A loss, or a table that is looked up in, would be blamed for it.
+// Without this check a loss, or a lookup in a table, would be blamed for it.
 void check_classes(const InputComponent& c, const DenseTensor& tensor) {
   if (c.classes == 0) return;
   const TensorView values(tensor.view());
@@ -164,7 +164,7 @@ void check_count(const InputComponent& c, std::int64_t classes, std::size_t name
          "'" + c.name + "' has " + std::to_string(classes) + " classes and " + std::to_string(names) + " class names");
 }
 
-// `what`: "the class name".
+// `what` is "the class name", for example.
 void check_different(const std::string& what, const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, std::size_t> value_of;
   for (std::size_t i = 0; i < names.size(); ++i) {

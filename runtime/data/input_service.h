@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "input": what an input plugin declares and the batches that it fills.
+// The service "input": an input plugin's declaration, and the batches that it fills.
 #pragma once
 
 #include <memory>
@@ -14,24 +14,25 @@
 
 namespace belay::runtime {
 
-// Behind belay_input_spec.
+// The object that belay_input_spec points to.
 struct InputDeclaration {
-  Schema own;  // what the input declares
+  Schema own;  // the input's declaration
   InputUse use = InputUse::kTraining;
-  const Schema* learned = nullptr;  // the training's; null: none is known
-  std::vector<belay_str> words;     // what was asked for last
+  const Schema* learned = nullptr;  // the training's; null: it is unknown
+  std::vector<belay_str> words;     // the last answer
 };
 
-// Behind belay_batch: the tensors of one batch, in memory from a pool.
+// The object that belay_batch points to: the tensors of one batch, in memory from a pool.
 class BatchBuilder {
  public:
-  // `components` as the input declared them; borrowed.
+  // `components` is the input's declaration, borrowed.
   BatchBuilder(const std::vector<InputComponent>& components, std::shared_ptr<BufferPool> pool)
       : components_(components), pool_(std::move(pool)) {}
   void begin(std::vector<DenseTensor> empty);
   belay_tensor tensor(std::uint32_t slot, const Dims& dims);
   void set_string(std::uint32_t slot, std::uint64_t element, std::string_view bytes);
-  // Every component filled, with the same number of examples; INTERNAL naming the one that is not.
+  // Returns all components, with the same number of examples. INTERNAL names one that is not filled or has another
+  // number.
   std::vector<DenseTensor> finish();
 
  private:
@@ -42,7 +43,7 @@ class BatchBuilder {
   std::vector<DenseTensor> tensors_;
 };
 
-// What the model learns of the labels in every mode; of those that are only ids nothing.
+// Returns the facts about labels that the model gets in every mode. Labels that are only ids are left out.
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components);
 
 const belay_input_service* input_service() noexcept;

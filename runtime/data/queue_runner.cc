@@ -50,7 +50,7 @@ void OpQueueRunner::fill(const std::shared_ptr<Shared>& shared, const std::share
   const bool closed = error && std::find(clean.begin(), clean.end(), error->code()) != clean.end();
   const bool stopping = coordinator != nullptr && coordinator->should_stop();
   if (closed || stopping) error.reset();
-  // The queue first: its readers see the error, not the end of a queue that the coordinator's stop has closed.
+  // The queue comes first, so that its readers see the error, and not the end that the coordinator's stop makes.
   if (const auto last = shared->ended(*session, error); last && !session->closed())
     shared->close(*session, last->failure);
   if (!error) return;
@@ -75,7 +75,7 @@ std::optional<OpQueueRunner::Running> OpQueueRunner::Shared::ended(const DirectS
 
 void OpQueueRunner::Shared::close(DirectSession& session, const std::optional<Error>& failure) const {
   try {
-    // Closed by somebody before: an enqueue that fails for that is not why there is nothing more.
+    // If somebody closed it before, an enqueue that fails for that is not the cause of the end.
     if (failure && session.queue(queue_node).closed()) return;
     if (failure) {
       session.queue(queue_node).close_with_error(*failure);
@@ -83,7 +83,7 @@ void OpQueueRunner::Shared::close(DirectSession& session, const std::optional<Er
       session.handle().run({close_op});
     }
   } catch (const Error&) {
-    // The session ends at this moment; its queues end with it.
+    // The session ends at this moment, and its queues with it.
   }
 }
 
@@ -102,7 +102,7 @@ std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(const belay
   std::shared_ptr<Joinable> closing;
   std::size_t to_start = enqueue_ops_.size();
   try {
-    // First the thread that ends the others: if one of them cannot be started, the coordinator ends those that were.
+    // The thread that ends the others starts first. If one of them cannot start, the coordinator ends the started ones.
     if (coordinator != nullptr) {
       closing = std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-close_on_stop",
                                          [shared_session, shared_coordinator, cancel = cancel_op_] {
@@ -114,7 +114,7 @@ std::vector<std::shared_ptr<Joinable>> OpQueueRunner::create_threads(const belay
       coordinator->register_thread(closing);
     }
     for (const Output& op : enqueue_ops_) {
-      // Here, since a thread whose wait ends with the session may outlive the graph.
+      // The name is taken here, since a thread whose wait ends with the session may outlive the graph.
       const std::string name = op.graph().node_name_of(op);
       threads.push_back(std::make_shared<Thread>("QueueRunnerThread-" + name_ + "-" + name,
                                                  [shared = shared_, shared_session, shared_coordinator, op, name] {

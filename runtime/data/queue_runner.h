@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a queue while a session runs, one thread per enqueue operation, until the queue is closed or the coordinator
-// stops. start_queue_runners starts all runners of a session's graph.
+// Fills a queue while a session runs, with one thread per enqueue operation, until the queue is closed or the
+// coordinator stops. start_queue_runners starts all runners of a session's graph.
 #pragma once
 
 #include <map>
@@ -17,17 +17,17 @@
 
 namespace belay::runtime {
 
-// TensorFlow's runner: each enqueue operation is run again and again. An error whose code is in queue_closed_codes ends
-// a thread without being one; when the last thread has ended the close operation runs. Behind another error the queue
-// is closed with that instead: its readers get what is left, then the error. With a coordinator a further thread waits
-// for its stop and runs the cancel operation, which releases an enqueue that waits.
+// TensorFlow's runner: it runs each enqueue operation again and again. An error with a code in queue_closed_codes is a
+// normal end of a thread. When the last thread has ended, the close operation runs. After another error the queue is
+// closed with that: its readers get the remaining elements, then the error. With a coordinator a further thread waits
+// for its stop. It then runs the cancel operation, which releases a waiting enqueue.
 class OpQueueRunner final : public QueueRunner {
  public:
   struct Options {
     ops::QueueRef queue;
     std::vector<Output> enqueue_ops;
-    Output close_op = {};   // default: close, keeping what is in the queue; made while the graph is open
-    Output cancel_op = {};  // default: close, cancelling pending enqueues
+    Output close_op = {};   // default: closes and keeps the queue's elements; made while the graph is open
+    Output cancel_op = {};  // default: closes and cancels pending enqueues
     std::vector<Code> queue_closed_codes = {Code::kOutOfRange};
   };
   explicit OpQueueRunner(Options options);
@@ -35,21 +35,21 @@ class OpQueueRunner final : public QueueRunner {
   std::size_t fillers() const noexcept override { return enqueue_ops_.size(); }
   std::vector<std::shared_ptr<Joinable>> create_threads(const belay::Session& session,
                                                         Coordinator* coordinator) override;
-  // What threads without a coordinator failed with.
+  // Returns the errors of threads without a coordinator.
   std::vector<Error> exceptions_raised() const { return shared_->exceptions(); }
 
  private:
-  // Outlives the runner as long as a thread of it runs.
+  // Outlives the runner as long as one of its threads runs.
   struct Running {
     int threads = 0;
-    std::optional<Error> failure;  // the first of them that failed
+    std::optional<Error> failure;  // the first failure among them
   };
   struct Shared {
     std::vector<Error> exceptions() const {
       const std::lock_guard lock(mutex);
       return raised;
     }
-    // One thread of a session has ended. Where it was the last: what the session's threads ended with.
+    // One thread of a session has ended. If it was the last, returns the result of the session's threads.
     std::optional<Running> ended(const DirectSession& session, const std::optional<Error>& failure);
     void close(DirectSession& session, const std::optional<Error>& failure) const;
 
@@ -71,14 +71,14 @@ class OpQueueRunner final : public QueueRunner {
   std::shared_ptr<Shared> shared_;
 };
 
-// The exception that a thread which fills a queue ends with, as the queue's readers get it: an Error as it is; another
-// one says what was being done. Only inside a catch clause.
+// Converts the exception that ended a thread which fills a queue, for the queue's readers. An Error stays unchanged.
+// Others get a description of the work. Call it only inside a catch clause.
 Error filling_error(const std::string& queue, const std::string& by);
 
 // Starts every runner of the session's graph. Returns their threads.
 std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session, Coordinator* coordinator = nullptr);
 
-// Why a run on this graph that goes on from a checkpoint sees its input in another order; empty: it does not.
+// Returns the reason why a resumed run on this graph sees its input in another order; empty: it does not.
 std::string why_resume_is_approximate(const NodeGraph& graph);
 
 }  // namespace belay::runtime

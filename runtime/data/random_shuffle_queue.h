@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delivers its elements in random order. While it is open at least min_after_dequeue stay in it, so that there is
-// something to choose from; a closed one is emptied. The choices are a function of the seed and the name, but what is
-// in the queue when a choice is made depends on the threads that fill it, and a checkpoint does not hold it: a run that
-// is fed by one resumes only approximately.
+// Delivers its elements in random order. While it is open, at least min_after_dequeue stay in it, so that there is a
+// choice. A closed one is emptied. The choices depend only on the seed and the name. But the threads that fill it
+// decide which elements are there, and a checkpoint does not keep them. So a run with such a queue resumes only
+// approximately.
 #pragma once
 
 #include <cstdint>

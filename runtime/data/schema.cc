@@ -23,7 +23,7 @@ std::string words_text(const std::vector<std::string>& words) {
   return joined(shown) + (words.size() > kShown ? " and " + std::to_string(words.size() - kShown) + " more" : "");
 }
 
-// Whether the classes are called by their numbers.
+// True if the classes' names are their numbers.
 bool are_numbers(const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] != std::to_string(i)) return false;
@@ -39,7 +39,7 @@ bool same_rows(const Dims& a, const Dims& b) {
   return true;
 }
 
-// Those of `names` that are not in `others`.
+// Returns those of `names` that `others` lacks.
 std::vector<std::string> missing_in(const std::vector<std::string>& names, const std::vector<std::string>& others) {
   const std::set<std::string_view> there(others.begin(), others.end());
   std::vector<std::string> missing;
@@ -48,7 +48,7 @@ std::vector<std::string> missing_in(const std::vector<std::string>& names, const
   return missing;
 }
 
-// Of each of `wanted` its place in `there`, which has them all.
+// Returns the index in `there` of each of `wanted`; all are there.
 template <class Index>
 std::vector<Index> places_of(const std::vector<std::string>& wanted, const std::vector<std::string>& there) {
   std::unordered_map<std::string_view, Index> place;
@@ -66,7 +66,7 @@ bool is_order(const std::vector<Index>& places) {
   return true;
 }
 
-// What the model gets: no ids, and of a prediction no labels.
+// Returns the parts for the model: no ids, and for a prediction no labels.
 std::vector<const InputComponent*> used(const std::vector<InputComponent>& all, bool label) {
   std::vector<const InputComponent*> found;
   for (const InputComponent& c : all)
@@ -85,24 +85,24 @@ const InputComponent* find(const std::vector<const InputComponent*>& components,
   return found == components.end() ? nullptr : *found;
 }
 
-// The option that a kept value belongs to: "standardize" of "standardize.mean".
+// Returns the option of a kept value: "standardize" for "standardize.mean".
 std::string option_of(const std::string& kept) { return kept.substr(0, kept.find('.')); }
 
-// Whether the value is for the elements that the input has: `name` is one such as "scale.dtype", and the input's own
-// section sets the option.
+// True if the value is about the input's element type: `name` is like "scale.dtype", and the input's section sets the
+// option.
 bool is_for_own_elements(const std::string& name, const std::set<std::string>& said) {
   return name.ends_with(".dtype") && said.contains(option_of(name));
 }
 
-// Whether the value only tells where the training's files have a label or the id, such as the column `label` of a
-// table. Another plugin has files of its own.
+// True if the value only names the place of a label or the id in the training's files, such as a table's column
+// `label`. Another plugin has other files.
 bool is_place_in_file(const std::string& name, const KeptValue& value, const std::vector<InputComponent>& components) {
   const bool is_label = std::any_of(components.begin(), components.end(),
                                     [&](const InputComponent& c) { return c.label && c.name == name; });
   return (is_label || name == kIdName) && std::holds_alternative<std::vector<std::string>>(value);
 }
 
-// JSON does not tell an empty list of numbers from one of words.
+// JSON does not distinguish an empty list of numbers from an empty list of words.
 bool same_kept(const KeptValue& a, const KeptValue& b) {
   const auto is_empty = [](const auto& list) { return list.empty(); };
   return a == b || (std::visit(is_empty, a) && std::visit(is_empty, b));
@@ -135,8 +135,8 @@ std::vector<std::string> class_names_of(const std::vector<InputComponent>& compo
 
 namespace {
 
-// Of a name that an input keeps something by, or an option's key: whether a part of it is a label's name, or says that
-// it is about labels ("label_type", "class_names", "features.species.dtype").
+// Takes the name of a kept value, or an option's key. True if a part of it is a label's name, or names labels
+// ("label_type", "class_names", "features.species.dtype").
 bool is_of_labels(std::string_view name, const std::vector<InputComponent>& components) {
   if (name.starts_with("label") || name.starts_with("class")) return true;
   for (std::size_t begin = 0; begin <= name.size();) {
@@ -168,7 +168,7 @@ class Matcher {
  public:
   Matcher(const MatchedInput& input) : prefix_("[input." + input.name + "] ") {}
 
-  // The columns of `own` in the training's order; empty: they are.
+  // Returns the columns of `own` in the training's order; empty: they are in that order.
   std::vector<std::size_t> columns(const InputComponent& trained, const InputComponent& own) {
     if (trained.columns.empty() || own.columns.empty()) return {};
     const std::vector<std::string> missing = missing_in(trained.columns, own.columns);
@@ -185,7 +185,7 @@ class Matcher {
     return places;
   }
 
-  // The training's class of each class of `own`; empty: the same.
+  // Returns the training's class for each class of `own`; empty: they are the same.
   std::vector<std::int64_t> classes(const InputComponent& trained, const InputComponent& own) {
     if (!trained.class_names.empty() && !own.class_names.empty()) {
       const std::vector<std::string> unknown = missing_in(own.class_names, trained.class_names);
@@ -204,7 +204,7 @@ class Matcher {
     return {};
   }
 
-  // What has no names on one side cannot be matched by them.
+  // Notes parts without names on one side, which names cannot match.
   void places(const InputComponent& trained, const InputComponent& own) {
     const auto add = [&](const std::string& what, bool training_names) {
       by_place.push_back(prefix_ + (training_names ? "does not name the " + what + " of " + named(own) +
@@ -301,7 +301,7 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
       for (const InputComponent* here : there)
         if (!taken.contains(here)) matcher.extra(*here);
   }
-  // What is only an id, or compared with nothing. A label of a prediction is left out.
+  // These are only ids, or compared with nothing. A prediction's label is left out.
   for (const InputComponent& c : own.components) {
     const bool is_id = is_only_an_id(own.components, c), is_compared = !input.common_alone && !trained.features_alone;
     const bool left_out = c.label ? is_compared || input.use == InputUse::kPrediction : !input.common_alone;
@@ -329,7 +329,7 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
   return names;
 }
 
-// Values that were fitted for each column, put from the order of `now` into that of `trained`.
+// Puts values that were fitted for each column from the order of `now` into that of `trained`.
 std::vector<double> in_order_of(const Schema& trained, const Schema& now, const std::vector<double>& values) {
   for (const InputComponent& c : trained.components)
     for (const InputComponent& here : now.components) {
@@ -342,7 +342,7 @@ std::vector<double> in_order_of(const Schema& trained, const Schema& now, const 
   return values;
 }
 
-// But for what another order of the rows rounds otherwise.
+// True if the numbers are equal, except for the rounding of another order of rows.
 bool same_numbers(const std::vector<double>& a, const std::vector<double>& b) {
   constexpr double kRounding = 1e-6;
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
@@ -431,7 +431,7 @@ SchemaMatch unmatched(const Schema& own) {
 
 namespace {
 
-// The tensor with its last dimension in another order.
+// Returns the tensor with its last dimension in another order.
 DenseTensor with_columns(const DenseTensor& from, const std::vector<std::size_t>& columns, BufferPool& pool) {
   const belay_tensor source = from.view();
   DenseTensor made(static_cast<DType>(source.dtype), from.dims(), &pool);

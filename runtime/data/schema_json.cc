@@ -17,7 +17,7 @@ Json encoded(const std::string& text) {
   try {
     (void)Json(text).dump();
     return text;
-  } catch (const Json::type_error&) {  // no UTF-8
+  } catch (const Json::type_error&) {  // it is no UTF-8
   }
   std::string hex;
   for (const unsigned char c : text) hex += {kHexDigits[c >> 4], kHexDigits[c & 15]};
@@ -53,7 +53,7 @@ Json encoded(const InputComponent& c) {
   return json;
 }
 
-// An object or list with one entry on each line.
+// Formats an object or list with one entry on each line.
 std::string lines_of(const std::vector<std::string>& entries, char open, char close) {
   if (entries.empty()) return {open, close};
   std::string text(1, open);
