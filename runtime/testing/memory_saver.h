@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A saver whose tensors stay in memory, for checkpoints of a test: the file that it leaves in a checkpoint says which
-// they are.
+// A saver that keeps tensors in memory, for checkpoints of a test. Its file in a checkpoint identifies them.
 #pragma once
 
 #include <deque>
@@ -24,7 +23,7 @@ class MemorySaver {
   void write(belay_dir* directory, belay_tensors* tensors);
   void read(belay_dir* directory, belay_tensors* tensors) const;
 
-  std::deque<std::map<std::string, Tensor>> written_;  // those of checkpoints that retention removed, too
+  std::deque<std::map<std::string, Tensor>> written_;  // also those of checkpoints that retention removed
 };
 
 }  // namespace belay::runtime

@@ -44,7 +44,7 @@ struct ModelDriver::Engine {
     return std::any_of(declared.begin(), declared.end(),
                        [&](const runtime::InputComponent& c) { return c.label && c.name == name; });
   }
-  // The features, and unless they are to be predicted the labels, in the order of their declaration.
+  // Adds the features, and the labels unless they are to be predicted, in the order of their declaration.
   void add_placeholders() {
     for (const runtime::InputComponent& c : declared) {
       if (c.label && mode == Mode::kPredict) continue;

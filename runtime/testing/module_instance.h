@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One instance of a module's plugin for a driver: called as a run calls it, without a run.
+// An instance of a module's plugin for a driver. It is called like in a run, but without a run.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace belay::runtime {
 class ModuleInstance {
  public:
   // Its services are "core", whose log goes to stderr, "graph", "files" and "saver". An empty `plugin` takes the only
-  // one of the kind. NOT_FOUND; INVALID_ARGUMENT where there are several; what create throws. Options cross as they
-  // are, unchecked.
+  // one of the kind. NOT_FOUND: there is none. INVALID_ARGUMENT: there are several. Also throws the error of create.
+  // Options are passed unchecked.
   ModuleInstance(PluginKind kind, const belay_module& module, const std::string& plugin,
                  const belay::testing::OptionValues& options);
   PluginInstance& operator*() const noexcept { return *instance_; }

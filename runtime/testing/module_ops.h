@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of plugin modules, for the drivers' registries.
+// Adds the operations of plugin modules to the drivers' registries.
 #pragma once
 
 #include "runtime/graph/op_def.h"
@@ -8,16 +8,16 @@
 
 namespace belay::runtime {
 
-// Owns the instances behind the operations: it must outlive the graphs of the registry.
+// Owns the instances of the operations. It must outlive the graphs of the registry.
 class ModuleOps {
  public:
   ModuleOps();
-  // Adds every operation of the module to the registry; a module that has been here before is left. Errors as
+  // Adds every operation of the module to the registry. A module that was added before is skipped. Errors are those of
   // add_plugin_op, or LoadError.
   void add(OpRegistry& registry, const belay_module& module);
 
  private:
-  // What an operation logs is not shown.
+  // Hides the log of operations.
   class NoLog final : public Logger {
    public:
     void log(LogLevel, std::string_view, std::string_view) override {}

@@ -45,7 +45,7 @@ struct NodeDriver::Engine {
     for (std::uint32_t i = 0; i < graph.node(node).outputs.size(); ++i) outputs.push_back(graph.output({node, i}));
   }
 
-  // Of the sum of the outputs, weighted by placeholders.
+  // Adds the gradients of the sum of the outputs, with placeholders as weights.
   void add_gradients() {
     std::vector<Output> ys, xs;
     for (const Output& y : outputs)
@@ -81,7 +81,7 @@ struct NodeDriver::Engine {
     return session->handle().run(std::vector<FetchRef>(fetches.begin(), fetches.end()), feeds);
   }
 
-  // Numbers between 0.5 and 1.5, so that no output counts for nothing.
+  // Makes numbers between 0.5 and 1.5, so that every output counts.
   std::vector<Tensor> weights_for(const std::vector<Tensor>& values) {
     const RunResult y = run(weighted, values);
     std::vector<Tensor> all;
@@ -107,7 +107,7 @@ struct NodeDriver::Engine {
   std::string operation;
   RawOptions attrs;
   std::vector<Output> inputs, outputs;
-  std::vector<Output> weighted, weights, gradients;  // of the floating-point outputs; per input
+  std::vector<Output> weighted, weights, gradients;  // weighted: the floating-point outputs; gradients: per input
   std::string gradient_error;
   std::shared_ptr<runtime::DirectSession> session;
 };
@@ -192,11 +192,11 @@ double NodeDriver::worst_gradient_error(const std::vector<Tensor>& inputs, int p
         return e.weighted_sum(moved, weights);
       };
       const double right = (sum_at(x + step) - here) / step, left = (here - sum_at(x - step)) / step;
-      // An input without a gradient must have none.
+      // An input without a gradient must not influence the outputs.
       const double got = gradients[k].dtype() == DType::kInvalid ? 0 : TensorView(gradients[k]).number(at);
       const double nearest = std::clamp(got, std::min(left, right), std::max(left, right));
       const double error = std::abs(got - nearest) / std::max(1.0, std::abs(got));
-      if (!(error <= worst)) worst = error;  // a NaN too
+      if (!(error <= worst)) worst = error;  // also NaN
     }
   }
   return worst;

@@ -80,7 +80,7 @@ struct SavedBy {
   OptionValues options;
 };
 
-// What a test sets up.
+// The settings of a test.
 struct Setup {
   TemporaryFolder folder;
   StepClock clock;
@@ -92,7 +92,7 @@ struct Setup {
   std::uint64_t seed = 42;
 };
 
-// All that a process has: gone with a restart.
+// The state of a process, which a restart drops.
 struct Process {
   explicit Process(Setup& s) : setup(s), ops(runtime::make_op_registry()), graph(*ops) {}
 
@@ -118,7 +118,7 @@ struct Process {
     fetches = {model.train_op, model.loss};
   }
 
-  // What [optimizer] would add: plain gradient descent, which needs no plugin.
+  // Adds plain gradient descent, which needs no plugin, in place of [optimizer].
   Output descent(const Output& of) {
     const Graph g = graph.handle();
     const Output counter = ops::get_or_create_global_step(g);
@@ -171,7 +171,7 @@ struct Process {
     step = std::max<std::int64_t>(session->raw_session()->global_step(), 0);
   }
 
-  // Between start and end.
+  // Returns the session between start and end.
   runtime::MonitoredSession& open(const char* what) const {
     if (session == nullptr || session->closed())
       fail(Code::kFailedPrecondition, std::string(what) + " between start and end");
@@ -190,7 +190,7 @@ struct Process {
   runtime::NodeGraph graph;
   runtime::RunControl control;
   std::optional<runtime::RunHost> run;
-  std::unique_ptr<runtime::InstanceHost> saver_host;  // of a linked saver
+  std::unique_ptr<runtime::InstanceHost> saver_host;  // for a linked saver
   belay_saver_api saver_table{};
   Handle<belay_saver_api> codec;
   std::optional<runtime::SessionHost> host;
@@ -252,7 +252,7 @@ void TrainingDriver::start() {
 
 void TrainingDriver::restart() {
   if (engine_->process->session == nullptr) fail(Code::kFailedPrecondition, "the training has not begun");
-  engine_->process = nullptr;  // before there is another: hooks may hold files open
+  engine_->process = nullptr;  // before a new one exists, since hooks may have files open
   engine_->process = std::make_unique<Engine::Process>(engine_->setup);
   start();
 }

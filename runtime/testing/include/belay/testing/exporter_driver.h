@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives an exporter plugin on the real engine: a model that the test builds is exported into files in memory, and its
-// outputs can be computed to compare with. Link belay::testing_runtime; the header itself needs the SDK only.
+// Drives an exporter plugin on the real engine. A model that the test builds is exported into files in memory. Its
+// outputs can be computed for comparison. Link belay::testing_runtime; this header needs only the SDK.
 //
 //   ExporterDriver exporter(belay_module_node_list);
 //   exporter.model([](const belay::Graph& g) {
@@ -11,8 +11,8 @@
 //   EXPECT_NE(files.at("nodes.txt").find("MatMul"), std::string::npos);
 //   const std::vector<Tensor> y = exporter.run({Tensor(Dims{2, 4}, values)});
 //
-// write holds the plugin to the contract: it leaves at least one file, closes each, and its check accepts what it
-// wrote. What the plugin throws comes out as belay::Error that names it. One thread.
+// write checks the contract: the plugin leaves at least one file, closes each, and its check accepts its files. The
+// plugin's error is thrown as belay::Error with its name. Use it from one thread.
 #pragma once
 
 #include <functional>
@@ -31,30 +31,30 @@ namespace testing {
 
 class ExporterDriver {
  public:
-  // By their names.
+  // The files' contents, by their names.
   using Files = std::map<std::string, std::string>;
 
-  // Makes the instance. `plugin` names it where the module has several.
+  // Makes the instance. `plugin` selects it if the module has several.
   explicit ExporterDriver(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
   ~ExporterDriver();
   ExporterDriver(const ExporterDriver&) = delete;
   ExporterDriver& operator=(const ExporterDriver&) = delete;
 
-  // The model: `build` makes its nodes, placeholders for what a caller gives among them, and returns the signature. Its
-  // variables get their initial values. Once, before the others.
+  // Sets the model. `build` makes its nodes, with placeholders for a caller's values, and returns the signature. The
+  // variables get their initial values. Call it once, before the others.
   void model(const std::function<Signature(const Graph&)>& build);
-  // What the exporter is told of the run: its manifest; the model plugin is called "model".
+  // Sets the run's manifest for the exporter. The model plugin is called "model".
   void manifest(std::string text);
-  // What the training learned of its data, as JSON. The host writes it as schema.json, which write() returns
-  // beside the exporter's files.
+  // Sets what the training learned of its data, as JSON. The host writes it as schema.json. write() returns it beside
+  // the exporter's files.
   void schema(std::string text);
   // Calls write and check.
   Files write();
-  // Calls check on files that the test has changed, say.
+  // Calls check, for example on files that the test has changed.
   void check(const Files& files);
-  // The signature's outputs for its inputs, in their orders.
+  // Computes the signature's outputs from its inputs, in their orders.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
-  // The values of the variables, by their names.
+  // Returns the values of the variables, by their names.
   std::map<std::string, Tensor> variables();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives an optimizer plugin on the real engine: its slots, and what a step makes of variables and slots. Link
-// belay::testing_runtime; the header itself needs the SDK only.
+// Drives an optimizer plugin on the real engine: its slots, and the effect of a step on variables and slots. Link
+// belay::testing_runtime; this header needs only the SDK.
 //
 //   OptimizerDriver optimizer(belay_module_my_momentum, {{"momentum", 0.5}});
 //   optimizer.variable("w", Tensor({2}, {1.0, -2.0}));
@@ -9,8 +9,8 @@
 //   EXPECT_EQ(optimizer.values("w"), (std::vector<double>{0.9, -2.3}));
 //   EXPECT_EQ(optimizer.slots(), std::vector<std::string>{"w/Momentum"});
 //
-// The test is the host: it sets the gradients, so that formulas are checked without a model. What the plugin throws
-// comes out as belay::Error that names it and the callback. One thread.
+// The test is the host: it sets the gradients, and so checks formulas without a model. The plugin's error is thrown as
+// belay::Error with its name and the callback. Use it from one thread.
 #pragma once
 
 #include <cstdint>
@@ -26,34 +26,34 @@ namespace belay {
 inline namespace v0 {
 namespace testing {
 
-// By the variables' names.
+// Gradients by the variables' names.
 using VariableGradients = std::map<std::string, Tensor>;
 
 class OptimizerDriver {
  public:
-  // Makes the instance. `plugin` names it where the module has several.
+  // Makes the instance. `plugin` selects it if the module has several.
   explicit OptimizerDriver(const belay_module& module, const OptionValues& options = {},
                            const std::string& plugin = {});
   ~OptimizerDriver();
   OptimizerDriver(const OptimizerDriver&) = delete;
   OptimizerDriver& operator=(const OptimizerDriver&) = delete;
 
-  // A trainable variable, float32 or float64; all of one dtype. Before build.
+  // Adds a trainable variable, float32 or float64; all have one dtype. Call it before build.
   void variable(const std::string& name, const Tensor& initial_value);
-  // Calls create_slots, prepare, apply and finish, and initializes all variables. `threads`: of the steps.
+  // Calls create_slots, prepare, apply and finish, and initializes all variables. `threads` is for the steps.
   void build(int threads = 1);
-  // Each variable has its gradient, of its dtype and shape.
+  // Each variable needs a gradient of its dtype and shape.
   void step(const VariableGradients& gradients, double learning_rate);
 
-  // What the optimizer keeps, in the order of its making: the saved variables but for those of the test and the step
+  // Returns the optimizer's saved variables in the order of their making, without those of the test and the step
   // counter.
   std::vector<std::string> slots() const;
-  // A variable or a slot by its name.
+  // Takes a variable or a slot by its name.
   Tensor value(const std::string& name) const;
   std::vector<double> values(const std::string& name) const;
   void set_value(const std::string& name, const Tensor& value);
   std::int64_t global_step() const;
-  // The graph that was built, to look for nodes.
+  // Returns the graph, to look for nodes.
   Graph graph() const;
 
  private:

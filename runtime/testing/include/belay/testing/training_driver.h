@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook in a real training: a small model on the real engine under a real monitored session, for tests that want real
-// losses, gradients and variables. Link belay::testing_runtime; the header itself needs the SDK only.
+// A hook in a real training: a small model on the real engine in a real monitored session, for tests with real losses,
+// gradients and variables. Link belay::testing_runtime; this header needs only the SDK.
 //
 //   TrainingDriver training(belay_module_early_stopping, {{"patience", 2}, {"every_n_steps", 1}});
 //   training.run(500);
@@ -8,13 +8,13 @@
 //   EXPECT_LT(training.loss(), 1e-3);
 //   training.end();
 //
-// The model fits y = 3 x + 2 with float32 variables "weight" and "bias" on batches of 64 that follow from the seed, by
-// gradient descent. Roles: "loss", "learning_rate", "train_op". The run directory is a temporary folder. Steps take no
-// time unless seconds_per_step says so. What a hook throws comes out of start, run and end as belay::Error that names
-// it. One thread.
+// The model fits y = 3 x + 2 by gradient descent, with float32 variables "weight" and "bias". Batches of 64 depend only
+// on the seed. Roles: "loss", "learning_rate", "train_op". The run directory is a temporary folder. Steps take no time
+// unless seconds_per_step is set. A hook's error is thrown by start, run and end as belay::Error with its name. Use it
+// from one thread.
 //
-// Checkpoints are written where a hook asks for one, and by save(). Their tensors stay in memory unless saver() names a
-// saver's module. A training that is stopped and goes on from its checkpoint, beside one that was never stopped:
+// Hooks may ask for checkpoints, and save() writes one. Their tensors stay in memory unless saver() names a saver's
+// module. A test may compare a training that stops and continues from its checkpoint with one that never stops:
 //
 //   training.run(7);
 //   training.save();
@@ -44,47 +44,45 @@ class TrainingDriver {
     double value;
   };
 
-  // The hook under test; `plugin` names it where the module has several.
+  // Takes the hook under test. `plugin` selects it if the module has several.
   explicit TrainingDriver(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
   ~TrainingDriver();
   TrainingDriver(const TrainingDriver&) = delete;
   TrainingDriver& operator=(const TrainingDriver&) = delete;
 
-  // Before the first step.
-  // One more hook, called after those that are there. Their instance names are those of the plugins,
-  // and the operations of their libraries are in the graph's registry.
+  // Call these before the first step. add_hook adds another hook, called after the existing ones. Instances have the
+  // names of their plugins. The operations of their libraries are in the graph's registry.
   void add_hook(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
   void learning_rate(double rate);        // 0.1
   void seconds_per_step(double seconds);  // 0: the clock does not move
   void seed(std::uint64_t seed);          // 42
-  // Writes checkpoints into the run directory by this saver.
+  // Writes checkpoints into the run directory with this saver.
   void saver(const belay_module& module, const OptionValues& options = {}, const std::string& plugin = {});
 
-  // begin and after_create_session of each hook. The first run does it where the test does not.
+  // Calls begin and after_create_session of each hook. The first run does it if the test does not.
   void start();
-  // At most so many steps; fewer if a hook stops. Returns how many were made.
+  // Makes at most this number of steps; fewer if a hook stops. Returns the number of steps.
   std::int64_t run(std::int64_t steps);
-  // The normal end: `end` of each hook.
+  // Ends normally: calls `end` of each hook.
   void end();
-  // A checkpoint of the step that was made last, between two steps.
+  // Saves a checkpoint of the last step, between two steps.
   void save();
-  // As if the process had been killed, or has ended, and is started again: new instances of all hooks with the same
-  // options, and what the newest checkpoint holds; where there is none, the beginning. The log and the event files go
-  // on.
+  // Starts again as after a kill or an end of the process. All hooks get new instances with the same options, and the
+  // content of the newest checkpoint. Without a checkpoint it begins anew. The log and the event files continue.
   void restart();
 
   bool stopped();                  // somebody asked to stop
   std::string stop_reason();       // "early_stopping: ..."; after end
   std::int64_t step() const;       // the global step
   double loss() const;             // of the last step
-  std::string checkpoint() const;  // path of the newest that was written or restored; empty: none
-  // A variable between two steps, by its node's name.
+  std::string checkpoint() const;  // path of the newest checkpoint that was written or restored; empty: none
+  // Gets or sets a variable between two steps, by its node's name.
   Tensor variable(const std::string& name) const;
   void set_variable(const std::string& name, const Tensor& value);
 
-  // Lines of the log, without time: "info early_stopping: ...".
+  // Returns lines of the log without time: "info early_stopping: ...".
   std::vector<std::string> logged() const;
-  // The event file's scalars of this tag; all of them without one.
+  // Returns the event file's scalars with this tag; without one, all of them.
   std::vector<Scalar> scalars(const std::string& tag = {});
   const std::string& run_directory() const;
 
