@@ -5,6 +5,7 @@
 #include <belay/class_options.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
+#include <belay/finite_values.h>
 #include <belay/plugin.h>
 
 #include <array>
@@ -61,6 +62,7 @@ class Idx final : public belay::Input {
   void spec(belay::InputSpec& spec) override {
     has_labels_ = !o_.labels.empty() && spec.use() != belay::InputUse::kPrediction;
     evaluates_ = spec.use() == belay::InputUse::kEvaluation;
+    finite_.set_use(spec.use());
     read_headers();
     choose_scale(spec);
     image_dims_ = {-1};
@@ -88,12 +90,17 @@ class Idx final : public belay::Input {
     if (examples.empty()) return false;
     const auto rows = static_cast<std::int64_t>(examples.size());
     image_dims_[0] = rows;
-    float* images = batch.tensor(image_slot_, image_dims_).data<float>();
+    const belay::TensorView tensor = batch.tensor(image_slot_, image_dims_);
+    auto* images = tensor.data<float>();
     const std::size_t width = images_.elements_per_record();
     pool_.for_each_row(rows, [&](std::int64_t row) {
       const auto r = static_cast<std::size_t>(row);
       decode(static_cast<std::size_t>(examples[r]), images + r * width);
     });
+    if (images_.type == ElementType::kFloat32 || images_.type == ElementType::kFloat64)
+      finite_.check(host(), "image", tensor, [&](std::size_t row) {
+        return "images: '" + o_.images.string() + "' record " + std::to_string(examples[row]);
+      });
     if (has_labels_) {
       auto* labels = batch.tensor(label_slot_, {rows}).data<std::int64_t>();
       for (std::size_t r = 0; r < examples.size(); ++r)
@@ -187,6 +194,7 @@ class Idx final : public belay::Input {
   bool has_labels_ = false, evaluates_ = false;
   double scale_ = 1;
   std::int64_t classes_ = 0;  // labels are below it; 0: not checked
+  belay::FiniteValues finite_;
   belay::ExampleOrder order_;
   std::vector<std::uint8_t> elements_;  // of all images; empty until the first batch
   std::vector<std::int64_t> label_values_;

@@ -23,6 +23,7 @@ using belay::testing::InputDriver;
 using belay::testing::module_under_test;
 using belay::testing::OptionValues;
 using belay::testing::TemporaryFolder;
+using idx_test::big_endian;
 using idx_test::gzipped;
 using idx_test::header;
 using idx_test::images;
@@ -105,6 +106,17 @@ TEST_F(Idx, OtherElementTypesAreNotScaled) {
                     {{"images", folder_.write("i", header(0x0b, {1, 2}) + std::string("\xff\xff\x01\x00", 4))}});
   input.open();
   EXPECT_THAT(input.next()->values<float>("image"), ElementsAre(-1, 256));
+}
+
+TEST_F(Idx, AnImageThatIsNotFiniteIsRefusedInAPrediction) {
+  const std::string path =
+      folder_.write("i", header(0x0d, {2, 1}) + big_endian(0x3f800000, 4) + big_endian(0x7f800000, 4));
+  InputDriver train(module(), {{"images", path}}), other(module(), {{"images", path}});
+  other.learn(train.schema(), InputUse::kPrediction);
+  other.open();
+  EXPECT_EQ(error_of([&] { other.next(); }), "INVALID_ARGUMENT: images: '" + path +
+                                                 "' record 1 has inf in element 0 of \"image\"; repair it, or leave "
+                                                 "the example out");
 }
 
 TEST_F(Idx, LabelsMayBeOfAnyWholeType) {

@@ -4,6 +4,7 @@
 #include <belay/class_options.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
+#include <belay/finite_values.h>
 #include <belay/plugin.h>
 
 #include <optional>
@@ -71,6 +72,7 @@ class Npy final : public belay::Input {
     keep_scales(spec);
     labels_.reset();
     evaluates_ = spec.use() == belay::InputUse::kEvaluation;
+    finite_.set_use(spec.use());
     if (!o_.labels.empty() && spec.use() != belay::InputUse::kPrediction) declare_labels(spec);
   }
 
@@ -91,10 +93,12 @@ class Npy final : public belay::Input {
     const belay::TensorView features = batch.tensor(features_slot_, batch_dims(*features_, n));
     copy_rows(*features_, examples, features);
     if (is_scaled()) scale(features);
+    check_finite(*features_, "features", examples, features);
     if (labels_) {
       const belay::TensorView labels = batch.tensor(label_slot_, batch_dims(*labels_, n));
       copy_rows(*labels_, examples, labels);
       if (classes_ > 0) check_labels(examples, labels);
+      check_finite(*labels_, "label", examples, labels);
     }
     position = order_.advance();
     return true;
@@ -191,6 +195,13 @@ class Npy final : public belay::Input {
       values[i] = static_cast<float>((static_cast<double>(values[i]) * factor - mean) / deviation);
   }
 
+  void check_finite(const NpyArray& array, const char* name, const std::vector<std::int64_t>& examples,
+                    const belay::TensorView& values) {
+    finite_.check(host(), name, values, [&](std::size_t row) {
+      return array.prefix() + "row " + std::to_string(rows_[static_cast<std::size_t>(examples[row])]);
+    });
+  }
+
   void check_labels(const std::vector<std::int64_t>& examples, const belay::TensorView& labels) const {
     const auto* values = labels.data<const std::int64_t>();
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -221,6 +232,7 @@ class Npy final : public belay::Input {
   std::uint32_t features_slot_ = 0, label_slot_ = 0;
   std::int64_t classes_ = 0;   // labels are below it; 0: not checked
   bool evaluates_ = false;     // true: opening checks the labels
+  belay::FiniteValues finite_;
   belay::ExampleOrder order_;  // order of rows_
 };
 

@@ -4,6 +4,8 @@
 #include <belay/testing/temporary_folder.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -147,6 +149,28 @@ TEST_F(Npy, ALabelThatIsNoClassIsFoundWhileTraining) {
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(error_of([&] { input.next(); }), "DATA_LOSS: labels: '" + folder_.file("y.npy") +
                                                    "' has label 2 in row 2; with 2 classes labels are 0 to 1");
+}
+
+TEST_F(Npy, AValueThatIsNotFiniteIsRefusedInEvaluationsAndPredictionsAndAWarningInATraining) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::string x = folder_.write("x.npy", npy_file<float>("<f4", "(3, 2)", {1, 2, 3, std::nanf(""), -inf, 6}));
+  const OptionValues options = {{"features", x}};
+  const std::string said = "features: '" + x + "' row 1 has nan in element 1 of \"features\"";
+  for (const bool scaled : {false, true}) {
+    const OptionValues own = scaled ? options.with({"scale", 0.5}) : options;
+    InputDriver train(module(), own);
+    for (const InputUse use : {InputUse::kEvaluation, InputUse::kPrediction}) {
+      InputDriver other(module(), own);
+      other.learn(train.schema(), use);
+      other.open();
+      EXPECT_EQ(error_of([&] { other.next(); }), "INVALID_ARGUMENT: " + said + "; repair it, or leave the example out");
+    }
+    train.open();
+    for (int batch = 0; batch < 2; ++batch) train.next();
+    EXPECT_THAT(
+        train.host().logged(),
+        ElementsAre("warning: " + said + "; the training continues with it, and no evaluation or prediction would"));
+  }
 }
 
 TEST_F(Npy, DeclaresColumnsAndClassesThatHaveNames) {

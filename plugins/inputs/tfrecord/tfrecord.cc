@@ -6,6 +6,7 @@
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
+#include <belay/finite_values.h>
 #include <belay/nearest.h>
 #include <belay/plugin.h>
 
@@ -94,6 +95,7 @@ class TfRecord final : public belay::Input {
   void spec(belay::InputSpec& spec) override {
     choose_features(spec.use() == belay::InputUse::kPrediction);
     evaluates_ = spec.use() == belay::InputUse::kEvaluation;
+    finite_.set_use(spec.use());
     slots_.clear();
     for (const FeatureSpec& feature : specs_) {
       belay::Dims dims{-1};
@@ -132,11 +134,17 @@ class TfRecord final : public belay::Input {
     const auto rows = static_cast<std::int64_t>(examples.size());
     if (targets_.size() != examples.size()) targets_.assign(examples.size(), std::vector<FeatureTarget>(specs_.size()));
     texts_.resize(specs_.size());
-    for (std::size_t i = 0; i < specs_.size(); ++i) prepare(i, rows, batch);
+    tensors_.clear();
+    for (std::size_t i = 0; i < specs_.size(); ++i) tensors_.push_back(prepare(i, rows, batch));
     pool_.for_each_row(rows, [&](std::int64_t row) {
       const auto r = static_cast<std::size_t>(row);
       decode(records_[static_cast<std::size_t>(examples[r])], targets_[r]);
     });
+    for (std::size_t i = 0; i < specs_.size(); ++i)
+      finite_.check(host(), specs_[i].name, tensors_[i], [&](std::size_t row) {
+        const auto [file, record] = file_of(records_[static_cast<std::size_t>(examples[row])]);
+        return file->place(record);
+      });
     for (std::size_t i = 0; i < specs_.size(); ++i)
       for (std::size_t at = 0; at < texts_[i].size(); ++at) batch.set_string(slots_[i], at, texts_[i][at]);
     position = order_.advance();
@@ -194,11 +202,12 @@ class TfRecord final : public belay::Input {
   }
 
   // Allocates one feature of all rows.
-  void prepare(std::size_t feature, std::int64_t rows, belay::Batch& batch) {
+  belay::TensorView prepare(std::size_t feature, std::int64_t rows, belay::Batch& batch) {
     const FeatureSpec& spec = specs_[feature];
     belay::Dims dims{rows};
     dims.insert(dims.end(), spec.dims.begin(), spec.dims.end());
-    auto* numbers = static_cast<unsigned char*>(batch.tensor(slots_[feature], dims).mutable_data());
+    const belay::TensorView tensor = batch.tensor(slots_[feature], dims);
+    auto* numbers = static_cast<unsigned char*>(tensor.mutable_data());
     const bool strings = spec.dtype == DType::kString;
     if (strings) texts_[feature].resize(static_cast<std::size_t>(rows) * spec.elements);
     for (std::size_t row = 0; row < targets_.size(); ++row) {
@@ -209,6 +218,7 @@ class TfRecord final : public belay::Input {
         targets_[row][feature].numbers = numbers + at * belay::dtype_size(spec.dtype);
       }
     }
+    return tensor;
   }
 
   // `number` counts over all files. The result's number counts in its file.
@@ -270,6 +280,8 @@ class TfRecord final : public belay::Input {
   belay::ExampleOrder order_;                        // order of records_
   std::vector<std::vector<FeatureTarget>> targets_;  // by row and feature, for the batch that is being filled
   std::vector<std::vector<std::string>> texts_;      // by feature
+  std::vector<belay::TensorView> tensors_;           // the same
+  belay::FiniteValues finite_;
   belay::DecodePool pool_;
 };
 

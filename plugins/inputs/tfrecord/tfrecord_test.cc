@@ -4,6 +4,7 @@
 #include <belay/testing/temporary_folder.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -272,6 +273,20 @@ TEST_F(TfRecordInput, T_110_ALabelThatIsNoClassIsFoundWhenAnEvaluationIsOpened) 
     eval.learn(train.schema(), InputUse::kEvaluation);
     EXPECT_EQ(error_of([&] { eval.open(); }), "INVALID_ARGUMENT: '" + folder_.file("a.tfrecord") +
                                                   "' record 2 has label 2; with 2 classes labels are 0 to 1");
+  }
+}
+
+TEST_F(TfRecordInput, AValueThatIsNotFiniteIsRefusedInEvaluations) {
+  const float nan = std::nanf("");
+  const std::string bad = framed(ExampleBuilder().floats("x", {1, nan}).ints("y", {0}).bytes());
+  for (const int threads : {1, 3}) {
+    const OptionValues options = file(records(0, 2) + bad).with({"decode_threads", threads});
+    InputDriver train(module(), options), eval(module(), options);
+    eval.learn(train.schema(), InputUse::kEvaluation);
+    eval.open();
+    EXPECT_EQ(error_of([&] { eval.next(); }), "INVALID_ARGUMENT: '" + folder_.file("a.tfrecord") +
+                                                  "' record 2 has nan in element 1 of \"x\"; repair it, or leave the "
+                                                  "example out");
   }
 }
 
