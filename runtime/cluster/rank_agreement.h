@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a run agree on between two steps: whether all make the next one, save, or end the run.
+// The ranks of a run agree between two steps: all make the next one, or save, or end the run.
 //
 //   RankAgreement agreement(meeting, variables, states, control);
 //   agreement.met();                                        // a group has met
@@ -10,24 +10,21 @@
 //   agreement.end_run();                                    // a rank that makes no further step
 //
 // Each tells the others a note. A rank that ends the run ends it on all before anything of the step has happened. The
-// input has ended when it has ended on all. While they are at it, all take what hooks have written from the chief.
-// Every 100 steps, after each checkpoint, and when they end together, they compare their variables. [session thread]
+// input has ended when it has ended on all. The ranks then take from the chief what hooks have written. They compare
+// their variables every 100 steps, after each checkpoint, and when they end together. [session thread]
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <vector>
 
-#include "belay/input.h"
 #include "runtime/cluster/rank_control.h"
-#include "runtime/cluster/rank_meeting.h"
 #include "runtime/cluster/rank_states.h"
 #include "runtime/cluster/variables_alike.h"
 #include "runtime/monitored/run_saver.h"
 
 namespace belay::runtime {
 
-// What a rank says of itself when a step begins.
+// A rank tells the others this of itself when a step begins.
 struct RankNote {
   enum Kind : std::int64_t { kRows, kInputEnded, kEndsRun, kFailed, kSaves };  // kSaves: the chief wants states
   std::int64_t kind = kRows;
@@ -45,15 +42,15 @@ class RankAgreement {
   RankAgreement(const RankMeeting& meeting, VariablesAlike& variables, RankStates& states, const RankControl& control)
       : meeting_(meeting), variables_(variables), states_(states), control_(control) {}
 
-  // The chief's: after each checkpoint of its the ranks compare their variables. Borrowed; null: it makes none.
+  // The ranks compare their variables after each of its checkpoints. Borrowed, and null on a worker.
   void compare_after(const RunSaver* saver) noexcept { saver_ = saver; }
   void met() noexcept { ended_ = exchanging_ = false; }
   void begin_session() { compared_ = variables_.step(); }
 
-  // CANCELLED after the ranks have ended the run; why there is no group any more.
+  // CANCELLED after the ranks have ended the run; the error of give_up().
   void check_continues() const;
-  // The notes by rank. If the step does not happen: CANCELLED, or the own error, which is the end of the input or a
-  // failure; ABORTED if another rank has failed.
+  // Returns the notes by rank. Errors if the step does not happen: CANCELLED; the own error, which is the end of the
+  // input or a failure; ABORTED if another rank has failed.
   std::vector<RankNote> begin_step(const RankNote& mine, const std::optional<Error>& own_error);
   // Whether the others are where they answer.
   bool can_ask() const noexcept { return !ended_ && !exchanging_ && meeting_.size() > 1; }

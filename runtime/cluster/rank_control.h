@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a run have to do with the run's control and its log. All of it is borrowed.
+// The ranks of a run stop it and are stopped by these. All of it is borrowed.
 #pragma once
 
 #include <functional>

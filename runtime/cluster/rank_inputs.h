@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a run are in the training's input, of which each reads a shard.
+// RankInputs knows how far the ranks of a run are in the training's input, of which each reads a shard.
 //
 //   RankInputs inputs("train", 2);
 //   inputs.share(meeting, session, 0);           // a new session: all take the positions that rank 0 knows
@@ -24,14 +24,14 @@ class RankInputs {
  public:
   RankInputs(std::string input, int ranks);
 
-  // The positions become those that rank `from` knows; of a checkpoint of another number of processes, those that
-  // rank_positions.h says. Returns what the chief then has to say of that; empty: nothing.
+  // All take the positions that rank `from` knows. It divides those of another number of processes. Returns what the
+  // chief has to say of that; empty: nothing.
   std::string share(const RankMeeting& meeting, DirectSession& session, int from);
-  // Of this rank's next batch.
+  // This rank's next batch is of this epoch.
   std::int64_t epoch() const noexcept { return epoch_; }
   void fetched(const Position& after) noexcept;
   void took(const Position& after) noexcept { epoch_ = after.epoch; }
-  // In the store of another rank, whose own position has the input's name.
+  // The position of this rank has this name in the store of another one.
   const std::string& name_on_others(int rank) const { return names_[static_cast<std::size_t>(rank)]; }
 
  private:

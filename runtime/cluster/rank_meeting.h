@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one process of a run meets the others: the group that it is in, its rank there, and who else is in it.
+// RankMeeting lets one process of a run meet the others. It knows the group, the rank in it, and who else is there.
 //
 //   RankMeeting meeting({{.seat = 1, .seats = 2, ...}, ...}, events);
 //   meeting.use(cluster_instance);
@@ -40,10 +40,10 @@ class RankMeeting {
   };
   RankMeeting(const Options& options, Events events);
 
-  // In the group.
+  // They are this process's rank in the group and the group's size.
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  // The same, and the rest that the plugin said when the ranks met.
+  // It has the rest that the plugin said when the ranks met, too.
   const ClusterPlace& place() const noexcept { return group_->place(); }
   bool chief() const noexcept { return options_.seat == 0; }
   const std::string& directory() const noexcept { return options_.directory; }
@@ -51,7 +51,7 @@ class RankMeeting {
   bool regroups() const noexcept { return membership_ != nullptr; }
   // "rank 2", by the number that the launcher gave it.
   std::string name_of(int rank) const;
-  // By rank; empty unless regroups().
+  // They are by rank; empty unless regroups().
   std::vector<int> seats() const;
 
   // Borrowed; not used after close().
@@ -69,18 +69,18 @@ class RankMeeting {
   // The next group, instead of the one that is over. ABORTED and UNAVAILABLE: another rank was lost meanwhile. Other
   // errors: there is no group any more.
   void regroup();
-  // The input is not read any more, so its shard is of no matter.
+  // The input is not read any more, so `placed` is not called.
   void end_places() noexcept { events_.placed = nullptr; }
   // Whether the chief has finished the run.
   bool run_finished() const;
   void close() noexcept;
 
-  // What changed since the last session, whose place is taken by one with what rank `from` had made: "rank 1 was lost;
-  // 2 ranks go on behind step 57". Empty: nothing.
+  // It says what changed since the last session, "rank 1 was lost; 2 ranks go on behind step 57". Rank `from` had made
+  // that step. Empty: nothing changed.
   std::string what_changed(int from, std::int64_t step) const;
   // The group has made a session.
   void note_session();
-  // Of the last group that made one.
+  // They are of the last group that made one.
   int rank_before() const noexcept { return rank_before_; }
   int size_before() const noexcept { return static_cast<int>(before_.members.size()); }
 

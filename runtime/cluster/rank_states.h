@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of hooks that each process of a run has (session.hooks_on_all_ranks): in the chief's checkpoints, and out
-// of them. A checkpoint has those of rank 0 by the hook's name, as of a run of one process, and those of rank 2 by
-// "hook@2".
+// The chief's checkpoints have the states of the hooks of each rank (session.hooks_on_all_ranks): those of rank 0 by
+// the hook's name, as in a run of one process, and those of rank 2 by "hook@2".
 //
 //   RankStates states;
 //   states.use(hooks);                            // without it nothing is shared

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be the same on all ranks of a run before they make a step: its manifest, programs, plugins and data.
+// All ranks of a run have the same manifest, programs, plugins and data, or they do not begin.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ RunRanks::RunRanks(Options options, RankControl control, Events events)
       agreement_(meeting_, variables_, states_, control_) {}
 
 RunRanks::~RunRanks() {
-  if (meeting_.regroups()) close();  // behind an error, too: nobody waits for this rank then
+  if (meeting_.regroups()) close();  // after an error, too: nobody waits for this rank then
 }
 
 void RunRanks::met() {
@@ -144,7 +144,7 @@ void RunRanks::leave() {
   with_those_left([this] { agreement_.end_run(); });
 }
 
-// Behind the last step: this rank's input is not read any more.
+// After the last step: this rank's input is not read any more.
 void RunRanks::with_those_left(const std::function<void()>& call) {
   meeting_.end_places();
   bool together = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of this rank's shard of the training's input. Its dequeue begins a step for all ranks, or for none.
+// The queue of this rank's shard of the training's input begins a step in its dequeue: for all ranks, or for none.
 //
 // In the dequeue the ranks tell each other what they have: a batch of which epoch and how many rows, the end of the
 // input, or that one ends the run (rank_agreement.h). Until the input has ended on all ranks, one without rows takes
@@ -10,15 +10,12 @@
 #include <string>
 
 #include "runtime/cluster/rank_agreement.h"
-#include "runtime/cluster/rank_control.h"
 #include "runtime/cluster/rank_inputs.h"
-#include "runtime/cluster/rank_meeting.h"
 #include "runtime/cluster/step_of_ranks.h"
-#include "runtime/session/direct_session.h"
 
 namespace belay::runtime {
 
-// What the queue works on; borrowed.
+// The queue works on these. All are borrowed.
 struct SharedQueueParts {
   const RankMeeting& meeting;
   RankAgreement& agreement;
@@ -27,8 +24,8 @@ struct SharedQueueParts {
   const RankControl& control;
 };
 
-// Makes queues as `make` does; that of the node `name` is shared. Only the thread that makes a session dequeues from
-// it, and no plugin does: FAILED_PRECONDITION.
+// Makes queues as `make` does; that of the node `name` is shared. FAILED_PRECONDITION if a plugin dequeues from it, or
+// another thread than the one that made the session.
 QueueFactory share_queue(QueueFactory make, const std::string& name, const SharedQueueParts& parts);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step that the ranks of a run make together, as operations see it, and what they sum in it.
+// StepOfRanks is the step that the ranks of a run make together, as operations see it. It has the sums of the step.
 //
 //   StepOfRanks step(meeting, wire, control);
 //   step.make(session);                  // its buckets; all ranks make the same
@@ -11,11 +11,8 @@
 // [session thread]
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/cluster/gradient_buckets.h"
@@ -36,11 +33,11 @@ class StepOfRanks final : public StepRanks {
   StepOfRanks(const StepOfRanks&) = delete;
   StepOfRanks& operator=(const StepOfRanks&) = delete;
 
-  // When each bucket was sent, on a line of its own; borrowed, null: nothing is traced.
+  // It shows when each bucket was sent. Borrowed; null: nothing is traced.
   void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
   // FAILED_PRECONDITION if the models of the ranks differ.
   void make(DirectSession& session);
-  // If a step has failed in the middle, a bucket of it may still be under way.
+  // It interrupts a bucket of a step that has failed in the middle.
   void end() noexcept;
 
   void take(double share);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of a run's ranks, which have the same bits on all of them after each step.
+// VariablesAlike keeps the variables of a run the same on all ranks, to the bit.
 //
 //   VariablesAlike variables;
 //   variables.use(session);
@@ -9,8 +9,8 @@
 //   ... a step ...
 //   if (...) variables.take_written(group);   // a hook has written on a rank: writes() differ, or count assignments
 //
-// They are the session's variables that all ranks have, which leaves out those of the chief's hooks. All ranks make the
-// same calls. Nothing writes during a call. [session thread]
+// The variables of the chief's hooks are left out. All ranks make the same calls, and nothing writes during one.
+// [session thread]
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,12 @@ class VariablesAlike {
   // Borrowed.
   void use(DirectSession& session) noexcept { session_ = &session; }
   std::int64_t step() const { return session_->global_step(); }
-  // On the other ranks the store is dirty from here on, until the caller has taken the rest. FAILED_PRECONDITION if
-  // the models differ.
+  // The store of the other ranks is dirty until the caller marks it clean. FAILED_PRECONDITION if the models differ.
   void take_from(RankGroup& group, int from);
   // DATA_LOSS if the checksum of a variable differs.
   void compare(RankGroup& group) const;
   void note_alike();
-  // How often they were written since, and how often of that they were assigned to. A step writes the same on all
-  // ranks; what else does, a hook, is on one.
+  // It counts how often they were written since, and assigned to. A step writes the same on all ranks, a hook does not.
   std::pair<std::int64_t, std::int64_t> writes() const;
   // All take the chief's values of what was assigned to on a rank, or written on one and not on another.
   void take_written(RankGroup& group);

@@ -198,8 +198,7 @@ void RanksStrategy::meet() {
 std::shared_ptr<SessionCreator> RanksStrategy::creator(ChiefSessionCreator::Options options) {
   const RunHost& host = parts_.host;
   NodeGraph& graph = parts_.model.graph;
-  ranks_.trace_into(host.trace());
-  ranks_.compare_behind(host.saver().get());
+  ranks_.watch(host.trace(), host.saver().get());
   std::shared_ptr<SessionCreator> again;
   if (ranks_.meeting().regroups()) {
     options.target = "local:ranks";  // which a session behind a recovery finds again
