@@ -39,7 +39,7 @@ std::vector<ComparedMetric> compare_metrics(const std::vector<RunRecord>& runs,
 
 namespace {
 
-// Options that every hook and input has: beside the row of a plugin that is in one run only their defaults say nothing.
+// Every hook and input has these options. If a plugin is in only one run, their defaults add nothing to its row.
 bool is_default_of_absent_plugin(const std::string& key, const std::vector<std::string>& values) {
   const std::string usual = key.ends_with(".on_error")   ? (key.starts_with("exporters.") ? "\"continue\"" : "\"stop\"")
                             : key.ends_with(".prefetch") ? "2"

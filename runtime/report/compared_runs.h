@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs beside each other: the best and the last value of each metric, and the keys of their manifests that differ.
-// [any thread]
+// Compares runs: the best and the last value of each metric, and the keys that differ in their manifests. [any thread]
 #pragma once
 
 #include <cstdint>
@@ -17,31 +16,32 @@ namespace belay::runtime {
 
 struct MetricOfRun {
   std::size_t run = 0;
-  std::optional<CurvePoint> best = {};  // none: the metric's name does not say what is better, or no value is finite
+  std::optional<CurvePoint> best = {};  // none: the metric's name does not show what is better, or no value is finite
   std::optional<CurvePoint> last = {};
-  std::optional<std::int64_t> not_finite_since = {};  // the step from which on it was so to its end; none: the last is
+  std::optional<std::int64_t> not_finite_since = {};  // first step of the values that are not finite up to the end;
+                                                      // none: the last value is finite
 };
 struct ComparedMetric {
   std::string name;
   std::optional<Better> better = {};
-  std::vector<MetricOfRun> runs;  // the best one first; those that lack it are left out
+  std::vector<MetricOfRun> runs;  // the best one first; runs without the metric are left out
 };
 
-// The step of the last value; of one that is not finite "since 57", the first such step of those at the end.
+// Returns the step of the last value. If that is not finite it returns "since 57", the first such step before the end.
 std::string last_step_text(const MetricOfRun& of);
 
 struct DifferingKey {
   std::string key;
-  std::vector<std::string> values;  // of each run, as TOML writes them; empty: not set
+  std::vector<std::string> values;  // of each run, in TOML; empty: not set
 };
 
-// Those that `wanted` says, by name.
+// Compares the metrics that `wanted` selects by name.
 std::vector<ComparedMetric> compare_metrics(const std::vector<RunRecord>& runs,
                                             const std::function<bool(const std::string& name)>& wanted);
-// A metric that is worth a look unasked: its name says what is better, or an evaluation has it.
+// True for a metric that is shown by default: its name shows what is better, or an evaluation has it.
 bool is_metric(const std::string& name);
 
-// Paths that every run has for itself are left out: run.dir.
+// Leaves out paths that differ in every run: run.dir.
 std::vector<DifferingKey> differing_keys(const std::vector<RunRecord>& runs);
 
 }  // namespace belay::runtime

@@ -38,7 +38,7 @@ std::vector<DrawnPoint> thinned(const Curve& curve, std::size_t at_most) {
   const double first = static_cast<double>(curve.points.front().step);
   const double width = (static_cast<double>(curve.points.back().step) - first) / static_cast<double>(at_most);
   const bool all = curve.points.size() <= at_most;
-  std::size_t count = 0, bucket = 0;  // of the last of `drawn`
+  std::size_t count = 0, bucket = 0;  // of the last one of `drawn`
   for (const CurvePoint& p : curve.points) {
     if (!std::isfinite(p.value)) continue;
     const double step = static_cast<double>(p.step);

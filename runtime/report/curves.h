@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scalars of a run as curves, and what of them a drawing of a few hundred points shows. [any thread]
+// The scalars of a run as curves, and their reduction to a drawing of a few hundred points. [any thread]
 #pragma once
 
 #include <cstddef>
@@ -24,24 +24,24 @@ struct Curve {
   std::vector<CurvePoint> points;  // by step
 };
 
-// "loss" of the folder "eval" is "eval/loss", as the roles of a manifest call it.
+// Returns "eval/loss" for "loss" of the folder "eval", like the roles of a manifest.
 std::string metric_name(const Curve& curve);
 
-// None where there is no point. It may be one that is not finite.
+// Returns none if there is no point. The point may not be finite.
 std::optional<CurvePoint> last_of(const Curve& curve);
-// The first step of those at the end whose values are not finite; none: the last value is finite.
+// Returns the first step of the values that are not finite up to the end. None: the last value is finite.
 std::optional<std::int64_t> not_finite_since(const Curve& curve);
-// Only finite values count, and the first of equal ones. Without a finite value there is none.
+// Counts only finite values; of equal ones the first is best. None: no value is finite.
 std::optional<CurvePoint> best_of(const Curve& curve, Better better);
 std::size_t not_finite(const Curve& curve);
 
-// Several points of a curve as one of a drawing: so a spike of one step is seen among a hundred thousand.
+// Several points of a curve in one point of a drawing. So a spike of one step shows among a hundred thousand.
 struct DrawnPoint {
   double step = 0;   // the mean
   double value = 0;  // the mean
   double low = 0, high = 0;
 };
-// At most so many, each of steps as far apart as the others'; one for each point where they suffice.
+// Returns at most this number of points, at equal distances in steps. If the points are few, each stays.
 std::vector<DrawnPoint> thinned(const Curve& curve, std::size_t at_most);
 
 }  // namespace belay::runtime

@@ -28,7 +28,7 @@ Span span_of(const HistogramsOfTag& histograms) {
   return span;
 }
 
-// How much of the values is in each part of the span; a bucket's are spread evenly over it.
+// Returns the share of the values in each part of the span. The values of a bucket are spread evenly over it.
 std::vector<double> binned(const Histogram& histogram, const Span& span) {
   std::vector<double> bins(kBins, 0);
   const double width = (span.high - span.low) / static_cast<double>(kBins);

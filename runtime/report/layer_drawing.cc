@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's layers as a drawing: rows from the input down to the loss, a layer one row below the lowest that it uses.
+// Draws a model's layers in rows from the input down to the loss. Each layer is one row below the lowest layer that it
+// uses.
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -15,7 +16,7 @@ namespace {
 constexpr double kBoxWidth = 230, kBoxHeight = 52, kBetweenBoxes = 30, kBetweenRows = 34, kEdge = 10;
 constexpr std::size_t kLanes = 4;
 
-// In a string of the language DOT.
+// Escapes a text for a string of the language DOT.
 std::string dot_text(const std::string& text) {
   std::string out;
   for (const char c : escaped(text)) {
@@ -32,7 +33,7 @@ std::vector<std::string> words_of(const ModelLayer& layer) {
 }
 
 struct Spot {
-  double x = 0, y = 0;  // of the middle of the upper edge
+  double x = 0, y = 0;  // the middle of the upper edge
 };
 
 struct Drawing {
@@ -52,7 +53,7 @@ std::vector<std::vector<std::size_t>> rows_of(const std::vector<ModelLayer>& lay
   return rows;
 }
 
-// Layers of a row in the order of what they use.
+// Sorts the layers of a row in the order of the layers that they use.
 Drawing laid_out(const std::vector<ModelLayer>& layers) {
   Drawing d;
   d.places.resize(layers.size());
@@ -102,7 +103,7 @@ void add_points(std::string& out, const char* before, std::initializer_list<Spot
   }
 }
 
-// Straight to a box in the next row; past the boxes between on a lane beside them.
+// Draws a straight arrow to a box in the next row. A longer one passes the boxes between on a lane beside them.
 void add_arrow(std::string& out, const Spot& from, const Spot& to, std::size_t lane) {
   const double begin = from.y + kBoxHeight, end = to.y;
   const bool far = end - begin > kBoxHeight;

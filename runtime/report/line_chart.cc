@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWidth = 560, kHeight = 230, kLeft = 60, kRight = 20, kTop = 14, kBottom = 24;
 constexpr std::size_t kColours = 8;
-constexpr std::size_t kMostDots = 60;  // a line of more has none
+constexpr std::size_t kMostDots = 60;  // a line with more points has none
 
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
@@ -31,7 +31,7 @@ Range values_of(const LineChart& chart) {
   return range;
 }
 
-// From numbers to places in the drawing.
+// Maps numbers to places in the drawing.
 class Axes {
  public:
   explicit Axes(const LineChart& chart) : logarithmic_(is_logarithmic(chart)) {
@@ -104,7 +104,7 @@ void add_rule(std::string& out, const char* type, double x1, double y1, double x
   add_attribute(out, "y2", y2);
 }
 
-// As rounded_number, but short enough for the place left of the axis: "8.5e10", "9.955e-4".
+// Works like rounded_number, but fits the room at the left of the axis: "8.5e10", "9.955e-4".
 std::string tick_text(double value) {
   constexpr std::size_t kMost = 8;
   std::string plain = rounded_number(value);
@@ -134,7 +134,7 @@ void add_axes(std::string& out, const Axes& axes) {
   out += "/>\n";
 }
 
-// Where a point is the mean of several: how far they go.
+// Shows the range of the values if a point is the mean of several.
 void add_band(std::string& out, const Axes& axes, const ChartLine& line, const std::string& colour) {
   if (std::none_of(line.points.begin(), line.points.end(), [](const DrawnPoint& p) { return p.low < p.high; })) return;
   out += "<path class=\"band " + colour + "\" d=\"M";

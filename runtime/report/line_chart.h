@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves over the global step as an SVG element for a page, which has the classes of report/page_style.h. [any thread]
+// Draws curves over the global step as an SVG element, with the classes of report/page_style.h. [any thread]
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace belay::runtime {
 struct ChartLine {
   std::string name;
   std::vector<DrawnPoint> points;
-  std::size_t colour = 0;  // of the page's palette, round and round
+  std::size_t colour = 0;  // index in the page's palette, which repeats
   bool dashed = false;
   std::optional<CurvePoint> best = {};  // has a ring
   bool dots = true;                     // one at each point, unless there are many
@@ -23,21 +23,21 @@ struct ChartLine {
 struct ChartMark {
   double step = 0;
   std::string word;
-  std::string what;  // shown where the mouse is over it
+  std::string what;  // shown under the mouse
 };
 
 struct LineChart {
-  std::string title;  // for who hears the page
+  std::string title;  // for a listener to the page
   std::vector<ChartLine> lines;
   std::vector<ChartMark> marks;
 };
 
-// Whether the values of the lines are positive and of such different sizes that they are drawn by their logarithms.
+// True if the lines' values are positive and of such different sizes that a logarithmic axis shows them better.
 bool is_logarithmic(const LineChart& chart);
 
 std::string svg_of(const LineChart& chart);
 
-// Round numbers from `low` to `high`, about `count` of them.
+// Returns about `count` round numbers from `low` to `high`.
 std::vector<double> round_ticks(double low, double high, int count);
 
 }  // namespace belay::runtime

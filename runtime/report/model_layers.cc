@@ -21,7 +21,7 @@ std::string scope_of(const std::string& name) {
   return slash == name.npos ? name : name.substr(0, slash);
 }
 
-// How many elements a shape has beside what is not known.
+// Returns the product of a shape's known dimensions.
 double known_elements(const Shape& shape) {
   double product = 1;
   for (const std::int64_t d : shape.dims())
@@ -33,8 +33,8 @@ bool has_unknown(const Shape& shape) {
   return !shape.has_rank() || std::any_of(shape.dims().begin(), shape.dims().end(), [](auto d) { return d < 0; });
 }
 
-// What is not known is the batch, or in [batch * places, units] a multiple of it: how often one example has the
-// elements that are known.
+// The unknown dimension is the batch, or a multiple of it in [batch * places, units]. This computes how often one
+// example has the known elements.
 class ElementsOfOneExample {
  public:
   explicit ElementsOfOneExample(const std::vector<ModelNode>& nodes) : nodes_(nodes), multiples_(nodes.size(), 1) {
@@ -59,7 +59,7 @@ class ElementsOfOneExample {
   }
 
   const std::vector<ModelNode>& nodes_;
-  std::vector<double> multiples_;  // of each node's first output
+  std::vector<double> multiples_;  // for each node's first output
 };
 
 class Flops {
@@ -91,7 +91,7 @@ class Flops {
   static double last_dim(const Shape& shape) {
     return shape.rank() >= 1 ? static_cast<double>(shape.dims().back()) : 1;
   }
-  // Of [batch, places, units]: a sequence's length.
+  // Returns a sequence's length in [batch, places, units].
   static double places(const Shape& shape) {
     return shape.rank() == 3 && shape.dim(1) > 0 ? static_cast<double>(shape.dim(1)) : 1;
   }
@@ -121,7 +121,7 @@ class Flops {
   const ElementsOfOneExample elements_;
 };
 
-// The nodes that `loss` depends on, and those variables.
+// Marks the nodes that `loss` depends on.
 std::vector<bool> ancestors_of(const std::vector<ModelNode>& nodes, std::size_t loss) {
   std::vector<bool> wanted(nodes.size(), false);
   wanted[loss] = true;
@@ -153,8 +153,8 @@ class LayersOfModel {
   }
 
  private:
-  // Nodes of a scope around a layer ("layer_1/Gelu" behind "layer_1/feed_forward") are the layer's whose values they
-  // use.
+  // A node in a scope around a layer belongs to the layer whose values it uses. "layer_1/Gelu" after
+  // "layer_1/feed_forward" is one.
   std::string name_of_layer(const ModelNode& node) const {
     for (std::string_view around = node.name; !around.empty();) {
       if (scopes_.contains(around)) return std::string(around);
@@ -191,7 +191,7 @@ class LayersOfModel {
       layer.ops.push_back(n.op);
   }
 
-  // The largest of what other layers use; else the last.
+  // Takes the largest output that other layers use, else the last one.
   void offer_output(std::size_t i) {
     double& best = sizes_[layer_of_[i]];
     const double size = used_elsewhere_[i] ? flops_.elements().of(i, 0) : 0;
@@ -203,7 +203,7 @@ class LayersOfModel {
   const std::vector<ModelNode>& nodes_;
   const std::vector<bool> wanted_;
   const Flops flops_;
-  std::set<std::string, std::less<>> scopes_;  // of the variables
+  std::set<std::string, std::less<>> scopes_;  // the variables'
   std::vector<ModelLayer> layers_;
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::size_t> layer_of_;
@@ -264,7 +264,7 @@ std::vector<ModelNode> model_nodes(const std::string& graph_def) {
 }
 
 std::size_t find_loss(const std::vector<ModelNode>& nodes) {
-  // The gradients begin with ones in the shape of what is differentiated.
+  // The gradients begin with ones in the shape of the differentiated output.
   for (const ModelNode& n : nodes)
     if (n.name.starts_with("gradients/grad_ys") && n.inputs.size() == 1) return n.inputs[0].node;
   return nodes.size();

@@ -48,7 +48,7 @@ class PageWriter {
   }
 
   void add_heading(const std::string& heading, const std::string& anchor, const RunRecord* run = nullptr) {
-    // Of several runs each has its sections.
+    // If there are several runs, each has separate sections.
     const std::string id =
         run == nullptr || !several() ? anchor : anchor + "-" + std::to_string(run - runs_.data() + 1);
     const std::string words = run == nullptr || !several() ? heading : name_of_run(*run) + ": " + heading;

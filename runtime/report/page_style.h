@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look of a page: light and dark as the reader's system has it, one column on a narrow screen, plain on paper.
-// Inside of the file, so it has no character that markup would need escaped.
+// The look of a page: light or dark like the reader's system, one column on a narrow screen, plain on paper. The file
+// contains it, so it has no character that markup would need to escape.
 #pragma once
 
 namespace belay::runtime {

@@ -15,7 +15,7 @@ namespace {
 
 enum class Column { kText, kWide, kNumber, kCode };
 
-// Rows whose cells are text, not markup.
+// A table whose cells are text, not markup.
 class HtmlTable {
  public:
   using Columns = std::vector<std::pair<std::string, Column>>;
@@ -52,7 +52,7 @@ std::string tile(const std::string& value, const std::string& word) {
   return "<div class=\"tile\"><b>" + html(value) + "</b><span>" + html(word) + "</span></div>\n";
 }
 
-// What a run is judged by: the metric of its best checkpoints, else that of an evaluation, else a metric of its steps.
+// Returns the main metrics of a run: that of its best checkpoints, else one of an evaluation, else one of its steps.
 std::vector<std::string> headline_metrics(const RunRecord& run) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
@@ -239,7 +239,7 @@ std::string changes_table(const RunRecord& run) {
 }
 
 std::string time_table(const RunRecord& run) {
-  // What the host writes: the share of the time of each of its windows, which are equally long.
+  // The host writes these values: the shares of time in each of its windows, which have equal lengths.
   constexpr std::string_view kScope = "time/";
   std::string rows;
   for (const Curve& c : run.curves) {

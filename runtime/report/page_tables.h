@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a page that are words and numbers, each as markup. [any thread]
+// The parts of a page with words and numbers, each as markup. [any thread]
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ std::string badge_of(const RunRecord& run);
 std::string subtitle_of(const RunRecord& run);
 std::string tiles_of(const RunRecord& run);
 
-// Tables; empty where they would have no row.
+// These return tables; empty: there would be no row.
 std::string metrics_table(const std::vector<RunRecord>& runs);
 std::string differences_table(const std::vector<RunRecord>& runs);
 std::string attempts_table(const RunRecord& run);
@@ -23,10 +23,10 @@ std::string changes_table(const RunRecord& run);
 std::string time_table(const RunRecord& run);
 std::string manifest_table(const RunRecord& run);
 std::string schema_table(const Schema& schema);
-// `names`: of the rows and columns, if there are as many.
+// `names` are those of the rows and columns, if there are as many.
 std::string matrix_table(const Matrix& matrix, const std::vector<std::string>& names = {});
 
-// The attempts as bars over the time, with what was between them.
+// Draws the attempts as bars over the time, with the events between them.
 std::string timeline_of(const RunRecord& run);
 
 }  // namespace belay::runtime

@@ -17,7 +17,7 @@ constexpr std::size_t kMostTags = 24, kMostHistograms = 10, kMostImages = 4;
 constexpr std::size_t kMostImageBytes = std::size_t{256} << 10, kMostBytesOfImages = std::size_t{1} << 20;
 constexpr std::size_t kMostText = 4000;
 
-// kind, run, tag
+// Holds kind, run and tag.
 using PictureTag = std::tuple<std::string, std::size_t, std::string>;
 using StepsOfTags = std::map<PictureTag, std::vector<std::int64_t>>;
 
@@ -28,7 +28,7 @@ std::string type_of_image(const std::string& bytes) {
   return "";
 }
 
-// So many of them, the first and the last among them, the others evenly between.
+// Returns at most this number of steps: the first, the last, and others evenly between.
 std::vector<std::int64_t> some_of(const std::vector<std::int64_t>& steps, std::size_t at_most) {
   if (steps.size() <= at_most) return steps;
   std::vector<std::int64_t> some;
@@ -159,7 +159,7 @@ Histogram parse_histogram(const std::string& content, std::int64_t step) {
   double left = h.min();
   const int buckets = std::min(h.bucket_size(), h.bucket_limit_size());
   for (int i = 0; i < buckets; ++i) {
-    // The outermost ends are the largest numbers that there are.
+    // The outermost limits are the largest numbers of the type.
     const double right = std::min(h.bucket_limit(i), h.max());
     if (h.bucket(i) > 0 && std::isfinite(left) && std::isfinite(right) && right >= left)
       histogram.buckets.push_back({left, right, h.bucket(i)});

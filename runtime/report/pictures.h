@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a run's events is no number: histograms, images, texts, matrices, the graph. A run may have written gigabytes
-// of them, so only what a page shows is kept: some steps of each tag. [any thread]
+// The parts of a run's events that are no numbers: histograms, images, texts, matrices, the graph. A run may have
+// written gigabytes of them. So only those for a page are kept: some steps of each tag. [any thread]
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct HistogramsOfTag {
 struct Image {
   std::int64_t step = 0;
   std::string type;   // "image/png"
-  std::string bytes;  // as it was written
+  std::string bytes;  // in its original form
 };
 struct ImagesOfTag {
   std::string name;
@@ -56,15 +56,15 @@ struct Pictures {
   std::vector<std::string> left_out;
 };
 
-// `points` are what all the files hold, without contents; those that are redone or in a run that is not `shown` are
-// passed over. The files of `path` are read once more where there is something to keep.
+// `points` are those of all files, without contents. It skips points that are redone, or in a run that is not `shown`.
+// It reads the files of `path` again if there is something to keep.
 Pictures read_pictures(FileSystem& files, const std::string& path, const ReadEvents& events,
                        const std::vector<bool>& shown);
 
-// Left out below: nothing; of a wrong one no buckets.
+// Returns a histogram without buckets if the content is wrong.
 Histogram parse_histogram(const std::string& content, std::int64_t step);
 
-// One drawing: a row for each step, the last one in front.
+// Makes one drawing: a row for each step, the last one in front.
 std::string svg_of(const HistogramsOfTag& histograms);
 
 }  // namespace belay::runtime

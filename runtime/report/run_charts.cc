@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// Of all lines together, so that a page of many lines is no larger.
+// Limit for all lines together, so that a page of many lines is no larger.
 constexpr std::size_t kMostPoints = 36'000, kMostPointsOfLine = 300, kFewestPointsOfLine = 40;
 constexpr std::size_t kMostCharts = 120, kMostLinesOfChart = 8, kMostLinesWithDots = 40;
 
@@ -64,8 +64,8 @@ class ChartMaker {
     groups_[{place, alone ? curve.tag : group_of(curve.tag)}].push_back({run, &curve});
   }
 
-  // Of "gradient_norm/hidden_1/kernel" the measure is in front, and in one drawing with those of other variables;
-  // "system/memory" and "system/threads" have nothing in common. Shares of the time have.
+  // The measure of "gradient_norm/hidden_1/kernel" is the first part, and one drawing has it for all variables.
+  // "system/memory" and "system/threads" have nothing in common, but shares of the time have.
   static std::string group_of(const std::string& tag) {
     const std::size_t first = tag.find('/'), second = first == tag.npos ? first : tag.find('/', first + 1);
     return second != tag.npos || tag.starts_with("time/") ? tag.substr(0, first) + "/..." : tag;
@@ -108,7 +108,7 @@ class ChartMaker {
     return text;
   }
 
-  // Where an attempt went on, and where a session of it was recovered.
+  // Returns the steps from which an attempt continued, or from which a session was recovered.
   static std::vector<ChartMark> marks_of(const RunRecord& run) {
     std::vector<ChartMark> marks;
     for (std::size_t i = 1; i < run.attempts.size(); ++i) {

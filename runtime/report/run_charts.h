@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which curves a page draws together, and in what order: metrics first, training and evaluation in one drawing; then
-// the learning rate; then everything else, one measure of several variables or layers in one drawing. [any thread]
+// Selects the curves of each drawing on a page, and their order. Metrics come first, with training and evaluation in
+// one drawing. The learning rate is next. Then come all others, with one measure of several variables or layers in one
+// drawing. [any thread]
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ namespace belay::runtime {
 
 struct RunChart {
   LineChart chart;
-  // Behind each line's name: "best 0.021 at step 900, last 0.024". As long as chart.lines.
+  // The text after each line's name: "best 0.021 at step 900, last 0.024". As long as chart.lines.
   std::vector<std::string> remarks;
 };
 
@@ -25,12 +26,12 @@ struct ChartSection {
 
 struct RunCharts {
   std::vector<ChartSection> sections;
-  std::size_t left_out = 0;  // tags beyond those that a page has room for
+  std::size_t left_out = 0;  // tags for which a page has no room
 };
 
 RunCharts charts_of(const std::vector<RunRecord>& runs);
 
-// A run's name among others: its path.
+// Returns a run's name among others: its path.
 std::string name_of_run(const RunRecord& run);
 
 }  // namespace belay::runtime

@@ -18,10 +18,10 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 
-// What a run left at a step. Each is empty where it left none.
+// The state that a run left at a step. A part is empty if it left none.
 struct LeftState {
   std::map<std::string, std::string> variables;  // form and checksum by name
-  std::string digest;                            // of all of them
+  std::string digest;                            // of all variables
 };
 
 struct LeftRun {
@@ -55,7 +55,7 @@ void read_checkpoint(const OpenDirectory& run, const std::string& name, std::int
 void read_manifest_of(const OpenDirectory& run, LeftRun& left, Logger& log) {
   if (!run.exists(kManifestName)) return;
   Diagnostics problems;
-  const Environment none = [](const std::string&) { return std::optional<std::string>(); };  // all is filled in
+  const Environment none = [](const std::string&) { return std::optional<std::string>(); };  // all values are filled in
   const std::string path = run.path() + "/" + std::string(kManifestName);
   const auto manifest = parse_manifest({path, run.read(kManifestName, kMaxManifestBytes)}, {}, none, problems);
   if (!manifest || !problems.empty()) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kNotSet = "not set";
 
-// What `--from-scratch` moved aside is another run.
+// The folder that `--from-scratch` moved aside is another run.
 bool is_of_this_run(const std::string& folder) { return !folder.starts_with("before-"); }
 
 bool is_session(const EventPoint& p, const char* kind) { return p.value.tag.empty() && p.value.kind == kind; }
@@ -67,7 +67,7 @@ AttemptRecord attempt_of(int number, const std::vector<const EventPoint*>& point
   for (const EventPoint* p : points) {
     attempt.begin = std::min(attempt.begin, p->wall_time);
     attempt.end = std::max(attempt.end, p->wall_time);
-    const bool start = is_session(*p, "start");  // it has the number of the step that comes next
+    const bool start = is_session(*p, "start");  // it has the number of the next step
     attempt.last_step = std::max(attempt.last_step, start ? p->step - 1 : p->step);
     if (!start) continue;
     const std::int64_t from = std::max<std::int64_t>(p->step - 1, 0);
@@ -80,7 +80,7 @@ AttemptRecord attempt_of(int number, const std::vector<const EventPoint*>& point
   return attempt;
 }
 
-// Those of the training: what the folders below say is of evaluations.
+// Reads the attempts of the training. The folders below have only evaluations.
 void read_attempts(const ReadEvents& events, RunRecord& run) {
   std::map<int, std::vector<const EventPoint*>> points;
   for (const EventPoint& p : events.points)
@@ -94,8 +94,8 @@ void read_attempts(const ReadEvents& events, RunRecord& run) {
   if (run.running && !run.attempts.empty()) run.attempts.back().how = AttemptEnd::kRunning;
 }
 
-// Events are flushed every two minutes, lines of metrics.jsonl every second: it knows better how far a run has come
-// that runs, or was killed.
+// Events are flushed every two minutes, but lines of metrics.jsonl every second. So this file shows better how far a
+// run has come if it still runs, or was killed.
 void read_last_metrics(const OpenDirectory& directory, RunRecord& run) {
   constexpr const char* kMetricsName = "metrics.jsonl";
   constexpr std::uint64_t kMostOfLastLines = std::uint64_t{1} << 16;
@@ -108,7 +108,7 @@ void read_last_metrics(const OpenDirectory& directory, RunRecord& run) {
     lines.resize(std::min(size, kMostOfLastLines));
     file->read_at(size - lines.size(), lines.data(), lines.size());
   } catch (const Error&) {
-    return;  // the events are there all the same
+    return;  // the events are still there
   }
   lines.resize(lines.rfind('\n') + 1);
   while (!lines.empty()) {
@@ -119,7 +119,7 @@ void read_last_metrics(const OpenDirectory& directory, RunRecord& run) {
     if (!line.is_object()) continue;
     const auto step = line.find("step"), time = line.find("time");
     if (step == line.end() || time == line.end() || !step->is_number_integer() || !time->is_number()) continue;
-    if (time->get<double>() < last.begin) return;  // of the attempt before
+    if (time->get<double>() < last.begin) return;  // it is of the attempt before
     last.last_step = std::max(last.last_step, step->get<std::int64_t>());
     last.end = std::max(last.end, time->get<double>());
     return;
@@ -131,7 +131,7 @@ void read_last_metrics(const OpenDirectory& directory, RunRecord& run) {
 std::optional<ManifestValues> values_in(const OpenDirectory& directory, const std::string& name, RunRecord& run) {
   try {
     Diagnostics problems;
-    // It was written with everything filled in.
+    // It was written with all values filled in.
     const Environment environment = [](const std::string&) { return std::optional<std::string>(); };
     const auto manifest = parse_manifest({path_in(directory.path(), name), directory.read(name, kMaxManifestBytes)}, {},
                                          environment, problems);

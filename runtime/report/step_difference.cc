@@ -12,7 +12,8 @@
 namespace belay::runtime {
 namespace {
 
-// Numbers in their order, so that neighbours differ by 1: the bits of a positive one, and their opposite of a negative.
+// Maps numbers to integers in the same order, so that neighbours differ by 1. A positive number maps to its bits, a
+// negative one to their negation.
 template <class Bits, class Signed>
 std::uint64_t distance(const void* a, const void* b, std::uint64_t element) {
   const auto ordered = [element](const void* data) {
@@ -99,7 +100,7 @@ class StepComparison {
     return d;
   }
 
-  // Those that either side names: a fused step reads what its nodes would.
+  // Adds the inputs that either side names. A fused step reads the inputs of its nodes.
   void add_inputs(DifferingTensor& d) const {
     std::set<std::string> named;
     for (const ListedTensor* side : {of_a_.at(d.name), of_b_.at(d.name)})
