@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `belay validate` asks of a plugin, one question a check. Checks are in lists, one per kind of plugin and one
-// that every kind shares; validate.h runs them, each in a process of its own.
+// The questions of `belay validate` to a plugin, one for each check. Each kind of plugin has a list of checks, and one
+// list is for all kinds. validate.h runs each check in a separate process.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace belay::runtime {
 
-// A plugin of a library that is loaded.
+// A plugin of a loaded library.
 struct Subject {
   const belay_module& module;
   PluginInfo info;
   ChosenOptions chosen;
-  bool options_are_given = false;  // some of them, by the user
-  std::uint64_t seed = 0;          // of everything random
+  bool options_are_given = false;  // true: the user has set some of them
+  std::uint64_t seed = 0;          // for everything random
 
   const belay::testing::OptionValues& options() const { return chosen.values; }
 };
 
-// A host for its driver, with every service.
+// Returns a host with every service for its driver.
 belay::testing::DriverSetup setup_of(const Subject& subject);
 
-// A check returns if the plugin does what is asked, and throws one of these if it does not, or if that cannot be
-// found out. Anything else that comes out of a check was thrown by the plugin past its own boundary.
+// A check returns if the plugin passes. It throws one of these if the plugin fails, or if that cannot be found out. The
+// plugin threw any other exception past its boundary.
 class CheckFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -41,13 +41,13 @@ class CheckSkipped : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-// The plugin passes; the text says what would be better.
+// The plugin passes; the text is an advice.
 class CheckRemark : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The plugin cannot be tried: no synthetic values fit its required options.
+// The plugin cannot be tried, since no synthetic values fit its required options.
 class OptionsNeeded : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -58,28 +58,28 @@ struct Check {
   void (*run)(const Subject&);
 };
 
-std::vector<Check> instance_checks();  // of every kind; the first says whether it can be created at all
-std::vector<Check> option_checks();    // of every kind but ops, whose options are their nodes'
+std::vector<Check> instance_checks();  // for every kind; the first finds out whether it can be created at all
+std::vector<Check> option_checks();    // for every kind but ops, which have their nodes' options
 std::vector<Check> hook_checks();
 std::vector<Check> saver_checks();
 std::vector<Check> init_fn_checks();
 std::vector<Check> model_checks();
 std::vector<Check> input_checks();
 std::vector<Check> op_checks();
-// For a plugin whose options are beside keys of the host's in `section`: checks that each can be set.
+// For a plugin whose options are beside keys of the host in `section`: checks that each can be set.
 void options_can_be_given(const Subject& subject, const std::string& section);
 std::vector<Check> optimizer_checks();
 std::vector<Check> schedule_checks();
 std::vector<Check> exporter_checks();
 std::vector<Check> cluster_checks();
 
-// "NOT_FOUND: the graph has no 'x'"
+// Returns "NOT_FOUND: the graph has no 'x'".
 std::string text_of(const Error& error);
 
-// An error of the plugin must have a code of the list and a message. `where`: "begin", "create with max = 3".
+// Checks that an error of the plugin has a code of the list and a message. `where`: "begin", "create with max = 3".
 void require_explained(const std::string& where, const Error& error);
 
-// Runs f; an error that is explained is all right.
+// Runs f, which may end with an explained error.
 template <class F>
 void may_refuse(const std::string& where, F&& f) {
   try {
@@ -112,7 +112,8 @@ void must_succeed(const std::string& where, F&& f) {
   }
 }
 
-// As must_succeed; but if the plugin does not find what it needs among the synthetic things, the check is skipped.
+// Works like must_succeed. But if the plugin does not find what it needs among the synthetic things, the check is
+// skipped.
 template <class F>
 void needs(const std::string& where, const std::string& synthetic_things, F&& f) {
   try {

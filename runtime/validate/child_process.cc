@@ -28,7 +28,7 @@ int checked(int result, const char* what) {
   return result;
 }
 
-// A file in memory that takes what the child writes.
+// A file in memory for the output of the child.
 class Capture {
  public:
   explicit Capture(const char* name) : fd_(checked(::memfd_create(name, MFD_CLOEXEC), "memfd_create")) {}
@@ -48,7 +48,7 @@ class Capture {
   int fd_;
 };
 
-// A word that a child and what it forks share with this process.
+// A word of memory that this process shares with a child and its forks.
 class SharedFlag {
  public:
   SharedFlag() : memory_(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
@@ -85,7 +85,7 @@ class SharedFlag {
   end_now(0);
 }
 
-// Until the other end is closed; false where that takes too long.
+// Reads until the other end is closed. False: that takes too long.
 bool read_all(int fd, double seconds, std::string& text) {
   const auto deadline = SteadyClock::now() + std::chrono::duration<double>(seconds);
   char buffer[4096];

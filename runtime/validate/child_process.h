@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece of work in a process of its own, so that whatever it does to its process is done to that one.
+// Runs work in a separate process, so that its damage stays there.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,13 @@
 namespace belay::runtime {
 
 struct ChildOutcome {
-  std::string report;  // what the work returned; empty where it did not get that far
-  std::string ending;  // empty, or how the process ended otherwise: "crashed with signal 11 (Segmentation fault)"
-  std::string output;  // what it wrote to standard output, at most 64 KiB
-  std::string errors;  // and to standard error
+  std::string report;  // result of the work; empty: it did not get that far
+  std::string ending;  // the abnormal end of the process: "crashed with signal 11 (Segmentation fault)"; else empty
+  std::string output;  // standard output, at most 64 KiB
+  std::string errors;  // standard error
 };
 
-// Forks, so there must be no other threads. A process that has not ended after `seconds` is killed.
+// Forks, so there must be no other threads. A process that runs longer than `seconds` is killed.
 ChildOutcome run_in_child(const std::function<std::string()>& work, double seconds);
 
 }  // namespace belay::runtime

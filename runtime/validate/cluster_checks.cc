@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster: a group of one, and, where its library joins ranks inside a process, of two.
+// Checks a cluster with a group of one. If its library joins ranks inside a process, also with two.
 #include <array>
 #include <cstring>
 
@@ -13,7 +13,7 @@ using belay::testing::ClusterCall;
 using belay::testing::ClusterDriver;
 using belay::testing::ClusterRank;
 
-constexpr double kSeconds = 5;  // for two threads of one process to meet
+constexpr double kSeconds = 5;  // limit for two threads of one process to meet
 
 std::vector<std::string> run(const Subject& subject, int size, const std::function<void(ClusterRank&)>& f) {
   using belay::testing::find_table;
@@ -38,7 +38,7 @@ void expect(const std::string& what, const Tensor& got, const std::vector<T>& wa
     throw CheckFailed(what + " left other values than it should");
 }
 
-// Each call, with values that a rank can tell from its own.
+// Makes each call with values that differ between ranks.
 void calls(ClusterRank& rank) {
   const int n = rank.size(), r = rank.rank();
   Tensor floats(Dims{3}, {1.0F + static_cast<float>(r), 2.0F, -4.0F});
@@ -77,7 +77,7 @@ void alone(const Subject& subject) {
   });
 }
 
-// A library that knows only processes of a launcher (MPI) may refuse.
+// A library that only knows processes of a launcher (MPI) may refuse.
 void two(const Subject& subject) {
   const std::vector<std::string> met = run(subject, 2, [](ClusterRank& rank) {
     rank.open();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating an instance, of any kind of plugin: with good and with odd options, and that instances are independent.
+// Checks the creation of an instance for any kind of plugin: with good and with odd options, and that instances are
+// independent.
 //
-// Unknown options, wrong types and values out of range are refused by the host, by the note, before any plugin code; a
-// plugin need not refuse them again (the SDK does), but they must not harm it.
+// By the note, the host refuses unknown options, wrong types and values out of range before any plugin code. A plugin
+// need not refuse them again (the SDK does), but they must not harm it.
 #include <cmath>
 #include <limits>
 
@@ -19,7 +20,7 @@ using belay::testing::OptionValue;
 using belay::testing::OptionValues;
 using Texts = std::vector<std::string>;
 
-// A host with every service that is there while an instance is made.
+// A host with every service that exists while an instance is made.
 struct FullHost {
   FullHost() {
     belay::testing::FakeState::offer(host);
@@ -36,7 +37,7 @@ struct FullHost {
   belay::testing::FakeFiles files{host};
 };
 
-// f(table), whatever the kind.
+// Calls f(table) for any kind.
 template <class F>
 void with_table(const Subject& subject, F&& f) {
   using belay::testing::find_table;
@@ -56,7 +57,7 @@ void with_table(const Subject& subject, F&& f) {
   }
 }
 
-// An instance, made and destroyed.
+// Makes and destroys an instance.
 void make(const Subject& subject, const OptionValues& options) {
   with_table(subject, [&](const auto* table) {
     FullHost host;
@@ -66,8 +67,8 @@ void make(const Subject& subject, const OptionValues& options) {
   });
 }
 
-// Whether what create refuses may be the options that validation chose, rather than a fault of the plugin's: it may
-// look for a file in its constructor, and read it.
+// True if the options that validation chose may be the cause of a refusal, and not a fault of the plugin. Its
+// constructor may look for a file and read it.
 bool blames_options(const Subject& subject, Code code) {
   if (subject.info.options.empty()) return false;
   if (code == Code::kInvalidArgument) return true;
@@ -109,7 +110,7 @@ void two_instances(const Subject& subject) {
 }
 
 void hundred_times(const Subject& subject) {
-  make(subject, subject.options());  // what is set up once is set up now
+  make(subject, subject.options());  // sets up now what is set up once
   const ProcessResources before;
   for (int i = 0; i < 100; ++i) make(subject, subject.options());
   if (const std::string more = ProcessResources().more_than(before); !more.empty())
@@ -121,7 +122,7 @@ void unknown_option(const Subject& subject) {
              [&] { make(subject, subject.options().with(OptionValue("no-such-option", 1))); });
 }
 
-// A value that is of no use for this option.
+// Returns a value that is useless for this option.
 OptionValue of_wrong_type(const OptionInfo& option) {
   if (option.list) return OptionValue(option.name, true);
   switch (option.type) {
@@ -151,7 +152,7 @@ double outside(const OptionInfo& option, double limit, double direction) {
   return option.type == OptionType::kInt ? limit + direction : std::nextafter(limit, direction * HUGE_VAL);
 }
 
-// Integers beyond this are not exact as the note's numbers.
+// Larger integers are not exact as the note's numbers.
 constexpr double kLargestExact = 9007199254740992.0;
 
 void check_limit(const Subject& subject, const OptionInfo& option, double limit, double direction) {
@@ -193,7 +194,7 @@ void strange_texts(const Subject& subject) {
   }
 }
 
-// A host whose tables are shorter, or longer, than those that the plugin was built with.
+// Uses hosts whose tables are shorter, or longer, than those for which the plugin was built.
 void other_hosts(const Subject& subject) {
   struct LongHost {
     belay_host_api known;

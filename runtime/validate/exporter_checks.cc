@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An exporter on the real engine: a small network, and one with an operation that no format has.
+// Checks an exporter on the real engine, with a small network and with an operation that no format has.
 #include <map>
 
 #include "belay/ops/activations.h"
@@ -32,7 +32,7 @@ void writes(const Subject& subject) {
   });
 }
 
-// One instance is called again and again: behind each evaluation.
+// One instance is called again and again, after each evaluation.
 void writes_again(const Subject& subject) {
   must_succeed("exporting twice", [&] {
     ExporterDriver exporter(subject.module, subject.options(), subject.info.name);
@@ -42,8 +42,8 @@ void writes_again(const Subject& subject) {
   });
 }
 
-// Numbers that depend on the run are no part of a model; an exporter that leaves out what it does not know would write
-// another model.
+// Random numbers of the run are no part of a model. An exporter that left out an unknown operation would write another
+// model.
 void unknown_operation(const Subject& subject) {
   const auto build = [](const Graph& g) {
     const Output x = g.node("Placeholder", "x").attr("dtype", DType::kFloat32).attr("shape", Dims{-1, 4}).output();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values for the cases, options, and which kind of case there is.
+// Values for the cases, options, and the choice of a case.
 #include "runtime/validate/fuzz.h"
 
 #include <algorithm>
@@ -17,11 +17,11 @@
 namespace belay::runtime {
 namespace {
 
-// The runtime has other classes of these names.
+// The runtime has other classes with these names.
 using DriverValue = belay::testing::OptionValue;
 using DriverValues = belay::testing::OptionValues;
 
-// Numbers as an element of this type holds them; a string's elements are made elsewhere.
+// Writes a number as an element of this type. A string's elements are made elsewhere.
 void put(unsigned char* at, DType dtype, double number, std::int64_t integer) {
   const auto as = [&](auto value) { std::memcpy(at, &value, sizeof(value)); };
   switch (dtype) {
@@ -65,8 +65,8 @@ DriverValue any_value(const std::string& name, FuzzCase& fuzz) {
   }
 }
 
-// Within what the note allows. Where it has no upper limit it is a small one all the same: how many steps, rows or
-// layers a plugin makes of a number is how long a case takes.
+// Returns a number that the note allows. Without an upper limit it is still small. A plugin may make as many steps,
+// rows or layers, and a case would take long.
 std::int64_t odd_integer(const OptionInfo& option, FuzzCase& fuzz) {
   constexpr double kSpan = 1000;
   const double low = option.min.value_or(-2), high = std::min(option.max.value_or(low + kSpan), low + kSpan);
@@ -105,11 +105,11 @@ std::optional<DriverValue> odd_value(const OptionInfo& option, FuzzCase& fuzz) {
     case OptionType::kInt: return one_or_several([&] { return odd_integer(option, fuzz); });
     case OptionType::kFloat: return one_or_several([&] { return odd_number(option, fuzz); });
     case OptionType::kString: return one_or_several([&] { return odd_text(option, fuzz); });
-    default: return std::nullopt;  // files are damaged, tables left as they are
+    default: return std::nullopt;  // files are damaged, tables stay unchanged
   }
 }
 
-// The file's bytes; none: there is no such file, or it is too large to be damaged again and again.
+// Returns the file's bytes. None: there is no such file, or it is too large to be damaged again and again.
 std::optional<std::string> small_file(const std::string& path) {
   constexpr std::uintmax_t kMost = 4 << 20;
   std::error_code error;
@@ -120,7 +120,7 @@ std::optional<std::string> small_file(const std::string& path) {
   return bytes.str();
 }
 
-// Each file that an option names in a damaged copy, under its own name.
+// Replaces each file that an option names by a damaged copy with the same name.
 void damage_files(DriverValue& value, FuzzCase& fuzz) {
   for (std::string& path : value.texts) {
     const std::optional<std::string> bytes = small_file(path);
@@ -132,7 +132,7 @@ void damage_files(DriverValue& value, FuzzCase& fuzz) {
   }
 }
 
-// A check of its kind with options that are odd: what it says of the plugin is not that the plugin is wrong.
+// Runs a check of its kind with odd options. A failure then does not mean that the plugin is wrong.
 void try_check(const Check& check, const Subject& subject, FuzzCase& fuzz) {
   fuzz.note(std::string("as ") + check.name + " does");
   try {
@@ -328,7 +328,7 @@ void run_fuzz_case(const Subject& subject, FuzzCase& fuzz) {
   } catch (const CheckSkipped&) {
     // It does not find what it needs.
   } catch (const std::bad_alloc&) {
-    // Of what a driver makes for it, a batch say; the plugin's own would be an Error.
+    // The driver's data, such as a batch, took the memory. If the plugin's did, it would be an Error.
   }
 }
 

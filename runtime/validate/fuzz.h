@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of `belay validate --fuzz`: a plugin gets what nobody gives it on purpose, and may refuse it, with an error
-// that says why. It must not crash, hang, let an exception escape, write to standard output or change the process.
+// The cases of `belay validate --fuzz`. A plugin gets values that nobody gives on purpose. It may refuse them with an
+// error that explains why. It must not crash, hang, let an exception escape, write to standard output or change the
+// process.
 //
-// A case is a function of the seed and its number, so one that was found is made again with both. What it does is noted
-// step by step before it does it, so that a case that ends its process is known.
+// A case depends only on the seed and its number, so both make it again. Each step is noted before it is made. So a
+// case that ends its process is known.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace belay::runtime {
 
-// Where a case takes its values from.
+// The source of a case's values.
 class FuzzCase {
  public:
   using Note = std::function<void(const std::string&)>;
@@ -34,16 +35,16 @@ class FuzzCase {
     return values[static_cast<std::size_t>(below(values.size()))];
   }
 
-  // Usual and unusual ones: 0, the limits of types, NaN, infinities, the smallest, numbers in between.
+  // Return usual and unusual numbers: 0, the limits of types, NaN, infinities, the smallest, numbers in between.
   double number();
   std::int64_t integer();
-  // Empty, long, no UTF-8, with zeros, with what formats, paths and terminals obey.
+  // Returns texts: empty, long, no UTF-8, with zeros, with special characters of formats, paths and terminals.
   std::string text();
-  // Elements that are all alike, or one that is unlike the others, or all different.
+  // Returns elements that are all equal, all different, or equal except for one.
   Tensor tensor(DType dtype, const Dims& dims);
-  // With up to four dimensions, empty ones among them, and not more than a million elements.
+  // Returns up to four dimensions, some of them 0, and at most a million elements.
   Dims dims();
-  // Cut, longer, empty, with other bits, or something else altogether.
+  // Cuts, extends or empties the bytes, changes bits, or replaces all.
   std::string damaged(std::string bytes);
 
  private:
@@ -51,17 +52,17 @@ class FuzzCase {
   Note note_;
 };
 
-// Any of its options with a value of any kind, which the note forbids or not; it is only created with them.
+// Gives any of its options a value of any kind, even one that the note forbids. The plugin is only created with them.
 belay::testing::OptionValues hostile_options(const Subject& subject, FuzzCase& fuzz);
-// Any of its options with another value that its note allows, small enough to be driven with. A file that an option
-// names may be a damaged copy of it, which lies in the current folder.
+// Gives any of its options another value that its note allows, small enough to drive the plugin. A file that an option
+// names may be a damaged copy in the current folder.
 Subject with_odd_options(const Subject& subject, FuzzCase& fuzz);
 
-// One case. Throws CheckFailed where the plugin's refusal says nothing; other exceptions than Error and CheckSkipped
-// came through its boundary.
+// Runs one case. CheckFailed: the plugin's refusal explains nothing. Exceptions other than Error and CheckSkipped came
+// through its boundary.
 void run_fuzz_case(const Subject& subject, FuzzCase& fuzz);
 
-// What run_fuzz_case chooses from; each drives a plugin of its kind.
+// run_fuzz_case chooses among these. Each drives a plugin of its kind.
 void fuzz_hook(const Subject& subject, FuzzCase& fuzz);
 void fuzz_saver(const Subject& subject, FuzzCase& fuzz);
 void fuzz_input(const Subject& subject, FuzzCase& fuzz);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Savers, inputs and operations: damaged files, odd positions, tensors of any type, shape and content.
+// Fuzzes savers, inputs and operations: damaged files, odd positions, tensors of any type, shape and content.
 #include <limits>
 #include <utility>
 
@@ -28,7 +28,7 @@ NamedTensors any_tensors(FuzzCase& fuzz) {
   NamedTensors tensors;
   for (std::uint64_t n = fuzz.below(5); n > 0; --n) {
     std::string name = fuzz.one_in(3) ? fuzz.text() : "dense/kernel";
-    name += "_" + std::to_string(n);  // no two of one name
+    name += "_" + std::to_string(n);  // no two have one name
     tensors.emplace_back(std::move(name), fuzz.tensor(fuzz.of(kEveryDType), fuzz.dims()));
     fuzz.note("tensor '" + escaped(tensors.back().first.substr(0, 40)) + "' " + spec_of(tensors.back().second));
   }
@@ -56,7 +56,7 @@ Names odd_names(Names names, FuzzCase& fuzz) {
   return names;
 }
 
-// As if a training of another plugin, or of other data, had learned it.
+// Makes a schema that a training of another plugin, or of other data, could have learned.
 LearnedSchema odd_schema(LearnedSchema schema, FuzzCase& fuzz) {
   for (auto& tensor : schema.tensors) {
     tensor.columns = odd_names(std::move(tensor.columns), fuzz);
@@ -124,7 +124,7 @@ void fuzz_input(const Subject& subject, FuzzCase& fuzz) {
 }
 
 void fuzz_op(const Subject& subject, FuzzCase& fuzz) {
-  constexpr int kTries = 20;  // few of all inputs are taken
+  constexpr int kTries = 20;  // few of all inputs are accepted
   OpDriver op(subject.module, subject.options(), setup_of(subject));
   for (int i = 0; i < kTries; ++i) {
     const int n = op.traits().n_inputs < 0 ? static_cast<int>(fuzz.below(5)) : op.traits().n_inputs;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook's life, with a state that is damaged, values and shapes that are odd, and callbacks in orders that a host may
-// choose.
+// Fuzzes a hook's life, with a damaged state, odd values and shapes, and callbacks in any order that a host may choose.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -19,7 +18,7 @@ using belay::testing::HookDriver;
 using belay::testing::StoredState;
 using belay::testing::StoredValue;
 
-// A list of them has another length, or other elements; one alone is another one.
+// Changes the length or the elements of a list. A single value is replaced.
 template <class T, class F>
 StoredValue other_values(std::vector<T> values, bool list, FuzzCase& fuzz, F&& make) {
   if (!list) return StoredValue(make());
@@ -65,7 +64,7 @@ StoredValue something_else(FuzzCase& fuzz) {
   }
 }
 
-// Another value of the same type, or of another one.
+// Returns another value of the same type, or of another one.
 StoredValue damaged_value(const StoredValue& value, FuzzCase& fuzz) {
   if (fuzz.one_in(4)) return something_else(fuzz);
   const belay_value raw = value.raw();
@@ -128,7 +127,7 @@ TrainingShape odd_shape(FuzzCase& fuzz) {
   return shape;
 }
 
-// What a life is made of, each allowed where a session is open.
+// The actions of a life. Each is allowed while a session is open.
 class Life {
  public:
   Life(const Subject& subject, FuzzCase& fuzz, const std::vector<std::string>& without,
@@ -153,7 +152,7 @@ class Life {
     note("after_create_session");
     hook().create_session();
   }
-  // False: it asks for the end.
+  // False: the hook asks for the end.
   bool act() {
     switch (fuzz_.below(12)) {
       case 0: note("save"); return !hook().save();
@@ -171,7 +170,7 @@ class Life {
     note("end");
     hook().end();
   }
-  // What a callback threw ends the run: of every hook's on_error.
+  // An error of a callback ends the run: every hook's on_error gets it.
   void error(const Error& why) {
     note("on_error");
     may_refuse("on_error", [&] { hook().error(why); });
@@ -207,7 +206,7 @@ class Life {
   }
   void set_step() {
     const std::int64_t step = fuzz_.one_in(2) ? static_cast<std::int64_t>(fuzz_.below(100)) : fuzz_.integer();
-    // Steps count up, others' steps too, and a run never comes near the last one.
+    // Steps count up, including other processes' steps, and a run never comes near the largest number.
     const std::int64_t possible = std::max(hook().step_number(), std::min(step, std::int64_t{1} << 60));
     note("the global step is " + std::to_string(possible));
     hook().set_global_step(possible);

@@ -16,7 +16,7 @@
 
 namespace belay::runtime {
 
-// Written by one thread of the child, read when the child is gone.
+// One thread of the child writes it. The parent reads it after the child has ended.
 struct FuzzLog::Page {
   std::uint64_t number = 0;
   std::size_t size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cases one after the other in a child process, and knows in the parent where it was when the child ended.
+// Runs cases one by one in a child process. The parent knows the child's case when it ended.
 //
 //   FuzzLog log;                                                // before the fork
 //   run_in_child([&] { limit_memory(); run_fuzz_cases(subject, log, 0, 2.0); ... }, 32);
@@ -15,7 +15,7 @@
 
 namespace belay::runtime {
 
-// What a case did so far, in memory that a child shares with its parent.
+// The steps of a case so far, in memory that a child shares with its parent.
 class FuzzLog {
  public:
   FuzzLog();
@@ -26,7 +26,7 @@ class FuzzLog {
   void begin_case(std::uint64_t number);
   void note(std::string_view what);
   std::uint64_t number() const;
-  // "begin; load_state; a step"; where it is long, its start is left out.
+  // Returns "begin; load_state; a step". If it is long, its start is left out.
   std::string notes() const;
 
  private:
@@ -34,11 +34,11 @@ class FuzzLog {
   Page* page_;
 };
 
-// Cases from `first` on, until `seconds` are over; one at least. Throws what run_fuzz_case throws.
+// Runs cases from `first` on until `seconds` are over, and at least one. Throws the errors of run_fuzz_case.
 void run_fuzz_cases(const Subject& subject, FuzzLog& log, std::uint64_t first, double seconds);
 
-// This process may take 4 GiB more than it has, so that a plugin that asks for all there is gets an error and not the
-// machine's memory. Nothing with a sanitizer, which has more than that mapped.
+// Allows this process 4 GiB more memory than it has. So a plugin that allocates without limit gets an error, and the
+// machine keeps its memory. It does nothing with a sanitizer, which maps more than that.
 void limit_memory();
 
 }  // namespace belay::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models, optimizers and schedules on the real engine: features, gradients and steps that a training seldom has.
+// Fuzzes models, optimizers and schedules on the real engine, with features, gradients and steps that are rare in
+// trainings.
 #include <map>
 #include <utility>
 
@@ -20,7 +21,7 @@ using belay::testing::VariableGradients;
 
 const std::vector<DType> kFeatureTypes{DType::kFloat32, DType::kFloat32, DType::kInt64, DType::kUInt8, DType::kFloat64};
 
-// A batch of examples, each of a few numbers.
+// Returns a batch of examples, each with a few numbers.
 Dims with_rows(std::int64_t rows, Dims example) {
   example.insert(example.begin(), rows);
   return example;
@@ -30,7 +31,7 @@ Dims small_example(FuzzCase& fuzz) {
   return fuzz.of(kExamples);
 }
 
-// Classes are what a host has checked; anything else may be anything.
+// Classes are in the range that a host checks. Other values may be any.
 Tensor column(DType dtype, const Dims& dims, std::int64_t classes, FuzzCase& fuzz) {
   if (classes == 0) return fuzz.tensor(dtype, dims);
   Tensor t(dtype, dims);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook's life in a synthetic training, its state, and what it does when things go wrong.
+// Checks a hook's life in a synthetic training, its state, and its reactions to faults.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -47,7 +47,7 @@ void life(const Subject& subject) {
     throw CheckFailed("after its end and destruction it left " + more);
 }
 
-// A callback whose name is misspelt is no callback, and nobody calls it.
+// A callback with a misspelt name is no callback, and nobody calls it.
 void fetches_are_seen(const Subject& subject) {
   const auto& uses = subject.info.uses;
   if (!uses || std::ranges::find(*uses, "after_run") != uses->end()) return;
@@ -76,7 +76,7 @@ void short_lives(const Subject& subject) {
   must_succeed("end without a step", [&] { no_step.hook().end(); });
 }
 
-// Values that a training that has gone wrong delivers. A hook may end the run, with a reason.
+// Delivers values of a training that has gone wrong. A hook may end the run, with a reason.
 void extreme_values(const Subject& subject) {
   const float inf = std::numeric_limits<float>::infinity();
   for (const float loss : {std::numeric_limits<float>::quiet_NaN(), inf, -inf, 0.f, -1.f,
@@ -161,7 +161,7 @@ void errors(const Subject& subject) {
   }
 }
 
-// Hosts that lack a service: a hook does without it, or says so.
+// If a host lacks a service, a hook works without it or reports that.
 void missing_services(const Subject& subject) {
   for (const char* service : {"core", "graph", "session", "coordinator", "events", "checkpoint", "state"}) {
     may_refuse(std::string("a host without service '") + service + "'", [&] {

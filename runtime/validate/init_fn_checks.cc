@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An init function on synthetic variables, with a synthetic checkpoint.
+// Checks an init function on synthetic variables, with a synthetic checkpoint.
 #include "belay/testing/testing.h"
 #include "runtime/validate/check.h"
 

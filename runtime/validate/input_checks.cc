@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input: the same batches again, from any position, to the same end.
+// Checks that an input delivers the same batches again, from any position, to the same end.
 #include <algorithm>
 #include <limits>
 
@@ -20,7 +20,7 @@ using belay::testing::OptionValues;
 
 constexpr std::size_t kBatches = 20;
 
-// One pass, if the input has an option for it.
+// Selects one pass, if the input has an option for it.
 OptionValues one_epoch(const Subject& subject) {
   const OptionInfo* epochs = subject.info.option("epochs");
   return epochs != nullptr && epochs->type == OptionType::kInt && !epochs->list
@@ -76,7 +76,7 @@ void ends(const Subject& subject) {
   must_succeed("the end", [&] { require_law(input.difference_after_end(kMost)); });
 }
 
-// It is called while nothing waits, too.
+// It is also called while nothing waits.
 void interrupts(const Subject& subject) {
   InputDriver input(subject.module, subject.options(), setup_of(subject));
   open(input, subject);
@@ -111,7 +111,7 @@ void strange_positions(const Subject& subject) {
   }
 }
 
-// What a host does not match by name, it matches by number and place.
+// A host matches parts without names by number and place.
 void names(const Subject& subject) {
   InputDriver input(subject.module, subject.options(), setup_of(subject));
   open(input, subject);
@@ -137,7 +137,7 @@ std::string name_of(InputUse use) {
   return "nothing";
 }
 
-// By name, and then the order of the names.
+// Compares by name, and then the order of the names.
 std::string difference_of(InputDriver& input, const LearnedSchema& learned) {
   std::string difference = input.difference_from_learned();
   for (const DeclaredTensor& tensor : input.spec()) {
@@ -149,7 +149,7 @@ std::string difference_of(InputDriver& input, const LearnedSchema& learned) {
   return difference;
 }
 
-// An input that gets what it declared and kept itself declares and keeps the same.
+// If an input gets its declaration and kept values back, it declares and keeps the same.
 void learned(const Subject& subject) {
   InputDriver train(subject.module, subject.options(), setup_of(subject));
   open(train, subject);

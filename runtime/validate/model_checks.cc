@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on the real engine, with synthetic features and labels: rows with a class or a number, an image with a class,
-// or ids with the ids that follow.
+// Checks a model on the real engine, with synthetic features and labels: rows with a class or a number, an image with a
+// class, or ids with the ids that follow.
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -38,7 +38,7 @@ Dims batch_dims(std::int64_t n, const Dims& example) {
   return dims;
 }
 
-// The same numbers again and again, or ids and classes.
+// Repeats the same numbers, or ids and classes.
 Tensor synthetic_tensor(DType dtype, const Dims& dims, std::int64_t ids) {
   constexpr float kNumbers[] = {1, 2, -1, 0.5, 3, -2, 0, 1, -1, 1, 2, 0.25};
   const std::size_t below = ids > 0 ? static_cast<std::size_t>(ids) : 2;
@@ -70,7 +70,7 @@ Built try_build(const Subject& subject, Mode mode, const SyntheticInput& input) 
   return built;
 }
 
-// With the first input that it takes; where it takes none, what it says of the first one is why.
+// Builds with the first input that the model takes. If it takes none, its error for the first one is the reason.
 Built build(const Subject& subject, Mode mode) {
   std::optional<Built> built;
   std::optional<Error> refusal;
@@ -112,7 +112,7 @@ void predicts(const Subject& subject) {
   if (!faults.empty()) throw CheckFailed("a prediction is not what the evaluation of the same batch has: " + faults);
 }
 
-// The training goes on with its variables as they were, also where it evaluates between two steps.
+// The training continues with unchanged variables, also if it evaluates between two steps.
 void evaluates(const Subject& subject) {
   const Built built = build(subject, Mode::kEval);
   must_succeed("an evaluation", [&] {
@@ -131,13 +131,13 @@ void same_again(const Subject& subject) {
   });
 }
 
-// Dropout, say: two runs have two losses.
+// True if two runs have two losses, for example by dropout.
 bool is_random(const Built& built) {
   const ModelBatch batch = built.batch(3);
   return built.model->loss(batch) != built.model->loss(batch);
 }
 
-// Differences of a random loss say nothing: an evaluation's are taken there, which draws no numbers.
+// Differences of a random loss show nothing. Then the check uses an evaluation, which draws no numbers.
 void gradients(const Subject& subject) {
   Built built = build(subject, Mode::kTrain);
   must_succeed("the gradients", [&] {
@@ -149,7 +149,7 @@ void gradients(const Subject& subject) {
   });
 }
 
-// The mean of some, as it may be random.
+// Returns the mean of several runs, since the loss may be random.
 double mean_loss(const Built& built) {
   constexpr int kRuns = 16;
   double sum = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation alone, on synthetic inputs that its shape rule takes, and on the real engine, where its gradient is
-// compared with finite differences.
+// Checks an operation alone, on synthetic inputs that its shape rule takes, and on the real engine. There its gradient
+// is compared with finite differences.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -31,7 +31,7 @@ std::string text_of(const std::vector<OpInput>& inputs) {
   return inputs.empty() ? "no inputs" : joined(parts);
 }
 
-// Numbers between -1 and 1, small integers, both booleans.
+// Makes numbers between -1 and 1, small integers, and both booleans.
 Tensor synthetic(const OpInput& spec, std::uint64_t seed) {
   Tensor t(spec.dtype, spec.dims);
   const TensorView view(t.view());
@@ -43,7 +43,7 @@ Tensor synthetic(const OpInput& spec, std::uint64_t seed) {
       case DType::kFloat64: t.data<double>()[i] = fraction; break;
       case DType::kInt32: t.data<std::int32_t>()[i] = static_cast<std::int32_t>(word % 3); break;
       case DType::kInt64: t.data<std::int64_t>()[i] = static_cast<std::int64_t>(word % 3); break;
-      // The upper half of 1.0 as float32, or 0.
+      // The bits are those of 1.0, or 0.
       case DType::kBFloat16: static_cast<std::uint16_t*>(view.mutable_data())[i] = word % 2 == 0 ? 0 : 0x3f80; break;
       case DType::kFloat16: static_cast<std::uint16_t*>(view.mutable_data())[i] = word % 2 == 0 ? 0 : 0x3c00; break;
       default: static_cast<std::uint8_t*>(view.mutable_data())[i] = static_cast<std::uint8_t>(word % 2); break;
@@ -57,7 +57,7 @@ std::vector<Tensor> synthetic(const std::vector<OpInput>& inputs, std::uint64_t 
   return all;
 }
 
-// Inputs of n times this shape: all of one type, and those with integers behind the first.
+// Returns n inputs of this shape: all of one type, or all but the first with integers.
 std::vector<std::vector<OpInput>> kinds_of(int n, const Dims& dims) {
   std::vector<std::vector<OpInput>> all;
   for (const DType t : kNumbers) all.emplace_back(static_cast<std::size_t>(n), OpInput{t, dims});
@@ -70,7 +70,7 @@ std::vector<std::vector<OpInput>> kinds_of(int n, const Dims& dims) {
   return all;
 }
 
-// The inputs that the shape rule takes, of one shape after the other.
+// Returns the inputs that the shape rule takes, shape by shape.
 std::vector<std::vector<OpInput>> accepted(const Subject& subject, OpDriver& op, const std::vector<Dims>& shapes) {
   std::vector<std::vector<OpInput>> all;
   std::string last;
@@ -96,7 +96,7 @@ std::vector<std::vector<OpInput>> accepted(const Subject& subject, OpDriver& op,
 
 const std::vector<Dims> kShapes = {{3, 5}, {4}, {}, {4, 4}, {2, 3, 4}, {2, 3, 4, 4}};
 
-// What is not known must not be claimed, and what is known must not depend on when it is asked.
+// It must not claim unknown dimensions. Known ones must not depend on the time of the question.
 void shapes(const Subject& subject) {
   OpDriver op(subject.module, subject.options(), setup_of(subject));
   for (const std::vector<OpInput>& known : accepted(subject, op, kShapes)) {
@@ -118,7 +118,7 @@ void shapes(const Subject& subject) {
   }
 }
 
-// Each shape on one thread and on two, twice from the start: the same bits.
+// Runs each shape on one thread and on two, twice from the start: the bits must be the same.
 void runs(const Subject& subject) {
   OpDriver op(subject.module, subject.options(), setup_of(subject));
   std::vector<Dims> sizes = kShapes;
@@ -142,7 +142,7 @@ void runs(const Subject& subject) {
   }
 }
 
-// Types and ranks of all kinds, too many inputs and none: refused or taken, never a crash.
+// Inputs of all types and ranks, too many and none, are refused or taken, but never a crash.
 void odd_inputs(const Subject& subject) {
   OpDriver op(subject.module, subject.options(), setup_of(subject));
   for (const Dims& dims : std::vector<Dims>{{}, {2}, {2, 3}, {-1, 3}, {1, 2, 3, 4, 5, 6}})
@@ -154,7 +154,7 @@ void odd_inputs(const Subject& subject) {
       }
 }
 
-// The host refuses these by the note; the plugin must not crash when they reach it.
+// By the note, the host refuses these. The plugin must not crash if they reach it.
 void odd_attributes(const Subject& subject) {
   const auto try_with = [&](const std::string& what, const OptionValue& value) {
     may_refuse(what, [&] {
@@ -233,7 +233,7 @@ void gradients(const Subject& subject) {
   if (compared == 0) throw CheckSkipped("it takes none of the synthetic inputs as float32 or float64");
 }
 
-// In a graph: with dimensions that are known only when it runs, and with a first dimension that changes.
+// Uses a graph: with dimensions that are known only when it runs, and with a first dimension that changes.
 void in_a_graph(const Subject& subject) {
   OpDriver op(subject.module, subject.options(), setup_of(subject));
   const std::vector<OpInput> inputs = accepted(subject, op, kShapes).front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer on the real engine, with synthetic variables and the gradients of the sum of their squares.
+// Checks an optimizer on the real engine, with synthetic variables and the gradients of the sum of their squares.
 #include <cmath>
 #include <memory>
 
@@ -26,7 +26,7 @@ std::unique_ptr<OptimizerDriver> built(const Subject& subject, int threads = 1) 
   return optimizer;
 }
 
-// Of half the sum of squares: the gradient is the variable.
+// For half the sum of squares, the gradient is the variable.
 void steps(OptimizerDriver& optimizer, int n) {
   for (int i = 0; i < n; ++i) {
     VariableGradients gradients;
@@ -48,7 +48,7 @@ std::vector<std::string> kept_by(const OptimizerDriver& optimizer) {
   return names;
 }
 
-// Empty: the same bits in all variables and slots.
+// Returns the first difference. Empty: all variables and slots have the same bits.
 std::string difference(const OptimizerDriver& a, const OptimizerDriver& b) {
   for (const std::string& name : kept_by(a))
     if (a.values(name) != b.values(name)) return name;
@@ -62,7 +62,7 @@ void builds(const Subject& subject) {
   must_succeed("building for float64 variables", [&] { built<double>(subject); });
 }
 
-// A checkpoint finds its values by names: they must not depend on how often something was built.
+// A checkpoint finds its values by names. So these must not depend on the number of builds.
 void names_its_slots(const Subject& subject) {
   must_succeed("building it", [&] {
     const auto first = built<float>(subject), second = built<float>(subject);
@@ -97,7 +97,7 @@ void same_again(const Subject& subject) {
   });
 }
 
-// All that it keeps is in variables: what a checkpoint has goes on as if nothing had happened.
+// All its data is in variables, so a checkpoint's values continue as if nothing had happened.
 void resumes(const Subject& subject) {
   must_succeed("steps on a sum of squares", [&] {
     const auto whole = built<float>(subject), resumed = built<float>(subject);

@@ -37,7 +37,7 @@ ProcessState::ProcessState()
 std::vector<std::string> ProcessState::changes() {
   std::vector<std::string> changed = guard_.restore();
   if (!limits_.changes().empty()) changed.emplace_back("a limit of the process (setrlimit)");
-  // Where no file may be opened any more they cannot be counted either.
+  // If no file can be opened any more, they cannot be counted.
   if (changed.empty() && entries("/proc/self/fd") < files_) changed.emplace_back("files of the host, which it closed");
   if (directory() != directory_) changed.emplace_back("the current directory");
   if (mask() != mask_) changed.emplace_back("the umask");

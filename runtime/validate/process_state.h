@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin must leave as it was: the process that it lives in.
+// The state of the process that a plugin must not change.
 #pragma once
 
 #include <signal.h>
@@ -13,11 +13,11 @@
 
 namespace belay::runtime {
 
-// How many files and threads this process has open, at the moment of construction.
+// The number of files and threads that this process has open, at construction.
 class ProcessResources {
  public:
   ProcessResources();
-  // "3 open files and 1 thread"; empty where there are no more.
+  // Returns "3 open files and 1 thread"; empty: there are no more.
   std::string more_than(const ProcessResources& before) const;
 
  private:
@@ -25,12 +25,12 @@ class ProcessResources {
   int threads_ = 0;
 };
 
-// Floating-point mode, locale, directory, umask, signal handlers and mask, limits, and how many files are open, at the
-// moment of construction.
+// Floating-point mode, locale, directory, umask, signal handlers and mask, limits, and the number of open files, at
+// construction.
 class ProcessState {
  public:
   ProcessState();
-  // What has changed since, and puts the floating-point mode and the locale back.
+  // Returns the changes since then, and restores the floating-point mode and the locale.
   std::vector<std::string> changes();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A saver: what it writes comes back, and no damage goes unnoticed.
+// Checks that a saver reads back all that it wrote, and finds damage.
 #include <cstring>
 #include <random>
 
@@ -43,7 +43,7 @@ void round_trip(const Subject& subject) {
                             {std::string(300, 'n'), filled(DType::kFloat32, {1}, 3)}});
 }
 
-// A type that it cannot keep it must refuse, not change.
+// It must refuse a type that it cannot keep, and not change it.
 void all_types(const Subject& subject) {
   for (const DType dtype : {DType::kBool, DType::kUInt8, DType::kInt32, DType::kInt64, DType::kFloat16,
                             DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
@@ -57,7 +57,7 @@ void all_types(const Subject& subject) {
   }
 }
 
-// It is called while nothing is written, too.
+// It is also called while nothing is written.
 void interrupts(const Subject& subject) {
   SaverDriver saver(subject.module, subject.options(), setup_of(subject));
   bool has = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule on the real engine.
+// Checks a schedule on the real engine.
 #include <cmath>
 
 #include "belay/testing/schedule_driver.h"
@@ -26,7 +26,7 @@ void rates(const Subject& subject) {
   });
 }
 
-// The rate is a function of the step: it keeps nothing from one run to the next.
+// The rate depends only on the step: it keeps nothing from one run to the next.
 void of_the_step_alone(const Subject& subject) {
   must_succeed("computing rates", [&] {
     ScheduleDriver forward(subject.module, subject.options(), subject.info.name),

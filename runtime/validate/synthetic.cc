@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// A value within the option's limits; a string is "loss", which every model has.
+// Returns a value within the option's limits. A string is "loss", which every model has.
 OptionValue make_up(const OptionInfo& option, const std::string& path) {
   double number = std::max(1.0, option.min.value_or(1));
   if (option.max) number = std::min(number, *option.max);
@@ -64,7 +64,7 @@ belay::testing::OptionValue driver_value(const belay_named_value& option) {
   }
 }
 
-// Keys that a manifest keeps for itself never reach a plugin.
+// A manifest's own keys never reach a plugin.
 void refuse_keys_of_manifest(const std::vector<std::string>& sets, Diagnostics& problems) {
   const std::pair<const char*, const char*> kept[] = {{"plugin", "names the plugin"},
                                                       {"file", "names the plugin's library"},
@@ -84,7 +84,7 @@ class OptionChooser {
   OptionChooser(const PluginInfo& plugin, bool any_sets, const std::string& folder, PluginUse& use)
       : plugin_(plugin), any_sets_(any_sets), folder_(folder), use_(use) {}
 
-  // After the user's options, and the examples of tables, are in `use`.
+  // Call it when the user's options, and the examples of tables, are in `use`.
   ChosenOptions choose() {
     for (const OptionInfo& option : plugin_.options) {
       if (is_given(option)) continue;
@@ -113,7 +113,7 @@ class OptionChooser {
     use_.options.push_back({option.name, std::move(value), {}, {}});
     chosen_.examples.push_back(option.name);
   }
-  // Files of required options are there.
+  // Creates the files of required options.
   void in_folder(OptionValue& value, const OptionInfo& option) {
     const auto place = [&](std::string& path) {
       path = folder_ + "/" + path;
@@ -126,7 +126,7 @@ class OptionChooser {
   void make_up_value(const OptionInfo& option) {
     const std::string path = folder_ + "/synthetic_by_belay_validate";
     if (option.type == OptionType::kPath) chosen_.files[path] = kSyntheticFile;
-    // Of a table: one entry, by the name that every model has.
+    // A table gets one entry, with the name that every model has.
     const std::string key = option.type == OptionType::kTable ? option.name + ".loss" : option.name;
     use_.options.push_back({key, make_up(option, path), {}, {}});
     chosen_.synthetic.push_back(option.name);
@@ -146,7 +146,7 @@ bool has_table(const std::vector<std::string>& sets, const std::string& name) {
   });
 }
 
-// The user's, and tables as their examples have them.
+// Returns the user's options, and tables with their examples.
 std::vector<std::string> all_sets(const PluginInfo& plugin, const std::vector<std::string>& sets) {
   std::vector<std::string> all{"plugin=\"" + plugin.name + "\""};
   for (const OptionInfo& option : plugin.options)

@@ -12,7 +12,7 @@ namespace {
 using belay::testing::DriverSetup;
 using belay::testing::HookDriver;
 
-// Of an output that the plugin added: a half in each element.
+// Returns a value for an output that the plugin added: a half in each element.
 Tensor some_value(const Output& output) {
   Dims dims = output.dims();
   for (std::int64_t& d : dims)
@@ -38,7 +38,7 @@ SyntheticTraining::SyntheticTraining(const Subject& subject, const std::vector<s
   setup.run_directory = folder_->path();
   setup.without = without;
   hook_ = std::make_unique<HookDriver>(subject.module, subject.options(), setup);
-  hook_->host().clock.jump_over_waits();  // nothing else moves it
+  hook_->host().clock.jump_over_waits();  // nothing else moves the clock
   for (const auto& [name, dims] : {std::pair("loss", shape_.loss), std::pair("accuracy", Dims{})}) {
     hook_->tensor<float>(name, dims);
     hook_->session().set_value(name, all_of(dims, 1));
@@ -96,7 +96,7 @@ void SyntheticTraining::steps(int n) {
   for (int i = 0; i < n; ++i) step();
 }
 
-// The synthetic run keeps its best checkpoint, as one with [checkpoint] keep_best does.
+// The synthetic run keeps its best checkpoint, like one with [checkpoint] keep_best.
 void SyntheticTraining::add_best_checkpoint() {
   const std::string best = folder_->path() + "/best";
   std::ofstream(best) << "{}";
@@ -107,7 +107,7 @@ void SyntheticTraining::add_best_checkpoint() {
                                   {"global_step", Tensor(std::int64_t{1})}});
 }
 
-// A trainable one, with its gradient.
+// Adds a trainable variable with its gradient.
 void SyntheticTraining::add_variable(const std::string& name, const Dims& dims) {
   const std::string gradient = "gradients/" + name;
   for (const std::string& tensor : {name, gradient}) {

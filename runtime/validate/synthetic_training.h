@@ -19,11 +19,11 @@
 
 namespace belay::runtime {
 
-// What is in it, for messages.
+// Describes its content, for messages.
 inline constexpr const char* kSyntheticModel =
     "the synthetic model (loss, accuracy, learning_rate, global_step, dense/kernel, dense/bias)";
 
-// Of what it watches.
+// The shapes of the values that the hook watches.
 struct TrainingShape {
   Dims loss = {};
   Dims kernel = {2, 3}, bias = {3};
@@ -39,14 +39,14 @@ class SyntheticTraining {
                              TrainingShape shape = {});
 
   belay::testing::HookDriver& hook() { return *hook_; }
-  // The run directory, for another attempt of the same run.
+  // Returns the run directory, for another attempt of the same run.
   const Folder& folder() const { return folder_; }
   // Calls begin, and sets a value for each output that the hook added.
   void begin();
   void start();
-  // Of the next step.
+  // Returns the values of the next step.
   belay::testing::HookDriver::Values values(float loss);
-  // A step with a loss that falls, and wavers a little.
+  // Makes a step with a loss that falls, and wavers a little.
   void step();
   void steps(int n);
 

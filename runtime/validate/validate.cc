@@ -51,7 +51,7 @@ const std::vector<Check>& checks_of(PluginKind kind) {
   std::abort();
 }
 
-// A verdict and its message as a child sends them.
+// Encodes a verdict and its message for the parent.
 std::string packed(Verdict verdict, const std::string& text) {
   return std::to_string(static_cast<int>(verdict)) + text;
 }
@@ -62,7 +62,7 @@ std::string shortened(const std::string& text) {
   return escaped(text.size() > kMost ? text.substr(0, kMost) + "..." : text);
 }
 
-// What the work says of the plugin, in its own words.
+// Runs the work and returns its verdict, with the plugin's words.
 std::string verdict_of(const std::function<void()>& work) {
   try {
     work();
@@ -96,7 +96,7 @@ std::string verdict_of(const std::function<void()>& work) {
   }
 }
 
-// The same, and whether the process is as it was.
+// Does the same, and checks that the process is unchanged.
 std::string guarded(const std::function<void()>& work) {
   ProcessState before;
   std::string verdict = verdict_of(work);
@@ -105,7 +105,8 @@ std::string guarded(const std::function<void()>& work) {
   return packed(Verdict::kFailed, "changed " + joined(changes) + "; a plugin leaves the process as it was");
 }
 
-// A plugin writes where its options say, and validation makes some of them up: never into the user's folder.
+// A plugin writes to paths in its options, and validation makes some of them up. They must never be in the user's
+// folder.
 class FolderOfItsOwn {
  public:
   FolderOfItsOwn() { std::filesystem::current_path(own_.path()); }
@@ -121,7 +122,7 @@ class FolderOfItsOwn {
   const std::filesystem::path before_ = std::filesystem::current_path();
 };
 
-// The drivers' folders then lie in the folder that validation removes, also where a plugin ends this process.
+// The drivers' folders are then in the folder that validation removes, even if a plugin ends this process.
 void make_folders_here() { ::setenv("TMPDIR", std::filesystem::current_path().c_str(), 1); }
 
 void write_file(const std::string& path, const std::string& contents) {
@@ -149,12 +150,12 @@ class Validation {
     library_ = vet_library(file_, policy_, cpu_);
     if (!library_.module.unusable.empty()) throw unusable_error(file_, library_.module.unusable.front());
   }
-  // True where it passed. `code`: it runs the plugin's code.
+  // Returns true if the check passed. `code`: it runs the plugin's code.
   bool check(const std::string& plugin, const char* name, bool code, const std::function<void()>& work) {
     CheckResult result{plugin, name, Verdict::kPassed, {}};
     const std::string report = code ? report_of_code(work) : verdict_of(work);
     result.verdict = static_cast<Verdict>(report[0] - '0');
-    constexpr std::size_t kMostText = 1000;  // a plugin may say a megabyte
+    constexpr std::size_t kMostText = 1000;  // a plugin's text may have a megabyte
     result.text = report.size() > kMostText ? report.substr(1, kMostText) + "..." : report.substr(1);
     report_(result);
     return result.verdict == Verdict::kPassed;
@@ -170,7 +171,7 @@ class Validation {
         },
         options_.seconds));
   }
-  // The same with less memory, for work that ends by itself after `seconds`.
+  // Does the same with less memory, for work that ends by itself after `seconds`.
   std::string report_of_cases(const std::function<void()>& work, double seconds) const {
     const FolderOfItsOwn folder;
     if (options_.in_process) return guarded(work);
@@ -234,7 +235,7 @@ class Validation {
     if (options_.fuzz_seconds > 0) fuzz(label, subject);
   }
 
-  // In slices, each a process of its own.
+  // Runs slices, each in a separate process.
   void fuzz(const std::string& label, const std::function<Subject()>& subject) {
     using Clock = std::chrono::steady_clock;
     constexpr double kSlice = 2;
