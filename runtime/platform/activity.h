@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread is doing, for another one that looks now and then: so it is known what the time of a run goes into, and
-// no step reads a clock for it.
+// Publishes a thread's current activity for another thread that looks from time to time. So the use of a run's time is
+// known, and no step reads a clock for it.
 //
 //   PublishedActivity activity;                              // of the thread that makes the steps
 //   const PublishesActivity publishing(activity);            // there
 //   { const Doing doing(Activity::kSaving); ... }            // wherever that thread comes by
 //   activity.load()                                          // another thread
 //
-// Of two that are inside each other the outer one counts: an evaluation that waits for its input evaluates. A thread
-// that publishes nothing pays a look at a pointer.
+// If one activity is inside another, the outer one counts: an evaluation that waits for its input evaluates. A thread
+// that publishes nothing only reads a pointer.
 #pragma once
 
 #include <atomic>
@@ -16,22 +16,22 @@
 
 namespace belay::runtime {
 
-// kOtherRanks: exchanging values with the other processes of a training, waiting for them included.
+// kOtherRanks: exchanging values with the other processes of a training, also waiting for them.
 enum class Activity : int { kComputing, kInputWait, kSaving, kEvaluating, kOtherRanks };
 constexpr int kActivities = 5;
 
 using PublishedActivity = std::atomic<Activity>;
 
-// Who wants to know of each thing exactly, with its times, as a trace does. Called on the thread that publishes.
+// An observer gets each activity exactly, with its times, for a trace. The publishing thread calls it.
 class ActivityObserver {
  public:
   virtual ~ActivityObserver() = default;
   virtual std::int64_t now_ns() noexcept = 0;
-  // From start_ns, of now_ns(), until now.
+  // Reports an activity from start_ns, a value of now_ns(), until now.
   virtual void did(Activity activity, std::int64_t start_ns) noexcept = 0;
 };
 
-// While it lives, this thread's observer is that one, borrowed.
+// While it lives, `observer` is this thread's observer, borrowed.
 class ObservesActivity {
  public:
   explicit ObservesActivity(ActivityObserver* observer) noexcept : before_(observer_) { observer_ = observer; }
@@ -45,7 +45,7 @@ class ObservesActivity {
   ActivityObserver* const before_;
 };
 
-// While it lives, what this thread does is published there.
+// While it lives, this thread's activity is published in `place`.
 class PublishesActivity {
  public:
   explicit PublishesActivity(PublishedActivity& place) noexcept : before_(place_) {

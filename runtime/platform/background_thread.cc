@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// Of the calling thread. What the system refuses is left as it is: the work is done all the same.
+// Lowers the calling thread's priority. If the system refuses, nothing changes, and the work is still done.
 void lower_priority() {
   constexpr int kLess = 5;
   const sched_param none{};
@@ -54,7 +54,7 @@ void BackgroundThread::work() {
   for (;;) {
     changed_.wait(lock, [&] { return done_ || !jobs_.empty(); });
     if (jobs_.empty()) return;
-    const std::function<void()>& job = jobs_.front();  // stays in its place while others come behind it
+    const std::function<void()>& job = jobs_.front();  // it keeps its place while others are added
     lock.unlock();
     job();
     lock.lock();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for long work beside the program's own, one job after the other. The kernel runs it where little else wants
-// the processor (SCHED_BATCH, and 5 less important). The thread starts with the first job.
+// A thread for long work beside the program's, one job after the other. The kernel runs it when few others want the
+// processor (SCHED_BATCH, and 5 less important). The thread starts with the first job.
 //
 //   BackgroundThread thread("belay-save");
 //   thread.start([&] { ... });     // must not throw
 //   thread.wait();                 // what the job did is seen from here on
 //
-// One thread at a time uses it.
+// Use it from one thread at a time.
 #pragma once
 
 #include <condition_variable>
@@ -20,16 +20,16 @@ namespace belay::runtime {
 
 class BackgroundThread {
  public:
-  // `name`: as ps and top show it, at most 15 bytes.
+  // `name` is the name in ps and top, at most 15 bytes.
   explicit BackgroundThread(std::string name) : name_(std::move(name)) {}
   // Waits for all jobs.
   ~BackgroundThread();
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-  // Behind those that were started before. std::system_error where there can be no thread.
+  // Adds a job after the earlier ones. std::system_error: no thread is possible.
   void start(std::function<void()> job);
-  // Until all jobs are done.
+  // Waits until all jobs are done.
   void wait();
 
  private:

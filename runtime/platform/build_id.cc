@@ -49,7 +49,7 @@ std::string build_id_in(const dl_phdr_info& object) {
   return "";
 }
 
-// FNV-1a of the segments that are loaded to be read and run only: no address is put into them.
+// Hashes (FNV-1a) the segments that are only read or run, since no address is put into them.
 std::string hash_of(const dl_phdr_info& object) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (int i = 0; i < object.dlpi_phnum; ++i) {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this program and its libraries are, for a checkpoint's fingerprint and --version.
+// Identifies this program and its libraries, for a checkpoint's fingerprint and --version.
 #pragma once
 
 #include <string>
 
 namespace belay::runtime {
 
-// The linker's build id of the running program, in hexadecimal; "unknown" where it has none.
+// Returns the linker's build id of the running program, in hexadecimal; "unknown": it has none.
 std::string build_id();
-// The same of the library that the address lies in; of one without a build id, a hash of what it never writes. Empty
-// where no library is there.
+// Returns the build id of the library at this address. If it has none, a hash of its constant parts. Empty: there is no
+// library.
 std::string build_id_of(const void* address);
-// The instruction set that our own loops dispatch to: "x86-64-v4".
+// Returns the instruction set that our loops use: "x86-64-v4".
 std::string isa_text();
-// The C library that is loaded, whose libm computes what a kernel has no loop of its own for: "glibc 2.36". Empty if it
-// does not say which it is.
+// Returns the loaded C library: "glibc 2.36". Its libm computes functions for which a kernel has no loop. Empty: it
+// does not name itself.
 std::string c_library_text();
 
 }  // namespace belay::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends what waits from outside. A CancellationSource is a flag with a reason, for all runs of a session; a CancelToken
-// is one run's view of it, with the run's own deadline. [any thread]
+// Ends waits from outside. A CancellationSource is a flag with a reason, for all runs of a session. A CancelToken is
+// one run's view of it, with the run's deadline. [any thread]
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class CancellationSource {
   CancellationSource(const CancellationSource&) = delete;
   CancellationSource& operator=(const CancellationSource&) = delete;
 
-  // Wakes all who wait. The first reason stays.
+  // Wakes all waiters. The first reason stays.
   void cancel(const Error& reason);
   void reset();
   bool cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
@@ -31,7 +31,7 @@ class CancellationSource {
 
  private:
   friend class CancelToken;
-  // While it lives, cancel() wakes this condition. Waiters are linked to each other: waiting allocates nothing.
+  // While it lives, cancel() wakes this condition. Waiters are linked to each other, so waiting allocates nothing.
   class Waiter {
    public:
     Waiter(CancellationSource& source, std::mutex& mutex, std::condition_variable& changed);
@@ -56,7 +56,7 @@ class CancellationSource {
 
 class CancelToken {
  public:
-  // deadline_ns: of clock.monotonic_ns(); 0: none.
+  // `deadline_ns` is a time of clock.monotonic_ns(); 0: none.
   CancelToken(CancellationSource& source, Clock& clock, std::int64_t deadline_ns = 0)
       : source_(source), clock_(clock), deadline_ns_(deadline_ns) {}
 
@@ -66,8 +66,8 @@ class CancelToken {
     source_.check();
     if (deadline_ns_ != 0 && clock_.monotonic_ns() >= deadline_ns_) throw_late();
   }
-  // Waits on `changed` under `lock` until done(); throws where the run is cancelled or late. The mutex and the
-  // condition must outlive every cancel() of the source.
+  // Waits on `changed` under `lock` until done(). Throws if the run is cancelled or late. The mutex and the condition
+  // must outlive every cancel() of the source.
   template <class Done>
   void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Done done) const {
     if (done()) return;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A service's slot as a plugin calls it: pointers, lists and texts are looked at before the function runs, so that what
-// can be seen to be wrong is an error of the call and no crash of the host.
+// A service's slot for plugins. It checks pointers, lists and texts before the function runs. So a visible fault is an
+// error of the call, not a crash of the host.
 //
 //   constexpr belay_graph_api kGraphApi{..., checked<add_node, detail::name_of_graph_add_node>, ...};
 //
-// What is looked at follows from the types: a handle, an out parameter, a function and a struct must be there; a const
-// or void pointer with a number behind it is a list of so many; of dims the rank comes before them; a text has data. A
-// sized struct looks after itself (belay/detail/sized.h), and a belay_host is a number. A slot without a status does
-// nothing and returns 0. A copy of the process that calls the host ends.
+// The types decide about the checks. A handle, an out parameter, a function and a struct must not be null. A const or
+// void pointer followed by a number is a list of that length. For dims the rank comes first. A text has data. A sized
+// struct checks itself (belay/detail/sized.h), and a belay_host is a number. A slot without a status does nothing and
+// returns 0. A copy of the process that calls the host ends.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ class CheckedSlot<f, name, may_be_null, in_copies> {
 
  private:
   using Arguments = std::tuple<A...>;
-  // Wherever it stands: the status, a host's number, the coordinator that a session may lack, an opaque argument.
+  // At any position: the status, a host's number, the coordinator that a session may lack, an opaque argument.
   template <class P>
   static constexpr bool kMayBeNull = std::is_same_v<P, belay_status*> || std::is_same_v<P, belay_host*> ||
                                      std::is_same_v<P, belay_coordinator*> || std::is_same_v<P, void*>;
@@ -49,7 +49,7 @@ class CheckedSlot<f, name, may_be_null, in_copies> {
   template <std::size_t i>
   using Type = std::tuple_element_t<i, Arguments>;
 
-  // Whether the argument after i counts what i points at.
+  // True if the argument after i is the length of the list at i.
   template <std::size_t i>
   static constexpr bool is_list() {
     if constexpr (i + 1 < kCount && std::is_pointer_v<Type<i>>) {
@@ -76,7 +76,7 @@ class CheckedSlot<f, name, may_be_null, in_copies> {
       return (may_be_null >> i & 1) == 0 && !kIsSized<std::remove_cv_t<std::remove_pointer_t<P>>>;
     }
   }
-  // Bytes are a file's or a tensor's: as many as there are.
+  // Bytes are those of a file or a tensor, so their number has no limit.
   template <std::size_t i>
   static constexpr std::uint64_t most() {
     return std::is_void_v<std::remove_cv_t<std::remove_pointer_t<Type<i>>>> ? ~std::uint64_t{0} : detail::kMostItems;
@@ -99,7 +99,7 @@ class CheckedSlot<f, name, may_be_null, in_copies> {
   }
   template <std::size_t... i>
   static bool all_there(std::index_sequence<i...>, const A&... args) noexcept {
-    // A text of a slot without a status is its function's to show.
+    // If a slot has no status, its function handles a bad text.
     const Arguments all(args...);
     return ((is_there<i>(all) || (std::is_same_v<Type<i>, belay_str> && !kHasStatus)) && ...);
   }
@@ -138,7 +138,7 @@ class CheckedSlot<f, name, may_be_null, in_copies> {
 
 template <auto f, const char* name, unsigned may_be_null = 0>
 inline constexpr auto checked = &CheckedSlot<f, name, may_be_null, false>::call;
-// Of a slot that a copy may call.
+// The checked form of a slot that a copy may call.
 template <auto f, const char* name>
 inline constexpr auto checked_in_copies = &CheckedSlot<f, name, 0, true>::call;
 

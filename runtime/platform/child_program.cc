@@ -23,7 +23,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// What posix_spawn takes.
+// The arguments of posix_spawn.
 class SpawnSettings {
  public:
   explicit SpawnSettings(const std::string& log) {
@@ -53,7 +53,7 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
-// 0: it could not be started, and errno says why.
+// Returns 0 if it could not be started; errno has the reason.
 pid_t start(const ChildProgram& child) {
   std::vector<char*> argv{const_cast<char*>(child.program.c_str())};
   for (const std::string& a : child.arguments) argv.push_back(const_cast<char*>(a.c_str()));
@@ -64,11 +64,11 @@ pid_t start(const ChildProgram& child) {
   return errno == 0 ? pid : 0;
 }
 
-// False where the time is over first, or there is a signal.
+// False if the time is over first, or if there is a signal.
 bool ends_before(pid_t pid, SteadyClock::time_point limit, const std::atomic<int>* signal) {
   const long most_ms = signal == nullptr ? 60'000 : 50;
   const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
-  if (descriptor < 0) return true;  // an old kernel: without a limit
+  if (descriptor < 0) return true;  // an old kernel: there is no limit
   bool ended = false;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - SteadyClock::now()).count();

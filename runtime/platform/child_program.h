@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other programs, run to their end: commands of belay in processes of their own, say, of this build or of another one.
-// Their standard input is empty, and signals are as a shell would start them, whatever this process has blocked.
+// Runs other programs to their end, such as commands of belay in separate processes, of this build or another. Their
+// standard input is empty. Signals are as in a shell, whatever this process has blocked.
 #pragma once
 
 #include <atomic>
@@ -10,24 +10,24 @@
 namespace belay::runtime {
 
 struct ChildProgram {
-  std::string program;  // a path, or a name that PATH has
+  std::string program;  // a path, or a name in PATH
   std::vector<std::string> arguments;
-  std::string log;  // the file that gets its standard output and error; is made or replaced
+  std::string log;  // gets standard output and error; made or replaced
 };
 
 struct ProgramEnd {
-  int status = 0;          // its exit status; 128 and the signal's number where one ended it
-  bool timed_out = false;  // or a signal came
+  int status = 0;          // exit status, or 128 plus the number of the signal that ended it
+  bool timed_out = false;  // also if a signal came
 };
 
 inline constexpr double kNoTimeLimit = 1e9;  // seconds
 
-// The path of this program; "/proc/self/exe" where another file is there by now.
+// Returns the path of this program; "/proc/self/exe" if another file has that path now.
 std::string this_program();
 
-// Starts all of them and waits until the last has ended. One that has not ended after `seconds`, or when `signal`
-// (which may be null) is no longer 0, is killed. How they ended, in their order. NOT_FOUND names a program that cannot
-// be started; the others are waited for all the same. [any thread]
+// Starts all programs and waits for the last one. It kills those that still run after `seconds`, or when `signal`
+// (which may be null) is not 0 any more. Returns their ends in order. NOT_FOUND names a program that cannot be started;
+// the others are still waited for. [any thread]
 std::vector<ProgramEnd> run_programs(const std::vector<ChildProgram>& programs, double seconds = kNoTimeLimit,
                                      const std::atomic<int>* signal = nullptr);
 

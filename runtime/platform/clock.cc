@@ -17,7 +17,7 @@ class SystemClock final : public Clock {
   }
   void wait_until(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                   std::int64_t deadline_ns) override {
-    // At most an hour at once, so that a far deadline cannot overflow inside the library.
+    // It waits at most an hour at once, so that a far deadline cannot overflow inside the library.
     const std::int64_t wait = std::clamp<std::int64_t>(deadline_ns - monotonic_ns(), 0, 3'600'000'000'000);
     changed.wait_for(lock, std::chrono::nanoseconds(wait));
   }

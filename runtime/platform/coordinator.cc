@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-// How long a join sleeps between looks at its threads. Real time: a thread ends in real time even in a test's clock.
+// A join sleeps this long between looks at its threads. It is real time, since a thread ends in real time even with a
+// test's clock.
 constexpr std::int64_t kLook = 5 * kMillisecond;
 
 }  // namespace
@@ -24,12 +25,12 @@ Thread::Thread(std::string name, std::function<void()> body, std::shared_ptr<Coo
   thread_ = std::thread([state = state_, body = std::move(body)]() mutable {
     current_ = state.get();
     body();
-    body = nullptr;  // what it holds is gone when the thread counts as ended: a session, say, of a graph that goes next
+    body = nullptr;  // frees its objects before the thread counts as ended, such as a session whose graph goes next
     std::unique_lock lock(state->mutex);
     state->ending = true;
     std::shared_ptr<Coordinator> mine = std::move(state->coordinator);
     lock.unlock();
-    mine.reset();  // perhaps the last reference to it, and so to the Thread, which takes the lock
+    mine.reset();  // may be the last reference to it, and so to the Thread, which takes the lock
     lock.lock();
     state->ended = true;
     state->changed.notify_all();
@@ -38,7 +39,7 @@ Thread::Thread(std::string name, std::function<void()> body, std::shared_ptr<Coo
 
 Thread::~Thread() {
   if (!thread_.joinable()) return;
-  // Its own body may hold the last reference to who owns it.
+  // The thread's body may have the last reference to the owner.
   if (join_for(0) && thread_.get_id() != std::this_thread::get_id()) {
     thread_.join();
   } else {
@@ -141,7 +142,7 @@ bool Coordinator::unregister_thread(const std::function<bool(Joinable&)>& is_it)
     threads = registered_;
   }
   for (const auto& thread : threads) {
-    if (!is_it(*thread)) continue;  // may wait for a join, which may look at this
+    if (!is_it(*thread)) continue;  // it may wait for a join, which may call this
     const std::lock_guard lock(mutex_);
     std::erase(registered_, thread);
     return true;
@@ -174,7 +175,7 @@ std::vector<std::string> Coordinator::join(const std::vector<std::shared_ptr<Joi
   };
   drop_ended(0);
   while (!waiting.empty() && !should_stop()) drop_ended(kLook);
-  // The grace period counts by the coordinator's clock, and by real time in case a test's clock does not move.
+  // The grace period counts by the coordinator's clock. Real time also counts, in case a test's clock does not move.
   const auto grace = static_cast<std::int64_t>(options.stop_grace_period_secs * 1e9);
   const std::int64_t start = clock_.monotonic_ns();
   const auto real_start = std::chrono::steady_clock::now();

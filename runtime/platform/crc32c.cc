@@ -9,8 +9,8 @@
 namespace belay::runtime {
 namespace {
 
-// ISA-L leaves the upper halves of the vector registers in use, and whatever the caller does next without AVX is then
-// slow: an event with an image took 210 ns, and takes 90 ns (Sapphire Rapids).
+// ISA-L leaves the upper halves of the vector registers in use. The caller's next code without AVX is slow then. An
+// event with an image took 210 ns, and takes 90 ns (Sapphire Rapids).
 __attribute__((target("avx"))) void clear_upper_halves() noexcept { _mm256_zeroupper(); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC32C (Castagnoli), over ISA-L. [any thread]
+// Computes CRC32C (Castagnoli) with ISA-L. [any thread]
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,17 @@
 
 namespace belay::runtime {
 
-// Of `size` bytes of any number. `before` is the result for the bytes before them, so that pieces chain.
+// Returns the CRC of `size` bytes; size may be any number. `before` is the result for earlier bytes, so that pieces
+// chain.
 std::uint32_t crc32c(const void* data, std::size_t size, std::uint32_t before = 0) noexcept;
 inline std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0) noexcept {
   return crc32c(bytes.data(), bytes.size(), before);
 }
 
-// The form that record files store: a CRC over bytes that include their own CRC finds little.
+// Returns the form in record files. A CRC over bytes that include their CRC would find little.
 constexpr std::uint32_t masked_crc(std::uint32_t crc) noexcept { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
-// Eight lower-case hexadecimal digits; parse_crc takes nothing else.
+// Formats eight lower-case hexadecimal digits. parse_crc accepts only these.
 std::string crc_text(std::uint32_t crc);
 std::optional<std::uint32_t> parse_crc(std::string_view text) noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exception that is being handled, as an Error: what reports, logs and hooks take. Only inside a catch clause.
+// Returns the current exception as an Error, for reports, logs and hooks. Call it only inside a catch clause.
 #pragma once
 
 #include "belay/error.h"
@@ -7,7 +7,8 @@
 
 namespace belay::runtime {
 
-// An Error as it is. Want of memory or of threads is RESOURCE_EXHAUSTED with the limit; anything else is UNKNOWN.
+// An Error stays unchanged. RESOURCE_EXHAUSTED, with the limit: there is no memory or thread. Any other exception is
+// UNKNOWN.
 inline Error current_error() {
   try {
     throw;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders inside of a run's directory.
+// Makes folders inside of a run's directory.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace belay::runtime {
 
-// Makes what is missing of `below`, "export/onnx", in the directory `path`, which may lie behind symbolic links. Its
-// parts may be none: FAILED_PRECONDITION with the one that is, since what is made would lie outside of `path`.
+// Makes the missing folders of `below`, "export/onnx", in the directory `path`, which may be a symbolic link.
+// FAILED_PRECONDITION names a part of `below` that is a link, since new folders would be outside of `path`.
 std::unique_ptr<OpenDirectory> make_directories_in(FileSystem& files, const std::string& path, std::string_view below);
-// The same in an open directory, wherever it was moved; `below` is not empty.
+// Does the same in an open directory, even if it was moved. `below` is not empty.
 std::unique_ptr<OpenDirectory> make_directories_in(OpenDirectory& directory, std::string_view below);
 
 }  // namespace belay::runtime

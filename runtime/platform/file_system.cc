@@ -23,8 +23,8 @@
 namespace belay::runtime {
 namespace {
 
-// Without the umask's bits: who may read a run is the user's choice, as with every other program.
-// A directory that everybody may write is refused as a run's, so none is made, whatever the umask.
+// The umask removes bits, since the user decides who may read a run, as with other programs. A directory that everybody
+// may write is refused as a run's. So none is made, whatever the umask.
 constexpr mode_t kFileMode = 0666, kDirectoryMode = 0775;
 constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB less a page in one call
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
@@ -56,13 +56,13 @@ Code code_of(int error) {
   }
 }
 
-// "cannot create '/a/b': No space left on device"
+// Fails with "cannot create '/a/b': No space left on device".
 [[noreturn]] void fail_call(const std::string& what, int error) {
   const char* words = strerrordesc_np(error);
   fail(code_of(error), "cannot " + what + ": " + (words == nullptr ? "error " + std::to_string(error) : words));
 }
 
-// Calls until it is not interrupted.
+// Repeats the call while it is interrupted.
 template <class Call>
 auto uninterrupted(Call&& call) {
   auto result = call();
@@ -70,7 +70,7 @@ auto uninterrupted(Call&& call) {
   return result;
 }
 
-// A call that opens; where the process has no descriptor left, with one that is held back.
+// Repeats a call that opens. If the process has no descriptor left, it uses a spare one.
 template <class Call>
 int opened(Call&& call) {
   int fd = uninterrupted(call);
@@ -82,7 +82,7 @@ std::string entry_path(const std::string& directory, std::string_view name) {
   return directory.ends_with('/') ? directory + std::string(name) : directory + "/" + std::string(name);
 }
 
-// The name with a terminating zero.
+// Returns the name with a terminating zero.
 std::string checked_name(const std::string& directory, std::string_view name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos || name.find('\0') != name.npos)
     fail(Code::kInvalidArgument, single_quoted(name) + " is no name for an entry of " + single_quoted(directory) +
@@ -123,7 +123,7 @@ class Descriptor {
 };
 
 void sync_directory(int fd, const std::string& path) {
-  // EINVAL: a file system without such a call, where names are as durable as they get.
+  // EINVAL: the file system has no such call, and names are as durable as possible.
   if (uninterrupted([&] { return ::fsync(fd); }) != 0 && errno != EINVAL)
     fail_call("sync " + single_quoted(path), errno);
 }
@@ -141,7 +141,7 @@ class PosixFile final : public OpenFile {
     const char* at = static_cast<const char*>(data);
     while (size != 0) {
       const ssize_t n = uninterrupted([&] { return ::write(fd_.get(), at, std::min(size, kMaxTransfer)); });
-      // A write of nothing would be tried again for ever.
+      // A write of nothing would be repeated for ever.
       if (n <= 0) fail_call("write " + single_quoted(path_), n == 0 ? EIO : errno);
       at += n;
       size -= static_cast<std::size_t>(n);
@@ -194,17 +194,17 @@ class PosixFile final : public OpenFile {
 
   void close() override {
     held_.reset();
-    // Linux closes the descriptor whatever it answers, so a second call could hit another file.
+    // Linux closes the descriptor in any case, so a second call could close another file.
     const int error = ::close(fd_.release()) == 0 ? 0 : errno;
     restore_spare_descriptors();
     if (error != 0 && error != EINTR) fail_call("close " + single_quoted(path_), error);
   }
 
  private:
-  // So much goes to the disk while what comes behind it is still being written; else it would wait for the sync.
+  // This many bytes are sent to the disk while later ones are still being written. Else they would wait for the sync.
   static constexpr std::size_t kSendAt = std::size_t{8} << 20;
 
-  // A hint: what fails here fails again in sync(), which says so.
+  // It is a hint: a fault here comes again in sync(), which reports it.
   void start_sending() noexcept {
     ::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
     unsent_ = 0;
@@ -212,13 +212,13 @@ class PosixFile final : public OpenFile {
 
   Descriptor fd_;
   std::string path_;
-  std::optional<NotInCopies> held_;  // dies before fd_
+  std::optional<NotInCopies> held_;  // destroyed before fd_
   std::size_t unsent_ = 0;
 };
 
 class PosixPageFile final : public PageFile {
  public:
-  // The file is new. The lock is another opening of it: a mapping keeps what it was made from open.
+  // The file is new. The lock uses another descriptor, since a mapping keeps its descriptor's file open.
   PosixPageFile(Descriptor fd, Descriptor lock, const std::string& path)
       : page_(map(fd.get(), path)), lock_(std::move(lock)), held_(lock_.get()), file_(std::move(fd), path) {}
   void* page() noexcept override { return page_; }
@@ -282,7 +282,7 @@ class PosixDirectory final : public OpenDirectory {
   }
 
   std::vector<std::string> entries() const override {
-    // Opened anew, since a copy of the descriptor would share its reading position.
+    // It is opened again, since a copy of the descriptor would share its reading position.
     Descriptor fd(opened([&] { return ::openat(fd_.get(), ".", kOpenDirectory); }));
     if (fd.get() < 0) fail_call("list " + single_quoted(path_), errno);
     const std::unique_ptr<DIR, void (*)(DIR*)> listing(::fdopendir(fd.get()), [](DIR* d) {
@@ -359,7 +359,7 @@ class PosixDirectory final : public OpenDirectory {
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     try {
       Descriptor lock = open_at(std::string(name), "lock " + single_quoted(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-      // No one else has it yet.
+      // Nobody else has it yet.
       if (uninterrupted([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB); }) != 0)
         fail_call("lock " + single_quoted(path), errno);
       return std::make_unique<PosixPageFile>(std::move(fd), std::move(lock), path);
@@ -439,7 +439,7 @@ class PosixFileSystem final : public FileSystem {
   }
 
  private:
-  // Parents first; each new name is made durable in its parent.
+  // Makes parents first. Each new name is made durable in its parent.
   void make_missing(const std::string& path) {
     const auto make = [&] { return uninterrupted([&] { return ::mkdir(path.c_str(), kDirectoryMode); }); };
     if (make() != 0) {
@@ -464,7 +464,7 @@ class PosixFileSystem final : public FileSystem {
 
 void OpenDirectory::replace(std::string_view name, std::string_view content) {
   const std::string temporary = std::string(name) + ".tmp";
-  if (exists(temporary)) remove(temporary);  // of a run that was killed
+  if (exists(temporary)) remove(temporary);  // it is of a run that was killed
   try {
     const std::unique_ptr<OpenFile> file = create(temporary);
     file->write(content.data(), content.size());
@@ -475,7 +475,7 @@ void OpenDirectory::replace(std::string_view name, std::string_view content) {
     try {
       if (exists(temporary)) remove(temporary);
     } catch (const Error&) {
-      // The first error says more.
+      // The first error is more useful.
     }
     throw;
   }

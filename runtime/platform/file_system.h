@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, as the runtime sees them: a seam, so that tests inject faults at any call
-// (tests/platform/faulty_file_system.h).
+// Files for the runtime: a seam, so that tests inject faults at any call (tests/platform/faulty_file_system.h).
 //
-// Everything that is written to a run directory goes through here: checkpoints, event files, the lock. Directories are
-// opened once; entries are named inside them (openat), so a renamed parent does not matter. The name of an entry is one
-// part of a path: not empty, no '/', not "." or "..". A symbolic link as the last part is never followed.
+// All writes to a run directory use it: checkpoints, event files, the lock. Directories are opened once, and entries
+// are named inside them (openat), so a renamed parent does not matter. The name of an entry is one part of a path: not
+// empty, no '/', not "." or "..". A symbolic link as the last part is never followed.
 //
 // All calls retry EINTR and short transfers. An error is belay::Error, `cannot create '/a/b': No space left on device`:
 //
@@ -17,7 +16,7 @@
 //   DATA_LOSS            EIO, a file that is shorter than it should be
 //   INTERNAL             the rest; EBADF and EINVAL are bugs of ours
 //
-// Directories and the file system are for any threads, a file is for one at a time.
+// Use directories and the file system from any thread, a file from one at a time.
 #pragma once
 
 #include <cstddef>
@@ -35,28 +34,28 @@ struct FileStatus {
   FileKind kind = FileKind::kOther;
   std::uint64_t size = 0;
   std::uint64_t device = 0, inode = 0;
-  std::uint32_t mode = 0;  // permission bits, sticky bit included
+  std::uint32_t mode = 0;  // permission bits with the sticky bit
   std::uint32_t owner = 0;
   std::int64_t modified_ns = 0;
 };
 
-// An open regular file. Closes when it dies; close() reports errors and comes last.
+// An open regular file. The destructor closes it. close() reports errors and comes last.
 class OpenFile {
  public:
   virtual ~OpenFile() = default;
   virtual const std::string& path() const = 0;
   virtual void write(const void* data, std::size_t size) = 0;  // at the end
-  // Over bytes that the file has: a header whose numbers are known last. write() goes on at the end.
+  // Overwrites bytes of the file: a header whose numbers are known last. write() continues at the end.
   virtual void write_at(std::uint64_t offset, const void* data, std::size_t size) = 0;
-  // Exactly size bytes, else DATA_LOSS with the offset.
+  // Reads exactly `size` bytes. DATA_LOSS names the offset.
   virtual void read_at(std::uint64_t offset, void* data, std::size_t size) const = 0;
   virtual std::uint64_t size() const = 0;
   virtual void sync() = 0;
   virtual void close() = 0;
 };
 
-// An open file whose first page is also memory of this process: what is stored there is in the file however the process
-// ends, at no cost but the store. write() appends behind that page. It is locked while it is open.
+// An open file whose first page is also memory of this process. The file keeps a store there, however the process ends.
+// It costs only the store. write() appends after that page. The file is locked while it is open.
 class PageFile : public OpenFile {
  public:
   static constexpr std::size_t kPageBytes = 4096;
@@ -75,18 +74,19 @@ class OpenDirectory {
   virtual std::vector<std::string> entries() const = 0;                              // sorted, without . and ..
   virtual std::unique_ptr<OpenDirectory> make_directory(std::string_view name) = 0;  // ALREADY_EXISTS
   virtual std::unique_ptr<OpenDirectory> open_directory(std::string_view name) const = 0;
-  // Within this directory. Replaces a file, or a directory that is empty; ALREADY_EXISTS where it is not.
+  // Renames within this directory. Replaces a file or an empty directory. ALREADY_EXISTS: the directory is not empty.
   virtual void rename(std::string_view from, std::string_view to) = 0;
   virtual void remove(std::string_view name) = 0;       // a file or link
-  virtual void remove_tree(std::string_view name) = 0;  // a directory and what is in it; follows no link
+  virtual void remove_tree(std::string_view name) = 0;  // a directory with its content; follows no link
   virtual void sync() = 0;                              // makes the entries' names durable
-  // An advisory lock on a file of this directory, held until the returned object is closed or dies (or the process
-  // does). The file is made where it is missing and emptied, so that the holder can write who it is. Null where another
-  // process or object holds it.
+  // Takes an advisory lock on a file of this directory. It is held until the returned object is closed or dies (or the
+  // process does). The file is made if it is missing, and emptied, so that the holder can write its name. Null: another
+  // process or object has the lock.
   virtual std::unique_ptr<OpenFile> try_lock(std::string_view name) = 0;
-  // A new file with a page of zeros that is allocated on the disk, so that no store into it can fail for want of room.
+  // Makes a file with a page of zeros that is allocated on the disk. So no store into it can fail because the disk is
+  // full.
   virtual std::unique_ptr<PageFile> create_page(std::string_view name) = 0;  // ALREADY_EXISTS
-  // Whether a process holds the file open by try_lock() or create_page(). Changes nothing.
+  // True if a process has the file open by try_lock() or create_page(). It changes nothing.
   virtual bool locked(std::string_view name) const = 0;
   // Replaces a file's whole content: `name`.tmp, sync, rename, sync of the directory. A failure leaves the old content.
   void replace(std::string_view name, std::string_view content);
@@ -97,16 +97,16 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual std::unique_ptr<OpenDirectory> open_directory(const std::string& path) = 0;
-  // Makes what is missing, and syncs the parent of each directory that it makes.
+  // Makes the missing directories, and syncs the parent of each.
   virtual std::unique_ptr<OpenDirectory> make_directories(const std::string& path) = 0;
   virtual bool exists(const std::string& path) const = 0;
   virtual FileStatus status(const std::string& path) const = 0;  // follows links
-  // Of a file or directory, inside one file system.
+  // Renames a file or directory inside one file system.
   virtual void rename(const std::string& from, const std::string& to) = 0;
   virtual std::uint64_t free_bytes(const std::string& path) const = 0;
 };
 
-// The machine's files. The object lives as long as the process.
+// Returns the machine's files. The object lives as long as the process.
 FileSystem& posix_file_system();
 
 }  // namespace belay::runtime

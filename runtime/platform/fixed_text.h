@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with a fixed number of digits for people. belay/tensor_text.h has those of printf's %g.
+// Formats numbers with a fixed number of digits for people. belay/tensor_text.h has printf's %g.
 #pragma once
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 
 namespace belay::runtime {
 
-// The number with so many digits after a dot, as printf's %.2f shows it, in every locale.
+// Returns the number with this many digits after the dot, like printf's %.2f, in every locale.
 inline std::string fixed_text(double value, int digits) {
-  char text[400];  // 309 digits in front of the dot
+  char text[400];  // 309 digits before the dot
   return {text, std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed, std::min(digits, 80)).ptr};
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a number of the manifest survives in float32, the type that a model computes in. A number that is in its
-// range may leave it there: 1e39 is infinite, 1e-300 is 0, and 0.99999999 is 1.
+// Checks that a number of the manifest survives in float32, the type of a model's computations. A number in its range
+// may leave it there: 1e39 is infinite, 1e-300 is 0, and 0.99999999 is 1.
 #pragma once
 
 #include <string>
 
 namespace belay::runtime {
 
-// "1e+39, which is no float32: the largest one is 3.4028235e+38"; empty: it survives. `max` and `has_max`: the range
-// that the number is in; one that ends just below a float32 leaves that float32 out.
+// Returns "1e+39, which is no float32: the largest one is 3.4028235e+38"; empty: it survives. `has_max` and `max` give
+// the range of the number. A range that ends just below a float32 excludes that float32.
 std::string float32_problem(double value, bool has_max = false, double max = 0);
 
 }  // namespace belay::runtime

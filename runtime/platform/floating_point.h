@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point mode of a thread: rounding, traps, what becomes of denormals. All arithmetic but that of long
-// double obeys one register, MXCSR (FPCR on aarch64); long double has the x87 control word.
+// The floating-point mode of a thread: rounding, traps, and the handling of denormals. All arithmetic but that of long
+// double obeys one register, MXCSR (FPCR on aarch64). long double has the x87 control word.
 //
 // Kernels compute in one mode, KernelMode, in each thread of the team (runtime/ops/kernels/parallel.cc). Callbacks of
-// plugins run in the mode of the thread that calls them, and what they change is put back (runtime/loader/instance.h).
+// plugins run in the mode of the calling thread. Their changes are undone (runtime/loader/instance.h).
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ inline void set_x87_control([[maybe_unused]] std::uint16_t bits) noexcept {
 }
 
 #if defined(__x86_64__)
-inline constexpr std::uint32_t kVectorModeBits = 0xffc0;  // the others are sticky: what happened, not a mode
+inline constexpr std::uint32_t kVectorModeBits = 0xffc0;  // the others are sticky flags of past events, no mode
 inline constexpr std::uint32_t kKernelMode = 0x9fc0;      // no traps, to nearest, flush to zero, denormals are zero
 #else
 inline constexpr std::uint32_t kVectorModeBits = 0xffffffff;
@@ -53,13 +53,12 @@ inline constexpr std::uint32_t kKernelMode = 1u << 24;
 
 inline bool vector_mode_is(std::uint32_t mode) noexcept { return ((vector_control() ^ mode) & kVectorModeBits) == 0; }
 
-// The mode that the thread was in when it was made.
+// The mode of the thread at construction.
 class VectorMode {
  public:
   VectorMode() noexcept : bits_(vector_control()) {}
-  // Puts it back, whatever the thread's mode is now, and stores that in `found`. Reading the register waits until all
-  // instructions before have ended, and one that looks at what was read waits as long again: is(found) is cheaper
-  // later.
+  // Restores the mode, whatever the thread's mode is now, and stores that in `found`. Reading the register waits until
+  // all earlier instructions have ended. Using the value waits as long again, so is(found) is cheaper later.
   void put_back(std::uint32_t& found) const noexcept {
 #if defined(__x86_64__)
     __asm__ volatile("stmxcsr %0\n\tldmxcsr %1" : "=m"(found) : "m"(bits_));
@@ -75,11 +74,11 @@ class VectorMode {
   std::uint32_t bits_;
 };
 
-// What of a mode changed: "the floating-point mode (rounding, traps)".
+// Returns the changed parts of a mode: "the floating-point mode (rounding, traps)".
 std::string mode_change_text(std::uint32_t vector_before, std::uint32_t vector_after, bool x87_changed);
 
-// While it lives, this thread computes as kernels do, whatever its own mode is: to nearest, without traps, and a number
-// too small for its type's full precision is 0. Such denormals take a processor a hundred times as long.
+// While it lives, this thread computes like kernels, whatever its mode is: to nearest and without traps. A number too
+// small for its type's full precision is 0. Such denormals take a processor a hundred times as long.
 class KernelMode {
  public:
   KernelMode() noexcept : before_(vector_control()) { set_vector_control(kKernelMode); }
@@ -91,7 +90,7 @@ class KernelMode {
   const std::uint32_t before_;
 };
 
-// KernelMode in words, for a checkpoint's fingerprint.
+// Describes KernelMode for a checkpoint's fingerprint.
 inline constexpr const char* kKernelModeText = "denormals flushed";
 
 }  // namespace belay::runtime

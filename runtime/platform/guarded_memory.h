@@ -6,7 +6,7 @@
 //   if (!guards_hold(data, bytes)) fail_outside("'x'", data, bytes);   // inside of the call, to name the callback
 //   free_guarded(data);
 //
-// guards_hold() compares 256 bytes. Builds with the address sanitizer have no zones: it finds such writes itself.
+// guards_hold() compares 256 bytes. Builds with the address sanitizer have no zones, since it finds such writes itself.
 // [any thread]
 #pragma once
 
@@ -28,7 +28,7 @@ namespace detail_of_guards {
 struct Zone {
   unsigned char bytes[kGuardBytes == 0 ? 1 : kGuardBytes];
 };
-// Neighbours differ, so a run of one value does not look like it.
+// Neighbours differ, so a run of one value does not look like the zone.
 constexpr Zone make_zone() {
   Zone zone{};
   for (std::size_t i = 0; i < kGuardBytes; ++i) zone.bytes[i] = static_cast<unsigned char>(0xa5 ^ (i * 37));
@@ -37,7 +37,7 @@ constexpr Zone make_zone() {
 inline constexpr Zone kZone = make_zone();
 }  // namespace detail_of_guards
 
-// As allocate_aligned, with a zone before the first byte and one after the last byte. free_guarded() frees it.
+// Works like allocate_aligned, with a zone before the first byte and one after the last. free_guarded() frees it.
 void* allocate_guarded(std::size_t bytes) noexcept;
 void free_guarded(void* data) noexcept;
 
@@ -46,13 +46,13 @@ inline void guard_end(void* data, std::size_t bytes) noexcept {
   std::memcpy(static_cast<char*>(data) + bytes, detail_of_guards::kZone.bytes, kGuardBytes);
 }
 
-// A whole zone was overwritten, so memory of others may be damaged.
+// A whole zone was overwritten, so other memory may be damaged, too.
 class DamagedMemory : public Error {
  public:
   using Error::Error;
 };
 
-// Whether both zones are unchanged.
+// True if both zones are unchanged.
 inline bool guards_hold(const void* data, std::size_t bytes) noexcept {
   const auto* begin = static_cast<const char*>(data);
   return std::memcmp(begin - kGuardBytes, detail_of_guards::kZone.bytes, kGuardBytes) == 0 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a type that crosses the boundary is a sized struct: what is looked at in every call and in every callback.
+// Tells whether a type that crosses the boundary is a sized struct, which every call and callback checks.
 #pragma once
 
 #include "belay/detail/sized.h"

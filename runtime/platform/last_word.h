@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done before the process ends at once, by _exit or a signal: a run's attempt notes that it did not end without
-// a word (runtime/monitored/attempt_mark.h). Code that ends the process like that calls say_last_word() first; a signal
+// The last action before the process ends at once, by _exit or a signal. A run's attempt notes its end so
+// (runtime/monitored/attempt_mark.h). Code that ends the process in such a way first calls say_last_word(). A signal
 // handler may call it.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// Null: nothing. Signal-safe; called at most once.
+// Null: nothing. It is signal-safe and called at most once.
 inline std::atomic<void (*)() noexcept> last_word{nullptr};
 
 inline void say_last_word() noexcept {

@@ -55,14 +55,14 @@ class WithoutSigpipe {
   bool was_pending_ = false;
 };
 
-// Which file a descriptor leads to; {0, 0}: none.
+// Returns the file of a descriptor; {0, 0}: none.
 std::pair<dev_t, ino_t> file_of(int fd) {
   struct stat s {};
   return ::fstat(fd, &s) == 0 ? std::pair{s.st_dev, s.st_ino} : std::pair<dev_t, ino_t>{};
 }
 
-// Writes to a descriptor of its own, never for long. Something else in the process may close that one, and its number
-// may be another file's then: a line goes to what was opened, or to the descriptor that it was made from, or nowhere.
+// Writes to a separate descriptor, never for long. Other code in the process may close that one, and another file may
+// get its number. A line is written to the opened file, or to the original descriptor, or it is dropped.
 class DescriptorWriter {
  public:
   DescriptorWriter(int fd, std::chrono::milliseconds patience)
@@ -92,7 +92,7 @@ class DescriptorWriter {
   bool write_all(std::string_view text) {
     const std::size_t whole = text.size();
     while (!text.empty()) {
-      // Where poll says so, a pipe takes PIPE_BUF bytes without blocking.
+      // If poll reports it ready, a pipe takes PIPE_BUF bytes without blocking.
       const ssize_t n = ready() ? ::write(fd_, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF)) : -1;
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) {
@@ -117,8 +117,8 @@ class DescriptorWriter {
   const int original_;
   const std::pair<dev_t, ino_t> file_;
   const std::chrono::milliseconds patience_;
-  bool behind_ = false;  // the reader did not keep up
-  bool torn_ = false;    // the last line was cut
+  bool behind_ = false;  // true: the reader did not keep up
+  bool torn_ = false;    // true: the last line was cut
 };
 
 bool set_and_not_empty(const char* variable) {
@@ -146,7 +146,7 @@ const char* colour_of(LogLevel level) {
   return "";
 }
 
-// A moment of the wall clock, for fmt, which knows no parts of a second in a std::tm.
+// A moment of the wall clock for fmt, whose std::tm has no parts of a second.
 struct WallTime {
   explicit WallTime(std::int64_t wall_ns) {
     using std::chrono::floor;
@@ -160,7 +160,7 @@ struct WallTime {
   int milliseconds;
 };
 
-// What a plugin or the host logs, taken apart as belay/log_fields.h puts it together.
+// A log text of a plugin or the host, in the parts that belay/log_fields.h puts together.
 struct LogParts {
   explicit LogParts(std::string_view text) {
     if (const std::size_t at = text.find(detail::kLogFields); at != text.npos) {
@@ -195,7 +195,7 @@ class StreamLogger final : public Logger {
         lost_ = 0;
       if (!write_lines(level, source, text)) ++lost_;
     } catch (...) {
-      ++lost_;  // out of memory: the program goes on
+      ++lost_;  // out of memory: the program continues
     }
   }
 
@@ -222,12 +222,12 @@ class StreamLogger final : public Logger {
     try {
       if (!status_.empty()) draw();
     } catch (...) {
-      // As above.
+      // It does no harm here either.
     }
   }
 
  private:
-  // Lock held, as for all that follow.
+  // Call it and all below with the lock.
   bool write_lines(LogLevel level, std::string_view source, std::string_view text) {
     const LogParts parts(text);
     const std::string lines =
@@ -237,15 +237,15 @@ class StreamLogger final : public Logger {
   }
 
   void draw() {
-    // A terminal that has become narrower has broken the line that was drawn into several.
+    // If a terminal has become narrower, it has broken the drawn line into several.
     const bool resized = drawn_ && columns() != drawn_columns_;
     const std::string before = status_.empty() || resized ? kTakeAway : "\r";
     output_.write(before + shown_status());
   }
 
-  // The cursor waits in front of the line, not behind it: so it is still there, and all of the line behind it, when the
-  // terminal has broken that into several. What is longer than the line is lost and not wrapped: the terminal may be
-  // narrower already than it says. Not up to the last column, where some go to the next line all the same.
+  // The cursor waits before the line, not after it. So it is still before the whole line if the terminal has broken
+  // that into several. The end of a longer line is lost and not wrapped, since the terminal may already be narrower
+  // than it reports. The last column stays free, since some terminals then go to the next line.
   std::string shown_status() {
     drawn_ = !status_.empty();
     next_draw_ns_ = drawn_ ? clock_.monotonic_ns() + kRedrawNs : 0;
@@ -267,7 +267,7 @@ class StreamLogger final : public Logger {
     return lines;
   }
 
-  // Who watches knows the day.
+  // A person who watches knows the day.
   std::string head_of(LogLevel level) const {
     const WallTime time(clock_.wall_ns());
     const std::tm local = fmt::localtime(time.seconds);
@@ -285,14 +285,14 @@ class StreamLogger final : public Logger {
     line["source"] = source;
     if (const std::int64_t step = step_.load(std::memory_order_relaxed); step >= 0) line["step"] = step;
     line["message"] = parts.message;
-    // A hook counts the step that is being made, the log the steps that are done.
+    // A hook counts the current step, the log counts the finished steps.
     if (parts.fields.is_object())
       for (const auto& [key, value] : parts.fields.items())
         if (key == "step" || !line.contains(key)) line[key] = value;
     return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
   }
 
-  static constexpr const char* kTakeAway = "\r\x1b[J";  // the status line, in however many lines it is now
+  static constexpr const char* kTakeAway = "\r\x1b[J";  // the status line, on any number of lines
 
   const LogOutput output_;
   const LogFormat format_;
@@ -301,10 +301,10 @@ class StreamLogger final : public Logger {
   std::atomic<std::int64_t> step_{-1};
   std::mutex mutex_;
   std::string status_;             // escaped, whole
-  bool drawn_ = false;             // a status line is on the terminal
-  int drawn_columns_ = 0;          // of the terminal then
+  bool drawn_ = false;             // true: a status line is on the terminal
+  int drawn_columns_ = 0;          // the terminal's at that time
   std::int64_t next_draw_ns_ = 0;  // no redraw before
-  std::uint64_t lost_ = 0;         // lines that were not taken
+  std::uint64_t lost_ = 0;         // lines that the output did not take
 };
 
 }  // namespace

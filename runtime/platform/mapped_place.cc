@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// The bytes of a file one by one; -1 at its end.
+// Returns the bytes of a file one by one; -1: its end.
 class Bytes {
  public:
   explicit Bytes(int file) noexcept : file_(file) {}
@@ -31,7 +31,7 @@ class Bytes {
   std::size_t at_ = 0, size_ = 0;
 };
 
-// Hexadecimal digits; `last` is the character behind them.
+// Reads hexadecimal digits. `last` is the character after them.
 std::uint64_t number(Bytes& bytes, int& last) noexcept {
   std::uint64_t value = 0;
   for (;;) {
@@ -42,7 +42,7 @@ std::uint64_t number(Bytes& bytes, int& last) noexcept {
   }
 }
 
-// To the next blank.
+// Skips to the next blank.
 void skip_word(Bytes& bytes, int& last) noexcept {
   do last = bytes.next();
   while (last != ' ' && last != '\n' && last >= 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file is mapped at an address of this process, by /proc/self/maps. For the handler of SIGBUS, which a read gets
-// where the file has become shorter: it allocates nothing.
+// Finds the file that is mapped at an address of this process, by /proc/self/maps. It is for the handler of SIGBUS,
+// which a read gets if the file became shorter. It allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace belay::runtime {
 
 struct MappedPlace {
-  char path[4096] = {};      // as the kernel writes it, cut if it is longer
+  char path[4096] = {};      // from the kernel, cut if it is longer
   std::uint64_t offset = 0;  // of the address in the file
 };
 
-// False: no file is mapped there. Any thread, and handlers.
+// False: no file is mapped there. Call it from any thread, and from handlers.
 bool find_mapped_place(const void* address, MappedPlace& place) noexcept;
 
 }  // namespace belay::runtime

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// A sanitizer sees memcpy and none of these stores.
+// A sanitizer sees memcpy, but not these stores.
 #if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define BELAY_STREAMING_STORES 1
 #include <emmintrin.h>
@@ -20,11 +20,11 @@ namespace belay::runtime {
 void* allocate_aligned(std::size_t bytes) noexcept {
   constexpr std::size_t kAlignment = 64, kHugePage = std::size_t{1} << 21, kLarge = 2 * kHugePage;
   const std::size_t alignment = bytes < kLarge ? kAlignment : kHugePage;
-  if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - kHugePage) return nullptr;  // malloc's own limit
+  if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - kHugePage) return nullptr;  // malloc's limit
   const std::size_t size = bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* block = nullptr;
   if (::posix_memalign(&block, alignment, size) != 0) return nullptr;
-  // Advice: where it is not taken the pages are small.
+  // It is an advice: if the kernel does not follow it, the pages are small.
   if (alignment == kHugePage) madvise(block, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   return block;
 }
@@ -41,7 +41,7 @@ bool has_address_space(std::size_t bytes) noexcept {
 namespace {
 
 constexpr std::size_t kLine = 64, kPage = 4096;
-constexpr std::size_t kPages = 4;  // in turns, so that as many of the processor's prefetchers are at work
+constexpr std::size_t kPages = 4;  // in turns, so that as many prefetchers of the processor work
 constexpr std::size_t kLeast = std::size_t{256} << 10;
 
 // `to` is aligned to a line.
@@ -73,7 +73,7 @@ void copy_past_caches(void* to, const void* from, std::size_t bytes) noexcept {
       for (std::size_t page = 0; page < kPages; ++page)
         stream_line(target + done + page * kPage + line, source + done + page * kPage + line);
   std::memcpy(target + done, source + done, bytes - done);
-  _mm_sfence();  // these stores are ordered by nothing else
+  _mm_sfence();  // no other instruction orders these stores
 }
 
 #else

@@ -19,7 +19,7 @@ Error error_of(std::int32_t code, std::string_view message) {
   const Code as = known ? static_cast<Code>(code) : Code::kInternal;
   std::string text = escaped(message);
   if (text.empty()) text = known ? std::string(code_name(as)) + ", without a message" : "no message";
-  // What the SDK makes of std::bad_alloc.
+  // The SDK makes this of std::bad_alloc.
   if (as == Code::kResourceExhausted && text == "out of memory")
     if (const std::string limit = memory_limit_of_process(); !limit.empty()) text += ": " + limit;
   if (!known) text += " (unknown status code " + std::to_string(code) + ")";

@@ -25,7 +25,7 @@ const volatile std::uint32_t never_copied = 1;
 volatile std::uint32_t* own_mark = nullptr;
 pid_t own_pid = 0;
 
-// Descriptor + 1; 0: free. A run has two, its lock and its attempt's mark.
+// descriptor + 1; 0: free. A run has two: its lock and its attempt's mark.
 std::array<std::atomic<int>, 16> host_only{};
 
 // The copy's one thread, right after fork.
@@ -53,7 +53,7 @@ void end_now(int status) noexcept {
   for (;;) ::syscall(SYS_exit_group, status);
 }
 
-// Allocates nothing: a thread that is not in the copy may hold the allocator's lock.
+// It allocates nothing, since a thread that the copy lacks may hold the allocator's lock.
 void end_copy_in(const char* service) noexcept {
   const CurrentPlugin* plugin = current_plugin();
   const char* who = plugin == nullptr ? "a plugin" : plugin->label().c_str();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limits of this process that setrlimit sets, at the moment of construction.
+// The limits of this process that setrlimit sets, at construction.
 #pragma once
 
 #include <sys/resource.h>
@@ -13,7 +13,7 @@ namespace belay::runtime {
 class ProcessLimits {
  public:
   ProcessLimits() noexcept;
-  // Those that are other ones now: "the limit of open files (ulimit -n) was 1024 and is 0".
+  // Returns the limits that changed: "the limit of open files (ulimit -n) was 1024 and is 0".
   std::vector<std::string> changes() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// "3"; empty where there is no limit.
+// Returns "3"; empty: there is no limit.
 template <class Resource>
 std::string limit_of(Resource resource, rlim_t unit) {
   rlimit limit{};
@@ -18,7 +18,7 @@ std::string limit_of(Resource resource, rlim_t unit) {
   return std::to_string(limit.rlim_cur / unit);
 }
 
-// What the SDK makes of std::bad_alloc.
+// The SDK makes this of std::bad_alloc.
 constexpr std::string_view kBadAlloc = "out of memory";
 
 std::string memory_limit_text() {

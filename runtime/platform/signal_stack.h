@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stack for signal handlers of the thread that makes it: without one the overflow of a thread's own stack ends the
-// process before any handler can say where.
+// A stack for signal handlers of the thread that makes it. Without one, an overflow of a thread's stack ends the
+// process before a handler can report the place.
 #pragma once
 
 #include <signal.h>

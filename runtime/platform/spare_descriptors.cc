@@ -9,7 +9,7 @@
 namespace belay::runtime {
 namespace {
 
-// A save has open at once: its directory, two files of its saver, a listing, the state file.
+// A save opens these at once: its directory, two files of its saver, a listing, the state file.
 constexpr int kSpares = 6;
 
 struct Spare {

@@ -17,12 +17,11 @@ namespace {
 constexpr const char* kSelf = "/proc/self/exe";
 constexpr const char* kVariable = "GOMP_SPINCOUNT";
 
-// Long enough for the barriers between the threads of one kernel: half of it made a step of two threads a quarter
-// longer on an Intel Xeon, where waking a thread takes as long as that; beside other programs twice of it is worse than
-// half.
+// Long enough for the barriers between the threads of one kernel. Half of it made a step of two threads a quarter
+// longer on an Intel Xeon, where waking a thread takes as long. Beside other programs, twice of it is worse than half.
 constexpr std::chrono::duration<double, std::nano> kSpin{20'000};
 
-// What libgomp does between two looks.
+// Does the same as libgomp between two looks.
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -33,7 +32,7 @@ void relax() {
 
 bool spinning_is_bounded() { return std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv(kVariable) != nullptr; }
 
-// The program's path, so that `ps` goes on to show its name; kSelf where another file is there by now.
+// Returns the program's path, so that `ps` still shows its name. Returns kSelf if another file has that path now.
 std::string own_path() {
   char path[PATH_MAX];
   const ssize_t n = ::readlink(kSelf, path, sizeof(path) - 1);
@@ -62,9 +61,9 @@ int spins_of_a_wait() {
 
 void bound_spinning(char** argv) {
   if (spinning_is_bounded()) return;
-  // Without an interpreter the dynamic linker itself is the program: this one is its argument.
+  // Without an interpreter the dynamic linker itself is the program, and this one is its argument.
   if (::getauxval(AT_BASE) == 0) return;
-  // What is set here also ends the second round, in the check above.
+  // This setting also ends the second round, in the check above.
   if (::setenv(kVariable, std::to_string(spins_of_a_wait()).c_str(), 1) != 0) return;
   ::execv(own_path().c_str(), argv);
   ::unsetenv(kVariable);

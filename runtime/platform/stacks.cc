@@ -79,8 +79,8 @@ std::vector<int> all_threads() {
   return tids;
 }
 
-// Names of functions come from the dynamic linker, which keeps its lock while it runs a library's initializers: one
-// that hangs there must be seen, too.
+// The dynamic linker has the names of functions. It holds its lock while it runs a library's initializers. A hang in
+// one of them must be visible, too.
 bool linker_answers() {
   const auto answers = std::make_shared<std::atomic<bool>>(false);
   std::thread([answers] {
@@ -92,7 +92,7 @@ bool linker_answers() {
   return *answers;
 }
 
-// Which file lies where in memory, without the dynamic linker.
+// Knows which file is at which address, without the dynamic linker.
 class MappedFiles {
  public:
   MappedFiles() {
@@ -107,7 +107,7 @@ class MappedFiles {
       mappings_.push_back(m);
     }
   }
-  // "./x.so(+0x1234)[0x7f01c2a3b234]", as backtrace_symbols writes it.
+  // Returns "./x.so(+0x1234)[0x7f01c2a3b234]", like backtrace_symbols.
   std::string place(const void* address) const {
     const auto at = reinterpret_cast<unsigned long>(address);
     char text[64];
@@ -129,7 +129,8 @@ class MappedFiles {
   std::vector<Mapping> mappings_;
 };
 
-// "belay::runtime::train(...) at train.cc:40", as far as it is known. The address behind a call may be the next line's.
+// Returns "belay::runtime::train(...) at train.cc:40", as far as it is known. The address after a call may belong to
+// the next line.
 std::string name_of(const void* address) {
   const boost::stacktrace::frame frame(static_cast<const char*>(address) - 1);
   std::string name = frame.name();
@@ -175,7 +176,7 @@ bool write_frames_in_copy(int fd, void* const* addresses, int count) noexcept {
 
 void install_stack_signal() {
   void* warm[2];
-  backtrace(warm, 2);  // loads what it needs now: not in a handler
+  backtrace(warm, 2);  // loads its libraries now, not in a handler
   struct sigaction action = {};
   action.sa_handler = answer;
   action.sa_flags = SA_RESTART;

@@ -11,7 +11,7 @@ namespace belay::runtime {
 bool open_standard_descriptors() noexcept {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest closed number is the one that open takes.
+    // open takes the lowest closed number.
     if (::open("/dev/null", O_RDWR) != fd) return false;
   }
   return true;

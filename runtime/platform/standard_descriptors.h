@@ -4,9 +4,9 @@
 
 namespace belay::runtime {
 
-// Opens /dev/null for each of them that is closed, as a program finds it that a daemon or a wrong redirection started.
-// Otherwise the next file that is opened gets the number, and what is written for people goes into it. First in main,
-// before any other file. False where /dev/null cannot be opened.
+// Opens /dev/null for each of them that is closed. A daemon or a wrong redirection may start a program so. Otherwise
+// the next opened file gets the number, and texts for people are written into it. Call it first in main, before any
+// other file. False: /dev/null cannot be opened.
 bool open_standard_descriptors() noexcept;
 
 }  // namespace belay::runtime

@@ -30,7 +30,7 @@ void append_csv_cell(std::string& out, std::string_view text) {
   if (quoted) out += '"';
   while (!text.empty()) {
     const Utf8Char c = first_char(text);
-    const bool line_end = c.value == '\n' || c.value == '\r';  // RFC 4180 has them in quotes
+    const bool line_end = c.value == '\n' || c.value == '\r';  // RFC 4180 puts them in quotes
     if (c.value == '"' && c.valid) out += '"';
     if (c.valid && is_control(c.value) && c.value != '\t' && !line_end) {
       out += escaped(text.substr(0, c.size));

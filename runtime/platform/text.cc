@@ -35,8 +35,8 @@ std::string escape(char32_t c) {
   return text;
 }
 
-// The calling thread's character classes are Unicode's while this lives: the process stays in the "C" locale, where
-// wcwidth knows ASCII only.
+// While it lives, the calling thread's character classes are Unicode's. The process stays in the "C" locale, where
+// wcwidth knows only ASCII.
 class UnicodeLocale {
  public:
   UnicodeLocale() : previous_(unicode() == nullptr ? nullptr : uselocale(unicode())) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin may change of the thread that calls it, and that thread does not see: how OpenMP sizes its teams, and
-// the x87 control word. While one lives, it may; then the settings are what they were.
+// Restores settings of the calling thread that a plugin may change unnoticed: how OpenMP sizes its teams, and the x87
+// control word. The destructor restores their old values.
 #pragma once
 
 #include <cstdint>
