@@ -86,10 +86,6 @@ Json json_of(const StoredDifference& d) {
   return json;
 }
 
-std::string plural(std::uint64_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
-
 // An element as JSON: a number with all of its digits, or null.
 Json json_element(const TensorView& t, std::uint64_t i) {
   switch (t.dtype()) {
@@ -148,7 +144,7 @@ void print_shown(const ShownStored& stored, bool json, std::ostream& out) {
     return print_json(all, out);
   }
   out << escaped(stored.path) << "\n  " << (stored.step ? "step " + std::to_string(*stored.step) + ", " : "")
-      << "saver " << escaped(stored.saver) << ", " << plural(stored.tensors.size(), "tensor")
+      << "saver " << escaped(stored.saver) << ", " << count_text(stored.tensors.size(), "tensor")
       << (stored.digest.empty() ? "" : ", digest " + stored.digest) << "\n";
   if (!stored.schema.empty())
     for (const auto& [what, words] : schema_rows(parse_schema(stored.schema)))
@@ -192,7 +188,7 @@ void print_differences(const std::vector<StoredDifference>& differences, const C
   TextTable table;
   for (const StoredDifference& d : differences)
     table.add({d.name, d.values ? value_difference(d) : form_difference(d)});
-  out << table.text("") << plural(sums.equal, "tensor") << " equal, " << sums.different << " different"
+  out << table.text("") << count_text(sums.equal, "tensor") << " equal, " << sums.different << " different"
       << (sums.unread == 0 ? "" : ", " + std::to_string(sums.unread) + " of a type that belay does not read") << "\n";
 }
 
@@ -212,7 +208,7 @@ void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostr
   for (const VerifiedStored& v : all)
     table.add({v.path, v.problem.empty() ? "whole" : "damaged",
                v.problem.empty()
-                   ? plural(v.tensors, "tensor") + ", " + bytes_text(v.bytes) +
+                   ? count_text(v.tensors, "tensor") + ", " + bytes_text(v.bytes) +
                          (v.digest.empty() ? "" : ", digest " + v.digest) + (v.unread.empty() ? "" : "; " + v.unread)
                    : v.problem});
   const auto damaged = std::count_if(all.begin(), all.end(), [](const auto& v) { return !v.problem.empty(); });
@@ -227,7 +223,7 @@ void print_copied(const CopiedStored& copied, bool json, std::ostream& out) {
                        {"bytes", copied.bytes},
                        {"left_out", copied.left_out}},
                       out);
-  out << escaped(copied.path) << ": " << plural(copied.tensors, "tensor") << ", " << bytes_text(copied.bytes) << ", by "
+  out << escaped(copied.path) << ": " << count_text(copied.tensors, "tensor") << ", " << bytes_text(copied.bytes) << ", by "
       << escaped(copied.saver) << "\n";
 }
 

@@ -44,10 +44,6 @@ class Block {
 
 std::string run_time_text(double seconds) { return fixed_text(seconds, seconds < 10 ? 2 : 1) + " s"; }
 
-std::string plural(std::int64_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
-
 // The last part of a path.
 std::string name_in(const std::string& path) { return escaped(path.substr(path.rfind('/') + 1)); }
 
@@ -59,8 +55,8 @@ void add_model(const PreparedRun& run, Block& block) {
   const std::vector<Port>& variables = graph.collection(collections::kTrainableVariables);
   for (const Port& p : variables) parameters += graph.spec(p).second.elements();
   const std::string& model = run.plugins.found().model->info.name;
-  block.row("model", model + ", " + plural(parameters, "trainable parameter") + " in " +
-                         plural(static_cast<std::int64_t>(variables.size()), "variable"));
+  block.row("model", model + ", " + count_text(parameters, "trainable parameter") + " in " +
+                         count_text(static_cast<std::int64_t>(variables.size()), "variable"));
   block.fields().add("model", model);
   block.fields().add("parameters", parameters);
 }
@@ -81,7 +77,7 @@ void add_data(const PreparedRun& run, Block& block) {
   const std::int64_t examples = run.input("train")->feed->size();
   const std::int64_t accumulate = run.model.accumulate;
   std::string text = input.info.name;
-  if (examples >= 0) text += ", " + plural(examples, "example");
+  if (examples >= 0) text += ", " + count_text(examples, "example");
   if (batch > 0) text += ", batches of " + std::to_string(batch);
   if (batch > 0 && examples >= 0) text += ", " + std::to_string((examples + batch - 1) / batch) + " an epoch";
   if (accumulate > 1) text += ", " + std::to_string(accumulate) + " of them a step";
@@ -99,7 +95,7 @@ void add_optimizer(const PreparedRun& run, Block& block) {
   std::string text = found.optimizer ? found.optimizer->info.name : std::string("the model's");
   text += ", learning rate " + rounded_text(rate.number());
   if (found.schedule) text += ", schedule " + found.schedule->info.name;
-  if (rate.warmup_steps > 0) text += ", warm-up of " + plural(rate.warmup_steps, "step");
+  if (rate.warmup_steps > 0) text += ", warm-up of " + count_text(rate.warmup_steps, "step");
   block.row("optimizer", text);
   if (found.optimizer) block.fields().add("optimizer", found.optimizer->info.name);
   block.fields().add("learning_rate", rate.number());
@@ -108,7 +104,7 @@ void add_optimizer(const PreparedRun& run, Block& block) {
 void add_machine(const PreparedRun& run, Block& block) {
   const SessionOptions& session = run.host.environment().session;
   block.row("machine",
-            plural(session.threads, "thread") + ", " + isa_text() + ", seed " + std::to_string(session.seed));
+            count_text(session.threads, "thread") + ", " + isa_text() + ", seed " + std::to_string(session.seed));
   block.fields().add("threads", static_cast<std::int64_t>(session.threads));
   block.fields().add("isa", isa_text());
   block.fields().add("seed", static_cast<std::int64_t>(session.seed));
@@ -268,7 +264,7 @@ void add_unsaved(PreparedRun& run, const TrainingResult& result, Block& block) {
   const std::int64_t unsaved = result.global_step - std::max<std::int64_t>(saved, 0);
   if (unsaved <= 0) return;
   block.row("not saved",
-            "the last " + plural(unsaved, "step") + ": " +
+            "the last " + count_text(unsaved, "step") + ": " +
                 (saved < 0 ? "there is no checkpoint" : "the newest checkpoint is of step " + std::to_string(saved)));
   block.fields().add("unsaved_steps", unsaved);
 }

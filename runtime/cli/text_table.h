@@ -19,6 +19,8 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// "1 tensor", "2 tensors"
+std::string count_text(std::uint64_t n, const std::string& what);
 // "512 bytes", "1.2 MiB"
 std::string bytes_text(std::uint64_t bytes);
 // "40 s", "3 min", "2 h", "5 d"; of a time that has not come "0 s"
