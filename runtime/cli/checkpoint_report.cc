@@ -223,8 +223,8 @@ void print_copied(const CopiedStored& copied, bool json, std::ostream& out) {
                        {"bytes", copied.bytes},
                        {"left_out", copied.left_out}},
                       out);
-  out << escaped(copied.path) << ": " << count_text(copied.tensors, "tensor") << ", " << bytes_text(copied.bytes) << ", by "
-      << escaped(copied.saver) << "\n";
+  out << escaped(copied.path) << ": " << count_text(copied.tensors, "tensor") << ", " << bytes_text(copied.bytes)
+      << ", by " << escaped(copied.saver) << "\n";
 }
 
 void print_change(const std::string& what, const std::string& path, bool json, std::ostream& out) {
