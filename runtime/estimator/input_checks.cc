@@ -85,15 +85,11 @@ bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
   return number != nullptr && *number == 0;
 }
 
-void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems,
-                         bool resumes) {
-  const std::string of_training =
-      resumes ? "; a resumed training takes no others: undo the change, or begin anew by --from-scratch" : "";
+void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems) {
   for (const std::string& problem : mismatch.problems())
     problems.add(section.plugin_at, problem,
                  "an input of a trained model needs the features, columns, classes and scales of its training, in any "
-                 "order; schema.json beside the checkpoints lists them" +
-                     of_training);
+                 "order; schema.json beside the checkpoints lists them");
 }
 
 namespace {

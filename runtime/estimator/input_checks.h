@@ -23,10 +23,8 @@ struct OtherInput {
 // Its option `epochs`, as all first-party inputs spell it, is 0: for ever.
 bool never_ends(const ResolvedPlugin& input, const PluginUse& section);
 
-// Each in which it does not match the training's schema, at the name of its plugin. `resumes`: the section is of the
-// training that continues.
-void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems,
-                         bool resumes = false);
+// Each in which it does not match the training's schema, at the name of its plugin.
+void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems);
 
 // That its rows are none of the training's: an input with the same files whose `split` is "eval", where the training's
 // is "all".

@@ -24,10 +24,16 @@ void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
   }
 }
 
-// What a user can do about an input that was refused.
-void add_help(const PreparedRun& run, const RunInput& input, Diagnostics& problems) {
+// Tells a user what to do about an input that was refused.
+void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
   if (!run.is_training() && run.schema.learned() == nullptr) add_missing_checkpoint(run, problems);
-  if (const PluginUse* start = run.schema.start(); start != nullptr && input.name == "train")
+  if (input.name != "train") return;
+  const PluginUse* start = run.schema.start();
+  if (start == nullptr && run.schema.learned() != nullptr && e.code() == Code::kInvalidArgument)
+    problems.add(run.manifest.inputs.at("train").plugin_at,
+                 "this training continues one, and needs its features, columns and classes, also with --resume=changed",
+                 "undo the change, or begin anew by --from-scratch");
+  if (start != nullptr)
     problems.add(start->plugin_at, "this training takes columns and classes from where its values come from",
                  "for a new last layer set schema = \"features\" here, and for data of another kind schema = \"none\"");
 }
@@ -53,12 +59,12 @@ bool open_input(PreparedRun& run, RunInput& input, Diagnostics& problems) {
     for (const std::string& remark : input.feed->taken_by_place()) run.host.log().warning("", remark);
     return true;
   } catch (const SchemaMismatch& e) {
-    add_schema_problems(run.manifest.inputs.at(input.name), e, problems,
-                        input.name == "train" && run.schema.start() == nullptr);
+    add_schema_problems(run.manifest.inputs.at(input.name), e, problems);
+    add_help(run, input, e, problems);
   } catch (const Error& e) {
     if (!add_open_problem(run, input, e, problems)) throw;
+    add_help(run, input, e, problems);
   }
-  add_help(run, input, problems);
   return false;
 }
 

@@ -135,8 +135,9 @@ TEST_F(ChangedManifest, OtherColumnsAreRefusedAlsoIfTheyAreAskedFor) {
   expect_refused(train({}, "", 9), "input.train.path: DIR/rows.csv has other bytes than it had");
   const ProcessResult asked = train({"--resume=changed"}, "", 9);
   EXPECT_EQ(asked.status, 2) << asked.err;
-  EXPECT_THAT(told(asked), HasSubstr("a resumed training takes no others: undo the change, or begin anew by "
-                                     "--from-scratch\n"));
+  EXPECT_THAT(told(asked),
+              HasSubstr("error: this training continues one, and needs its features, columns and classes, also "
+                        "with --resume=changed\n"));
 }
 
 TEST_F(ChangedManifest, AFileOfTheModelCountsAsDataDoes) {
