@@ -122,20 +122,30 @@ std::vector<std::filesystem::path> files_of(const std::optional<OptionValue>& va
   return files;
 }
 
-// Whether both read the same rows: a file that is not required, such as that of the labels, decides none.
-bool same_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
+enum class SharedFiles { kNone, kSome, kAll };
+
+bool intersect(const std::vector<std::filesystem::path>& a, const std::vector<std::filesystem::path>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&](const auto& file) { return std::find(b.begin(), b.end(), file) != b.end(); });
+}
+
+// Whose rows both read: a file that is not required, such as that of the labels, decides none.
+SharedFiles shared_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
   const std::vector<OptionInfo>& options = a.info.options;
   const bool some_required = std::any_of(options.begin(), options.end(), [](const OptionInfo& option) {
     return option.type == OptionType::kPath && option.required;
   });
-  bool any = false;
+  SharedFiles shared = SharedFiles::kNone;
   for (const OptionInfo& option : options) {
     if (option.type != OptionType::kPath || (some_required && !option.required)) continue;
-    const std::vector<std::filesystem::path> files = files_of(value_of(a, option.name));
-    if (files != files_of(value_of(b, option.name))) return false;
-    any = any || !files.empty();
+    const std::vector<std::filesystem::path> of_a = files_of(value_of(a, option.name));
+    const std::vector<std::filesystem::path> of_b = files_of(value_of(b, option.name));
+    const bool same = of_a == of_b;
+    if (!same && !(some_required && intersect(of_a, of_b))) return SharedFiles::kNone;
+    if (!same) shared = SharedFiles::kSome;
+    if (same && !of_a.empty() && shared == SharedFiles::kNone) shared = SharedFiles::kAll;
   }
-  return any;
+  return shared;
 }
 
 }  // namespace
@@ -143,15 +153,24 @@ bool same_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
 void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
                     Diagnostics& problems) {
   if (plugin.info.name != training.info.name || plugin.info.option("split") == nullptr) return;
-  if (!is_text(value_of(plugin, "split"), "eval") || !same_files(plugin, training)) return;
+  if (!is_text(value_of(plugin, "split"), "eval")) return;
+  const SharedFiles shared = shared_files(plugin, training);
+  if (shared == SharedFiles::kNone) return;
   const std::string what = "[input." + input.name + "] evaluates rows that [input.train] trains on: ";
   if (is_text(value_of(training, "split"), "all"))
     problems.add(input.section.plugin_at, what + "it takes all rows of the file",
                  "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in "
                  "[input." +
                      input.name + "]");
-  for (const char* option : {"split_seed", "eval_fraction"})
-    if (is_text(value_of(training, "split"), "train") && value_of(plugin, option) != value_of(training, option))
+  if (!is_text(value_of(training, "split"), "train")) return;
+  // The split is a choice among the numbers of all rows, so each of these changes what every row belongs to.
+  const bool numbered = plugin.info.option("split_seed") != nullptr;
+  if (shared == SharedFiles::kSome && numbered)
+    problems.add(input.section.plugin_at, what + "they share a file and have other lists of files",
+                 "give both the same files in the same order");
+  if (shared != SharedFiles::kAll) return;
+  for (const char* option : {"split_seed", "eval_fraction", "skip_lines", "header"})
+    if (value_of(plugin, option) != value_of(training, option))
       problems.add(input.section.plugin_at, what + "they have another " + option,
                    "give both the same " + std::string(option));
 }

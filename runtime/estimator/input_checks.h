@@ -26,8 +26,8 @@ bool never_ends(const ResolvedPlugin& input, const PluginUse& section);
 // Each in which it does not match the training's schema, at the name of its plugin.
 void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems);
 
-// That its rows are none of the training's: an input with the same files whose `split` is "eval", where the training's
-// is "all".
+// That its rows are none of the training's: an input of the same plugin whose `split` is "eval" reads the same files
+// and numbers their rows as the training does, and that one's `split` is "train". Files are known by their paths.
 void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
                     Diagnostics& problems);
 

@@ -225,6 +225,43 @@ TEST_F(SchemaOfModel, T_109_RowsOfTheTrainingAreKnownByAnotherPathAndByACommandA
   EXPECT_EQ(evaluate("train.csv").status, 0);  // all rows, on purpose
 }
 
+TEST_F(SchemaOfModel, T_109_RowsThatAreNumberedOtherwiseAreRefused) {
+  const std::string more = input("eval", "train.csv",
+                                 "split = \"eval\"\nskip_lines = 2\nheader = false\n"
+                                 "columns = [\"length\", \"width\", \"kind\"]\n");
+  const ProcessResult r = belay({"check", manifest(more), "--set", "input.train.split=train"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, HasSubstr("[input.eval] evaluates rows that [input.train] trains on: they have another "
+                               "skip_lines"));
+}
+
+TEST_F(SchemaOfModel, T_109_AFileOfAListThatTheTrainingReadsTooIsRefused) {
+  for (const char* name : {"a.tfrecord", "b.tfrecord", "c.tfrecord"})
+    std::filesystem::copy_file(BELAY_SOURCE_DIR "/tests/validate/examples.tfrecord", temp / name);
+  const std::string path = temp / "records.toml";
+  write_file(path,
+             "[run]\ndir = \"records_run\"\nmax_steps = 2\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\n"
+             "learning_rate = 0.1\n[input.train]\nplugin = \"tfrecord\"\nfiles = [\"a.tfrecord\", \"b.tfrecord\"]\n"
+             "label = \"y\"\nclasses = 2\neval_fraction = 0.5\n[input.train.features]\n"
+             "a = { dtype = \"float32\", shape = [2], default = 0.5 }\ny = { dtype = \"int64\", default = 0 }\n"
+             "[input.eval]\nplugin = \"tfrecord\"\nepochs = 1\nsplit = \"eval\"\neval_fraction = 0.5\n");
+  const auto check = [&](const std::string& split, const std::string& files) {
+    return belay({"check", path, "--set", "input.train.split=" + split, "--set", "input.eval.files=" + files});
+  };
+  const std::string said = "[input.eval] evaluates rows that [input.train] trains on: ";
+  for (const char* files :
+       {"[\"b.tfrecord\"]", "[\"b.tfrecord\", \"a.tfrecord\"]", "[\"a.tfrecord\", \"c.tfrecord\"]"}) {
+    const ProcessResult some = check("train", files);
+    EXPECT_EQ(some.status, 2) << files;
+    EXPECT_THAT(some.err, HasSubstr(said + "they share a file and have other lists of files")) << files;
+    EXPECT_THAT(check("all", files).err, HasSubstr(said + "it takes all rows of the file")) << files;
+  }
+  const ProcessResult same = check("train", "[\"a.tfrecord\", \"b.tfrecord\"]"),
+                      other = check("all", "[\"c.tfrecord\"]");
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_EQ(other.status, 0) << other.err;
+}
+
 TEST_F(SchemaOfModel, T_104_AnOptionThatIsSetOtherwiseIsAWarningByName) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   const ProcessResult inherited =
