@@ -29,7 +29,8 @@ void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Dia
   if (!run.is_training() && run.schema.learned() == nullptr) add_missing_checkpoint(run, problems);
   if (input.name != "train") return;
   const PluginUse* start = run.schema.start();
-  if (start == nullptr && run.schema.learned() != nullptr && e.code() == Code::kInvalidArgument)
+  const bool of_data = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
+  if (start == nullptr && run.schema.learned() != nullptr && of_data)
     problems.add(run.manifest.inputs.at("train").plugin_at,
                  "this training continues one, and needs its features, columns and classes, also with --resume=changed",
                  "undo the change, or begin anew by --from-scratch");
