@@ -7,29 +7,17 @@
 namespace belay::runtime {
 namespace {
 
-void append(std::string& text, std::int64_t number) {
-  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-std::int64_t take_number(const std::string& text, std::size_t& at) {
-  std::int64_t number = 0;
-  std::memcpy(&number, text.data() + at, sizeof(number));
-  at += sizeof(number);
-  return number;
-}
+// It is epoch, index, the length of the bytes, and these.
 std::string text_of(const Position& p) {
-  std::string text;
-  append(text, p.epoch);
-  append(text, p.index);
-  append(text, static_cast<std::int64_t>(p.bytes.size()));
-  return text + p.bytes;
+  const std::int64_t numbers[] = {p.epoch, p.index, static_cast<std::int64_t>(p.bytes.size())};
+  return std::string(reinterpret_cast<const char*>(numbers), sizeof(numbers)) + p.bytes;
 }
 Position take_position(const std::string& text, std::size_t& at) {
-  Position p;
-  p.epoch = take_number(text, at);
-  p.index = take_number(text, at);
-  const auto size = static_cast<std::size_t>(take_number(text, at));
-  p.bytes = text.substr(at, size);
-  at += size;
+  std::int64_t numbers[3];
+  std::memcpy(numbers, text.data() + at, sizeof(numbers));
+  at += sizeof(numbers);
+  Position p{numbers[0], numbers[1], text.substr(at, static_cast<std::size_t>(numbers[2]))};
+  at += p.bytes.size();
   return p;
 }
 
@@ -42,17 +30,20 @@ RankInputs::RankInputs(std::string input, int ranks) : input_(std::move(input)) 
 std::string RankInputs::share(const RankMeeting& meeting, DirectSession& session, int from) {
   RankPositions found;
   std::string known;
+  std::int64_t divided = 0;  // 1: the positions are of another number of processes
   if (meeting.rank() == from) {
     found = positions_on(by_rank(meeting, session), input_, meeting.size());
     for (const Position& p : found.of_rank) known += text_of(p);
-    append(known, found.said.empty() ? 0 : 1);
+    divided = found.said.empty() ? 0 : 1;
+    known.append(reinterpret_cast<const char*>(&divided), sizeof(divided));
   }
   known = meeting.group().broadcast(std::move(known), from);
   std::size_t at = 0;
   std::vector<Position> of_rank;
   for (int r = 0; r < meeting.size(); ++r) of_rank.push_back(take_position(known, at));
   epoch_ = of_rank[static_cast<std::size_t>(meeting.rank())].epoch;
-  epoch_known_ = take_number(known, at) == 0;
+  std::memcpy(&divided, known.data() + at, sizeof(divided));
+  epoch_known_ = divided == 0;
   if (!meeting.chief()) found.said.clear();
   if (!meeting.chief() || meeting.regroups() || !found.said.empty()) keep(meeting, session, of_rank);
   return found.said;
