@@ -11,10 +11,10 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::size_t kMaxKept = 1000;            // problems
-constexpr std::size_t kMaxShown = 100;            // of them
+constexpr std::size_t kMaxShown = 100;            // problems that are shown
 constexpr std::size_t kMaxColumns = 120;          // of a source line
-constexpr std::size_t kColumnsBefore = 60;        // of a longer one, before the caret
-constexpr std::size_t kWindow = 4 * kMaxColumns;  // bytes looked at on either side of the caret
+constexpr std::size_t kColumnsBefore = 60;        // of a longer line, before the caret
+constexpr std::size_t kWindow = 4 * kMaxColumns;  // bytes that are read on either side of the caret
 constexpr std::size_t kTabStop = 4;
 constexpr std::size_t kMaxText = 500;  // columns of a message, a help or a file's name
 
@@ -22,7 +22,7 @@ bool ends_word(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == ',' || c == '=' || c == ']' || c == '}' || c == '#';
 }
 
-// Bytes of the quoted string that `text` begins with, as far as it is on this line.
+// Returns the bytes of the quoted string that `text` begins with, as far as it is on this line.
 std::size_t quoted_size(std::string_view text) {
   const char quote = text[0];
   const bool multi_line = text.size() >= 3 && text[1] == quote && text[2] == quote;
@@ -37,7 +37,7 @@ std::size_t quoted_size(std::string_view text) {
   return text.size();
 }
 
-// Bytes of the list, table or header.
+// Returns the bytes of the list, table or header.
 std::size_t bracketed_size(std::string_view text) {
   int depth = 0;
   std::size_t i = 0;
@@ -52,11 +52,12 @@ std::size_t bracketed_size(std::string_view text) {
     if (c == '[' || c == '{') ++depth;
     if ((c == ']' || c == '}') && --depth == 0) return i;
   }
-  while (i > 0 && ends_word(text[i - 1])) --i;  // it goes on in the next line
+  while (i > 0 && ends_word(text[i - 1])) --i;  // it continues in the next line
   return i;
 }
 
-// Bytes of the key, value or header that `text`, a line from there on, begins with. `value`: there is a '=' before it.
+// Returns the bytes of the key, value or header at the begin of `text`, the rest of a line. `value`: a '=' comes before
+// it.
 std::size_t token_size(std::string_view text, bool value) {
   if (text.empty()) return 0;
   const char first = text[0];
@@ -75,13 +76,13 @@ std::size_t skip_chars(std::string_view text, std::size_t count) {
   return at;
 }
 
-// Where the character at or behind byte `at` begins.
+// Returns the begin of the character at or after byte `at`.
 std::size_t char_start(std::string_view line, std::size_t at) {
   while (at < line.size() && (static_cast<unsigned char>(line[at]) & 0xc0) == 0x80) ++at;
   return std::min(at, line.size());
 }
 
-// Characters of the token at this column, which counts from 1.
+// Returns the number of characters of the token at this column, which counts from 1.
 int token_length(std::string_view line, int column) {
   const std::size_t start = skip_chars(line, static_cast<std::size_t>(std::max(column, 1) - 1));
   const std::string_view rest = line.substr(start, char_start(line, start + kWindow) - start);
@@ -96,10 +97,10 @@ std::string shortened(std::string_view text) {
   return start.size() == shown.size() ? shown : std::string(start) + "...";
 }
 
-// A line of the manifest and the line below it that marks a part of it, as a terminal shows them.
+// A line of the manifest, and the line below it that marks a part of it, for a terminal.
 class MarkedLine {
  public:
-  // column: in characters, from 1; it may lie just behind the line.
+  // `column` is in characters, from 1. It may be just after the line.
   MarkedLine(std::string_view line, int column, int length) {
     const std::size_t start = skip_chars(line, static_cast<std::size_t>(std::max(column, 1) - 1));
     const std::size_t first = start > kWindow ? char_start(line, start - kWindow) : 0;
@@ -130,7 +131,7 @@ class MarkedLine {
 
   void cut() {
     if (display_width(before_) > kColumnsBefore && display_width(before_ + marked_ + after_) > kMaxColumns) {
-      // Where too much goes, the characters that stay are still whole.
+      // If too much is cut, the remaining characters are still whole.
       const std::size_t columns = display_width(before_) - kColumnsBefore;
       before_ = "..." + before_.substr(cut_to_width(before_, columns).size());
     }
@@ -162,7 +163,7 @@ std::string_view Diagnostics::Source::line(int number) const {
 }
 
 void Diagnostics::add_source(const std::string& file, std::string text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // columns count from behind the byte order mark
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // columns do not count the byte order mark
   sources_.insert_or_assign(file, Source{sources_.size() + 1, std::move(text)});
 }
 

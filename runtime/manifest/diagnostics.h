@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is wrong with a manifest, collected so that all of it is reported at once:
+// Collects all problems of a manifest, so that they are reported at once:
 //
 //   train.toml:3:1: error: unknown key "max_step" in [run]
 //     max_step = 2000
 //     ^~~~~~~~
 //     help: did you mean "max_steps"?
 //
-// The parser adds what it finds in the manifest, the loader what the plugins' declarations say about their options;
-// both name places by the Location that is kept with each value. One thread at a time.
+// The parser adds problems of the manifest. The loader adds those of options against the plugins' declarations. Both
+// name places by the Location that is kept with each value. Use it from one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ namespace belay::runtime {
 struct Diagnostic {
   Location at;          // line 0: no place in a file
   std::string message;  // one sentence without a full stop; may hold any bytes, text() escapes them
-  std::string help;     // what to do about it; may be empty
+  std::string help;     // the fix; may be empty
   int length = 0;       // characters to underline; 0: the key, value or header that begins at `at`
-  // The line itself, where `at.file` is no source (a file of data, which may be large).
+  // The line itself, if `at.file` is no source (a file of data, which may be large).
   std::optional<std::string> line = {};
 };
 
 class Diagnostics {
  public:
-  // Makes the lines of `file` known, so that they can be shown. The argument of a --set has its Location's `file` as
+  // Adds the lines of `file`, so that they can be shown. The argument of a --set has the `file` of its Location as
   // name.
   void add_source(const std::string& file, std::string text);
 
@@ -41,16 +41,16 @@ class Diagnostics {
 
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
-  // From now on problems are counted, but no longer kept: there is no need to look for help.
+  // True if problems are only counted from now on, and no longer kept. So nobody needs to look for help.
   bool full() const;
 
-  // By place: files in the order of add_source, what has no place in one of them first, ties as added. The length of
-  // each is the one that text() underlines; 0: there is no line, or nothing at that place.
+  // Returns the problems by place: files in the order of add_source, those without a place first, ties as added. Each
+  // `length` is the one that text() underlines; 0: there is no line, or nothing at that place.
   std::vector<Diagnostic> sorted() const;
 
-  // All of them as in the example above, in that order, each line with its newline. Control characters are escaped;
-  // tabs become spaces; of a long line the part around the caret is shown, of a long message the beginning. After the
-  // first hundred only their number is reported.
+  // Returns all problems in that order, as in the example above, each line with its newline. Control characters are
+  // escaped; tabs become spaces. A long line is cut to the part around the caret, a long message to its begin. After
+  // the first hundred, only the number is reported.
   std::string text() const;
 
  private:
@@ -59,7 +59,7 @@ class Diagnostics {
     std::string text;
     std::string_view line(int number) const;
   };
-  // Where it has one.
+  // Returns the line of a problem, if it has one.
   std::optional<std::string_view> line_of(const Diagnostic& problem) const;
 
   std::map<std::string, Source, std::less<>> sources_;

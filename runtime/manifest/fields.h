@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a section, declared once and visited to read them, to write them and to list them.
+// The keys of a section, declared once and visited to read, write and list them.
 //
 //   void visit(Fields& f, CheckpointSettings& s) {
 //     f.number("save_secs", s.save_secs, {.min = 0}, "every 600 s");
 //     f.integer("max_to_keep", s.max_to_keep, {.min = 0});
 //   }
 //
-// A reader sets the value where the key is given and right, and leaves the default otherwise; a writer leaves all
-// values alone. Keys are string literals.
+// A reader sets the value if the key is given and valid, and else leaves the default. A writer changes no value. Keys
+// are string literals.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ struct IntegerRange {
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
 };
 
-// Finite numbers only.
+// Only finite numbers are valid.
 struct NumberRange {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool without_min = false;
   bool without_max = false;
-  bool float32 = false;  // it becomes one, in which it must still be the number
+  bool float32 = false;  // true: the value becomes a float32, in which it must still be the same number
 };
 
 class Fields {
@@ -43,36 +43,36 @@ class Fields {
   virtual void boolean(const char* key, bool& value) = 0;
   virtual void integer(const char* key, std::int64_t& value, IntegerRange range) = 0;
   virtual void number(const char* key, double& value, NumberRange range) = 0;
-  // May stay unset; `unset` says what that means.
+  // These may stay unset; `unset` describes the meaning of that.
   virtual void integer(const char* key, std::optional<std::int64_t>& value, IntegerRange range, const char* unset) = 0;
   virtual void number(const char* key, std::optional<double>& value, NumberRange range, const char* unset) = 0;
   virtual void integers(const char* key, std::vector<std::int64_t>& value, IntegerRange range) = 0;
   virtual void numbers(const char* key, std::vector<double>& value, NumberRange range) = 0;
-  // One of `words`.
+  // The value is one of `words`.
   virtual void word(const char* key, std::string& value, const std::vector<std::string>& words) = 0;
-  // Not empty where it is given; an empty value is one that is not set.
+  // A given value is not empty. An empty value means that it is not set.
   virtual void text(const char* key, std::string& value, const char* unset) = 0;
-  // The same, made absolute.
+  // The same for paths, which become absolute.
   virtual void path(const char* key, std::string& value, const char* unset) = 0;
   virtual void paths(const char* key, std::vector<std::string>& value) = 0;
-  // Names of instances.
+  // The values are names of instances.
   virtual void names(const char* key, std::vector<std::string>& value) = 0;
-  // A number, or a table (then is_table) with the keys that `visit_members` visits.
+  // The value is a number, or a table (then is_table) with the keys that `visit_members` visits.
   virtual void number_or_table(const char* key, double& value, NumberRange range, bool& is_table,
                                const std::function<void(Fields&)>& visit_members) = 0;
 
-  // A list of tables. A reader visits those that are given, one more than `size` after the other; others the `size`
-  // that there are.
+  // The value is a list of tables. A reader visits the given ones, one more than `size` after the other. Other visitors
+  // visit the `size` existing ones.
   virtual void tables(const char* key, std::size_t size,
                       const std::function<void(Fields&, std::size_t)>& visit_element) = 0;
 
-  // All keys of the table that are not visited: a plugin's options, which the loader checks. The last of the table.
+  // All keys of the table that are not visited: a plugin's options, which the loader checks. Call it last for a table.
   virtual void options(std::vector<PluginOption>& options) = 0;
 
-  // The keys from here on mean something for `owner` only (name = "adam"); `applies` says whether that is so here, and
-  // `decided_by` is the key that says it.
+  // The keys from here on are only for `owner` (name = "adam"). `applies` tells whether they apply here. `decided_by`
+  // is the key that decides it.
   virtual void only_for(const char* decided_by, const char* owner, bool applies) = 0;
-  // A rule over several keys; where it is broken the message is at `key`.
+  // Checks a rule over several keys. If it is broken, the message is at `key`.
   virtual void check(bool holds, const char* key, const std::string& message, const std::string& help) = 0;
 
   // An enumeration whose values count through `words`.

@@ -12,7 +12,7 @@ const std::string* string_at(const TomlTable& table, const char* key) {
   return entry == nullptr ? nullptr : std::get_if<std::string>(&entry->node.value);
 }
 
-// Where it names none it is a change of the one that is there.
+// A table without a plugin's name changes the existing one.
 bool names_other_plugin(const TomlTable& base, const TomlTable& over) {
   for (const char* key : {"plugin", "file"}) {
     const std::string *before = string_at(base, key), *now = string_at(over, key);

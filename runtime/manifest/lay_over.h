@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One manifest over another: `belay run base.toml experiment.toml`.
+// Lays one manifest over another: `belay run base.toml experiment.toml`.
 #pragma once
 
 #include "runtime/manifest/toml_tree.h"
 
 namespace belay::runtime {
 
-// A table of `over` adds its keys to the one of that name in `base` and overrides those that both have; any other value
-// takes the place of the one before, and so does a table that names another plugin, whose keys the earlier ones are
-// not. Each value keeps the place where it is written.
+// A table of `over` adds its keys to the table of that name in `base`, and overrides keys of both. Any other value
+// replaces the earlier one. A table with another plugin does, too, since the earlier keys are not for that plugin. Each
+// value keeps its place.
 void lay_over(TomlNode& base, TomlNode over);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// manifest_keys and reserved_keys of parse.h.
+// Implements manifest_keys and reserved_keys of parse.h.
 #include <utility>
 
 #include "runtime/manifest/parse.h"
@@ -8,7 +8,7 @@
 namespace belay::runtime {
 namespace {
 
-// Notes the names of the keys, and what they may be; a table's members as a section of their own.
+// Notes the names of the keys and their allowed values. A table's members form a separate section.
 class ListFields final : public Fields {
  public:
   ListFields(std::string section, std::vector<SectionKeys>& all) : all_(all), index_(all.size()) {

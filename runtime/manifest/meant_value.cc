@@ -14,9 +14,9 @@
 namespace belay::runtime {
 namespace {
 
-constexpr double kWhole = 1e15;  // up to this a whole number is one in TOML as well
+constexpr double kWhole = 1e15;  // up to this a whole number is also one in TOML
 
-// The number that all of the text is, and whether it is in TOML's form too.
+// Returns the number if it is all of the text, also in other forms than TOML's.
 std::optional<double> number_of(std::string_view text) {
   double number = 0;
   const char* end = text.data() + text.size();
@@ -31,7 +31,7 @@ std::string number_text(double number) {
   return is_whole(number) ? std::to_string(static_cast<long long>(number)) : toml_number(number);
 }
 
-// The number of "20k", "1.5M" and "20%".
+// Returns the number of "20k", "1.5M" and "20%".
 std::optional<double> with_suffix(std::string_view text) {
   if (text.empty()) return std::nullopt;
   const std::optional<double> number = number_of(text.substr(0, text.size() - 1));

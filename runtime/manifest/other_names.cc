@@ -16,7 +16,7 @@ std::string plain(std::string_view name) {
   return out;
 }
 
-// "EarlyStoppingHook" is "earlystopping" as "early_stopping" is.
+// Turns "EarlyStoppingHook" into "earlystopping", like "early_stopping".
 std::string without_kind(std::string_view name) {
   std::string out = plain(name);
   for (const std::string_view word : {"hook", "callback", "handler", "optimizer", "saver", "lr"})
@@ -141,13 +141,13 @@ const std::vector<OtherName>& other_names() {
       {"", "mixedprecision fp16 bf16 amp dtype", "session", "precision", "\"float32\" or \"bf16\""},
       {"", "reportto", "session", "save_summaries_steps",
        "events for TensorBoard are written into the run directory by themselves"},
-      // ---- what needs no key
+      // ---- names that need no key
       {"", "device accelerator gpus gpu cuda nocuda usecpu", "", "",
        "there is no GPU: a run uses the processor, with as many threads as [run] says"},
       {"", "deterministic benchmark seedworkers", "", "", "a run is always deterministic: take it away"},
       {"", "disabletqdm enableprogressbar", "", "", "belay run -q says warnings only; off a terminal there is no bar"},
       {"", "pinmemory persistentworkers", "", "", "batches are read ahead by themselves: take it away"},
-      // ---- what is a hook here
+      // ---- names of things that are hooks here
       {"", "profiler", "hooks", "plugin", "plugin = \"profiler\"; or belay run --trace"},
       {"", "detectanomaly terminateonnan", "hooks", "plugin", "plugin = \"nan_guard\""},
       {"", "enablemodelsummary", "hooks", "plugin", "plugin = \"model_summary\"; or belay graph"},
@@ -212,7 +212,7 @@ const std::vector<OtherName>& other_names() {
       {"input", "tsv pandas table", "", "csv", ""},
       {"input", "txt characters corpus", "", "text", ""},
       {"input", "tfrecords recordio", "", "tfrecord", ""},
-      // ---- words that a key may be
+      // ---- words that are values of a key
       {"value", "fp32 float single full", "", "float32", ""},
       {"value", "fp16 float16 half bfloat16 mixed mixedfloat16 16mixed bf16mixed", "", "bf16", ""},
       {"value", "fit", "", "train", ""},
@@ -261,7 +261,7 @@ const std::vector<OtherName>& other_names() {
 std::string help_for_other_key(std::string_view name, std::string_view section) {
   const OtherName* other = find_other("", plain(name));
   if (other == nullptr) return "";
-  // Where it is already, that name is another one's.
+  // If it is there already, the name belongs to something else.
   const bool there = section == other->section && *other->remark == '\0' && (*other->key == '\0' || name == other->key);
   return there ? "" : help_of(*other);
 }

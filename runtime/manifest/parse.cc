@@ -29,7 +29,7 @@ std::optional<ManifestSource> read_manifest(const std::string& path, Diagnostics
   if (file == nullptr) return refuse(errno);
   ManifestSource source{standard_input ? "<stdin>" : path, ""};
   std::array<char, 16384> block;
-  // One byte more than there may be shows that it is too large.
+  // One byte above the limit shows that it is too large.
   while (source.text.size() <= kMaxManifestBytes) {
     const std::size_t n = std::fread(block.data(), 1, block.size(), file.get());
     source.text.append(block.data(), n);

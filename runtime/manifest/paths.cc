@@ -21,7 +21,8 @@ bool is_variable_name(std::string_view name) {
   return !name.empty() && letter(name[0]);
 }
 
-// The "$NAME" or "$(NAME)" with which a part of the path begins: a shell, or a Makefile, would replace it. Else empty.
+// Returns the "$NAME" or "$(NAME)" at the begin of a part of the path, which a shell or a Makefile would replace. Else
+// empty.
 std::string_view variable_without_braces(std::string_view path) {
   for (std::size_t at = path.find('$'); at != path.npos; at = path.find('$', at + 1)) {
     if (at > 0 && path[at - 1] != '/') continue;
@@ -34,8 +35,8 @@ std::string_view variable_without_braces(std::string_view path) {
   return "";
 }
 
-// What to do about a variable that is not set. An Environment has no list of its names, so those of this process are
-// asked for.
+// Returns the fix for a variable that is not set. An Environment has no list of its names, so it uses those of this
+// process.
 std::string help_for_unset(const std::string& name, const Environment& env) {
   std::vector<std::string> set;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -48,7 +49,7 @@ std::string help_for_unset(const std::string& name, const Environment& env) {
          name + "=...";
 }
 
-// ${NAME} replaced, everything else as it is.
+// Replaces ${NAME} and keeps everything else.
 std::optional<std::string> with_variables(std::string_view text, const Environment& env, const Location& at,
                                           Diagnostics& problems) {
   std::string out;
@@ -75,7 +76,7 @@ std::optional<std::string> with_variables(std::string_view text, const Environme
   return out;
 }
 
-// The directory has no symbolic links in it, so that ".." can be taken away from it.
+// The directory has no symbolic links, so ".." can be removed from it.
 std::string below(std::string directory, std::string_view path) {
   while (path == "." || path == ".." || path.starts_with("./") || path.starts_with("../")) {
     if (path.starts_with("..")) directory.erase(std::max<std::size_t>(directory.rfind('/'), 1));

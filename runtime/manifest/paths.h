@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths in a manifest: relative ones are relative to the manifest's directory, ${NAME} is an environment variable. No
-// shell, no ~, and what a variable holds is not expanded again. There is no way to write a literal "${".
+// Paths in a manifest. Relative ones are relative to the manifest's directory, and ${NAME} is an environment variable.
+// There is no shell and no ~, and a variable's value is not expanded again. A literal "${" cannot be written.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@
 
 namespace belay::runtime {
 
-// The absolute directory, without symbolic links, of a manifest that was named so on the command line.
+// Returns the absolute directory, without symbolic links, of a manifest with this name on the command line.
 std::string directory_of(const std::string& manifest_file);
 
-// The absolute path that `text`, written at `at`, means. Nothing if there is none: a variable that is not set, an empty
-// string, a leading "~/"; the problem is then in `problems`, at `at`.
+// Returns the absolute path that `text` at `at` means. None: a variable is not set, the string is empty, or it begins
+// with "~/". `problems` gets the problem at `at`.
 std::optional<std::string> expand_path(std::string_view text, const ManifestDirectories& directories,
                                        const Environment& env, const Location& at, Diagnostics& problems);
 

@@ -38,7 +38,7 @@ bool contains(NumberRange range, double value) {
          (range.without_max ? value < range.max : value <= range.max);
 }
 
-// For "10" where 10 is wanted, and 10.0.
+// Returns a help for "10" if 10 is wanted, and for 10.0.
 std::string value_help(WantedValue wanted, const char* key, const TomlNode& node) {
   if (const auto* text = std::get_if<std::string>(&node.value)) return help_for_text(wanted, key, *text);
   if (const auto* number = std::get_if<double>(&node.value)) return help_for_number(wanted, key, *number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the keys of one TOML table, with a problem for each that is wrong.
+// Reads the keys of one TOML table, and reports a problem for each wrong one.
 #pragma once
 
 #include <set>
@@ -13,17 +13,17 @@
 
 namespace belay::runtime {
 
-// What reading needs besides the table.
+// The context for reading besides the table.
 struct ReadContext {
   const ManifestDirectories& directories;
   const Environment& env;
   Diagnostics& problems;
-  const std::vector<SectionKeys>& known;  // for keys that are in the wrong section
+  const std::vector<SectionKeys>& known;  // for keys in the wrong section
 };
 
 class ReadFields final : public Fields {
  public:
-  // `node` is a table and outlives this; `name` is its path ("run", "hooks.0").
+  // `node` is a table and outlives this object. `name` is its path ("run", "hooks.0").
   ReadFields(const TomlNode& node, std::string name, const ReadContext& context);
 
   void boolean(const char* key, bool& value) override;
@@ -46,17 +46,17 @@ class ReadFields final : public Fields {
   void only_for(const char* decided_by, const char* owner, bool applies) override;
   void check(bool holds, const char* key, const std::string& message, const std::string& help) override;
 
-  // Where the value of a key is; the table's place where it is not given.
+  // Returns the place of a key's value, or the table's place if the key is not given.
   Location place_of(std::string_view key) const;
 
-  // The entries whose keys were not visited, in the order written.
+  // Returns the entries whose keys were not visited, in their order.
   std::vector<const TomlEntry*> unvisited() const;
 
-  // Each of them is a problem.
+  // Reports each of them.
   void refuse_unvisited();
 
  private:
-  // The value of a key that is given and applies; else null.
+  // Returns the value of a key that is given and applies; else null.
   const TomlNode* value_of(const char* key);
   void refuse(std::string_view key, const TomlNode& at, const std::string& message, const std::string& help = {});
   void refuse_type(const char* key, const TomlNode& at, const std::string& wanted, const std::string& help = {});
@@ -72,7 +72,7 @@ class ReadFields final : public Fields {
   const ReadContext& context_;
   std::vector<std::string> visited_;
   std::set<std::string, std::less<>> refused_;  // keys with a problem
-  const char* owner_ = "";                      // of the keys that are visited now
+  const char* owner_ = "";                      // of the current keys
   bool applies_ = true;
 };
 

@@ -50,7 +50,7 @@ class ManifestReader {
   }
 
  private:
-  // The section, where it is given and a table.
+  // Returns the section if it is given and a table.
   const TomlNode* table(const char* name) {
     const TomlEntry* entry = find(root_, name);
     if (entry == nullptr) return nullptr;
@@ -109,7 +109,7 @@ class ManifestReader {
                             "eval." + period + " asks for evaluations, and there is no input for them",
                             "add [input.eval] and plugin = \"NAME\" below");
   }
-  // A value that is not a list of strings was refused when it was read.
+  // A value that is no list of strings was refused when it was read.
   void check_eval_inputs(const TomlNode& inputs, const std::vector<std::string>& there) {
     const auto* list = std::get_if<TomlList>(&inputs.value);
     if (list == nullptr) return;
@@ -129,7 +129,7 @@ class ManifestReader {
     }
   }
 
-  // The value of a key; null where it is not given.
+  // Returns the value of a key; null: it is not given.
   const TomlNode* value_in(const char* section, const char* key) const {
     const TomlEntry* at = find(root_, section);
     if (at == nullptr || !std::holds_alternative<TomlTable>(at->node.value)) return nullptr;
@@ -154,7 +154,7 @@ class ManifestReader {
     for (const TomlEntry& entry : std::get<TomlTable>(inputs->value)) refuse_unclaimed(entry);
   }
 
-  // The input that is meant by a name that none has; empty: none.
+  // Returns the input that an unknown name means; empty: none.
   static std::string input_meant(const std::string& name) {
     if (std::string near = nearest(name, std::vector<std::string>{"train", "eval", "predict"}); !near.empty())
       return near;
@@ -166,7 +166,7 @@ class ManifestReader {
     return equal_but_for_case(name, "prediction") || equal_but_for_case(name, "inference") ? "predict" : "";
   }
 
-  // Whether a missing input is there under a similar name: then that was reported.
+  // True if a missing input is there under a similar name, since that was reported.
   bool is_meant(const std::string& input) const {
     return std::any_of(manifest_.inputs.begin(), manifest_.inputs.end(), [&](const auto& given) {
       return given.first != "train" && given.first != "predict" && !is_eval_input(given.first) &&
@@ -174,7 +174,7 @@ class ManifestReader {
     });
   }
 
-  // A misspelt name would be an input that nothing reads. One that is meant to be a missing input is named there.
+  // Nothing would read an input with a misspelt name. If it means a missing input, the message names that.
   void refuse_unclaimed(const TomlEntry& entry) {
     if (!std::holds_alternative<TomlTable>(entry.node.value) || !is_instance_name(entry.key) || entry.key == "train" ||
         entry.key == "predict" || is_eval_input(entry.key))
@@ -202,7 +202,7 @@ class ManifestReader {
     }
   }
 
-  // A piece of the graph by its name; false where the key is none of them.
+  // Reads a piece of the graph by its name; false: the key is no piece.
   bool read_piece(const TomlEntry& entry) {
     for (const ScaffoldPiece& piece : scaffold_pieces()) {
       if (entry.key != piece.key) continue;
@@ -221,7 +221,7 @@ class ManifestReader {
     return false;
   }
 
-  // A table, or a list of tables.
+  // Reads a table, or a list of tables.
   void read_uses(const std::string& name, const TomlNode& node, PluginTable table, std::vector<PluginUse>& uses) {
     const auto* list = std::get_if<TomlList>(&node.value);
     if (list == nullptr) {
@@ -232,7 +232,7 @@ class ManifestReader {
       uses.push_back(read_plugin_use((*list)[i], name + "." + std::to_string(i), table, context_));
   }
 
-  // A section that is written once for each of what it holds; null where it is not given, or no list.
+  // Returns a section that is written once for each element. Null: it is not given, or is no list.
   const TomlNode* list_of_tables(const std::string& name, const std::string& what) {
     const TomlEntry* entry = find(root_, name);
     if (entry == nullptr) return nullptr;
@@ -360,7 +360,7 @@ class ManifestReader {
     return "a manifest has " + joined(sections_);
   }
 
-  // Whether a section that is missing was misspelt: then that was reported.
+  // True if a missing section was misspelt, since that was reported.
   bool was_misspelt(const std::string& section) const {
     return std::any_of(root_.begin(), root_.end(),
                        [&](const TomlEntry& entry) { return nearest(entry.key, sections_) == section; });

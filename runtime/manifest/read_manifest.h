@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the document's tree, with the --sets in it, to the Manifest.
+// Turns the document's tree, with the --sets in it, into the Manifest.
 #pragma once
 
 #include "runtime/manifest/manifest.h"
@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-// `file` and `directory` are left to the caller.
+// The caller sets `file` and `directory`.
 Manifest read_manifest_tree(const TomlNode& root, const std::string& file, const ReadContext& context);
 
 }  // namespace belay::runtime

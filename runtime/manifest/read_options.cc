@@ -68,7 +68,7 @@ class OptionReader {
     }
   }
 
-  // An empty table has no key that could be passed on: the list would be one shorter without a word.
+  // An empty table has no key to pass on, so the list would silently be one shorter.
   void read_part(const std::string& key, const TomlNode& part) {
     const auto* table = std::get_if<TomlTable>(&part.value);
     if (table != nullptr && table->empty())

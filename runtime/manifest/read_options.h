@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's options out of a table.
+// Reads a plugin's options from a table.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// Nested tables and tables in lists become dotted keys. `table`: its path, for messages ("hooks.0").
+// Nested tables and tables in lists become dotted keys. `table` is its path for messages ("hooks.0").
 void read_options(const std::vector<const TomlEntry*>& entries, const std::string& table,
                   std::vector<PluginOption>& options, Diagnostics& problems);
 

@@ -13,7 +13,7 @@ namespace {
 
 void refuse_nameless(const TomlNode& node, const std::string& name, Diagnostics& problems) {
   std::string help = "add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names";
-  // What is like "plugin" first: "fill" may be an option of the plugin that is not named.
+  // It first looks for keys like "plugin", since "fill" may be an option of the unnamed plugin.
   for (const char* wanted : {"file", "plugin"}) {
     for (const TomlEntry& entry : std::get<TomlTable>(node.value)) {
       if (!std::holds_alternative<std::string>(entry.node.value)) continue;
@@ -27,7 +27,7 @@ void refuse_nameless(const TomlNode& node, const std::string& name, Diagnostics&
   problems.add(node.at.location(), "[" + name + "] names no plugin", help);
 }
 
-// After the reserved keys were visited.
+// Call it after the reserved keys were visited.
 void read_rest(const TomlNode& node, const std::string& name, const ReadFields& fields, const ReadContext& context,
                PluginUse& use) {
   const auto& table = std::get<TomlTable>(node.value);
@@ -37,7 +37,7 @@ void read_rest(const TomlNode& node, const std::string& name, const ReadFields& 
   read_options(fields.unvisited(), name, use.options, context.problems);
 }
 
-// A problem where `node` is no table.
+// Reports a problem if `node` is no table.
 bool is_table(const TomlNode& node, const std::string& name, const ReadContext& context) {
   if (std::holds_alternative<TomlTable>(node.value)) return true;
   const auto* text = std::get_if<std::string>(&node.value);
@@ -46,7 +46,7 @@ bool is_table(const TomlNode& node, const std::string& name, const ReadContext& 
   return false;
 }
 
-// A table with keys of the host's beside the reserved ones.
+// Reads a table that has keys of the host besides the reserved ones.
 template <class Section>
 Section read_section(const TomlNode& node, const std::string& name, const ReadContext& context) {
   Section section;

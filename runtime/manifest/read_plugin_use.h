@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// `name`: the table's path, "model" or "hooks.0".
+// `name` is the table's path, "model" or "hooks.0".
 PluginUse read_plugin_use(const TomlNode& node, const std::string& name, PluginTable table, const ReadContext& context);
 InputSection read_input(const TomlNode& node, const std::string& name, const ReadContext& context);
 ExporterSection read_exporter(const TomlNode& node, const std::string& name, const ReadContext& context);

@@ -42,8 +42,8 @@ bool is_text(const ManifestSource& source, Diagnostics& problems) {
   return true;
 }
 
-// Walks over the source once and follows how deep it is: the root is level 0, a key of n parts leads n levels down, a
-// list's elements are one below it.
+// Scans the source once and follows its depth. The root is level 0, a key of n parts leads n levels down, and a list's
+// elements are one level below it.
 class LevelScanner {
  public:
   LevelScanner(const ManifestSource& source, Diagnostics& problems)
@@ -114,7 +114,7 @@ class LevelScanner {
     }
   }
 
-  // A key or value begins here, or goes on.
+  // A key or value begins or continues here.
   void token() {
     if (token_ == text_.npos) token_ = at_;
   }
@@ -144,7 +144,7 @@ class LevelScanner {
     return true;
   }
 
-  // [a.b] and [[a.b]]
+  // Scans [a.b] and [[a.b]].
   bool header(std::size_t at) {
     const bool list = at_ < text_.size() && text_[at_] == '[';
     if (list) ++at_;
@@ -170,8 +170,8 @@ class LevelScanner {
     in_key_ = false;
   }
 
-  // Behind the string that begins here. One that is not closed ends with its line, as far as this scan goes: the parser
-  // stops there.
+  // Moves to the end of the string that begins here. If it is not closed, it ends with its line for this scan: the
+  // parser stops there.
   void skip_string(char quote) {
     const std::string_view rest = text_.substr(at_);
     const bool multi_line = rest.size() >= 3 && rest[1] == quote && rest[2] == quote;
@@ -199,10 +199,10 @@ class LevelScanner {
   std::size_t at_;
   std::vector<Bracket> open_;
   int header_level_ = 0;
-  int value_level_ = 0;  // of the value that may come next
-  int parts_ = 1;        // of the key that is being read
+  int value_level_ = 0;  // level of the value that may come next
+  int parts_ = 1;        // of the current key
   bool in_key_ = true;
-  std::size_t token_ = std::string_view::npos;  // where the key or value began
+  std::size_t token_ = std::string_view::npos;  // begin of the key or value
 };
 
 }  // namespace

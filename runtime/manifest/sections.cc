@@ -13,10 +13,10 @@ namespace {
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxPrefetch = 1024;
 constexpr std::int64_t kMaxAccumulated = 1 << 20;
-constexpr std::int64_t kMaxClasses = 4096;  // of a matrix of 128 MiB
+constexpr std::int64_t kMaxClasses = 4096;  // gives a matrix of 128 MiB
 constexpr std::int64_t kMaxThresholds = 100000;
 constexpr NumberRange kSeconds{.min = 0, .max = 1e9};      // about 30 years; as nanoseconds it fits into 64 bits
-constexpr NumberRange kFactor{.min = 0, .float32 = true};  // of gradients and variables
+constexpr NumberRange kFactor{.min = 0, .float32 = true};  // for gradients and variables
 constexpr NumberRange kLongerThanNoTime{.min = 0, .max = 1e9, .without_min = true};
 
 std::vector<std::string> run_modes() {  // in RunMode's order
@@ -63,14 +63,14 @@ std::vector<std::string> metric_kinds() {
           "false_negatives"};
 }
 
-// "loss" of Keras's "val_loss".
+// Returns "loss" for Keras's "val_loss".
 std::string without_data(const std::string& metric) {
   for (const std::string_view data : {"val_", "valid_", "validation_", "eval_", "test_"})
     if (metric.starts_with(data)) return metric.substr(data.size());
   return metric;
 }
 
-// The name of a tensor without which a metric of these kinds cannot be.
+// Visits the name of a tensor that metrics of these kinds need.
 void visit_tensor(Fields& f, const char* key, TensorName& tensor, const std::string& kind, bool applies,
                   const char* owner) {
   f.only_for("kind", owner, applies);
@@ -200,7 +200,7 @@ void visit(Fields& f, MetricSection& metric) {
           "the name of a metric has letters, digits, '_', '-' and '.', at most 63", "");
   f.check(metric.name != "loss" && metric.name != "global_step", "name",
           "every evaluation reports " + metric.name + " already", "name the metric otherwise");
-  // Without a kind all keys pass, so that the one problem does not make many.
+  // Without a kind all keys pass, so that one problem does not cause many.
   const auto is = [&](const char* kind) { return metric.kind.empty() || metric.kind == kind; };
   const bool of_values = is("mean") || is("perplexity"), of_labels = metric.kind.empty() || !of_values;
   visit_tensor(f, "labels", metric.labels, metric.kind, of_labels, "the kinds that compare labels with predictions");
@@ -233,7 +233,7 @@ void visit(Fields& f, PluginUse& use, PluginTable table) {
           "the name of an instance has letters, digits, '_', '-' and '.', at most 63", "");
   f.check(use.name != "." && use.name != "..", "name", "an instance cannot be called as folders are, \".\" or \"..\"",
           "give it another name");
-  if (table == PluginTable::kExporter) return;  // whose on_error has other words
+  if (table == PluginTable::kExporter) return;  // its on_error has other words
   f.only_for("", "[[hooks]] and [[exporters]]", table == PluginTable::kHook);
   f.choice("on_error", use.on_error, {"stop", "disable"});
   f.only_for("", "", true);

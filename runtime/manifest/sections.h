@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keys the sections have, with their ranges: the declarations behind reading, showing and listing.
+// The keys of the sections with their ranges: one declaration for reading, showing and listing.
 #pragma once
 
 #include "runtime/manifest/fields.h"
@@ -17,19 +17,19 @@ void visit(Fields& f, PredictSettings& predict);
 void visit(Fields& f, SessionSettings& session);
 void visit(Fields& f, MetricSection& metric);
 
-// The reserved keys of a plugin's table.
+// Visits the reserved keys of a plugin's table.
 void visit(Fields& f, PluginUse& use, PluginTable table);
 void visit(Fields& f, InputSection& input);
 void visit(Fields& f, ExporterSection& exporter);
 void visit(Fields& f, ClusterSection& cluster);
 
-// [run], [[hooks]]: as the section is begun in a manifest.
+// Returns [run] or [[hooks]], the begin of the section in a manifest.
 std::string section_header(const std::string& section);
 
-// "eval" of "eval/loss", "eval_hard" of "eval_hard/loss"; empty: it is no metric of an evaluation.
+// Returns "eval" for "eval/loss", "eval_hard" for "eval_hard/loss"; empty: it is no metric of an evaluation.
 std::string evaluation_input_of(const std::string& metric);
 
-// At most 63 letters, digits, '_', '-' and '.'.
+// Accepts at most 63 letters, digits, '_', '-' and '.'.
 bool is_instance_name(const std::string& name);
 
 }  // namespace belay::runtime

@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// The '=' behind the key, which may have quoted parts.
+// Finds the '=' after the key, which may have quoted parts.
 std::size_t find_equals(std::string_view argument) {
   char quote = 0;
   for (std::size_t i = 0; i < argument.size(); ++i) {
@@ -49,7 +49,7 @@ class SetArgument {
                     "write --set key.path=value, for instance --set run.max_steps=100");
       return;
     }
-    // Key and value at the same columns as in the argument, so that the parser's columns are right.
+    // Key and value stay at the argument's columns, so that the parser's columns are right.
     const std::string key = argument_.substr(0, equals_);
     const std::string value = argument_.substr(equals_ + 1);
     if (key.find('\n') != key.npos) {
@@ -69,7 +69,7 @@ class SetArgument {
   }
 
  private:
-  // The document's table, its places in the argument.
+  // Returns the document's table, with places in the argument.
   std::optional<TomlNode> parse(const std::string& text, Diagnostics& problems) const {
     Diagnostics found;
     std::optional<TomlNode> tree = parse_toml({*file_, text}, found);
@@ -106,7 +106,7 @@ class SetArgument {
     key[0] = 'v';
     std::optional<TomlNode> tree = parse(key + "=" + value, must_be_toml ? problems_ : ignored);
     if (!tree && must_be_toml) return std::nullopt;
-    // More than one entry: a line break in the value, and another key behind it.
+    // There is more than one entry if the value has a line break and another key after it.
     if (!tree || std::get<TomlTable>(tree->value).size() != 1) return text_node(value);
     return std::move(std::get<TomlTable>(tree->value)[0].node);
   }
@@ -118,7 +118,7 @@ class SetArgument {
     return node;
   }
 
-  // Tables with an entry each, down to the 0 behind the key, which is not there where a '#' comes before it.
+  // Checks for tables with one entry each, down to the 0 after the key. It is missing if a '#' comes before it.
   static bool leads_to_a_value(const TomlNode& path) {
     const TomlNode* at = &path;
     for (const TomlTable* table; (table = std::get_if<TomlTable>(&at->value)) != nullptr; at = &table->front().node)
@@ -126,7 +126,7 @@ class SetArgument {
     return std::holds_alternative<std::int64_t>(at->value);
   }
 
-  // `path`: leads to a value.
+  // `path` leads to a value.
   void put(TomlNode& root, const TomlNode& path, TomlNode value) const {
     TomlNode* at = &root;
     std::string name;
@@ -140,7 +140,8 @@ class SetArgument {
     *at = std::move(value);
   }
 
-  // The node below `at` that `part` names, made where it is missing. Null, with a problem, where there cannot be one.
+  // Returns the node below `at` that `part` names, and makes it if it is missing. Null, with a problem: that is not
+  // possible.
   TomlNode* step(TomlNode& at, const TomlEntry& part, const std::string& name) const {
     if (auto* list = std::get_if<TomlList>(&at.value)) {
       std::size_t index = 0;
@@ -173,7 +174,7 @@ class SetArgument {
 void apply_sets(TomlNode& root, const std::vector<std::string>& sets, Diagnostics& problems) {
   std::map<std::string, int> given;
   for (const std::string& argument : sets) {
-    // What Locations call the argument; a key that is set again needs another name.
+    // Locations have this name for the argument. A repeated key needs another name.
     std::string label = "--set " + argument.substr(0, find_equals(argument));
     if (const int times = ++given[label]; times > 1) label += " (" + std::to_string(times) + ")";
     SetArgument(argument, std::move(label), problems).apply(root);

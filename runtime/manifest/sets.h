@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --set key.path=value: changes to a document's tree before it is read.
+// Applies --set key.path=value: changes to a document's tree before it is read.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// In the order given; `root` is a table. What is wrong with the argument itself is in `problems`; keys that no section
-// has are found later, when the tree is read.
+// Applies them in order; `root` is a table. `problems` gets faults of the arguments themselves. Reading the tree later
+// finds unknown keys.
 void apply_sets(TomlNode& root, const std::vector<std::string>& sets, Diagnostics& problems);
 
 }  // namespace belay::runtime

@@ -33,8 +33,7 @@ std::string to_text(const std::vector<T>& values) {
   return list_text(values, [](const T& value) { return to_text(value); });
 }
 
-// Nested keys with dots, unless another option's key is the beginning of this one: there the whole is one key in
-// quotes.
+// Nested keys get dots. But if another option's key is the begin of this one, the whole is one key in quotes.
 std::string option_key(const std::string& key, const std::set<std::string>& all) {
   std::string dotted;
   for (std::size_t begin = 0;;) {
@@ -47,7 +46,7 @@ std::string option_key(const std::string& key, const std::set<std::string>& all)
   }
 }
 
-// Every key that a section has and uses, with its value as TOML.
+// Visits every key that a section has and uses, with its value as TOML.
 class ValueFields : public Fields {
  public:
   void boolean(const char* key, bool& value) override { write_if(key, to_text(value)); }
@@ -86,7 +85,7 @@ class ValueFields : public Fields {
 
  protected:
   virtual void write(const std::string& key, const std::string& value) = 0;
-  // `unset` says what it means that there is no value.
+  // `unset` describes the meaning of a missing value.
   virtual void not_set(const char*, std::string_view /*unset*/) {}
 
  private:
@@ -100,7 +99,7 @@ class ValueFields : public Fields {
   bool applies_ = true;
 };
 
-// The inside of { }.
+// Writes the inside of { }.
 class InlineFields final : public ValueFields {
  public:
   const std::string& inside() const noexcept { return out_; }
@@ -131,10 +130,10 @@ void ValueFields::tables(const char* key, std::size_t size,
   write_if(key, list_text(elements, [](const std::string& element) { return element; }));
 }
 
-// `key = value` lines, and a comment for each key that is not set.
+// Writes `key = value` lines, and a comment for each key that is not set.
 class LineFields final : public ValueFields {
  public:
-  // `origin`: what is written behind the value of a key.
+  // `origin` returns the text after the value of a key.
   LineFields(std::string& out, std::function<std::string(const std::string& key)> origin)
       : out_(out), origin_(std::move(origin)) {}
 
@@ -159,16 +158,15 @@ class KeysAndValues final : public ValueFields {
   const std::string section_;
 };
 
-// Where the sections of a manifest go, in the order in which it is written.
+// Takes the sections of a manifest, in the order in which it is written.
 class Sections {
  public:
   virtual ~Sections() = default;
-  // `header` as in TOML; `element`: which one of a list it is, empty for a table.
+  // `header` is as in TOML. `element` names an element of a list; empty: a table.
   virtual std::unique_ptr<Fields> begin(const std::string& header, const std::string& element) = 0;
 };
 
-// A name of each element of a list of tables that does not depend on its place: "csv_logger", a second one
-// "csv_logger 2".
+// Names each element of a list of tables independent of its place: "csv_logger", a second one "csv_logger 2".
 class ElementNames {
  public:
   std::string of(const std::string& name) {
@@ -184,7 +182,7 @@ const std::string& name_of(const PluginUse& use) {
   return !use.name.empty() ? use.name : !use.plugin.empty() ? use.plugin : use.file;
 }
 
-// The manifest is a copy, as the declarations of the keys are for reading too.
+// The manifest is a copy, since the declarations of the keys also serve for reading.
 void visit_sections(Manifest m, Sections& sections) {
   const auto section = [&](const char* header, auto& keys, const std::string& element = {}) {
     visit(*sections.begin(header, element), keys);
@@ -237,7 +235,7 @@ std::string origin_text(const Location& at) {
 
 class TextOfSections final : public Sections {
  public:
-  // `places`: null if no origins are wanted.
+  // `places` is null if no origins are wanted.
   explicit TextOfSections(const Places* places) : places_(places) {}
 
   std::unique_ptr<Fields> begin(const std::string& header, const std::string&) override {
@@ -251,11 +249,11 @@ class TextOfSections final : public Sections {
   std::string text;
 
  private:
-  // "[run]" is "run", the second "[[hooks]]" is "hooks.1".
+  // Turns "[run]" into "run", and the second "[[hooks]]" into "hooks.1".
   std::string path_of(const std::string& header) {
     const bool list = header.starts_with("[[");
     std::string path = header.substr(list ? 2 : 1, header.size() - (list ? 4 : 2));
-    // An init function may be one table in place of a list.
+    // An init function may be one table instead of a list.
     if (list) path += places_->count(path + ".0") == 0 ? "" : "." + std::to_string(elements_[path]++);
     return path;
   }

@@ -39,7 +39,7 @@ bool is_list_of_tables(const TomlNode& node) {
          });
 }
 
-// Of its own, and not of sections in it, which say its name, too.
+// Counts only values, not inner sections, whose headers contain its name.
 bool has_values(const TomlTable& table) {
   return std::any_of(table.begin(), table.end(), [](const TomlEntry& e) {
     return !std::holds_alternative<TomlTable>(e.node.value) && !is_list_of_tables(e.node);

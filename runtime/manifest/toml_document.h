@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of values as a TOML document that reads back as the same table, for manifests that a program writes.
+// Writes a table of values as a TOML document that reads back as the same table, for manifests from a program.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// Tables are sections, lists of tables are sections in [[ ]], what is deeper inside a list is in one line.
+// Tables become sections, and lists of tables sections in [[ ]]. Deeper parts of a list are on one line.
 std::string toml_document(const TomlTable& table);
 
 }  // namespace belay::runtime

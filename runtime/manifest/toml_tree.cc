@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/toml_tree.h"
 
-// The library's code is compiled here, so that the sanitizers and the fuzzer see into it. Of versions 3.3 and 3.4,
-// which name their files differently, two things are taken back. It asserts (and with NDEBUG lets clang assume) what
-// broken manifests like `[{` and `a = [}` do not keep; without that it reports them. And it calls unreachable what it
-// reaches with an `é` where a space may be; no such letter is a space.
+// The library's code is compiled here, so that the sanitizers and the fuzzer see it. Two things of versions 3.3 and
+// 3.4, whose files have different names, are undone. The library asserts (and with NDEBUG lets clang assume) conditions
+// that broken manifests like `[{` and `a = [}` do not meet. Without the assertion it reports them. It also calls
+// unreachable a place that it reaches with an `é` instead of a space, since no such letter is a space.
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)
 #define TOML_HEADER_ONLY 1
@@ -90,7 +90,7 @@ class TreeBuilder {
   const std::shared_ptr<const std::string> file_;
 };
 
-// The library's words and place, and ours for the mistakes that people make.
+// The library's message and place, and our help for common mistakes.
 struct Explanation {
   std::string message, help;
   int column;
@@ -103,7 +103,7 @@ std::string_view line_of(std::string_view text, std::uint32_t number) {
   return text.substr(0, text.find('\n'));
 }
 
-// "Error while parsing string: encountered end-of-file" -> {"string", "encountered end-of-file"}
+// "Error while parsing string: encountered end-of-file" becomes {"string", "encountered end-of-file"}.
 std::pair<std::string_view, std::string_view> scope_and_reason(std::string_view description) {
   constexpr std::string_view kPrefix = "Error while parsing ";
   const std::size_t colon = description.find(": ");
@@ -111,8 +111,8 @@ std::pair<std::string_view, std::string_view> scope_and_reason(std::string_view 
   return {description.substr(kPrefix.size(), colon - kPrefix.size()), description.substr(colon + 2)};
 }
 
-// The library points behind a number that it cannot take, or at the end of a pair whose key is already there. Marks
-// instead what its message quotes, if that is just before.
+// The library points after a bad number, or at the end of a pair with a repeated key. This marks the text that its
+// message quotes, if that is just before.
 void mark_quoted(std::string_view reason, std::string_view line, Explanation& e) {
   const std::size_t open = reason.find('\''), close = reason.rfind('\'');
   if (open == reason.npos || close <= open + 1) return;
@@ -125,7 +125,7 @@ void mark_quoted(std::string_view reason, std::string_view line, Explanation& e)
   e.length = 0;
 }
 
-// The word that is at the column, or ends just before it: what is between two separators.
+// Returns the word at the column, or the one that ends just before it: the text between two separators.
 std::string_view word_at(std::string_view line, int column) {
   const auto is_separator = [](char c) { return c == '=' || c == ',' || c == '[' || c == ' ' || c == '\t'; };
   std::size_t begin = 0;
@@ -141,7 +141,7 @@ void mark_word(std::string_view line, std::string_view word, Explanation& e) {
   e.length = 0;
 }
 
-// “x”, as word processors write it, is "x" here.
+// Turns “x” of word processors into "x".
 std::string without_typographic_quotes(std::string_view word) {
   std::string out;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -157,7 +157,7 @@ std::string without_typographic_quotes(std::string_view word) {
   return out;
 }
 
-// A bare word where a value should be.
+// Explains a bare word in the place of a value.
 void explain_word(std::string_view line, Explanation& e) {
   const std::string_view word = word_at(line, e.column);
   e.message = word.empty() ? "a value is wanted here" : "this is no value";
@@ -174,7 +174,7 @@ void explain_word(std::string_view line, Explanation& e) {
   mark_word(line, word, e);
 }
 
-// What to write for a word that begins as a number; empty where that is not known.
+// Returns a fix for a word that begins like a number; empty: it is not known.
 std::string number_for(std::string_view word) {
   const auto first_but = [&](const char* chars) { return std::min(word.find_first_not_of(chars), word.size()); };
   if (word.ends_with(';')) return "without the ';': " + std::string(word.substr(0, word.size() - 1));
@@ -192,7 +192,7 @@ std::string number_for(std::string_view word) {
   return "";
 }
 
-// A word that begins as a number and is none, as 20k, 020 and .5.
+// Explains a word that begins like a number but is none, such as 20k, 020 and .5.
 void explain_number(std::string_view line, Explanation& e) {
   const std::string_view word = word_at(line, e.column);
   if (!word.empty() && std::isalpha(static_cast<unsigned char>(word[0])) != 0) return explain_word(line, e);
@@ -204,7 +204,7 @@ void explain_number(std::string_view line, Explanation& e) {
 
 constexpr const char* kHeaders = "a section begins with [NAME] or [NAME.NAME]; each table of a list with [[NAME]]";
 
-// What people write who think of JSON, YAML or C.
+// Explains habits from JSON, YAML or C.
 void explain_line(std::string_view scope, std::string_view reason, std::string_view line, Explanation& e) {
   const std::size_t first = line.find_first_not_of(" \t");
   const char begin = first == line.npos ? ' ' : line[first];
@@ -225,7 +225,8 @@ void explain_line(std::string_view scope, std::string_view reason, std::string_v
     e.help = "numbers are written without a comma, 20000 and 0.5; several values in brackets: [1, 2]";
 }
 
-// "cannot redefine existing integer 'a'", or without a name where a dotted key meets what is no table.
+// Explains "cannot redefine existing integer 'a'", or the same without a name if a dotted key meets a value that is no
+// table.
 void explain_twice(std::string_view reason, std::string_view line, Explanation& e) {
   const std::size_t open = reason.find('\''), close = reason.rfind('\'');
   if (open == reason.npos) {
@@ -237,7 +238,7 @@ void explain_twice(std::string_view reason, std::string_view line, Explanation& 
   const std::string_view start = line.substr(first);
   e.message = "\"" + name + "\" is given twice";
   e.help = start.starts_with('[') ? "put its keys below one header" : "keep one of them";
-  // The library points behind the pair.
+  // The library points after the pair.
   if (start.starts_with('[') || start.starts_with(name)) {
     e.column = static_cast<int>(first) + 1;
     e.length = 0;

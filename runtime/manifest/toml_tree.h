@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TOML document as plain values with their places. The TOML library stays behind this header.
+// A TOML document as plain values with their places. Only this header's source uses the TOML library.
 #pragma once
 
 #include <cstdint>
@@ -43,15 +43,15 @@ struct TomlEntry {
   TomlNode node;
 };
 
-// The document's table. Nothing where it is no TOML; the problem is then in `problems`, and no others are looked for.
-// The source is within_limits().
+// Returns the document's table. None: it is no TOML. `problems` gets the problem, and it looks for no others. The
+// source is within_limits().
 std::optional<TomlNode> parse_toml(const ManifestSource& source, Diagnostics& problems);
 
-// Null where there is none.
+// Returns null if there is none.
 const TomlEntry* find(const TomlTable& table, std::string_view key);
 TomlEntry* find(TomlTable& table, std::string_view key);
 
-// What is there, for messages: `an integer`, `the string "10"`, `a table`.
+// Describes the value for messages: `an integer`, `the string "10"`, `a table`.
 std::string found_text(const TomlNode& node);
 
 }  // namespace belay::runtime

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// "train.toml:12: "
+// Returns "train.toml:12: ".
 std::string key_place(const Manifest& manifest, const std::string& key) {
   const Location at = manifest.at(key);
   return escaped(std::filesystem::path(at.file).filename().string()) + ":" + std::to_string(at.line) + ": ";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that a manifest names and its run never comes to. [any thread]
+// Finds steps in a manifest that its run never reaches. [any thread]
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace belay::runtime {
 
-// A warning for each, with the key's place: a warm-up that ends after max_steps, a group that is trained from then on.
+// Returns a warning for each, with the key's place: a warm-up that ends after max_steps, a group whose training begins
+// after it.
 std::vector<std::string> unreached_steps(const Manifest& manifest);
 
 }  // namespace belay::runtime
