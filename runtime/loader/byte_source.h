@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random access to the bytes of an untrusted file: by pread, never by mmap, because a file that shrinks under a mapping
-// kills the process.
+// Random access to the bytes of an untrusted file. It uses pread and never mmap, since a file that shrinks under a
+// mapping kills the process.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::uint64_t size() const = 0;
-  // Exactly n bytes, all of them inside size(); false where they cannot be had.
+  // Reads exactly n bytes, all inside size(). False: they cannot be read.
   virtual bool read(std::uint64_t offset, void* to, std::size_t n) const = 0;
 };
 
@@ -29,8 +29,8 @@ class MemoryBytes final : public ByteSource {
   std::string_view bytes_;
 };
 
-// Owns the descriptor. Keeps the first bytes, which have the tables of a library that are read in many small pieces.
-// One thread at a time.
+// Owns the descriptor. It keeps the first bytes, since many small reads go to a library's tables there. Use it from one
+// thread at a time.
 class FileBytes final : public ByteSource {
  public:
   FileBytes(int descriptor, std::uint64_t size) : descriptor_(descriptor), size_(size) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a callback, which is a number too: a number is one store where the current callback is written down.
+// The name of a callback, which is also a number. So noting the current callback is one store.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// By number. The number of what is not called yet, a library that is being loaded for one, is 0.
+// The names by number. Number 0 means that nothing is called yet, for example while a library is loaded.
 inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "create",
                                                       "destroy",
@@ -53,7 +53,7 @@ inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "split",
                                                       "join"};
 
-// Made from a literal of that list while this is compiled: `call("begin", ...)`.
+// Made at compile time from a literal of that list: `call("begin", ...)`.
 class Callback {
  public:
   consteval Callback(const char* name) : name_(name), number_(number_of(name)) {}  // NOLINT: implicit, for literals

@@ -20,7 +20,7 @@
 namespace belay::runtime {
 namespace {
 
-// The host's keys in the same table.
+// Returns the host's keys in the same table.
 std::vector<std::string> keys_beside(PluginKind kind) {
   std::vector<std::string> keys;
   const auto of_sections = [&](const std::vector<std::string>& names) {
@@ -39,12 +39,12 @@ std::vector<std::string> keys_beside(PluginKind kind) {
     case PluginKind::kHook: return reserved_keys(PluginTable::kHook);
     case PluginKind::kExporter: return reserved_keys(PluginTable::kExporter);
     case PluginKind::kCluster: return reserved_keys(PluginTable::kCluster);
-    case PluginKind::kOp: return {};  // attributes: a model sets them
+    case PluginKind::kOp: return {};  // its attributes are set by a model
   }
   return keys;
 }
 
-// What is wrong with a key below a table is reported as for an option.
+// Problems of a key below a table are reported like those of an option.
 class OptionsChecker {
  public:
   OptionsChecker(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths, Diagnostics& problems)
@@ -65,7 +65,7 @@ class OptionsChecker {
 
  private:
   std::string plugin() const { return std::string(kind_name(plugin_.kind)) + " " + double_quoted(plugin_.name); }
-  // What an option is called: a node's are its attributes.
+  // Returns the word for an option; a node's options are its attributes.
   std::string word() const { return plugin_.kind == PluginKind::kOp ? "attribute" : "option"; }
   static std::string_view key_of(const OptionInfo& nested) { return detail::key_of(nested.name); }
 
@@ -85,7 +85,7 @@ class OptionsChecker {
       return;
     }
     if (check_nested(given)) return;
-    // The longest declared option that the key lies below.
+    // Finds the longest declared option above the key.
     for (std::size_t dot = given.key.rfind('.'); dot != std::string::npos && dot != 0;
          dot = given.key.rfind('.', dot - 1)) {
       const std::string above = given.key.substr(0, dot);
@@ -102,7 +102,7 @@ class OptionsChecker {
     if (const auto value = check_value(option, given, paths_, problems_)) values_.add(given.key, *value, option.type);
   }
 
-  // `given` lies below `above`, an option whose table it is no declared key of.
+  // `given` is below the option `above`, which does not declare it as a key.
   void check_below(const OptionInfo& option, const std::string& above, const PluginOption& given) {
     const bool first = seen_.insert(above).second;
     if (option.type != OptionType::kTable) {
@@ -117,7 +117,7 @@ class OptionsChecker {
     }
   }
 
-  // The keys of this table are not declared; values that are fed are such a table.
+  // The keys of this table are not declared, as for values that are fed.
   void check_numbers(const OptionInfo& table, const PluginOption& given) {
     if (table.watching) return;
     const auto check = [&](double v) {
@@ -129,7 +129,7 @@ class OptionsChecker {
       std::for_each(list->begin(), list->end(), check);
   }
 
-  // Keys below a table.
+  // True if keys below the table are declared.
 
   bool has_nested(const OptionInfo& table) const {
     return std::any_of(plugin_.nested.begin(), plugin_.nested.end(),
@@ -150,14 +150,14 @@ class OptionsChecker {
     return nullptr;
   }
 
-  // What a table has for `key`; null where that is not given. A default counts.
+  // Returns the table's value for `key`, which may be its default. Null: there is none.
   const std::string* text_at(const std::string& table, const std::string& key) const {
     if (const auto found = given_.find(table + "." + key); found != given_.end())
       return std::get_if<std::string>(&found->second->value);
     const OptionInfo* option = nested_at(table + "." + key);
     return option == nullptr || !option->default_value ? nullptr : std::get_if<std::string>(&*option->default_value);
   }
-  // What decides which keys the table may have, where that is one of its choices.
+  // Returns the value that decides which keys the table may have, if it is one of its choices.
   const std::string* decider(const std::string& table, const OptionInfo& option) const {
     const std::string* value = text_at(table, option.when_key);
     const OptionInfo* key = nested_at(table + "." + option.when_key);
@@ -178,7 +178,7 @@ class OptionsChecker {
            (below == given_.end() || !below->first.starts_with(key + "."));
   }
 
-  // False where no path matches the key.
+  // Returns false if no path matches the key.
   bool check_nested(const PluginOption& given) {
     const OptionInfo* other = nullptr;
     for (const OptionInfo& option : plugin_.nested) {
@@ -199,7 +199,7 @@ class OptionsChecker {
   void of_another_kind(const OptionInfo& option, const PluginOption& given) {
     const std::string table = table_of_key(option.name, given.key);
     const std::string* value = decider(table, option);
-    if (value == nullptr) return;  // what decides is wrong itself, and said to be
+    if (value == nullptr) return;  // the deciding value is wrong itself, and was reported
     std::vector<std::string> kinds;
     for (const OptionInfo& o : plugin_.nested)
       if (o.name == option.name) kinds.insert(kinds.end(), o.when.begin(), o.when.end());
@@ -262,7 +262,7 @@ class OptionsChecker {
                   "write " + option.name + " = [{ key = value }]; each has: " + joined(key_names(option.name + ".0")));
   }
 
-  // In a manifest `file` is no option of an input: it names the library. A program that gives it means the data.
+  // In a manifest `file` is no option of an input, since it names the library. A program that sets it means the data.
   std::string help_for_file(const PluginOption& given) {
     if (given.key != "file" || plugin_.kind != PluginKind::kInput) return "";
     for (const OptionInfo& option : plugin_.options)
@@ -296,7 +296,7 @@ class OptionsChecker {
     return near;
   }
 
-  // Where a key belongs that no option is like; empty: it is not known.
+  // Returns the place for a key that resembles no option; empty: it is not known.
   std::string place_of_key(const std::string& key) const {
     const char* section = plugin_.kind == PluginKind::kInput       ? "input.train"
                           : plugin_.kind == PluginKind::kModel     ? "model"
@@ -318,8 +318,8 @@ class OptionsChecker {
   std::map<std::string_view, const PluginOption*> given_;  // by key
   OptionValues values_;
   std::set<std::string> seen_;
-  std::set<std::string> meant_;             // what misspelt keys were taken for: it is not reported as missing too
-  std::map<std::string, Location> tables_;  // that have a declared key, and where the first one is
+  std::set<std::string> meant_;             // options that misspelt keys meant; they are not also reported as missing
+  std::map<std::string, Location> tables_;  // tables with a declared key, and the place of the first one
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's options in a manifest against what its note declares. Runs no plugin code.
+// Checks a plugin's options in a manifest against its note. It runs no plugin code.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@
 
 namespace belay::runtime {
 
-// The options given, checked and ready to cross. Adds to `problems`: unknown options, values that check_value refuses,
-// missing ones; and the same of keys below a table whose note declares them. What is returned is for use only if
-// nothing was added.
+// Returns the given options, checked and ready to pass on. It adds to `problems`: unknown options, values that
+// check_value refuses, and missing ones. Declared keys below a table are checked, too. Use the result only if nothing
+// was added.
 OptionValues check_options(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths,
                            Diagnostics& problems);
 
-// Of an input, for who wrote `file` for the data: 'what input "csv" reads is given by "path"'. Empty for one that no
-// option gives a file.
+// Helps a user who wrote `file` for an input's data: 'what input "csv" reads is given by "path"'. Empty: no option
+// gives it a file.
 std::string data_options_text(const PluginInfo& input);
 
 }  // namespace belay::runtime

@@ -39,7 +39,7 @@ const char* plural(OptionType type) {
   return "";
 }
 
-// The value in the manifest, in the same words.
+// Describes the manifest's value in the same words.
 const char* found(const OptionValue& value) {
   struct {
     const char* operator()(bool) const { return singular(OptionType::kBool); }
@@ -55,7 +55,7 @@ const char* found(const OptionValue& value) {
   return std::visit(name, value);
 }
 
-// For "10" where 10 is wanted, and 10.0.
+// Returns a help for "10" if 10 is wanted, and for 10.0.
 std::string value_help(WantedValue wanted, const PluginOption& given) {
   if (const auto* text = std::get_if<std::string>(&given.value)) return help_for_text(wanted, given.key, *text);
   if (const auto* number = std::get_if<double>(&given.value)) return help_for_number(wanted, given.key, *number);
@@ -86,7 +86,7 @@ class ValueChecker {
                   double_quoted(given_.key) + " must be " + words(option_) + ", not " + found(given_.value), help);
   }
 
-  // The value in the option's own type, or nothing and a problem.
+  // Returns the value in the option's type, or none and a problem.
   std::optional<OptionValue> converted() {
     const OptionValue& v = given_.value;
     if (option_.type == OptionType::kTable) {
@@ -168,7 +168,7 @@ class ValueChecker {
     return all;
   }
 
-  // Range and choices, of the value or of each element.
+  // Checks range and choices of the value, or of each element.
   bool check_values(const OptionValue& value) {
     if (const auto* i = std::get_if<std::int64_t>(&value))
       return check_number(static_cast<double>(*i), double_quoted(given_.key));

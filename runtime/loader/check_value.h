@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value of a manifest against the option that it is meant for.
+// Checks one value of a manifest against its option.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 
 namespace belay::runtime {
 
-// What paths in a manifest are relative to.
+// The base of relative paths in a manifest.
 struct PathContext {
   ManifestDirectories directories;
   Environment environment;
 };
 
-// "a list of integers"
+// Returns "a list of integers".
 const char* words(const OptionInfo& option);
 
-// The value in the option's own type: an integer where a number is wanted is converted, a path made absolute. Nothing,
-// and a problem, where its type, range or choices are not the option's, or a path cannot be expanded.
+// Returns the value in the option's type: an integer becomes a number if that is wanted, and a path becomes absolute.
+// None, and a problem: its type, range or choices do not fit the option, or a path cannot be expanded.
 std::optional<OptionValue> check_value(const OptionInfo& option, const PluginOption& given, const PathContext& paths,
                                        Diagnostics& problems);
 

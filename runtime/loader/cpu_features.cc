@@ -7,7 +7,7 @@
 namespace belay::runtime {
 namespace {
 
-// The first processor's line: "flags : fpu vme ..." on x86, "Features : fp asimd ..." on arm.
+// Reads the first processor's line: "flags : fpu vme ..." on x86, "Features : fp asimd ..." on arm.
 std::set<std::string, std::less<>> read_names() {
   std::set<std::string, std::less<>> names;
   std::ifstream file("/proc/cpuinfo");

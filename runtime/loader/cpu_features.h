@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor's instruction sets, by the names that notes use: those of /proc/cpuinfo.
+// The processor's instruction sets, by the names in notes: those of /proc/cpuinfo.
 #pragma once
 
 #include <set>
@@ -13,12 +13,12 @@ namespace belay::runtime {
 
 class CpuFeatures {
  public:
-  // Of this processor, as the kernel lets programs use it. Reads /proc/cpuinfo when it is first asked for a name.
+  // Takes this processor's, as far as the kernel lets programs use them. Reads /proc/cpuinfo at the first question.
   CpuFeatures() = default;
-  // Of an imagined one, for tests.
+  // Takes an imagined processor's, for tests.
   explicit CpuFeatures(std::set<std::string, std::less<>> names) : names_(std::move(names)), known_(true) {}
 
-  // Those of `wanted` that are missing; none if the kernel does not report features.
+  // Returns those of `wanted` that are missing; none if the kernel does not report features.
   std::vector<std::string> missing(const std::vector<std::string>& wanted) const;
 
  private:
@@ -26,7 +26,7 @@ class CpuFeatures {
   mutable bool known_ = false;
 };
 
-// Why this processor cannot compute in that precision; empty: it can.
+// Returns the reason why this processor cannot compute in that precision; empty: it can.
 std::string why_not(Precision precision, const CpuFeatures& cpu);
 
 }  // namespace belay::runtime

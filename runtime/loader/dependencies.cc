@@ -42,7 +42,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), with);
 }
 
-// The directories of a search path with the linker's own variables replaced.
+// Splits a search path and replaces the linker's variables.
 std::vector<std::string> expanded(const std::string& search_path, const std::string& file) {
   std::vector<std::string> directories = split_path(search_path);
   const std::string origin = fs::path(file).parent_path().string();
@@ -53,7 +53,8 @@ std::vector<std::string> expanded(const std::string& search_path, const std::str
   return directories;
 }
 
-// Where this process has a library of that name already: it serves every later need of the name. Loads nothing.
+// Returns the path of the library with that name in this process. It serves every later need of the name. This loads
+// nothing.
 std::string loaded_path(const std::string& name) {
   void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return "";
@@ -64,7 +65,7 @@ std::string loaded_path(const std::string& name) {
   return path;
 }
 
-// What the walk knows of one library.
+// The facts about one library.
 struct Library {
   std::string path;
   ElfDynamic dynamic;
@@ -118,7 +119,7 @@ class Walk {
     }
     return "";
   }
-  // Reads a library's headers and remembers it. Empty: well; else the problem.
+  // Reads a library's headers and remembers it. Returns the problem; none: it was read.
   std::optional<std::string> read_problem(const std::string& path, const Library* wanted_by, LoadErrorKind& kind) {
     try {
       const OpenLibrary opened = open_library(path);
@@ -152,7 +153,7 @@ class Walk {
       if (!fs::exists(candidate, ignored)) continue;
       LoadErrorKind kind{};
       const auto problem = read_problem(candidate, &library, kind);
-      if (problem && kind == LoadErrorKind::kWrongMachine) continue;  // as the dynamic linker does
+      if (problem && kind == LoadErrorKind::kWrongMachine) continue;  // like the dynamic linker
       d.path = candidate;
       d.problem = problem.value_or("");
       d.searched.clear();
@@ -161,7 +162,7 @@ class Walk {
     return d;
   }
 
-  // Before the system's: rpath, LD_LIBRARY_PATH, runpath.
+  // Returns the directories before the system's: rpath, LD_LIBRARY_PATH, runpath.
   std::vector<std::string> own_directories(const Library& library) const {
     std::vector<std::string> directories;
     const auto add = [&](const std::vector<std::string>& more) {
@@ -194,11 +195,11 @@ class Walk {
 
   std::vector<std::string> library_path_;
   std::optional<std::map<std::string, std::string, std::less<>>> cache_;
-  std::vector<std::unique_ptr<Library>> libraries_;  // in the order found
+  std::vector<std::unique_ptr<Library>> libraries_;  // in the order of the search
   std::set<std::string> seen_;                       // names
 };
 
-// "GLIBCXX_" of "GLIBCXX_3.4.32"
+// Returns "GLIBCXX_" for "GLIBCXX_3.4.32".
 std::string family(const std::string& version) {
   const auto digit = std::find_if(version.begin(), version.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   return std::string(version.begin(), digit);
@@ -245,7 +246,7 @@ std::vector<MissingVersion> missing_versions(const std::string& path, const std:
       const OpenLibrary opened = open_library(d.path);
       offered[d.name] = ElfFile(*opened.bytes, d.path).version_definitions();
     } catch (const LoadError&) {
-      // It was readable a moment ago; what it offers stays unknown.
+      // It was readable a moment ago. Its versions stay unknown.
     }
   }
   std::vector<MissingVersion> missing;

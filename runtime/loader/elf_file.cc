@@ -13,7 +13,7 @@ constexpr std::size_t kBlock = 4096;
 constexpr std::uint64_t kMaxString = 1 << 16;
 constexpr std::uint64_t kMaxNote = 1 << 20;
 constexpr unsigned kMaxSegments = 256;          // a library has about ten
-constexpr std::uint64_t kMaxVersions = 0x8000;  // a symbol's version is a number of 15 bits
+constexpr std::uint64_t kMaxVersions = 0x8000;  // a symbol's version has 15 bits
 
 bool adds_up(std::uint64_t offset, std::uint64_t size, std::uint64_t limit) {
   return offset <= limit && size <= limit - offset;
@@ -26,7 +26,8 @@ ElfSymbol exported_symbol(const Elf64_Sym& s, std::string name) {
           static_cast<unsigned char>(ELF64_ST_TYPE(s.st_info))};
 }
 
-// What a server sends in a file's place. `head`: the first bytes, perhaps behind a byte order mark and white space.
+// True for a page that a server sends instead of a file. `head` is the first bytes, with or without a byte order mark
+// and white space.
 bool is_html(std::string_view head) {
   if (head.substr(0, 3) == "\xef\xbb\xbf") head.remove_prefix(3);
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
@@ -61,8 +62,8 @@ std::uint16_t host_machine() noexcept {
 #endif
 }
 
-// What one call may still read and keep: as many bytes as the file has. Bounds memory and time for tables that overlap
-// or point at each other.
+// Bounds what one call may still read and keep: as many bytes as the file has. This bounds memory and time for tables
+// that overlap or point at each other.
 class ElfFile::Budget {
  public:
   Budget(const ElfFile& file, const char* what) : file_(file), left_(file.bytes_.size()), what_(what) {}
@@ -381,7 +382,7 @@ std::uint64_t ElfFile::symbol_count() const {
   return tables_.gnu_hash == 0 ? 0 : gnu_symbol_count();
 }
 
-// A GNU hash table has no number of symbols: it is found at the end of the last chain.
+// A GNU hash table does not have the number of symbols: it is at the end of the last chain.
 std::uint64_t ElfFile::gnu_symbol_count() const {
   struct Header {
     std::uint32_t n_buckets, first_symbol, n_bloom, bloom_shift;

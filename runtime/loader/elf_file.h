@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An untrusted ELF file, read by its program headers alone (section headers may be stripped, and lie more easily).
+// An untrusted ELF file. It is read only by its program headers, since section headers may be stripped and are wrong
+// more often.
 //
-// The dynamic linker does not survive bad files: a truncated one ends the process with SIGBUS, one for another machine
-// is reported as missing. So everything that the loader can know beforehand is read here, bounds-checked. Whatever the
-// bytes are, reading ends, and no call keeps more memory than the file is long.
+// The dynamic linker does not survive bad files. A truncated one ends the process with SIGBUS, and one for another
+// machine is reported as missing. So all that the loader can know before is read here, with checked bounds. Whatever
+// the bytes are, reading ends. No call keeps more memory than the file is long.
 //
 // Errors are LoadErrors: not_elf, archive, object, executable, wrong_machine, truncated, corrupt, unreadable.
 #pragma once
@@ -21,7 +22,7 @@
 
 namespace belay::runtime {
 
-// "GLIBC_2.34 of libc.so.6"
+// "GLIBC_2.34 of libc.so.6".
 struct ElfVersionNeed {
   std::string library;
   std::string version;
@@ -33,34 +34,34 @@ struct ElfSymbol {
   unsigned char type = STT_NOTYPE;  // STT_OBJECT, STT_FUNC ...
 };
 
-// What the dynamic section says.
+// The content of the dynamic section.
 struct ElfDynamic {
   std::string soname;
   std::vector<std::string> needed;
-  std::string rpath;    // searched before LD_LIBRARY_PATH, also for what the needed libraries need
-  std::string runpath;  // searched after it, for this file's own needs only
+  std::string rpath;    // searched before LD_LIBRARY_PATH, also for the needs of the needed libraries
+  std::string runpath;  // searched after it, only for this file's needs
   bool text_relocations = false;
   bool static_tls = false;
 };
 
 class ElfFile {
  public:
-  // Reads and checks the headers of a shared library for this machine. `path` is for messages. Both are borrowed.
+  // Reads and checks the headers of a shared library for this machine. `path` is for messages. Borrows both.
   ElfFile(const ByteSource& bytes, std::string path);
 
   bool executable_stack() const noexcept { return executable_stack_; }
-  // The descriptor of the first note of that owner and type.
+  // Returns the descriptor of the first note of that owner and type.
   std::optional<std::string> note(std::string_view owner, std::uint32_t type) const;
   ElfDynamic dynamic() const;
   std::vector<ElfVersionNeed> version_needs() const;
   std::vector<std::string> version_definitions() const;
-  // Symbols that it defines for others.
+  // Returns the symbols that it defines for others.
   std::vector<ElfSymbol> exports() const;
-  // The one of that name.
+  // Returns the symbol of that name.
   std::optional<ElfSymbol> find_export(std::string_view name) const;
 
  private:
-  // Table of the dynamic section: address in memory and what else is known of it.
+  // The tables of the dynamic section: addresses in memory, with known sizes.
   struct Tables {
     std::uint64_t strings = 0, strings_size = 0;
     std::uint64_t symbols = 0, hash = 0, gnu_hash = 0;
@@ -96,9 +97,9 @@ class ElfFile {
   Tables tables_;
 };
 
-// "x86-64", "aarch64", "machine 243"
+// Returns "x86-64", "aarch64" or "machine 243".
 std::string machine_name(std::uint16_t machine);
-// Of this process.
+// Returns this process's machine.
 std::uint16_t host_machine() noexcept;
 
 }  // namespace belay::runtime

@@ -24,7 +24,7 @@ std::string canonical(const std::string& path) {
   return ignored ? path : resolved.string();
 }
 
-// Of an absolute path.
+// Takes an absolute path.
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
@@ -34,7 +34,7 @@ std::string joined_path(const std::string& directory, const std::string& name) {
   return directory + (directory == "/" ? "" : "/") + name;
 }
 
-// "belongs to user 1000", "can be written by its group", or empty.
+// Returns "belongs to user 1000", "can be written by its group", or an empty text.
 std::string weakness(const struct stat& s, uid_t user) {
   if (s.st_uid != user && s.st_uid != 0)
     return "belongs to user " + std::to_string(s.st_uid) + ", who can replace plugins";
@@ -103,7 +103,7 @@ void FilePolicy::check_library(const std::string& path, std::vector<std::string>
   }
   if (world_writable(s))
     throw LoadError(LoadErrorKind::kInsecure, path, "can be written by everybody", "chmod o-w '" + real + "'");
-  // A file like its directory was reported with the directory.
+  // If the file has the same weakness as its directory, that was reported with the directory.
   const std::string weak = weakness(s, user_);
   if (weak != look_at(real_parent).weakness) warn("plugin", real, weak, warnings);
 }

@@ -8,8 +8,8 @@
 namespace belay::runtime {
 namespace {
 
-// On each thread of the process: what it stored before is seen from here on, and what it loads later sees what was
-// stored here before.
+// Makes a fence on each thread of the process. Its earlier stores are visible from here on, and its later loads see
+// earlier stores from here.
 bool fence_on_all_threads() noexcept {
   const auto call = [](int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; };
   if (call(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && call(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return true;

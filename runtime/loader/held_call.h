@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the thread of a CallMonitor, from another thread: while this lives, it comes back from no callback. So what
-// belongs to that thread alone may be used meanwhile. The callback itself continues if it can.
+// Holds the thread of a CallMonitor from another thread: while it lives, that thread returns from no callback. So data
+// of that thread may be used meanwhile. The callback itself continues if it can.
 //
 //   const HeldCall held(monitor);
 //   if (held.instance() != nullptr) ...              // it is inside of that plugin's code, or waits at its end
 //
-// A step pays for it with one load: the fence is made here, on all threads at once (membarrier). One at a time. [any]
+// It costs a step one load. The fence is made here, on all threads at once (membarrier). Only one at a time. [any]
 #pragma once
 
 #include <string_view>
@@ -21,7 +21,7 @@ class HeldCall {
   HeldCall(const HeldCall&) = delete;
   HeldCall& operator=(const HeldCall&) = delete;
 
-  // Null: the thread is in no callback, and is not held; or the kernel has no membarrier.
+  // Returns null if the thread is in no callback and so is not held, or if the kernel has no membarrier.
   const PluginInstance* instance() const noexcept { return instance_; }
   std::string_view callback() const noexcept { return callback_; }
 

@@ -24,15 +24,15 @@ LogLevel level_of(std::int32_t level) noexcept {
 
 }  // namespace
 
-// A place for one instance at a time. It stays for the next one, so that a late call finds it, and sees by the number
-// of its use that it means another one.
+// A place for one instance at a time. It stays for the next one, so that a late call finds it. The number of its use
+// shows that the call means another instance.
 struct InstanceHost::Slot {
   explicit Slot(std::uint64_t i) : index(i) {}
   const std::uint64_t index;
   std::atomic<std::uint64_t> use{0};             // counted from 1
   std::atomic<InstanceHost*> instance{nullptr};  // null: it has ended
-  std::atomic<std::uint32_t> calls{0};           // of "core", that are under way
-  std::atomic<std::uint64_t> warned{0};          // the last use that called too late
+  std::atomic<std::uint32_t> calls{0};           // current calls of "core"
+  std::atomic<std::uint64_t> warned{0};          // the last use with a late call
   std::string name;                              // of the last use; under the mutex
 };
 
@@ -43,13 +43,13 @@ using Slot = InstanceHost::Slot;
 constexpr std::uint64_t kIndexBits = 16;
 constexpr std::uint64_t kSlots = std::uint64_t{1} << kIndexBits;
 
-// What is of the process, whatever runs in it. Never destroyed: threads of plugins may outlive main.
+// Data of the process, whatever runs in it. It is never destroyed, since threads of plugins may outlive main.
 struct Process {
   std::mutex mutex;
-  std::array<std::atomic<Slot*>, kSlots> slots{};  // those that were ever used come first
+  std::array<std::atomic<Slot*>, kSlots> slots{};  // the used ones come first
   std::uint64_t n_slots = 0;
   std::vector<Slot*> free;
-  std::vector<const HostServices*> services;  // whose loggers exist
+  std::vector<const HostServices*> services;  // their loggers exist
 };
 Process& process() {
   static Process& all = *new Process;
@@ -78,13 +78,13 @@ void give_back(Slot& slot) {
   process().free.push_back(&slot);
 }
 
-// Use and index in one number, which is never 0.
+// Combines use and index in one number, which is never 0.
 belay_host* handle_of(const Slot& slot) noexcept {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a number, never followed
   return reinterpret_cast<belay_host*>(slot.use.load() << kIndexBits | slot.index);
 }
 std::uint64_t use_of(belay_host* host) noexcept { return reinterpret_cast<std::uint64_t>(host) >> kIndexBits; }
-// Null: there never was one.
+// Null: it never existed.
 Slot* slot_of(belay_host* host) noexcept {
   return process().slots[reinterpret_cast<std::uint64_t>(host) & (kSlots - 1)].load();
 }
@@ -94,7 +94,7 @@ InstanceHost* instance_of(const Slot& slot, belay_host* host) noexcept {
   return slot.use.load() == use_of(host) ? instance : nullptr;
 }
 
-// Once: a number that no instance was given names none.
+// Warns once: no instance was ever given this number.
 void warn_of_no_host(belay_host* host) {
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
@@ -109,7 +109,7 @@ std::string name_of_late(const Slot& slot, belay_host* host) {
   return slot.use.load() == use_of(host) ? slot.name : "an instance that has ended";
 }
 
-// Once for each instance. Its own run may be over, so another one's log has to do, or none.
+// Warns once for each instance. Its run may be over, so it uses another run's log, or none.
 void warn_of_late_call(Slot& slot, belay_host* host) {
   if (slot.warned.exchange(use_of(host)) == use_of(host)) return;
   const std::string name = name_of_late(slot, host);
@@ -126,8 +126,8 @@ void warn_of_late_call(Slot& slot, belay_host* host) {
   }
 }
 
-// Calls f with the instance, which does not end meanwhile; a call that comes too late returns 0. What f throws ends
-// here, since nothing may pass into a plugin's frames: a log that fails must not end a run.
+// Calls f with the instance, which does not end meanwhile. A late call returns 0. An exception of f ends here, since
+// nothing may pass into a plugin's frames. A log that fails must not end a run.
 template <class F>
 auto with(belay_host* host, F&& f) noexcept -> decltype(f(std::declval<InstanceHost&>())) {
   Slot* const known = slot_of(host);
@@ -184,14 +184,14 @@ std::int32_t mode(belay_host* host) {
 std::int32_t rank(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().rank(); });
 }
-// Of an instance that has ended there is none.
+// An instance that has ended has no ranks.
 std::int32_t ranks(belay_host* host) {
   return std::max(1, with(host, [](InstanceHost& h) { return h.services().ranks(); }));
 }
 std::int32_t is_chief(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().rank() == 0 ? 1 : 2; }) != 2;
 }
-// Of an instance that has ended nothing is wanted.
+// Nothing is wanted of an instance that has ended.
 std::int32_t stopping(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.stopping() ? 1 : 2; }) != 2;
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's side of belay_host: what an instance gets from its host.
+// The host's side of belay_host, which an instance gets.
 //
-// HostServices is one per run: the log, the clock, the run directory, and the tables of all services by name. "core" is
-// built in; main adds the others, each implemented in the folder of its subject. A service's functions find the object
-// behind them by its type:
+// HostServices exists once per run: the log, the clock, the run directory, and the tables of all services by name.
+// "core" is built in. main adds the others; each is implemented in the folder of its subject. A service's functions
+// find their object by its type:
 //
 //   services.add("events", &kEventsTable);          services.set_context(&event_writer);
 //   std::int32_t scalar(belay_host* host, ...) { InstanceHost::from(host).services().context<EventWriter>()... }
 //
-// InstanceHost is one per plugin instance: it adds the instance's name. What the plugin holds of it, a belay_host*, is
-// no address but a number that is never used again: a thread that a plugin forgot calls in vain, with one warning,
-// instead of through a pointer to nothing.
+// InstanceHost exists once per plugin instance and adds the instance's name. The plugin's belay_host* is no address but
+// a number that is never used again. If a plugin forgot a thread, its calls have no effect and give one warning. They
+// never use a dangling pointer.
 //
-// Everything is added before the first instance is created (a plugin asks for services then); a context may be replaced
-// when no plugin runs. The functions of "core" are for any thread.
+// All services are added before the first instance is created, since a plugin asks for services then. A context may be
+// replaced when no plugin runs. Any thread may call the functions of "core".
 #pragma once
 
 #include <atomic>
@@ -35,24 +35,23 @@ namespace belay::runtime {
 
 class HostServices {
  public:
-  // Both are borrowed. run_directory: absolute, or empty where the run has none.
+  // Borrows both. run_directory is absolute; empty: the run has none.
   HostServices(Logger& logger, Clock& clock, std::string run_directory, std::uint64_t seed);
   ~HostServices();
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
-  // `table` is of the type that abi.h states for the name, and lives as long as this.
+  // `table` has the type that abi.h states for the name. It must live as long as this object.
   void add(std::string name, const void* table);
-  // Null where there is none.
+  // Returns null if there is none.
   const void* find(std::string_view name) const noexcept;
 
-  // One object per type; null takes it away.
+  // Sets one object per type; null removes it.
   template <class T>
   void set_context(T* object) {
     set_context(key<T>(), object);
   }
-  // Throws FAILED_PRECONDITION where none is set: the session that the object belongs to does not exist (yet, or any
-  // more).
+  // FAILED_PRECONDITION: none is set, since the session of the object does not exist (yet, or any more).
   template <class T>
   T& context() const {
     for (const Context& c : contexts_)
@@ -60,22 +59,22 @@ class HostServices {
     fail_no_context();
   }
 
-  // What the instances' session is for: one of BELAY_MODE_..., or 0.
+  // The purpose of the instances' session: one of BELAY_MODE_..., or 0.
   void set_mode(std::int32_t mode) noexcept { mode_ = mode; }
   std::int32_t mode() const noexcept { return mode_; }
-  // Which process of the run this is, of those that train together.
+  // The place of this process among those that train together.
   void set_place(const ClusterPlace& place) noexcept { place_ = place; }
   const ClusterPlace& place() const noexcept { return place_; }
   int rank() const noexcept { return place_.rank; }
   int ranks() const noexcept { return place_.size; }
-  // Whether the run was asked to stop, as the function says; it is called from any thread. None: it never is.
+  // `stopping` returns true if the run was asked to stop. Any thread calls it. None: it never is.
   void set_stopping(std::function<bool()> stopping) { stopping_ = std::move(stopping); }
   bool stopping() const { return stopping_ && stopping_(); }
-  // Which start of the run this is; borrowed, and read when an instance asks. Without one it is 1.
+  // The number of this start of the run. It is borrowed and read when an instance asks. Without it the number is 1.
   void set_attempt(const std::int64_t* attempt) noexcept { attempt_ = attempt; }
   std::int64_t attempt() const noexcept { return attempt_ == nullptr ? 1 : *attempt_; }
 
-  // Counts the instances' own waits for a disk; borrowed, and called from any thread. None: nobody asks for them.
+  // Counts the instances' waits for a disk. It is borrowed, and any thread calls it. None: nobody asks for them.
   void set_disk(DiskCalls* calls) noexcept { disk_ = calls; }
   DiskCalls* disk() const noexcept { return disk_; }
 
@@ -112,7 +111,7 @@ class HostServices {
 
 class InstanceHost {
  public:
-  // `services` outlive it. Its end waits for calls of "core" that are under way. RESOURCE_EXHAUSTED: 65,536 exist.
+  // `services` must outlive it. The destructor waits for current calls of "core". RESOURCE_EXHAUSTED: 65,536 exist.
   InstanceHost(const HostServices& services, std::string instance_name);
   ~InstanceHost();
   InstanceHost(const InstanceHost&) = delete;
@@ -120,21 +119,21 @@ class InstanceHost {
 
   static const belay_host_api* api() noexcept;
   belay_host* raw() const noexcept { return raw_; }
-  // In a function of a service with a status: FAILED_PRECONDITION, and a warning the first time, after the instance's
-  // end. The instance must not end during the call: services but "core" are not called by threads that outlive it.
+  // For a function of a service with a status. FAILED_PRECONDITION, with one warning: the instance has ended. The
+  // instance must not end during the call. Threads that outlive it do not call services other than "core".
   static InstanceHost& from(belay_host* raw);
 
   const std::string& name() const noexcept { return name_; }
   const HostServices& services() const noexcept { return services_; }
 
-  // What the instance waits for is not wanted any more; it is again with false. [any]
+  // true: nobody wants the instance's wait any more; false: it is wanted again. [any]
   void set_stopping(bool stopping) noexcept { stopping_ = stopping; }
   bool stopping() const { return stopping_ || services_.stopping(); }
 
-  // A wait of the instance's for a disk begins or ends; an end without a beginning counts for nothing. [any]
+  // A wait of the instance for a disk begins or ends. An end without a begin counts for nothing. [any]
   void wait_for_disk(bool begins) noexcept;
 
-  struct Slot;  // what a belay_host is found by
+  struct Slot;  // found by a belay_host
 
  private:
   const HostServices& services_;

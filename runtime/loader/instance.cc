@@ -18,8 +18,8 @@
 namespace belay::runtime {
 namespace {
 
-// Why a code that steers the run from some callbacks (the table in abi.h) does not from this one. Null: it does, or it
-// steers from none.
+// Some codes steer the run from some callbacks (the table in abi.h). Returns the reason why this one does not from
+// here. Null: it does, or it steers from none.
 const char* why_it_steers_not(Code code, std::string_view callback) {
   const bool in_step = callback == "before_run" || callback == "after_run";
   switch (code) {
@@ -37,8 +37,8 @@ const char* why_it_steers_not(Code code, std::string_view callback) {
   }
 }
 
-// What a plugin said, as one line. A code that steers the run from other callbacks alone is an error: else the run
-// would end as if it was done.
+// Returns the plugin's error on one line. A code that steers the run only from other callbacks is an error, since else
+// the run would end as if it was done.
 Error said_in(std::string_view callback, std::int32_t code, std::string_view message) {
   Error said = error_of(code, message);
   const char* why = why_it_steers_not(said.code(), callback);
@@ -46,7 +46,7 @@ Error said_in(std::string_view callback, std::int32_t code, std::string_view mes
   return {Code::kFailedPrecondition, std::string(said.message()) + " (" + why + ")"};
 }
 
-// Of the exception that is being handled: "std::runtime_error: boom".
+// Describes the current exception: "std::runtime_error: boom".
 std::string current_exception_text() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   std::string name = "an exception of unknown type";
@@ -65,7 +65,7 @@ std::string current_exception_text() {
   }
 }
 
-// At once: the caller's stack is being unwound, or is a copy's.
+// Ends at once: the caller's stack is being unwound, or is a copy's.
 [[noreturn]] void end_process(std::string_view text) {
   const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
   (void)ignored;
@@ -135,7 +135,7 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     thrown = current_exception_text();
   }
   thread.put_mode_back();
-  // Of a create that failed there is no instance, whatever it left in self: abi.h says so.
+  // If create failed, there is no instance, whatever `self` is, as abi.h states.
   const char* left = self_ == nullptr
                          ? ""
                          : "; it left an instance behind, which is never destroyed: a create that fails frees its own";
@@ -192,7 +192,7 @@ void PluginInstance::interrupt() noexcept {
 }
 
 PluginInstance::~PluginInstance() {
-  if (!poisoned() && self_ != nullptr && !own_hook_) destroy();  // a program's own hook dies with its handle
+  if (!poisoned() && self_ != nullptr && !own_hook_) destroy();  // a program's hook dies with its handle
   monitor_.forget(this);
 }
 
@@ -240,7 +240,7 @@ void PluginInstance::fail_poisoned(const char* callback) const {
        place(callback) + ": it is not called any more, since it let an exception escape from an earlier call");
 }
 
-// After DamagedMemory the run must not continue or save: the process ends here.
+// After DamagedMemory the run must not continue or save, so the process ends here.
 void PluginInstance::refuse(Callback callback, const Error& why) const {
   if (dynamic_cast<const DamagedMemory*>(&why) != nullptr)
     end_process("error: " + place(callback.name()) + ": " + why.what() +
@@ -256,8 +256,8 @@ void PluginInstance::poison(const char* callback) {
        place(callback) + ": it let an exception escape, and is not called any more: " + current_exception_text());
 }
 
-// pthread_exit unwinds the stack of the host's thread as an exception that must not be stopped; and without that thread
-// the process would go on with nothing to do, or end with status 0.
+// pthread_exit unwinds the stack of the host's thread as an exception that must not be stopped. Without that thread the
+// process would continue with nothing to do, or end with status 0.
 void PluginInstance::refuse_end_of_thread(const char* callback) const {
   try {
     throw;
@@ -286,13 +286,13 @@ void ThreadOfCalls::report_to(CallMonitor& monitor) noexcept {
   call_before_ = place_->call.load(std::memory_order_relaxed);
 }
 
-// Who holds the thread calls plugins itself.
+// The holder of the thread calls plugins itself.
 void ThreadOfCalls::wait_until_let_go(CallMonitor& monitor) noexcept {
   if (monitor.holder.load() == std::this_thread::get_id()) return;
   monitor.held.wait(true, std::memory_order_acquire);
 }
 
-// Allocates nothing: a thread that is not in the copy may hold the allocator's lock.
+// It allocates nothing, since a thread that the copy lacks may hold the allocator's lock.
 void ThreadOfCalls::end_copy() const noexcept {
   const Call& call = calls_[n_];
   char text[1024];

@@ -5,17 +5,17 @@
 //   PluginInstance& hook = instances.create(load_plugin(resolved, loader, registry), resolved, services, monitor);
 //   hook.call("begin", &belay_hook_api::begin, graph);
 //
-// A program's own hook, with whatever constructor it likes, is an instance too:
+// A program's hook, with any constructor, is also an instance:
 //
 //   PluginInstance& mine = instances.add_hook("ceiling", std::make_unique<LossCeiling>(5.0), services, monitor);
 //
-// A callback's code and message become an Error that says whose it is, with the line of the manifest:
-// `hook "x" (x.so 1.2, train.toml:14) in begin: no node "loss"`. A plugin written without the SDK's barrier may let an
-// exception escape: it is caught here, and the instance, whose state is not known then, is poisoned: never called
-// again, not even destroyed.
+// A callback's code and message become an Error that names the plugin and the line of the manifest: `hook "x" (x.so
+// 1.2, train.toml:14) in begin: no node "loss"`. A plugin without the SDK's barrier may let an exception escape. It is
+// caught here, and the instance is poisoned, since its state is not known. It is never called again, not even
+// destroyed.
 //
-// What a callback changes of its thread is put back: the floating-point mode, with a warning the first time, and how
-// OpenMP sizes its teams (ThreadOfCalls).
+// A callback's changes to its thread are undone: the floating-point mode, with a warning the first time, and how OpenMP
+// sizes its teams (ThreadOfCalls).
 #pragma once
 
 #include <atomic>
@@ -44,8 +44,8 @@ namespace belay::runtime {
 
 class PluginInstance;
 
-// The same as numbers, in memory that outlives the process: a run's attempt puts its mark there, for the next one to
-// read (runtime/monitored/attempt_mark.h).
+// The same as numbers, in memory that outlives the process. A run's attempt puts its mark there, which the next one
+// reads (runtime/monitored/attempt_mark.h).
 struct CallPlace {
   std::atomic<std::int64_t> step{-1};
   std::atomic<std::uint64_t> call{0};  // the instance's number * 256 + the callback's; 0: none is being called
@@ -58,23 +58,23 @@ struct PastCall {
   std::atomic<std::int64_t> step{-1};
 };
 
-// What plugins are doing at the moment, for error messages and for the watchdog, which samples it from another thread.
-// One per thread that calls plugins. The thread that runs the steps sets `step`.
+// The current activity of plugins, for error messages and for the watchdog, which samples it from another thread. Each
+// thread that calls plugins has one. The thread that runs the steps sets `step`.
 struct CallMonitor {
   std::atomic<std::int64_t> step{-1};                    // -1: none yet
   std::atomic<const PluginInstance*> instance{nullptr};  // null: none is being called
   std::atomic<const char*> callback{nullptr};            // a literal: "after_run"
-  // Whose interrupt is under way, which another thread calls; null: none is.
+  // The instance whose interrupt another thread is calling; null: none.
   std::atomic<const PluginInstance*> interrupting{nullptr};
   CallPlace nowhere;
   std::atomic<CallPlace*> place{&nowhere};  // never null; changed while no plugin is being called
-  std::atomic<bool> held{false};            // the thread comes back from no callback (HeldCall, held_call.h)
-  std::atomic<std::thread::id> holder{};    // by which thread
+  std::atomic<bool> held{false};            // the thread returns from no callback (HeldCall, held_call.h)
+  std::atomic<std::thread::id> holder{};    // the holding thread
 
   // The last calls, in a ring: a plugin may damage memory that crashes later. An instance is removed at its end.
   static constexpr std::uint32_t kPastCalls = 16;
   PastCall past[kPastCalls];
-  std::atomic<std::uint32_t> n_past{0};  // of all
+  std::atomic<std::uint32_t> n_past{0};  // number of all calls
   void note_past(const PluginInstance* called, const char* how) noexcept {
     const std::uint32_t n = n_past.load(std::memory_order_relaxed);
     PastCall& call = past[n % kPastCalls];
@@ -89,9 +89,9 @@ struct CallMonitor {
   }
 };
 
-// Round the calls of plugins that a thread makes in one go: all those of a step, or a single one. Keeps the monitor up
-// to date. Each call finds the floating-point mode in which this was made, and the flags that were raised then; how
-// OpenMP sizes its teams is put back behind the last.
+// Surrounds calls of plugins that a thread makes together: all those of a step, or a single one. It keeps the monitor
+// up to date. Each call finds the floating-point mode and flags of its construction. After the last call, the sizing of
+// OpenMP's teams is restored.
 class ThreadOfCalls {
  public:
   ThreadOfCalls() noexcept : outer_(innermost_) {}
@@ -99,9 +99,9 @@ class ThreadOfCalls {
   ThreadOfCalls(const ThreadOfCalls&) = delete;
   ThreadOfCalls& operator=(const ThreadOfCalls&) = delete;
 
-  // Warns of calls that left another mode behind, which was put back at once. They are looked at together, since
-  // looking at once would make the processor wait (VectorMode): at the end of a phase at the latest, while the
-  // monitor's step is still theirs.
+  // Warns of calls that left another mode, which was restored at once. The modes are checked together, since a check at
+  // once would make the processor wait (VectorMode). That is at the end of a phase at the latest, while the monitor's
+  // step is still theirs.
   void look() noexcept;
 
  private:
@@ -112,7 +112,7 @@ class ThreadOfCalls {
   struct Call {
     PluginInstance* instance;
     const char* callback;
-    std::uint32_t mode;  // that it left behind
+    std::uint32_t mode;  // the mode that it left
   };
 
   class Scope {
@@ -132,33 +132,33 @@ class ThreadOfCalls {
   void put_mode_back() noexcept { mode_.put_back(calls_[n_].mode); }
   void end() noexcept;
   void report_to(CallMonitor& monitor) noexcept;
-  // A copy of the process that the callback forked came back from it.
+  // A copy of the process that the callback forked returned from it.
   [[noreturn]] void end_copy() const noexcept;
   static void wait_until_let_go(CallMonitor& monitor) noexcept;
 
-  static thread_local constinit const ThreadOfCalls* innermost_;  // that is calling
+  static thread_local constinit const ThreadOfCalls* innermost_;  // the calling one
 
   const ThreadSettings settings_;
   const VectorMode mode_;
-  const ThreadOfCalls* const outer_;  // a callback may lead to another's
-  // What the monitor said before.
+  const ThreadOfCalls* const outer_;  // a callback may lead to another one's
+  // The earlier values of the monitor.
   CallMonitor* monitor_ = nullptr;
   CallPlace* place_ = nullptr;
   const PluginInstance* instance_before_ = nullptr;
   const char* callback_before_ = nullptr;
   std::uint64_t call_before_ = 0;
   std::uint32_t n_ = 0;
-  Call calls_[kMostCalls];  // the last n_, and the one that is being made
+  Call calls_[kMostCalls];  // the last n_, and the current one
 };
 
-// What the host runs of a callback on other threads has the callback's name there. A copy of the process ends with its
-// part: the threads that it would wait for are not in it.
+// Parts of a callback that the host runs on other threads get the callback's name there. A copy of the process ends
+// with its part, since it lacks the threads that it would wait for.
 //
 //   const auto call = PartOfCall::whole();                         // on the thread of the callback
 //   parallel_for(..., [&](...) { const PartOfCall part(call); ... });
 class PartOfCall {
  public:
-  // Null: this thread is calling no plugin.
+  // Returns null if this thread is calling no plugin.
   static const ThreadOfCalls* whole() noexcept { return ThreadOfCalls::innermost_; }
 
   explicit PartOfCall(const ThreadOfCalls* whole) noexcept : whole_(whole), before_(ThreadOfCalls::innermost_) {
@@ -177,34 +177,36 @@ class PartOfCall {
 
 class PluginInstance final : public CurrentPlugin {
  public:
-  // Calls the plugin's `create`. Throws Error naming place, plugin and file; its code is the plugin's. Services and
-  // monitor are borrowed. `number`: the instance's in an attempt's mark; 0: there is none.
+  // Calls the plugin's `create`. Throws Error with place, plugin and file; its code is the plugin's. Borrows services
+  // and monitor. `number` is the instance's in an attempt's mark; 0: there is none.
   PluginInstance(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
                  CallMonitor& monitor, std::uint32_t number = 0);
-  // A program's own hook: `make` gets the instance's host and returns the (table, self) pair, which the instance owns.
+  // Makes a program's hook. `make` gets the instance's host and returns the (table, self) pair, which the instance
+  // owns.
   using MakeHook = std::function<HookHandle(const belay_host_api*, belay_host*)>;
   PluginInstance(const std::string& name, const MakeHook& make, const HostServices& services, CallMonitor& monitor);
   ~PluginInstance() override;
   PluginInstance(const PluginInstance&) = delete;
   PluginInstance& operator=(const PluginInstance&) = delete;
 
-  // Calls a slot of the instance's table with everything between `self` and `status`. Allocates nothing unless it
-  // fails. Throws Error; one of a poisoned instance too.
+  // Calls a slot of the instance's table with all arguments between `self` and `status`. It allocates nothing unless it
+  // fails. Throws Error, also for a poisoned instance.
   template <class Api, class... P, class... A>
   void call(Callback callback, std::int32_t (*Api::*slot)(void*, P...), A... args) {
     call_and_take(
         callback, slot, [] {}, args...);
   }
 
-  // The same with take(), which reads what the callback left behind: pointers, counts, numbers. It runs inside of the
-  // call, so that whatever it meets there, an error or a crash, is the callback's.
+  // Does the same with take(), which reads the callback's results: pointers, counts, numbers. It runs inside of the
+  // call. So an error or a crash there counts as the callback's.
   template <class Api, class... P, class Take, class... A>
   void call_and_take(Callback callback, std::int32_t (*Api::*slot)(void*, P...), const Take& take, A... args) {
     ThreadOfCalls thread;
     call_in_step(thread, callback, slot, take, args...);
   }
 
-  // The same for what each step calls: into the loop over the hooks, where the slot and the callback are known.
+  // Does the same for calls of each step. It is inlined into the loop over the hooks, where slot and callback are
+  // constants.
   template <class Api, class... P, class Take, class... A>
   [[gnu::always_inline]] void call_in_step(ThreadOfCalls& thread, Callback callback,
                                            std::int32_t (*Api::*slot)(void*, P...), const Take& take, A... args) {
@@ -228,8 +230,8 @@ class PluginInstance final : public CurrentPlugin {
     }
   }
 
-  // Calls a slot that returns something to the plugin and cannot fail; an exception that escapes is logged. A
-  // poisoned instance, whose state is not known, is left alone.
+  // Calls a slot that returns something to the plugin and cannot fail. An exception that escapes is logged. A poisoned
+  // instance, whose state is not known, is left alone.
   template <class Api, class... P, class... A>
   void release(Callback callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
     if (poisoned()) return;
@@ -243,22 +245,22 @@ class PluginInstance final : public CurrentPlugin {
     thread.put_mode_back();
   }
 
-  // Makes a callback that waits in another thread return soon, if the plugin can (BELAY_INTERRUPT_EXTENSION), or asks
-  // its host whether it is to stop. Until uninterrupted(). [any]
+  // Makes a callback that waits in another thread return soon. The plugin must support it (BELAY_INTERRUPT_EXTENSION),
+  // or ask its host whether it is to stop. It lasts until uninterrupted(). [any]
   void interrupt() noexcept;
   void uninterrupted() noexcept { host_.set_stopping(false); }
-  // Whether the plugin's interrupt is under way, which must not wait. [any]
+  // True while the plugin's interrupt runs, which must not wait. [any]
   bool interrupting() const noexcept { return monitor_.interrupting == this; }
-  // The plugin's table of that name; null: it has none.
+  // Returns the plugin's table of that name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 
-  // A line of the log in the instance's name. [any]
+  // Logs a line in the instance's name. [any]
   void warn(const std::string& text) const;
 
-  // Fails as the callback would have: what it returned is of no use.
+  // Fails like the callback: its results are of no use.
   [[noreturn]] void refuse(Callback callback, const Error& why) const;
 
-  // What this thread is calling, for handlers; none: no plugin, or it is a plugin's own thread.
+  // The current call of this thread, for handlers. None: it calls no plugin, or it is a plugin's thread.
   struct Current {
     PluginInstance& instance;
     const char* callback;
@@ -279,13 +281,13 @@ class PluginInstance final : public CurrentPlugin {
 
   const RegisteredPlugin& plugin() const noexcept { return plugin_; }
   const std::string& name() const noexcept { return host_.name(); }
-  // `hook "x" (x.so 1.2, train.toml:14)`
+  // Returns `hook "x" (x.so 1.2, train.toml:14)`.
   const std::string& label() const noexcept override { return label_; }
   std::int32_t call_join(const std::function<std::int32_t(belay_status*)>& join) override;
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  private:
-  // Of each argument of every callback: a sized struct that the plugin fills keeps its size and has flags that this
+  // Checks each argument of every callback: a sized struct that the plugin fills keeps its size and has flags that this
   // host knows.
   template <class P, class A>
   static void check_filled(const A& arg) {
@@ -302,19 +304,20 @@ class PluginInstance final : public CurrentPlugin {
 
   void create(const ResolvedPlugin& use);
   void destroy() noexcept;
-  std::string place(const char* callback) const;  // `hook "x" (x.so 1.2, train.toml:14) in after_run at step 17`
+  std::string place(const char* callback) const;  // returns `hook "x" (x.so 1.2, train.toml:14) in after_run at step
+                                                  // 17`
   [[noreturn]] void fail_callback(const char* callback, std::int32_t code, std::string_view text) const;
   [[noreturn]] void fail_poisoned(const char* callback) const;
-  // Inside a catch block.
+  // Call these inside a catch block.
   [[noreturn]] void poison(const char* callback);
   void log_escape(const char* callback) const;
-  // Inside a catch block too: ends the process where the callback called pthread_exit.
+  // Call it inside a catch block, too. It ends the process if the callback called pthread_exit.
   void refuse_end_of_thread(const char* callback) const;
   friend class ThreadOfCalls;
-  // The first time: it left the floating-point mode `after` behind, and that was put back.
+  // Called the first time: the callback left the floating-point mode `after`, and it was restored.
   void tell_of_mode(std::uint32_t before, std::uint32_t after, const char* callback) const noexcept;
 
-  const std::unique_ptr<RegisteredPlugin> own_plugin_;  // of a program's own hook
+  const std::unique_ptr<RegisteredPlugin> own_plugin_;  // a program's hook
   const RegisteredPlugin& plugin_;
   InstanceHost host_;
   CallMonitor& monitor_;
@@ -323,11 +326,11 @@ class PluginInstance final : public CurrentPlugin {
   HookHandle own_hook_;
   void* self_ = nullptr;
   std::optional<belay_interrupt_api> interrupt_;
-  std::atomic<bool> poisoned_{false};  // operations are called from several threads
+  std::atomic<bool> poisoned_{false};  // several threads call operations
   mutable std::atomic<bool> mode_told_{false};
 };
 
-// What the threads of these monitors are calling, by label, callback and step, for messages; empty: nothing. [any]
+// Returns the current calls of these monitors' threads, by label, callback and step, for messages; empty: none. [any]
 std::string calls_in_progress(const std::vector<const CallMonitor*>& monitors);
 
 inline void ThreadOfCalls::begin(PluginInstance& instance, Callback callback) noexcept {
@@ -340,7 +343,7 @@ inline void ThreadOfCalls::begin(PluginInstance& instance, Callback callback) no
     report_to(monitor);
   CallPlace& place = *place_;
   monitor.callback.store(callback.name(), std::memory_order_relaxed);
-  monitor.instance.store(&instance, std::memory_order_release);  // with all that the thread did before, for HeldCall
+  monitor.instance.store(&instance, std::memory_order_release);  // with all earlier work of the thread, for HeldCall
   place.step.store(monitor.step.load(std::memory_order_relaxed), std::memory_order_relaxed);
   place.call.store(instance.number_ * std::uint64_t{256} + callback.number(), std::memory_order_relaxed);
   innermost_ = this;
@@ -355,14 +358,14 @@ inline void ThreadOfCalls::end() noexcept {
   place.call.store(call_before_, std::memory_order_relaxed);
   monitor.instance.store(instance_before_, std::memory_order_relaxed);
   monitor.callback.store(callback_before_, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // HeldCall makes it a real one
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // HeldCall makes it a real fence
   if (monitor.held.load(std::memory_order_acquire)) [[unlikely]]
     wait_until_let_go(monitor);
   if (++n_ == kMostCalls) [[unlikely]]
     look();
 }
 
-// Those that a host may not have yet are refused with a message of their own (plugin_op.cc).
+// Flags that a host may not have yet are refused with a separate message (plugin_op.cc).
 template <>
 inline constexpr std::uint32_t PluginInstance::kKnownFlags<belay_op_traits> =
     BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM | BELAY_OP_STATEFUL | BELAY_OP_BLOCKING | BELAY_OP_COLLECTIVE;
@@ -377,7 +380,7 @@ class PluginInstances {
 
   PluginInstance& create(const RegisteredPlugin& plugin, const ResolvedPlugin& use, const HostServices& services,
                          CallMonitor& monitor, std::uint32_t number = 0);
-  // A program's own hook. T derives from belay::Hook.
+  // Adds a program's hook. T derives from belay::Hook.
   template <class T>
   PluginInstance& add_hook(const std::string& name, std::unique_ptr<T> hook, const HostServices& services,
                            CallMonitor& monitor) {

@@ -104,7 +104,7 @@ std::vector<std::string> link_flaws(const ElfFile& elf) {
 
 namespace {
 
-// "7 symbols (a, b, c, d, e, ...)", the author's own before the SDK's.
+// Returns "7 symbols (a, b, c, d, e, ...)", with the author's before the SDK's.
 std::string first_of(std::vector<std::string> names, const std::string& what) {
   constexpr std::size_t kMost = 5;
   const std::size_t n = names.size();
@@ -115,8 +115,8 @@ std::string first_of(std::vector<std::string> names, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? " (" : "s (") + joined(names) + (n > kMost ? ", ...)" : ")");
 }
 
-// Whether a mangled name belongs to the C++ standard library, which shows its templates in every library that uses
-// them, whatever the compiler's flags: each library's are the same.
+// True if a mangled name belongs to the C++ standard library. Its templates show in every library that uses them,
+// whatever the compiler's flags, and are equal in each.
 bool is_of_standard_library(std::string_view name) {
   if (name == "_ZnwmPv" || name == "_ZnamPv" || name == "_ZdlPvS_" || name == "_ZdaPvS_") return true;  // placement new
   if (name.substr(0, 2) != "_Z") return false;
@@ -129,7 +129,7 @@ bool is_of_standard_library(std::string_view name) {
   return name.size() > 1 && name[0] == 'S' && kAbbreviated.find(name[1]) != std::string_view::npos;
 }
 
-// What the address sanitizer puts beside each global variable.
+// The address sanitizer puts these beside each global variable.
 bool is_of_sanitizer(std::string_view name) { return name.rfind("__odr_asan.", 0) == 0; }
 
 }  // namespace

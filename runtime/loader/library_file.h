@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin file, vetted as far as that goes without running any of its code: it can be opened, is a regular file that
-// only trusted users can write, a whole ELF library for this machine, and carries a note of this host's ABI that this
-// processor can serve. The steps run in that order; the first that fails is a LoadError, one kind each.
+// A plugin file, checked as far as possible without running its code. It can be opened, is a regular file that only
+// trusted users can write, and is a whole ELF library for this machine. It has a note of this host's ABI that this
+// processor can serve. The checks run in that order. The first one that fails is a LoadError, each with its kind.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@
 
 namespace belay::runtime {
 
-// Which file a path leads to, whatever the path is called.
+// The file of a path, whatever the path is called.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
   friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// What a file was when it was looked at: another file, or the same one written to since, has another.
+// The state of a file when it was read. Another file, or the same one after a write, has another stamp.
 struct FileStamp {
   FileIdentity identity;
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0, changed_ns = 0;
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
-// Of the file that a path leads to now; nothing where it leads to none.
+// Returns the stamp of a path's file now; none: there is no file.
 std::optional<FileStamp> stamp_of(const std::string& path);
 
 struct LibraryFile {
@@ -48,21 +48,20 @@ struct OpenLibrary {
   std::unique_ptr<FileBytes> bytes;
 };
 
-// Opens a regular file for reading, never blocking on a FIFO or device: not_found, unreadable, not_regular.
+// Opens a regular file for reading, without waiting for a FIFO or device: not_found, unreadable, not_regular.
 OpenLibrary open_library(const std::string& path);
 
-// What is wrong with how a library was linked, without being a reason to refuse it: "asks for an executable stack,
-// ...".
+// Returns faults of a library's linking that are no reason to refuse it: "asks for an executable stack, ...".
 std::vector<std::string> link_flaws(const ElfFile& elf);
 
-// The same of what a plugin exports besides its module: unique symbols, which it shares with other plugins, and what
-// the host's libraries may replace. What shows through of the C++ standard library's templates is left out.
+// Returns faults of a plugin's exports besides its module: unique symbols, which other plugins share, and symbols that
+// the host's libraries may replace. Templates of the C++ standard library are left out.
 std::vector<std::string> export_flaws(const ElfFile& elf);
 
-// Why a plugin of the library cannot be used: UNUSABLE.
+// Returns the error UNUSABLE for a plugin of the library.
 LoadError unusable_error(const std::string& path, const UnusablePlugin& plugin);
 
-// A file whose note was read and not looked into yet: all but the last step.
+// A file whose note was read but not parsed yet: all checks but the last.
 struct UnreadLibrary {
   std::string path;
   FileStamp stamp;
@@ -70,12 +69,12 @@ struct UnreadLibrary {
   std::vector<std::string> warnings;
 };
 UnreadLibrary read_library(const std::string& path, FilePolicy& policy);
-// The last step.
+// Does the last check.
 LibraryFile vet_note(const UnreadLibrary& library, const CpuFeatures& cpu);
 
 // `path` is absolute.
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
-// The same of a file that was opened as `path`.
+// Does the same for a file that was opened as `path`.
 LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a loaded library lies in this process's memory: what belongs to it, and to whom else an address belongs.
+// Knows which memory of this process belongs to a loaded library, and which library owns an address.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace belay::runtime {
 
 class LibraryMapping {
  public:
-  // `handle`: what dlopen returned.
+  // `handle` is dlopen's result.
   explicit LibraryMapping(void* handle);
 
   bool holds(const void* data, std::uint64_t size) const noexcept { return size <= bytes_from(data); }
-  // How many bytes of the library begin there; 0: it is none of its bytes.
+  // Returns how many bytes of the library begin there; 0: the address is outside.
   std::uint64_t bytes_from(const void* data) const noexcept;
 
  private:
@@ -24,7 +24,7 @@ class LibraryMapping {
   std::vector<Segment> segments_;
 };
 
-// "'/p/a.so'", of the library that holds the address; else "memory of no library".
+// Returns "'/p/a.so'" for the library with this address, else "memory of no library".
 std::string owner_of(const void* data);
 
 }  // namespace belay::runtime

@@ -16,7 +16,7 @@ namespace {
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// "a.so (wanted by b.so, wanted by c.so)"
+// Returns "a.so (wanted by b.so, wanted by c.so)".
 std::string wanted_by(const std::vector<std::string>& chain) {
   std::string text;
   for (const std::string& file : chain) text += (text.empty() ? "wanted by " : ", wanted by ") + file;
@@ -62,7 +62,7 @@ std::optional<LoadError> missing_symbol_version(const std::string& path, const s
                        : "build it on this system or an older one");
 }
 
-// Libraries of the plugin's that another one with the same SONAME stands in for; empty: there are none.
+// Describes libraries of the plugin that another one with the same SONAME replaces; empty: there are none.
 std::string shadowed_text(const std::string& path, const std::string& library_path) {
   std::string text;
   for (const ShadowedDependency& d : shadowed_dependencies(path, library_path))
@@ -114,7 +114,7 @@ LoadError explain_linker_error(const std::string& path, const std::string& text,
   if (has(text, "failed to map segment") && is_noexec(path))
     return LoadError(LoadErrorKind::kLoadFailed, path, "lies on a file system that is mounted noexec",
                      "put it elsewhere, or mount that file system with exec");
-  // glibc's words for want of memory.
+  // These are glibc's words for missing memory.
   const bool wants_memory = has(text, "failed to map segment") || has(text, "zero-fill pages") ||
                             has(text, "annot allocate memory") || has(text, "annot create shared object descriptor");
   const std::string limit = wants_memory ? memory_limit_of_process() : "";

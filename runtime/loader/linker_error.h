@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the dynamic linker's words to a LoadError that says what to do.
+// Turns the dynamic linker's message into a LoadError with a fix.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace belay::runtime {
 
-// `text` is what dlerror said when `path` was loaded. Walks the file's dependencies to find out more:
-// missing_dep, symbol_version, undefined, static_tls, else load_failed.
+// `text` is dlerror's message when `path` was loaded. It walks the file's dependencies to find the kind: missing_dep,
+// symbol_version, undefined, static_tls, else load_failed.
 LoadError explain_linker_error(const std::string& path, const std::string& text, const std::string& library_path);
 
-// "trainer::step(int)"; a name that is not mangled as it is.
+// Returns "trainer::step(int)"; a name that is not mangled stays unchanged.
 std::string demangled(const std::string& symbol);
 
 }  // namespace belay::runtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a plugin file was refused, or a plugin not found. The kinds are stable: tests, `belay plugins --json` and tools
-// go by their names (kind_name below), people by the message and the fix. The command line ends with status 3 on any of
-// them.
+// The reason why a plugin file was refused, or a plugin was not found. The kinds are stable. Tests, `belay plugins
+// --json` and tools use their names (kind_name below), people the message and the fix. The command line ends with
+// status 3 for any of them.
 #pragma once
 
 #include <string>
@@ -27,8 +27,8 @@ enum class LoadErrorKind {
   kAbiMajor,       // built for another ABI major
   kAbiMinor,       // built for an ABI minor that this host does not have
   kIsa,            // needs instructions that this processor lacks
-  kMissingDep,     // a library that it needs is not there
-  kSymbolVersion,  // a library that it needs is too old
+  kMissingDep,     // a needed library does not exist
+  kSymbolVersion,  // a needed library is too old
   kUndefined,      // a symbol that no library defines
   kStaticTls,      // no room for its initial-exec thread-local storage
   kLoadFailed,     // the dynamic linker refused it for another reason
@@ -38,28 +38,28 @@ enum class LoadErrorKind {
   kDuplicate,      // two files or entries offer the same plugin
 };
 
-// "train.toml:14:8: "; of a place without a line its file, of none nothing.
+// Returns "train.toml:14:8: ". A place without a line gives its file, no place an empty text.
 std::string at_text(const Location& at);
 
-// "not_found", "insecure" ...
+// Returns "not_found", "insecure" ...
 const char* kind_name(LoadErrorKind kind) noexcept;
 
 // what() is "<kind>: '<path>' <reason>" and, on a second line, "  help: <help>".
 class LoadError : public Error {
  public:
-  // `path` may be empty where the error is about no file. What comes from a file is escaped here.
+  // `path` is empty if the error is about no file. Text from a file is escaped here.
   LoadError(LoadErrorKind kind, std::string path, std::string reason, std::string help);
 
-  // The same, what() with its place in a manifest before it.
+  // Returns the same error with its place in a manifest before what().
   LoadError at(const Location& place) const;
 
   LoadErrorKind kind() const noexcept { return kind_; }
   const std::string& path() const noexcept { return path_; }
   const std::string& reason() const noexcept { return reason_; }  // "is a FIFO, not a shared library"
   const std::string& help() const noexcept { return help_; }
-  // The first line of what(), without the place.
+  // Returns the first line of what(), without the place.
   std::string headline() const;
-  // In a manifest; without a line: none.
+  // Returns the place in a manifest; without a line: none.
   const Location& place() const noexcept { return place_; }
 
  private:

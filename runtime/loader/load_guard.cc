@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kPluginFailure = 3;  // exit status
 
-// Handlers of exit and terminate take no argument that could carry it.
+// Handlers of exit and terminate have no argument for it.
 std::atomic<const char*> current_library{nullptr};
 
 void say(const std::string& text) {
@@ -97,7 +97,7 @@ void LoadingWatch::begin(const std::string& path) {
     told_ = false;
     deadline_ = Clock::now() + patience_;
   }
-  // The thread is not woken: it wakes within `patience`, so no later than for this library.
+  // The thread is not woken. It wakes within `patience`, so no later than for this library.
   if (!thread_.joinable()) thread_ = std::thread([this] { watch(); });
 }
 

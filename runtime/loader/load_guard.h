@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a library may do to the process while it is loaded, undone or named.
+// Undoes or names changes to the process that a library makes while it is loaded.
 #pragma once
 
 #include <locale.h>
@@ -17,12 +17,12 @@
 namespace belay::runtime {
 
 // Saves the floating-point mode of this thread (MXCSR and the x87 control word, FPCR on aarch64) and the locale. A
-// library linked with -ffast-math sets flush-to-zero when it is loaded, which changes every number computed afterwards.
+// library linked with -ffast-math sets flush-to-zero when it is loaded. That changes every later number.
 class ProcessStateGuard {
  public:
   ProcessStateGuard();
   static constexpr const char* kLocale = "the locale";
-  // Puts everything back and returns what had changed: "the floating-point mode (flush-to-zero)", kLocale.
+  // Restores everything and returns the changes: "the floating-point mode (flush-to-zero)", kLocale.
   std::vector<std::string> restore();
 
  private:
@@ -35,9 +35,8 @@ class ProcessStateGuard {
 
 inline constexpr std::chrono::milliseconds kLoadingPatience = std::chrono::seconds(10);
 
-// Says on stderr, once for each library, that its initializers are not done after `patience`: one that waits for a
-// thread which loads a library itself waits for ever. Has one thread, from the first begin() until rest() or its end.
-// [main]
+// Reports on stderr, once for each library, that its initializers are not done after `patience`. One that waits for a
+// thread which loads a library waits for ever. Has one thread, from the first begin() until rest() or its end. [main]
 class LoadingWatch {
  public:
   explicit LoadingWatch(std::chrono::milliseconds patience = kLoadingPatience)
@@ -50,7 +49,7 @@ class LoadingWatch {
   void end();
   // Ends the thread.
   void rest();
-  // What is being loaded, or empty. Any thread.
+  // Returns the library that is being loaded, or an empty text. Call it from any thread.
   std::string loading() const;
 
  private:
@@ -67,21 +66,21 @@ class LoadingWatch {
   std::thread thread_;
 };
 
-// The library whose initializers run at the moment, or null. For handlers; any thread.
+// Returns the library whose initializers run now, or null. For handlers; any thread.
 const char* library_being_loaded() noexcept;
 
-// While one lives: if the process ends inside a library's own initializers, this names the library on stderr and makes
-// the exit status 3. A throwing initializer calls std::terminate, which cannot be caught; one that calls exit(0) or
-// quick_exit(0) would end the run with success. One at a time. [main]
+// While it lives, an end of the process inside a library's initializers names the library on stderr, with exit status
+// 3. A throwing initializer calls std::terminate, which cannot be caught. One that calls exit(0) or quick_exit(0) would
+// end the run with success. Only one at a time. [main]
 class LoadingScope {
  public:
-  // Borrows the watch. std::system_error where no thread can be started for it.
+  // Borrows the watch. std::system_error: no thread can be started for it.
   LoadingScope(const std::string& path, LoadingWatch& watch);
   ~LoadingScope();
   LoadingScope(const LoadingScope&) = delete;
   LoadingScope& operator=(const LoadingScope&) = delete;
 
-  // The initializers called pthread_exit: this thread is the host's, and its stack is being unwound.
+  // The initializers called pthread_exit. This thread is the host's, and its stack is being unwound.
   [[noreturn]] void end_of_thread() const;
 
  private:

@@ -26,8 +26,8 @@ namespace {
 
 using boost::dll::shared_library;
 
-// What the dynamic linker says where it refuses, else null. An exception out of an initializer must not get past here:
-// the dynamic linker's lock would stay taken. It ends the process, and LoadingScope says whose it was.
+// Returns the dynamic linker's error if it refuses, else null. An exception of an initializer must not pass, since the
+// dynamic linker's lock would stay taken. It ends the process, and LoadingScope names the library.
 const char* refusal_of_linker(shared_library& library, const std::string& path, const LoadingScope& scope) noexcept {
   // RTLD_NODELETE keeps the library when the handle dies.
   constexpr auto kMode = static_cast<boost::dll::load_mode::type>(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -53,7 +53,7 @@ const char* type_text(unsigned char type) {
   }
 }
 
-// The one symbol that is looked up is a belay_module: what else it could be would be read as one.
+// Checks that the one symbol that is looked up is a belay_module, since it is read as one.
 void check_entry(const ElfFile& elf, const std::string& path) {
   const auto refuse = [&](const std::string& reason, const std::string& help) {
     throw LoadError(LoadErrorKind::kBadModule, path, reason, help);
@@ -72,7 +72,7 @@ void check_entry(const ElfFile& elf, const std::string& path) {
          "build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?");
 }
 
-// What is worth knowing before the library's initializers run, but not when a thousand files are listed.
+// Collects facts that matter before the library's initializers run, but not when a thousand files are listed.
 void look_closer(const ByteSource& bytes, LibraryFile& file, const std::string& library_path) {
   const ElfFile elf(bytes, file.path);
   check_entry(elf, file.path);
@@ -110,7 +110,7 @@ void warn_of_openmp(const std::string& path, const std::vector<std::string>& bef
                      "; build all with one compiler's -fopenmp");
 }
 
-// Libraries are never unloaded, and neither is this list: a handler may read it at any time.
+// Libraries are never unloaded, and this list stays, too: a handler may read it at any time.
 struct LoadedPlace {
   const void* base;
   std::string path;
@@ -180,13 +180,13 @@ const LoadedLibrary* Loader::find_loaded(const std::string& path, const FileIden
 }
 
 const belay_module& Loader::open(const LibraryFile& file, std::vector<std::string>& warnings) {
-  static std::mutex one_at_a_time;  // what is looked after is the process's, whose threads may each load for a run
+  static std::mutex one_at_a_time;  // the guarded state is the process's, and several threads may load for a run
   const std::lock_guard lock(one_at_a_time);
   ProcessStateGuard state;
   const LoadingScope scope(file.path, watch_);
   try {
-    // The dynamic linker opens the path anew. That it had the vetted file shows in that the path leads to it before and
-    // after: a file that is moved away and back gets another time of change.
+    // The dynamic linker opens the path again. The path leads to the vetted file before and after, so the linker had
+    // that file. A file that is moved away and back gets another time of change.
     require_unchanged(file);
     shared_library handle;
     if (const char* text = refusal_of_linker(handle, file.path, scope))

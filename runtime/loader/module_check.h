@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a module's tables keep the rules of abi.h and say what its note says. The module is a plugin's own data:
-// every number is checked before what it counts is touched.
+// Checks that a module's tables keep the rules of abi.h and agree with its note. The module is a plugin's data. Every
+// number is checked before the data that it counts is read.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace belay::runtime {
 
-// Throws LoadError(bad_module) naming the field, or LoadError(stale). `path` is for messages. `library`: all that the
-// module points to must be its own data; the dynamic linker may have merged exported tables with those of another
-// plugin. Null for a module that is linked in.
+// LoadError(bad_module) names the field; also LoadError(stale). `path` is for messages. `library`: all pointers of the
+// module must lead to its own data, since the dynamic linker may merge exported tables of two plugins. Null: the module
+// is linked in.
 void check_module(const belay_module& module, const ModuleInfo& note, const std::string& path,
                   const LibraryMapping* library = nullptr);
 

@@ -60,7 +60,7 @@ void check_depth(std::string_view text) {
 }
 
 Json parse_json(std::string_view text) {
-  check_depth(text);  // the parser could do it, but takes half as long again then
+  check_depth(text);  // the parser could do it, but would take half as long again
   try {
     return Json::parse(text);
   } catch (const Json::exception& e) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The BELAY note of a plugin file, as plain structs: all that listing, describing and checking need, so that no plugin
+// The BELAY note of a plugin file, as plain structs. It is enough for listing, describing and checking, so no plugin
 // code runs for them. It is JSON from an untrusted file; abi.h describes its form.
 #pragma once
 
@@ -30,7 +30,7 @@ inline constexpr PluginKind kPluginKinds[] = {
     PluginKind::kHook, PluginKind::kSaver,     PluginKind::kInitFn,   PluginKind::kModel,    PluginKind::kInput,
     PluginKind::kOp,   PluginKind::kOptimizer, PluginKind::kSchedule, PluginKind::kExporter, PluginKind::kCluster};
 
-// "hook", "init_fn" ...
+// Returns "hook", "init_fn" ...
 const char* kind_name(PluginKind kind) noexcept;
 std::optional<PluginKind> kind_from_name(std::string_view name) noexcept;
 
@@ -42,20 +42,20 @@ struct OptionInfo {
   bool list = false;
   std::optional<OptionValue> default_value;  // of `type`
   bool required = false;
-  std::optional<double> min, max;           // numbers, and elements of lists
+  std::optional<double> min, max;           // for numbers, and elements of lists
   std::vector<std::string> choices;         // empty: any
-  std::optional<OptionValue> example;       // of `type`; of a table its TOML, a string
+  std::optional<OptionValue> example;       // of `type`; a table's is TOML, a string
   std::optional<std::string> example_file;  // the bytes of the file that a path's example names
-  bool watching = false;                    // changes no number of the training
-  bool learned = false;                     // of an input: others of the model have the training's value
+  bool watching = false;                    // true: changes no number of the training
+  bool learned = false;                     // true for an input: its other uses in the model take the training's value
   std::string help;
-  // Of a key below a table:
-  bool single = false;            // of a list: one value may be given in its place
+  // These are for a key below a table:
+  bool single = false;            // for a list: one value may stand for it
   std::string when_key;           // empty: it belongs to every table
-  std::vector<std::string> when;  // those of its values with which it does
+  std::vector<std::string> when;  // values of that key with which it does
 };
 
-// "float", "string_list"
+// Returns "float" or "string_list".
 const char* type_name(const OptionInfo& option) noexcept;
 
 struct PluginInfo {
@@ -63,16 +63,16 @@ struct PluginInfo {
   std::string name;
   std::string doc;
   std::size_t index = 0;                         // in the module's list of plugins
-  std::vector<OptionInfo> options;               // of an op: the attributes of its nodes
+  std::vector<OptionInfo> options;               // for an op: the attributes of its nodes
   std::vector<OptionInfo> nested;                // keys below options of the kind table: "layers[].units"
-  std::optional<std::vector<std::string>> uses;  // callbacks that not every plugin of the kind has; none: not known
-  std::optional<bool> state;                     // of a hook: whether it keeps one in checkpoints; none: not known
+  std::optional<std::vector<std::string>> uses;  // callbacks that only some plugins of the kind have; none: not known
+  std::optional<bool> state;                     // for a hook: whether checkpoints keep its state; none: not known
 
   const OptionInfo* option(std::string_view option_name) const noexcept;  // or null
 };
 
-// A plugin of a kind, or with a type of option, that this host does not know: the library was built for a later one.
-// The library's other plugins can be used.
+// A plugin of a kind, or with a type of option, that this host does not know. The library was built for a later host.
+// Its other plugins can be used.
 struct UnusablePlugin {
   std::string kind;
   std::string name;
@@ -84,16 +84,16 @@ struct ModuleInfo {
   std::string version;
   std::string toolchain;
   std::vector<std::string> isa;     // beyond the baseline, as in /proc/cpuinfo
-  std::vector<PluginInfo> plugins;  // empty where the ABI is not this host's: the rest of the note may mean anything
+  std::vector<PluginInfo> plugins;  // empty if the ABI is not this host's: then the rest of the note may mean anything
   std::vector<UnusablePlugin> unusable;
   std::string text;  // the note itself
 };
 
-// Whether a note or module of that ABI fits this host: 0.x exactly; from 1.0 on an equal major and a minor not above
-// ours.
+// True if a note or module of that ABI fits this host. 0.x must be equal. From 1.0 on the major must be equal, and the
+// minor not above ours.
 bool abi_fits(std::int64_t major, std::int64_t minor) noexcept;
 
-// What is wrong in the note, and where: `"plugins.0.options.2.type" is "flaot", must be one of: bool, ...`.
+// Names the fault in the note and its place: `"plugins.0.options.2.type" is "flaot", must be one of: bool, ...`.
 class NoteError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -15,13 +15,13 @@ namespace belay::runtime {
 
 using Json = nlohmann::json;
 
-// What a later version of abi.h may have and this one does not: it makes one plugin unusable, not the file.
+// A part that a later version of abi.h may have. It makes one plugin unusable, not the file.
 class UnknownHere : public NoteError {
  public:
   using NoteError::NoteError;
 };
 
-// A value of the note that knows its place in it, for messages. Lives no longer than the one it was got from.
+// A value of the note that knows its place in it, for messages. It must not outlive its parent.
 class NoteField {
  public:
   explicit NoteField(const Json& note) : json_(note) {}
@@ -71,7 +71,8 @@ class NoteField {
   NoteField(const Json& json, const NoteField& parent, const char* key, std::size_t index)
       : json_(json), parent_(&parent), key_(key), index_(index) {}
 
-  // "plugins.0.options.2.type". Put together only for a message: a program start reads every note that lies about.
+  // Returns "plugins.0.options.2.type". It is made only for a message, since each start of a program reads all notes in
+  // the directories.
   std::string place() const {
     if (parent_ == nullptr) return "";
     const std::string above = parent_->place(), own = key_ != nullptr ? key_ : std::to_string(index_);

@@ -15,7 +15,7 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::size_t kMaxWhen = 64;
-constexpr std::size_t kMaxNested = 1000;  // of a plugin
+constexpr std::size_t kMaxNested = 1000;  // limit for a plugin
 
 struct TypeName {
   OptionType type;
@@ -47,7 +47,7 @@ OptionValue list_of(const NoteField& field, Read read) {
   return values;
 }
 
-// A default, or an example.
+// Reads a default or an example.
 OptionValue read_value(const NoteField& field, const OptionInfo& option) {
   const auto boolean = [](const NoteField& f) { return f.boolean(); };
   const auto integer = [](const NoteField& f) { return f.integer(); };
@@ -95,7 +95,7 @@ std::string whose(const PluginInfo& plugin) {
   return std::string("of the ") + kind_name(plugin.kind) + " \"" + plugin.name + "\"";
 }
 
-// Of `plugin`, whose earlier options are there.
+// Checks an option's name in `plugin`, which has its earlier options.
 void check_option_name(const NoteField& field, const std::string& name, const PluginInfo& plugin) {
   if (!detail::is_option_name(name))
     field.fail("is " + shown(name) + ": the name of an option " + whose(plugin) +
@@ -118,7 +118,7 @@ void check_nested_name(const NoteField& field, const std::string& name, const Pl
                "\" is no table among the options before it");
 }
 
-// Whether no table can have both.
+// True if no table can have both.
 bool exclude_each_other(const OptionInfo& a, const OptionInfo& b) {
   if (a.when_key.empty() || a.when_key != b.when_key) return false;
   return std::none_of(a.when.begin(), a.when.end(), [&](const std::string& value) {
@@ -134,7 +134,7 @@ void read_when(const NoteField& field, OptionInfo& option) {
   if (option.when.size() > kMaxWhen) field.fail("has more than 64 values");
 }
 
-// The bytes behind characters U+0000 to U+00FF.
+// Returns the bytes that characters U+0000 to U+00FF stand for.
 std::string read_bytes(const NoteField& field) {
   const std::string text = field.text();
   std::string bytes;
@@ -191,7 +191,7 @@ OptionInfo read_option(const NoteField& field, const PluginInfo& plugin) {
   return option;
 }
 
-// Each of those below tables may be declared for some tables only.
+// Each key below tables may be declared for some tables only.
 void check_nested(const NoteField& options, const PluginInfo& plugin) {
   if (plugin.nested.size() > kMaxNested) options.fail("has more than 1000 keys below tables");
   for (const OptionInfo& option : plugin.nested) {

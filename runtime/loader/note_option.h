@@ -6,7 +6,7 @@
 
 namespace belay::runtime {
 
-// Reads the list `options` into those of `plugin`, whose kind and name are there. Throws UnknownHere or NoteError.
+// Reads the list `options` into `plugin`, which has its kind and name. Throws UnknownHere or NoteError.
 void read_note_options(const NoteField& options, PluginInfo& plugin);
 
 }  // namespace belay::runtime

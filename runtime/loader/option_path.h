@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of keys below a table, "layers[].units" or "features.*.dtype", and the keys of a manifest that they match:
+// Names of keys below a table, "layers[].units" or "features.*.dtype", and the manifest's keys that they match:
 // "layers.0.units", "features.image.dtype".
 #pragma once
 
@@ -8,11 +8,10 @@
 
 namespace belay::runtime {
 
-// Whether `name` matches `key`. `*` takes one part of the key or more: a key in quotes may have
-// dots.
+// True if `name` matches `key`. `*` takes one part of the key or more, since a key in quotes may have dots.
 bool path_matches(std::string_view name, std::string_view key);
 
-// The table that has the key, where `name` matches it: "layers.0" of "layers.0.units".
+// Returns the table that has the key, if `name` matches it: "layers.0" for "layers.0.units".
 std::string table_of_key(std::string_view name, std::string_view key);
 
 }  // namespace belay::runtime

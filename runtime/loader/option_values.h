@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options in the form in which they cross to a plugin: named values with the memory behind them; and back.
+// Options in the form for a plugin: named values with their memory. It also converts them back.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class OptionValues {
   OptionValues(const OptionValues&) = delete;
   OptionValues& operator=(const OptionValues&) = delete;
 
-  // `value` as it is; an empty list takes `type` for its elements.
+  // Adds `value` unchanged. An empty list takes `type` for its elements.
   void add(const std::string& name, const OptionValue& value, OptionType type);
 
   // Valid until the next add.
@@ -40,7 +40,7 @@ class OptionValues {
   std::deque<std::vector<belay_str>> strings_;
 };
 
-// A value of a plugin's, copied. INVALID_ARGUMENT: a tensor, an unknown type, a value that is not there.
+// Copies a plugin's value. INVALID_ARGUMENT: a tensor, an unknown type, or a missing value.
 OptionValue option_value(const belay_value& value);
 
 }  // namespace belay::runtime

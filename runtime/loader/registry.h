@@ -6,8 +6,8 @@
 //   registry.add_loaded(loader.load(path));               // what the manifest names
 //   const RegisteredPlugin* hook = registry.find(PluginKind::kHook, "stop_at_step");
 //
-// Each add takes all of a library's plugins or, where it throws, none. Entries stay where they are as long as the
-// registry. [main]
+// Each add takes all of a library's plugins or, if it throws, none. Entries keep their addresses as long as the
+// registry lives. [main]
 #pragma once
 
 #include <deque>
@@ -28,23 +28,23 @@ struct RegisteredPlugin {
   AdoptedTable table;
   std::string build_id = {};  // of its library; empty: linked in
 
-  // `hook "x" (libx.so 1.2)` or `hook "x" (linked in, 1.2)`; with the instance's name where that is another, and with
-  // the line of the manifest where there is one: `hook "x" (libx.so 1.2, train.toml:14)`.
+  // Returns `hook "x" (libx.so 1.2)` or `hook "x" (linked in, 1.2)`. It adds the instance's name if that differs, and
+  // the line of the manifest if there is one: `hook "x" (libx.so 1.2, train.toml:14)`.
   std::string label(std::string_view instance_name = {}, const Location& at = {}) const;
 };
 
 class Registry {
  public:
-  // Throws LoadError: bad_module, stale, no_note, abi_major, abi_minor, duplicate. The module lives as long as the
+  // Throws LoadError: bad_module, stale, no_note, abi_major, abi_minor, duplicate. The module must live as long as the
   // registry.
   void add_linked(const belay_module* module);
-  // A library that is there already is left. Two files with the same plugin may both be here: a manifest may name each
-  // by its file.
+  // A library that is there already is skipped. Two files may have the same plugin, since a manifest may name each by
+  // its file.
   void add_loaded(const LoadedLibrary& library);
 
-  // The plugin of that file, or with an empty `file` the one linked in. Null where there is none.
+  // Returns the plugin of that file; an empty `file` means the one linked in. Null: there is none.
   const RegisteredPlugin* find(PluginKind kind, std::string_view name, std::string_view file) const noexcept;
-  // The one linked in, else the first loaded.
+  // Returns the one linked in, else the first loaded one.
   const RegisteredPlugin* find(PluginKind kind, std::string_view name) const noexcept;
 
   const std::deque<RegisteredPlugin>& plugins() const noexcept { return plugins_; }

@@ -14,7 +14,7 @@
 namespace belay::runtime {
 namespace {
 
-// `hook "a", saver "b"`
+// Returns `hook "a", saver "b"`.
 std::string listed(const std::vector<PluginInfo>& plugins) {
   std::vector<std::string> names;
   for (const PluginInfo& p : plugins) names.push_back(std::string(kind_name(p.kind)) + " \"" + p.name + "\"");
@@ -95,7 +95,7 @@ void PluginResolver::resolve_optimizer_groups(const Manifest& manifest, Resolved
 
 namespace {
 
-// Once, and not of each plugin that the run would have.
+// Reports it once, and not for each plugin of the run.
 void say_that_there_are_none(const PluginSearch& search, const Location& at, Diagnostics& problems) {
   const std::string none = "there are no plugins in " + search.searched();
   if (problems.text().find(none) != std::string::npos) return;
@@ -108,7 +108,7 @@ void say_that_there_are_none(const PluginSearch& search, const Location& at, Dia
 
 namespace {
 
-// Of a key below a table that of the table: "features" of "features.x.dtype".
+// For a key below a table it is the table's: "features" for "features.x.dtype".
 std::string top_key(const std::string& key) { return key.substr(0, key.find('.')); }
 
 bool is_learned(const PluginInfo& info, const std::string& key) {
@@ -123,7 +123,7 @@ std::vector<PluginOption> learned_of(const PluginInfo& info, const std::vector<P
   return learned;
 }
 
-// All that is set below a top key.
+// Returns all options below a top key.
 std::vector<PluginOption> below(const std::string& key, const std::vector<PluginOption>& options) {
   std::vector<PluginOption> found;
   for (const PluginOption& o : options)
@@ -143,7 +143,7 @@ bool same_value(const OptionValue& a, const OptionValue& b) {
   return a == b || (is_number(a, x) && is_number(b, y) && x == y);
 }
 
-// Whether they mean the same. What is not set has its default.
+// True if they mean the same. An option that is not set has its default.
 bool same_options(const PluginInfo& info, const std::string& key, const std::vector<PluginOption>& a,
                   const std::vector<PluginOption>& b) {
   const OptionInfo* option = info.option(key);
@@ -161,7 +161,7 @@ bool same_options(const PluginInfo& info, const std::string& key, const std::vec
 
 namespace {
 
-// Names that the training has, too, such as those of columns and classes: they are matched, whatever their order.
+// True if all names, such as those of columns and classes, are also the training's. They are matched in any order.
 bool are_names_of(const std::vector<PluginOption>& here, const std::vector<PluginOption>& there) {
   if (here.size() != 1 || there.size() != 1) return false;
   const auto* names = std::get_if<std::vector<std::string>>(&here[0].value);
@@ -171,8 +171,8 @@ bool are_names_of(const std::vector<PluginOption>& here, const std::vector<Plugi
          });
 }
 
-// Options that decide what batches hold are the training's, unless `use` sets them; of the training's own input each is
-// as it is set. Notes in `input` which of them are another value than the training's.
+// Options that decide the content of batches are the training's, unless `use` sets them. The training's input has them
+// as set. Notes in `input` which of them differ from the training's value.
 PluginUse with_learned(const PluginUse& use, const std::vector<PluginOption>& trained, bool inherits,
                        ResolvedPlugin& input) {
   PluginUse full = use;
@@ -218,7 +218,7 @@ std::optional<ResolvedPlugin> PluginResolver::resolve_input(const std::string& s
   return input;
 }
 
-// An operation has attributes, which its nodes give; in the manifest there is nothing to set.
+// An operation has attributes, which its nodes set. The manifest has nothing to set.
 std::optional<ResolvedPlugin> PluginResolver::resolve_op(const PluginUse& use) {
   const auto refuse = [&](const Location& at, const std::string& key) {
     problems_.add(at, "\"" + key + "\" cannot be set for an operation",
@@ -241,7 +241,7 @@ std::optional<ResolvedPlugin> PluginResolver::resolve(PluginKind kind, const Plu
 }
 
 std::optional<ResolvedPlugin> PluginResolver::locate(PluginKind kind, const PluginUse& use) {
-  // The parser has reported a table without either.
+  // The parser has reported a table with neither.
   if (use.plugin.empty() && use.file.empty()) return std::nullopt;
   ResolvedPlugin plugin;
   try {
@@ -309,7 +309,7 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
   if (!use.plugin.empty())
     throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text + " \"" + use.plugin + "\"",
                     offers + did_you_mean(use.plugin, names));
-  // All operations of a library are there when one is.
+  // One operation of a library brings all of them.
   if (fitting.size() > 1 && kind != PluginKind::kOp)
     throw LoadError(LoadErrorKind::kDuplicate, use.file, "offers more than one " + kind_text,
                     "pick one with plugin = \"" + names.front() + "\"; " + offers);
@@ -324,7 +324,7 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
           p->at,
           std::string("two plugins of the kind ") + kind_name(p->info.kind) + " are named \"" + p->instance_name + "\"",
           "give one of them another name");
-  std::map<std::string_view, int> next;  // number for the plugin of this name
+  std::map<std::string_view, int> next;  // next number for a plugin of this name
   for (ResolvedPlugin* p : plugins) {
     if (!p->instance_name.empty()) continue;
     p->instance_name = p->info.name;
@@ -335,7 +335,7 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
 
 namespace {
 
-// `names`: those of the kind that the program has given.
+// `names` are those of the kind that the program has given.
 std::string help_for_linked(PluginKind kind, const std::string& name, const std::vector<std::string>& names) {
   if (const std::string near = nearest(name, names); !near.empty()) return "; did you mean \"" + near + "\"?";
   const bool by_default = kind != PluginKind::kInput && kind != PluginKind::kModel && kind != PluginKind::kOp &&
@@ -345,7 +345,7 @@ std::string help_for_linked(PluginKind kind, const std::string& name, const std:
          "; add its belay_module to the plugins that the program gives";
 }
 
-// Of what a program gives. A directory that was removed has no name.
+// For a program's settings. A directory that was removed has no name.
 PathContext paths_of_program() {
   std::error_code removed;
   const std::filesystem::path current = std::filesystem::current_path(removed);

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The *.so files of a directory, sorted.
+// Returns the *.so files of a directory, sorted.
 std::vector<std::string> libraries_in(const std::string& directory) {
   std::vector<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
@@ -31,14 +31,14 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
   return stamp->identity;
 }
 
-// Whether a directory, which may be none, has a file called after the plugin.
+// True if a directory, which may not exist, has a file with the plugin's name.
 bool is_library_in(const std::string& directory, std::string_view name) {
   std::error_code ignored;
   const auto has = [&](const std::string& file) { return fs::exists(fs::path(directory) / file, ignored); };
   return has(std::string(name) + ".so") || has("lib" + std::string(name) + ".so");
 }
 
-// Remembers an identity; false where it was known.
+// Remembers an identity; false: it was known.
 bool remember(std::vector<FileIdentity>& seen, const FileIdentity& id) {
   const auto at = std::lower_bound(seen.begin(), seen.end(), id);
   if (at != seen.end() && *at == id) return false;
@@ -192,7 +192,7 @@ const std::vector<RejectedFile>& PluginSearch::rejected() const { return whole()
 
 const FoundPlugin& PluginSearch::find(PluginKind kind, std::string_view name, std::vector<std::string> linked) const {
   const std::pair<PluginKind, std::string> key{kind, name};
-  // A note may write a name in another way, with "\u0061" say.
+  // A note may write a name in another way, for example with "\u0061".
   const Listing& some = listing_of(name);
   const Listing& listing = some.first.contains(key) ? some : whole();
   const auto at = listing.first.find(key);
@@ -223,7 +223,7 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
     if (p.info.name == name && elsewhere.empty()) elsewhere = kind_name(p.info.kind);
   }
   if (!elsewhere.empty()) {
-    // "linear" is a model, and of the kind schedule what others call our polynomial_decay.
+    // "linear" is a model, but in other programs a schedule, our polynomial_decay.
     const std::string ours = help_for_other_plugin(kind_name(kind), name, {});
     throw LoadError(LoadErrorKind::kNotFound, "",
                     std::string(kind_name(kind)) + " " + quoted +
