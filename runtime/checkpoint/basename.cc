@@ -13,7 +13,8 @@
 namespace belay::runtime {
 namespace {
 
-// Of what it names and is there. None: there is no state file, or it is of no use (find_restorable says so).
+// Returns the basename of an existing checkpoint in the state file. None: there is no state file, or it is of no use
+// (find_restorable reports that).
 std::optional<std::string> basename_of_state_file(const OpenDirectory& run) {
   try {
     const std::optional<CheckpointState> state = read_checkpoint_state(run);

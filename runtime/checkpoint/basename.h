@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checkpoints of a run directory are called, before "-STEP" ([checkpoint] basename), where only the directory
-// is known. [any thread]
+// Finds the name of a run directory's checkpoints before "-STEP" ([checkpoint] basename), if only the directory is
+// known. [any thread]
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace belay::runtime {
 
-// All names that are there, that of the state file's current checkpoint first. Empty: it holds no checkpoint. What is
-// called otherwise than by default counts only where it has an index.
+// Returns all names, that of the state file's current checkpoint first. Empty: there is no checkpoint. A name other
+// than the default counts only if the entry has an index.
 std::vector<std::string> basenames_in(const OpenDirectory& run);
 
-// The state file's, else the only one that is there, else the default.
+// Returns the state file's, else the only one that is there, else the default.
 std::string basename_in(const OpenDirectory& run);
 
-// FAILED_PRECONDITION, with the names that are there, where the directory holds checkpoints and none of them is called
-// so: a run would begin at step 0 beside them. INVALID_ARGUMENT for what is no basename.
+// FAILED_PRECONDITION names the existing ones: the directory has checkpoints, but none with this basename. So a run
+// would begin at step 0 beside them. INVALID_ARGUMENT: it is no basename.
 void check_basename(const OpenDirectory& run, const std::string& basename);
 
 }  // namespace belay::runtime

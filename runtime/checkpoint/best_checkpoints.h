@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best checkpoints of a run, by a metric of its evaluations ([checkpoint] keep_best, best_metric). [any thread]
 //
-// The list is in each checkpoint's state, so that a run which goes on from there has it as it was then, and in the file
-// `best` of the run directory, for those who only read. The same JSON in both:
+// Each checkpoint's state has the list, so a run that continues from there has the list of that time. The file `best`
+// of the run directory has it for readers. Both have the same JSON:
 //
 //   {
 //    "metric": "eval/accuracy", "mode": "max",
@@ -12,8 +12,8 @@
 //    ]
 //   }
 //
-// The file is replaced behind a checkpoint's rename and before the state file, so what it names was whole and is there
-// until a later list lacks it.
+// The file is replaced after a checkpoint's rename and before the state file. So its checkpoints were whole, and they
+// exist until a later list lacks them.
 #pragma once
 
 #include <cstdint>
@@ -31,37 +31,36 @@
 
 namespace belay::runtime {
 
-// What is best, and how many are kept.
+// The rule for the best ones, and their number.
 struct BestRule {
   std::int64_t keep = 0;    // 0: no list
   std::string metric = {};  // a role: "eval/loss"
   Better better = Better::kSmaller;
 };
 
-// What [checkpoint] says of the best ones. INVALID_ARGUMENT where neither best_mode nor the metric's name decides.
+// Returns the rule of [checkpoint]. INVALID_ARGUMENT: neither best_mode nor the metric's name decides.
 BestRule best_rule(const CheckpointSettings& settings);
 
-// The list with one more, or with another value of that step: ordered, of equal values the earlier one first, at most
-// rule.keep long. A value that is not finite is never best.
+// Returns the list with one more, or with another value of that step. It is ordered, the earlier one of equal values
+// first, with at most rule.keep entries. A value that is not finite is never best.
 BestList with_checkpoint(BestList list, const BestCheckpoint& checkpoint, const BestRule& rule);
 BestList without_step(BestList list, std::int64_t step);
 // Null: it is not in the list.
 const BestCheckpoint* find_step(const BestList& list, std::int64_t step);
 
 std::string format_best_list(const BestList& list);
-// DATA_LOSS where it is no such list. The message has `where` before the fields' names.
+// DATA_LOSS: it is no such list. The message has `where` before the fields' names.
 BestList parse_best_list(std::string_view text, const std::string& where = {});
 
-// By the file `best`; none where the run keeps none. DATA_LOSS where the file is of no use.
+// Reads the file `best`; none: the run keeps no list. DATA_LOSS: the file is of no use.
 std::optional<BestList> read_best_list(const OpenDirectory& run);
-// The best one first; empty where the run keeps none or has evaluated none. Whether they are whole is not looked at.
+// Returns the best one first; empty: the run keeps none or has evaluated none. It does not check that they are whole.
 std::vector<BestCheckpoint> best_checkpoints(const OpenDirectory& run);
-// NOT_FOUND where the list is empty, with why it may be.
+// NOT_FOUND: the list is empty. The message has a possible reason.
 void check_has_best(const OpenDirectory& run, const BestList& list);
 
-// The best one that is whole, opened and verified. Each that is missing or damaged is named in a warning and passed
-// over. NOT_FOUND where the run keeps none or has evaluated none, RestoreError with each reason where none can be
-// restored.
+// Returns the best one that is whole, opened and verified. A warning names each missing or damaged one, which is
+// skipped. NOT_FOUND: the run keeps none or has evaluated none. RestoreError has each reason: none can be restored.
 std::unique_ptr<CheckpointReader> find_best(const OpenDirectory& run, Logger& log);
 
 }  // namespace belay::runtime

@@ -20,10 +20,10 @@ namespace {
 
 using Targets = std::map<std::string, NamedTensor, std::less<>>;
 
-// The memory of a tensor up to this size still is in the cache after its read, so its sum costs next to nothing.
+// A tensor up to this size is still in the cache after its read, so its checksum costs next to nothing.
 constexpr std::uint64_t kAlwaysSummed = std::uint64_t{1} << 16;
 
-// Status of a file that must be there.
+// Returns the status of a file that must be there.
 FileStatus status_of_part(const OpenDirectory& directory, std::string_view name) {
   if (!directory.exists(name)) fail(Code::kDataLoss, std::string(name) + " is missing");
   const FileStatus status = directory.status(name);
@@ -55,7 +55,7 @@ void check_file(const OpenDirectory& directory, const FileEntry& entry) {
   check_length(directory, entry);
   const std::uint64_t size = entry.length;
   const std::unique_ptr<OpenFile> file = directory.open(entry.name);
-  // So much stays in the cache for the checksum.
+  // This much stays in the cache for the checksum.
   std::string buffer(static_cast<std::size_t>(std::min<std::uint64_t>(size, std::uint64_t{1} << 18)), '\0');
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < size;) {
@@ -115,7 +115,7 @@ Targets checked_targets(const std::vector<NamedTensor>& targets, const std::vect
   return wanted;
 }
 
-// Runs f; its errors get the path before them.
+// Runs f and adds the path to its errors.
 template <class F>
 auto in_path(const std::string& path, F&& f) {
   try {
@@ -176,7 +176,7 @@ std::unique_ptr<CheckpointReader> CheckpointReader::open(std::unique_ptr<OpenDir
   });
 }
 
-// The saver's files, but for those that were seen whole and right while it read them.
+// Checks the saver's files that were not already found whole while it read them.
 void CheckpointReader::check_unread(const SaverDirectory& read) const {
   if (check_ == CheckFiles::kWhenOpened) return;
   for (const FileEntry& f : index_.files)
@@ -212,7 +212,7 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
     try {
       call_read(saver, files.handle(), tensors.handle());
     } catch (const Error&) {
-      check_unread(files);  // what is damaged says more than what the saver makes of it
+      check_unread(files);  // damage explains more than the saver's error
       throw;
     }
     check_unread(files);
@@ -229,7 +229,7 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
       if (target == wanted.end()) continue;
       const void* data = target->second.tensor.data;
       const std::uint64_t bytes = TensorView(target->second.tensor).bytes();
-      // The sum of a read does not show what the saver did to the memory after it.
+      // The checksum of a read does not show later changes of the memory by the saver.
       const bool trusts_read = check_ == CheckFiles::kWhenRead && bytes > kAlwaysSummed;
       if (trusts_read && files.read_checksum(data, bytes) == expected.crc32c) continue;
       const std::uint32_t crc = crc32c(data, bytes);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a checkpoint. Nothing is mapped into memory and nothing is trusted: the index is checked as a whole, every
-// file against it when the checkpoint is opened, or while it is read where all of it is read anyway, and every tensor
-// against it when it is read.
+// Reads a checkpoint. Nothing is mapped into memory and nothing is trusted. The index is checked as a whole. Every file
+// is checked against it when the checkpoint is opened, or while it is read if all of it is read anyway. Every tensor is
+// checked against it when it is read.
 //
 //   const auto checkpoint = CheckpointReader::open(run.open_directory("model.ckpt-2000"));
 //   for (const TensorInfo& t : checkpoint->tensors()) ...
 //   checkpoint->read(saver, {{"hidden/kernel", view_of_my_buffer}});
 //
-// Errors: DATA_LOSS for damage, with file, expected and found; FAILED_PRECONDITION where it is another format or
-// another saver's. One thread at a time.
+// DATA_LOSS names file, expected and found: it is damaged. FAILED_PRECONDITION: it has another format, or is another
+// saver's. Use it from one thread at a time.
 #pragma once
 
 #include <memory>
@@ -25,24 +25,24 @@ namespace belay::runtime {
 
 class SaverDirectory;
 
-// Tensors that lie in files: a checkpoint of belay's own, or a file that a saver understands.
+// Tensors in files: one of belay's checkpoints, or a file that a saver understands.
 class StoredTensors {
  public:
   virtual ~StoredTensors() = default;
   virtual const std::string& path() const = 0;
   // Sorted by name.
   virtual std::vector<TensorInfo> tensors() const = 0;
-  // Fills the caller's memory. Each target is a tensor of the list, with its dtype and shape: another name is
-  // NOT_FOUND, a misfit INVALID_ARGUMENT, and then nothing was filled. After any other error the memory holds anything.
+  // Fills the caller's memory. Each target is a tensor of the list, with its dtype and shape. NOT_FOUND: another name.
+  // INVALID_ARGUMENT: it does not fit. Then nothing was filled. After any other error the memory may have any content.
   virtual void read(const SaverUse& saver, const std::vector<NamedTensor>& targets) const = 0;
 };
 
-// When the checksums of the files that the saver wrote are looked at.
+// When the checksums of the saver's files are checked.
 enum class CheckFiles {
   kWhenOpened,
-  // By read(), in the pass that fills the caller's memory: twice as fast, and damage shows only behind it. Lengths and
-  // the host's own files are looked at when it is opened. What the saver changes in a large tensor after it was read
-  // stays unseen.
+  // By read(), in the pass that fills the caller's memory. It is twice as fast, but shows damage only afterwards.
+  // Lengths and the host's files are checked when it is opened. Changes that the saver makes to a large tensor after
+  // its read are not found.
   kWhenRead,
 };
 
@@ -53,11 +53,11 @@ class CheckpointReader final : public StoredTensors {
                                                 CheckFiles check = CheckFiles::kWhenOpened);
 
   const std::string& path() const override { return directory_->path(); }
-  // The last part of the path: "model.ckpt-2000".
+  // Returns the last part of the path: "model.ckpt-2000".
   std::string name() const;
   const CheckpointIndex& index() const noexcept { return index_; }
   const RunState& state() const noexcept { return state_; }
-  // What the model's training learned of its data, as JSON (data/schema.h); empty: the checkpoint has none.
+  // Returns what the model's training learned of its data, as JSON (data/schema.h); empty: the checkpoint has none.
   std::string schema() const;
   std::vector<TensorInfo> tensors() const override;
   void read(const SaverUse& saver, const std::vector<NamedTensor>& targets) const override;
@@ -72,8 +72,8 @@ class CheckpointReader final : public StoredTensors {
   CheckFiles check_;
 };
 
-// Anything that a user may name: a checkpoint's directory, a run directory (its newest whole checkpoint), the file
-// `best` of a run directory (the best whole one of that list), or one file of somebody else's that `saver` can read
+// Opens anything that a user may name. A checkpoint's directory, a run directory (its newest whole checkpoint), or the
+// file `best` of a run directory (the best whole one of that list). Also one foreign file that `saver` can read
 // (without checksums, since it has no index).
 std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std::string& path, const SaverUse& saver,
                                                    Logger& log);

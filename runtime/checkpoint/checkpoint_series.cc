@@ -19,14 +19,14 @@
 namespace belay::runtime {
 namespace {
 
-// Of the two files that may be large.
+// Counts the two files that may be large.
 std::uint64_t bytes_of(const CheckpointContent& content) {
   std::uint64_t bytes = tensor_bytes(content);
   for (const NamedTensor& v : content.variables) bytes += TensorView(v.tensor).bytes();
   return bytes;
 }
 
-// Of a checkpoint that may have any name, or be gone.
+// Takes a checkpoint that may have any name, or be gone.
 std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string& name, const std::string& basename) {
   if (const auto step = step_of_checkpoint(name, basename)) return step;
   try {
@@ -36,7 +36,7 @@ std::optional<std::int64_t> step_of(const OpenDirectory& run, const std::string&
   }
 }
 
-// What to do where a save failed so. A saver may have a DATA_LOSS of its own, of which the system says nothing.
+// Returns the fix for such a failed save. A saver may have its own DATA_LOSS, without an error of the system.
 const char* advice(const Error& e) {
   switch (e.code()) {
     case Code::kDataLoss:
@@ -70,7 +70,7 @@ void CheckpointSeries::recover() {
   try {
     state = read_checkpoint_state(run_);
   } catch (const Error&) {
-    return;  // find_restorable says so
+    return;  // find_restorable reports it
   }
   if (!state) return;
   current_ = state->current;
@@ -86,8 +86,8 @@ void CheckpointSeries::recover() {
   list_newer_than(state->current);
 }
 
-// A run that was begun without keep_every_hours knows none, so the first that would be removed stays. A clock that was
-// set back must not make it wait until that time comes again.
+// A run that began without keep_every_hours has no such time, so the first one to be removed stays. After the clock was
+// set back, it must not wait until that time comes again.
 void CheckpointSeries::take_up_last_preserved(double stored) {
   if (settings_.keep_every_hours <= 0) return;
   if (stored > last_preserved_)
@@ -142,8 +142,8 @@ void CheckpointSeries::adopt_best(const BestList& stored) {
   tell_best();
 }
 
-// The next save writes it again, so that a run starts on a full disk, too. A run that keeps none has
-// no list: retention may remove what an older one names.
+// The next save writes it again, so a run also starts on a full disk. A run that keeps none has no list, since
+// retention may remove the checkpoints of an older one.
 void CheckpointSeries::tell_best() {
   try {
     if (rule_.keep > 0) {
@@ -156,7 +156,7 @@ void CheckpointSeries::tell_best() {
   }
 }
 
-// Oldest first, as the list is.
+// Keeps the list's order, oldest first.
 void CheckpointSeries::list_by_step(const std::string& name, std::int64_t step) {
   list(name);
   const auto later = std::find_if(kept_.begin(), kept_.end() - 1,
@@ -173,7 +173,7 @@ bool CheckpointSeries::is_best(const std::string& name) const {
   return step && find_step(best_, *step) != nullptr;
 }
 
-// What cannot fit would only fill the disk for others, until it is removed again. 0: the file system may not say.
+// A checkpoint that does not fit would only fill the disk for others. 0: the file system may not tell.
 void CheckpointSeries::check_room(const CheckpointContent& content) const {
   std::uint64_t room = 0;
   try {
@@ -227,7 +227,7 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
   try {
     const auto most = static_cast<std::size_t>(settings_.max_to_keep);
     if (most == 0 || kept_.size() <= most || newest_verified_.empty()) return;
-    // Only the oldest are looked at: if one must stay, no newer one is removed in its place.
+    // It looks only at the oldest. If one of them must stay, no newer one is removed in its place.
     const std::size_t excess = kept_.size() - most;
     const double preserved = last_preserved_;
     std::vector<CheckpointState::Kept> left;
@@ -246,8 +246,9 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
   }
 }
 
-// Pinned, or due by keep_every_hours and pinned now. One that somebody pinned at that time is the hour's, and so is one
-// whose process was killed before the state file knew. A clock that was set back leaves times that have not come yet.
+// True if it is pinned, or if it is due by keep_every_hours, which pins it now. If somebody pinned one at that time, it
+// is the hour's. So is one whose process was killed before the state file had it. A clock that was set back leaves
+// times in the future.
 bool CheckpointSeries::stays(const CheckpointState::Kept& kept) {
   const bool pinned = is_pinned(run_, kept.path);
   const double saved_at = pinned ? kept.saved_at : std::min(kept.saved_at, now());
@@ -262,8 +263,8 @@ bool CheckpointSeries::stays(const CheckpointState::Kept& kept) {
   return true;
 }
 
-// Whether the name is off the list. A checkpoint that must stay, because it is not known which of its files are ours,
-// is off the list too: otherwise each save would try again.
+// Returns true if the name is off the list. If it is not known which files of a checkpoint are ours, it stays and is
+// off the list, too. Otherwise each save would try again.
 bool CheckpointSeries::try_remove(const std::string& name) {
   try {
     if (!run_.exists(name)) {
@@ -284,7 +285,7 @@ bool CheckpointSeries::try_remove(const std::string& name) {
     remove_checkpoint(run_, name);
     return true;
   } catch (const Error& e) {
-    // Once: it is tried again behind each save, and what holds for one of them mostly holds for all.
+    // It warns once, since it tries again after each save, and the reason for one mostly holds for all.
     log_.log(removal_failed_ ? LogLevel::kDebug : LogLevel::kWarning, "checkpoint",
              "cannot remove the old checkpoint " + name + ": " + std::string(e.message()) +
                  "; it stays, and is tried again after each save");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoints of one run directory, as the run that writes them sees them: saves, keeps the state file, and removes
-// what is more than max_to_keep and neither pinned nor among the best. What keep_every_steps and keep_every_hours keep
-// is pinned: by the mark in the checkpoint it stays for good, whatever becomes of the list.
+// The checkpoints of one run directory, for the run that writes them. It saves, keeps the state file, and removes
+// checkpoints above max_to_keep that are neither pinned nor among the best. keep_every_steps and keep_every_hours pin
+// checkpoints. By the mark in the checkpoint they stay for good, whatever happens to the list.
 //
 //   CheckpointSeries series(files, run, clock, log, settings);
 //   series.recover();                        // the list of earlier attempts
@@ -11,7 +11,7 @@
 //   ... after_save of every hook ...
 //   series.retain();
 //
-// One object per run, under the run's lock; one thread at a time.
+// There is one object per run, under the run's lock. Use it from one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@
 
 namespace belay::runtime {
 
-// The first checkpoint that a series writes is read back through its saver before it counts, and every so many saves
-// another one; so is the one after a save that failed by it. A saver that writes something else is found while the
-// variables are there, and not when they are to be restored.
+// The first checkpoint of a series is read back through its saver before it counts. So is every further one after this
+// number of saves, and the one after a save that failed by it. So a saver that writes something else is found while the
+// variables exist, and not when they are restored.
 inline constexpr int kSavesPerReadBack = 16;
 
 class CheckpointSeries {
@@ -41,36 +41,36 @@ class CheckpointSeries {
   CheckpointSeries(FileSystem& files, OpenDirectory& run, Clock& clock, Logger& log,
                    const CheckpointSettings& settings);
 
-  // Continues the state file's list with what of it still exists, and with the checkpoints that are newer than its
-  // current one: a save was killed before it wrote the state file, or somebody went back by hand. A missing or broken
-  // state file has an empty list: what then lies in the directory is not the series' to remove.
+  // Continues the state file's list with its existing checkpoints, and with those that are newer than its current one.
+  // In that case a save was killed before it wrote the state file, or somebody went back by hand. A missing or broken
+  // state file gives an empty list. The series does not remove such a directory's checkpoints.
   void recover();
-  // That checkpoint was verified and restored: it is the newest that is known to be whole until the next save, and
-  // belongs to the list. The best checkpoints are from now on those of its state: what is missing of them is a warning,
-  // and those of another metric begin anew.
+  // That checkpoint was verified and restored. It is the newest one that is known to be whole until the next save, and
+  // belongs to the list. The best checkpoints are from now on those of its state. Missing ones give a warning, and
+  // those of another metric begin anew.
   void restored(const std::string& name, const BestList& best = {});
 
-  // Writes a checkpoint, then the list of the best, which is content.best from now on, then the state file; returns the
-  // checkpoint's path. A step that was saved before is replaced and becomes the newest. Throws as write_checkpoint
-  // does; where space is short, with the bytes needed and free, and where that shows before, without writing. A failed
-  // save leaves the list, the state file and every older checkpoint as they were, save that a checkpoint which is whole
-  // stays where only the state file could not be written.
+  // Writes a checkpoint, then the list of the best, which is content.best from now on, then the state file. Returns the
+  // checkpoint's path. A step that was saved before is replaced and becomes the newest. Errors are those of
+  // write_checkpoint. If space is short, they have the bytes needed and free. If that shows before, nothing is written.
+  // A failed save changes neither the list, nor the state file, nor any older checkpoint. But a whole checkpoint stays
+  // if only the state file could not be written.
   std::string save(const CheckpointContent& content, const SaverUse& saver);
 
-  // The best checkpoints as they are once that step is saved, with the value of its evaluation; none: what is saved was
-  // not evaluated, so a checkpoint of this step that was among the best no longer is.
+  // Returns the best checkpoints after that step is saved, with the value of its evaluation. None: it was not
+  // evaluated, so an older checkpoint of this step is not among the best any more.
   BestList best_with(std::int64_t step, std::optional<double> value) const;
   const BestList& best() const noexcept { return best_; }
 
   // Removes all but the newest max_to_keep, the best and the pinned, and rewrites the state file. One that is due by
-  // keep_every_hours is pinned instead. Touches only names of the list, and of those neither the newest verified one
-  // nor those `in_use`, nor one that holds a file which is no part of it. Does nothing while none is known to be whole.
-  // Never throws: what cannot be removed stays where it is and listed for the next time, with one warning.
+  // keep_every_hours is pinned instead. It touches only names of the list. It keeps the newest verified one,
+  // those `in_use`, and one with a file that is no part of it. It does nothing while none is known to be whole. It
+  // never throws. A checkpoint that cannot be removed stays, and is listed for the next time, with one warning.
   void retain(const std::vector<std::string>& in_use = {}) noexcept;
 
-  // Names in the run directory, oldest first.
+  // Returns names in the run directory, oldest first.
   std::vector<std::string> names() const;
-  // Whether the state file names that one as the newest.
+  // True if the state file names that one as the newest.
   bool is_current(const std::string& name) const noexcept { return name == current_; }
 
  private:
@@ -101,12 +101,12 @@ class CheckpointSeries {
   const BestRule rule_;
   std::vector<CheckpointState::Kept> kept_;  // `path` is the name
   std::string newest_verified_;
-  std::string current_;  // as the state file has it; empty: there is none
+  std::string current_;  // the state file's; empty: there is none
   BestList best_;
   std::int64_t last_step_ = 0;   // of the checkpoint that was saved or restored last
-  double last_preserved_ = 0;    // CheckpointState::last_preserved, or when the run began
-  bool removal_failed_ = false;  // and was said
-  int failures_ = 0;             // of saves, since the last that did not fail
+  double last_preserved_ = 0;    // CheckpointState::last_preserved, or the begin of the run
+  bool removal_failed_ = false;  // and it was reported
+  int failures_ = 0;             // failed saves since the last successful one
   int until_read_back_ = 0;      // saves
 };
 

@@ -23,7 +23,7 @@
 namespace belay::runtime {
 namespace {
 
-// What would be replaced must be a checkpoint, whole or not: nothing of the user's is renamed or removed.
+// A replaced entry must be a checkpoint, whole or not. Nothing of the user's is renamed or removed.
 void refuse_foreign(const OpenDirectory& run, const std::string& name) {
   if (!run.exists(name)) return;
   const bool is_checkpoint =
@@ -77,7 +77,7 @@ std::string digest_of(const std::vector<NamedTensor>& variables) {
   return digest.text();
 }
 
-// A saver that writes into what it is given to read saves something else than what was trained.
+// If a saver writes into the variables that it reads, it saves something else than the training's.
 void check_unchanged(const std::vector<NamedTensor>& variables, const std::vector<TensorEntry>& before) {
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const TensorView now(variables[i].tensor);
@@ -102,7 +102,7 @@ std::vector<FileEntry> call_saver(OpenDirectory& directory, const std::vector<Na
   }
 }
 
-// The index has the checksums of the variables as they were given to the saver.
+// The index has the checksums of the variables that the saver got.
 void read_back(std::unique_ptr<OpenDirectory> written, const SaverUse& saver) {
   try {
     const auto checkpoint = CheckpointReader::open(std::move(written));
@@ -131,7 +131,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     check_storable(content);
     CheckpointIndex index = describe(content, saver, settings);
     const std::string state = format_run_state(content, digest_of(content.variables));
-    parse_run_state(state);  // what could not be read back is not written
+    parse_run_state(state);  // a state that could not be read back is not written
 
     refuse_foreign(run, name);
     const std::string temporary = temporary_name(name);
@@ -147,7 +147,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
     write_file(directory, kIndexName, text);
     if (how.read_back) read_back(run.open_directory(temporary), saver);
     if (how.pinned || is_pinned(run, name))
-      pin(directory);  // also where the one that is replaced was: this step stays so
+      pin(directory);  // also if the replaced one was pinned, since that step stays
     unfinished.place(replaced_name(name));
   } catch (const Error& e) {
     fail(e.code(), "cannot save " + single_quoted(run.path() + "/" + name) + ": " + std::string(e.message()));

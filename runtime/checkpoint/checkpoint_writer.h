@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing one checkpoint, so that a crash at any moment leaves it whole or absent.
+// Writes one checkpoint. A crash at any moment leaves it whole or absent.
 //
 //   1. model.ckpt-N.tmp-<random>/ is made
 //   2. the saver writes its files into it; each is checksummed as it passes, and synced before it closes
@@ -9,8 +9,8 @@
 //   4. renamed to model.ckpt-N; an older one of the same step is first renamed aside, to model.ckpt-N.old-<random>
 //   5. the run directory is synced; the one aside is removed
 //
-// What throws is undone: the temporary directory is removed, the older checkpoint is back under its name. What a crash
-// leaves is dealt with by remove_leftovers (leftovers.h) when the next run starts.
+// An exception undoes everything: the temporary directory is removed, and the older checkpoint has its name again.
+// After a crash, remove_leftovers (leftovers.h) cleans up when the next run starts.
 #pragma once
 
 #include <string>
@@ -23,15 +23,15 @@
 
 namespace belay::runtime {
 
-// Returns the checkpoint's name in `run`. Errors keep their code and say what was being done:
+// Returns the checkpoint's name in `run`. Errors keep their code and name the action:
 //   DIVERGED            a variable is not finite, and settings.refuse_non_finite; nothing was touched
 //   INVALID_ARGUMENT    content that a checkpoint cannot hold
-//   ALREADY_EXISTS      something that is no checkpoint bears its name
-//   INTERNAL            the saver broke its contract: no file, a file left open, a directory or a link, a variable
-//   changed DATA_LOSS           what was read back is something else the rest            what the file system or the
-//   saver says
+//   ALREADY_EXISTS      something that is no checkpoint has its name
+//   INTERNAL            the saver broke its contract: no file, an open file, a directory or a link, a changed variable
+//   DATA_LOSS           reading back gave something else
+//   others              errors of the file system or the saver
 struct HowToWrite {
-  bool pinned = false;  // it gets the mark of pinned.h before it is in its place
+  bool pinned = false;  // it gets the mark of pinned.h before it has its name
   bool read_back = false;
 };
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,

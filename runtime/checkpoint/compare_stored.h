@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which ways two places hold different tensors. [any thread]
+// Finds the different tensors of two places. [any thread]
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 
 namespace belay::runtime {
 
-// One tensor that is not the same in both.
+// One tensor that differs.
 struct StoredDifference {
   std::string name;
   std::optional<TensorInfo> a = {}, b = {};  // none: it is not there
-  // Where both have the same form, with the elements as text.
+  // Set if both have the same form, with the elements as text.
   std::optional<TensorDifference> values = {};
-  std::string position = {}, a_text = {}, b_text = {};  // of the first one that differs
+  std::string position = {}, a_text = {}, b_text = {};  // of the first element that differs
   std::string largest_position = {};
 };
 
 struct ComparedStored {
   std::uint64_t equal = 0;  // tensors
   std::uint64_t different = 0;
-  std::uint64_t unread = 0;  // of types that belay does not read: their values were not compared
+  std::uint64_t unread = 0;  // tensors of types that belay does not read: their values were not compared
 };
 
-// Of the tensors whose names are wanted. `report` gets those that are missing in one or of other forms first, then
-// those of other values, each sorted by name.
+// Compares the tensors whose names are wanted. `report` first gets those that are missing in one or have other forms.
+// Those with other values follow. Each group is sorted by name.
 ComparedStored compare_stored(const StoredBySaver& a, const StoredBySaver& b,
                               const std::function<bool(const std::string&)>& wanted,
                               const std::function<void(const StoredDifference&)>& report);

@@ -16,8 +16,8 @@ struct Line {
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('/') + 1); }
 
-// What `missing` was probably saved as; none of `unused` is suggested twice. `comparisons` of names are left to make:
-// among 100,000 there is no end of them.
+// Returns the probable saved name of `missing`. None of `unused` is suggested twice. `comparisons` limits the
+// comparisons of names, which would not end with 100,000 names.
 std::string former_name(const TensorInfo& missing, std::vector<const TensorInfo*>& unused, std::size_t& comparisons) {
   if (unused.size() > comparisons) return "";
   comparisons -= unused.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a checkpoint fits a graph, and if not, in which ways. [any thread]
+// Tells whether a checkpoint fits a graph, and the differences. [any thread]
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace belay::runtime {
 
-// A table of every difference, one line each, sorted by name; empty where there is none. Of a variable that the
-// checkpoint does not have it says under which name it was probably saved: one that the graph does not have, of the
-// same type and shape.
+// Returns a table of every difference, one line each, sorted by name; empty: there is none. For a variable that the
+// checkpoint lacks, it has the name under which it was probably saved. That is one that the graph lacks, of the same
+// type and shape.
 //
 //   missing   hidden/kernel  float32 [784, 256]; saved as 'dense/kernel'?
 //   extra     dense/kernel   float32 [784, 256]
@@ -20,11 +20,11 @@ namespace belay::runtime {
 //   re-typed  global_step    int64 in the graph, int32 in the checkpoint
 std::string tensor_differences(const std::vector<TensorInfo>& graph, const std::vector<TensorInfo>& checkpoint);
 
-// RestoreError with that table, and what to do, where the checkpoint does not hold exactly the graph's variables.
+// RestoreError has that table and the fix: the checkpoint does not have exactly the graph's variables.
 void check_fits(const StoredTensors& checkpoint, const std::vector<TensorInfo>& graph);
 
-// The same for a graph that needs only a part of it, as a model that predicts needs none of the optimizer's variables:
-// what else the checkpoint holds is left alone.
+// Does the same for a graph that needs only a part of it. A model that predicts needs none of the optimizer's
+// variables. The rest of the checkpoint is ignored.
 void check_holds(const StoredTensors& checkpoint, const std::vector<TensorInfo>& graph);
 
 }  // namespace belay::runtime

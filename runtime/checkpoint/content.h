@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint holds, as plain values. A save fills a CheckpointContent at one moment, the step's boundary;
-// a restore returns the RunState, and the variables in buffers of its own.
+// The content of a checkpoint, as plain values. A save fills a CheckpointContent at one moment, the step's boundary. A
+// restore returns the RunState, and the variables in separate buffers.
 #pragma once
 
 #include <cstdint>
@@ -18,59 +18,59 @@ namespace belay::runtime {
 
 class OpenFile;
 
-// A tensor by name. A function that takes one says whose memory it is; numeric types only.
+// A tensor by name. A function that takes one names the owner of its memory. Only numeric types are allowed.
 struct NamedTensor {
   std::string name;
   belay_tensor tensor{};
-  bool guarded = false;  // its elements lie between guards (guarded_memory.h), as a DenseTensor's do
+  bool guarded = false;  // its elements lie between guards (guarded_memory.h), like a DenseTensor's
 };
 
 struct TensorInfo {
   std::string name;
-  DType dtype = DType::kInvalid;  // so too in a file where the tensor is of a type that belay does not have
+  DType dtype = DType::kInvalid;  // also for a file's tensor of a type that belay does not have
   Dims dims;
   bool operator==(const TensorInfo&) const = default;
 };
 
-// "float32 [2, 3]"
+// Returns "float32 [2, 3]".
 inline std::string form_text(const TensorInfo& t) {
   if (t.dtype == DType::kInvalid) return "of a type that belay does not have, " + dims_text(t.dims);
   return std::string(dtype_name(t.dtype)) + " " + dims_text(t.dims);
 }
 
-// A tensor of a hook's state. Of a run that saves, its elements are in memory; of a checkpoint, in its file
-// `state.data` (state_data.h). Copies share them.
+// A tensor of a hook's state. In a saving run its elements are in memory, in a checkpoint in its file `state.data`
+// (state_data.h). Copies share them.
 struct StateTensor {
   DType dtype = DType::kInvalid;  // no strings
   Dims dims = {};
   std::shared_ptr<void> memory = {};                // 64-byte aligned; null: see below
-  std::shared_ptr<const OpenFile> file = {};        // null: the state was parsed, and its file not opened
+  std::shared_ptr<const OpenFile> file = {};        // null: the state was parsed, but its file not opened
   std::uint64_t offset = 0;                         // of the elements in the file
   std::uint32_t crc32c = 0;                         // of the elements in the file
-  bool operator==(const StateTensor& other) const;  // by form and checksum
+  bool operator==(const StateTensor& other) const;  // compares form and checksum
 };
 
-// A hook's state by key. Strings may be any bytes, keys are UTF-8; numbers are read back with the same bits, NaN and
-// infinity too.
+// A hook's state by key. Strings may have any bytes; keys are UTF-8. Numbers are read back with the same bits, even NaN
+// and infinity.
 using StateValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                                 std::vector<std::string>, StateTensor>;
 struct HookState {
   std::map<std::string, StateValue, std::less<>> entries = {};
-  std::string written_by = {};  // version of the hook's library; empty: not known
+  std::string written_by = {};  // version of the hook's library; empty: unknown
   bool operator==(const HookState&) const = default;
 };
 
-// What a resumed run must share with the one that saved, to compute the same bits.
+// The facts that must be equal in the run that saved and the resumed run, to compute the same bits.
 struct Fingerprint {
   std::int64_t threads = 0;
   std::string isa;
   std::string binary;
   std::uint64_t seed = 0;
   std::string precision = "float32";
-  std::string onednn = {};                          // its version and instruction set; empty: not recorded
-  std::string floating_point = "denormals kept";    // as before it was recorded
+  std::string onednn = {};                          // version and instruction set; empty: not recorded
+  std::string floating_point = "denormals kept";    // the default from before it was recorded
   std::map<std::string, std::string> plugins = {};  // build ids by kind and name: "model:mlp"
-  std::string c_library = {};                       // which libm computes: "glibc 2.36"; empty: not recorded
+  std::string c_library = {};                       // its libm computes: "glibc 2.36"; empty: not recorded
   bool operator==(const Fingerprint&) const = default;
 };
 
@@ -89,19 +89,19 @@ struct BestList {
   bool operator==(const BestList&) const = default;
 };
 
-// All that a run goes on from, besides the variables.
+// All that a run continues from, besides the variables.
 struct RunState {
   std::int64_t global_step = 0;
   std::map<std::string, Position> input_positions;  // by the input's name in the manifest
   std::map<std::string, HookState> hook_states;     // by the instance's name
   Fingerprint fingerprint;
-  BestList best;  // this checkpoint among them, if it is one
+  BestList best;  // includes this checkpoint, if it is one of them
 };
 
 struct CheckpointContent : RunState {
   std::vector<NamedTensor> variables;  // the caller's memory, unchanged until the save returns
   std::string graph_hash;
-  std::string manifest = {};  // that the run was made from, as TOML; empty: from none, and the checkpoint keeps none
+  std::string manifest = {};  // the run's, as TOML; empty: the run has none, and the checkpoint keeps none
   std::string schema = {};    // what was learned from the data, as JSON; empty: nothing is known, and none is kept
 };
 

@@ -28,7 +28,7 @@ std::int64_t step_of(const std::vector<NamedTensor>& tensors, const std::string&
   return step_of_file(path_parts(path).name).value_or(0);
 }
 
-// Of a checkpoint; what hooks keep comes into memory.
+// Returns a checkpoint's state, with the hooks' tensors in memory.
 RunState copied_state(const CheckpointReader& checkpoint) {
   RunState state = checkpoint.state();
   for_each_tensor(state, [](const std::string&, const std::string&, StateTensor& t) {
@@ -46,13 +46,13 @@ void attempt_cleaning(Logger& log, F&& f) noexcept {
   }
 }
 
-// What a conversion to the same target left that was killed.
+// Removes the directory of a killed conversion to the same target.
 void remove_hidden(OpenDirectory& parent, const std::string& target, Logger& log) {
   for (const std::string& entry : parent.entries())
     if (is_hidden_name_of(entry, target)) attempt_cleaning(log, [&] { parent.remove_tree(entry); });
 }
 
-// The directory in which a copy is made; goes away, with what is left in it.
+// The directory in which a copy is made. The destructor removes it with its content.
 class HiddenDirectory {
  public:
   HiddenDirectory(OpenDirectory& parent, const std::string& target, Logger& log)
@@ -77,8 +77,8 @@ class HiddenDirectory {
 
 using Names = std::vector<std::pair<std::string, std::string>>;
 
-// How the saver's files are called in place of their own names. A file may name others inside it: then they must keep
-// theirs, and only what TensorFlow names by a common prefix, or a single file, can be called otherwise.
+// Returns new names for the saver's files. A file may name others inside it, which must keep their names. So only
+// TensorFlow's common prefix, or a single file, can be renamed.
 Names renamed(const CheckpointIndex& index, const std::string& target) {
   std::vector<std::string> names;
   for (const FileEntry& f : index.files)
@@ -112,8 +112,8 @@ bool replaces_file(const OpenDirectory& parent, const std::string& name, IfThere
   return if_there == IfThere::kReplaceFile && parent.exists(name) && parent.status(name).kind == FileKind::kFile;
 }
 
-// The files of the checkpoint at `made` get their names in `parent`, all of them or none. The last one is the one that
-// readers look for. Only a single file is replaced: between two renames there would be files of both.
+// Gives the files of the checkpoint at `made` their names in `parent`, all of them or none. The last one is the one
+// that readers look for. Only a single file is replaced, since between two renames there would be files of both.
 void place_files(FileSystem& files, const std::string& made, OpenDirectory& parent, const Names& names, Logger& log,
                  IfThere if_there) {
   for (const auto& [from, to] : names)

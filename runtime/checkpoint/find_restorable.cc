@@ -16,7 +16,7 @@
 namespace belay::runtime {
 namespace {
 
-// The current checkpoint's name by the state file; none where there is no state file or it is of no use, which is a
+// Returns the current checkpoint's name in the state file. None: there is no state file, or it is of no use, which is a
 // warning.
 std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger& log) {
   try {
@@ -34,8 +34,8 @@ std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger&
   return std::nullopt;
 }
 
-// Newest first; with a checkpoint to start from, that one, the older ones, and then the newer ones: who went back
-// by hand did so for a reason.
+// Returns the newest first. With a checkpoint to start from, it returns that one, the older ones, and then the newer
+// ones. A user who went back by hand had a reason.
 std::vector<std::string> candidates(const OpenDirectory& run, const std::optional<std::string>& first,
                                     const std::string& basename) {
   std::vector<std::int64_t> steps;
@@ -51,7 +51,7 @@ std::vector<std::string> candidates(const OpenDirectory& run, const std::optiona
   return names;
 }
 
-// Why a checkpoint is passed over without a look into it; empty where it is not.
+// Returns the reason to skip a checkpoint without opening it; empty: there is none.
 std::string why_not_restored(const OpenDirectory& run, const std::string& name) {
   const std::uint64_t crashes = restore_crashes(run, name);
   if (crashes < kMostRestoreCrashes) return "";
@@ -91,7 +91,7 @@ std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logg
     std::string reason = why_not_restored(run, name);
     const bool crashed = !reason.empty();
     if (const auto known = unreadable.find(name); known != unreadable.end()) reason = known->second;
-    // Behind one that is damaged no other is chosen before it was looked at.
+    // After a damaged one, no other is chosen before it was checked.
     const CheckFiles now = reasons.empty() ? check : CheckFiles::kWhenOpened;
     std::unique_ptr<CheckpointReader> reader = reason.empty() ? open_if_whole(run, name, reason, now) : nullptr;
     if (reader != nullptr) {

@@ -22,7 +22,7 @@ constexpr std::size_t kMaxRank = 255;
 constexpr DType kStored[] = {DType::kFloat32, DType::kFloat64, DType::kInt32,    DType::kUInt8,
                              DType::kInt64,   DType::kBool,    DType::kBFloat16, DType::kFloat16};
 
-// One entry per line.
+// Writes one entry per line.
 template <class Entry>
 std::string lines_of(const std::vector<Entry>& entries, ordered_json (*encoded)(const Entry&)) {
   std::string text = "[";
@@ -38,7 +38,7 @@ ordered_json encoded(const TensorEntry& t) {
   return {{"name", t.name}, {"dtype", dtype_name(t.dtype)}, {"shape", t.dims}, {"crc32c", crc_text(t.crc32c)}};
 }
 
-// As parse_json counts them: an entry, and a key and a value for each of its fields.
+// Counts like parse_json: an entry, and a key and a value for each of its fields.
 std::size_t values_in(const CheckpointIndex& index) {
   constexpr std::size_t kOfRest = 20, kOfFile = 7, kOfTensor = 9;
   std::size_t values = kOfRest + kOfFile * index.files.size();
@@ -54,7 +54,7 @@ std::size_t values_in(const CheckpointIndex& index) {
 
 [[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, text); }
 
-// The content without its last two lines, which hold its checksum.
+// Returns the content without its last two lines, which have its checksum.
 std::string_view checked_body(std::string_view text) {
   if (text.size() > kMaxIndexBytes)
     damaged("it has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(kMaxIndexBytes) +
@@ -177,7 +177,7 @@ void check_index_holds(const std::vector<TensorInfo>& variables) {
   try {
     format_index(index);
   } catch (const Error& e) {
-    if (e.code() != Code::kResourceExhausted) return;  // a save names what is wrong
+    if (e.code() != Code::kResourceExhausted) return;  // a save reports the fault
     fail(e.code(), "the model has " + std::to_string(variables.size()) +
                        " variables, more than a checkpoint holds: " + std::string(e.message()) +
                        "; make fewer and larger ones (layers that are alike as one array), give them shorter names, or "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file `index` of a checkpoint: what belongs to it, with lengths and checksums. Written by the host, last of all
-// files; JSON with one file or tensor per line, so that two can be compared by eye and by diff.
+// The file `index` of a checkpoint: its parts with lengths and checksums. The host writes it last of all files. It is
+// JSON with one file or tensor per line, so that two can be compared by eye and by diff.
 //
 //   {
 //    "format": 1,
@@ -19,7 +19,7 @@
 //   }
 //
 // The last line's CRC32C is that of every byte before `,\n "crc32c": "`, so a flipped bit anywhere shows. Later formats
-// keep "format", "writer" and the last two lines as they are here. [any thread]
+// keep "format", "writer" and the last two lines. [any thread]
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ namespace belay::runtime {
 class JsonFields;
 
 inline constexpr std::int64_t kIndexFormat = 1;
-// Beyond them an index is neither read nor written: bytes, and values and keys of its JSON. 300,000 tensors with four
-// dimensions and names of 120 bytes have room.
+// An index above these limits is neither read nor written: its bytes, and the values and keys of its JSON. They have
+// room for 300,000 tensors with four dimensions and names of 120 bytes.
 inline constexpr std::uint64_t kMaxIndexBytes = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMaxIndexValues = 4'000'000;
 
@@ -61,19 +61,18 @@ struct CheckpointIndex {
   bool operator==(const CheckpointIndex&) const = default;
 };
 
-// What the format has no place for (a name that is no UTF-8, too many entries) is INVALID_ARGUMENT or
-// RESOURCE_EXHAUSTED.
+// INVALID_ARGUMENT or RESOURCE_EXHAUSTED: the format has no place for the content (a name that is no UTF-8, too many
+// entries).
 std::string format_index(const CheckpointIndex& index);
 
-// Before a run trains: RESOURCE_EXHAUSTED, with their number, if no index has room for these variables.
+// Call it before a run trains. RESOURCE_EXHAUSTED has their number: no index has room for these variables.
 void check_index_holds(const std::vector<TensorInfo>& variables);
 
-// Damage of any kind is DATA_LOSS; the index of a later format is FAILED_PRECONDITION and names the belay that wrote
-// it.
+// DATA_LOSS: it is damaged in any way. FAILED_PRECONDITION names the belay that wrote it: it has a later format.
 CheckpointIndex parse_index(std::string_view text);
 
-// Of an entry that describes a tensor: "dtype" and "shape", of a type that is stored and a size that can be counted;
-// and "crc32c". DATA_LOSS names the field.
+// Reads an entry that describes a tensor: "dtype" and "shape", of a stored type and a countable size; and "crc32c".
+// DATA_LOSS names the field.
 TensorInfo parse_form(const JsonFields& fields);
 std::uint32_t parse_crc(const JsonFields& fields);
 

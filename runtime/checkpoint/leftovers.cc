@@ -16,12 +16,12 @@ namespace belay::runtime {
 
 namespace {
 
-// Files of the run directory that OpenDirectory::replace writes, each under its name with this at the end first.
+// The files of the run directory that OpenDirectory::replace writes. Each first has its name with this ending.
 constexpr std::string_view kUnfinished = ".tmp";
 constexpr std::string_view kReplacedFiles[] = {kStateFileName, kBestName,   kAttemptsName, kFinishedName,
                                                kManifestName,  kSchemaName, "evaluations"};
 
-// "manifest-0012.toml"
+// Accepts "manifest-0012.toml".
 bool is_kept_manifest(std::string_view name) {
   constexpr std::string_view kHead = "manifest-", kTail = ".toml";
   if (!name.starts_with(kHead) || !name.ends_with(kTail) || name.size() <= kHead.size() + kTail.size()) return false;
@@ -36,7 +36,7 @@ bool is_unfinished_file(std::string_view name) {
          is_kept_manifest(name);
 }
 
-// Its removal had not begun.
+// True if its removal had not begun.
 bool is_whole(const OpenDirectory& run, const std::string& name) {
   std::string reason;
   return open_if_whole(run, name, reason, CheckFiles::kWhenRead) != nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run that was killed while saving left in its directory.
+// Cleans up after a run that was killed while saving.
 #pragma once
 
 #include "runtime/platform/file_system.h"
@@ -7,9 +7,9 @@
 
 namespace belay::runtime {
 
-// Removes unfinished checkpoints and files, and a checkpoint whose removal had begun, with one line in the log; puts
-// back a whole one whose replacement did not get into its place. Call it when a run starts, under the run's lock and
-// before anything is restored. What cannot be removed is a warning.
+// Removes unfinished checkpoints and files, and a checkpoint whose removal had begun, with one line in the log.
+// Restores a whole one whose replacement did not get its name. Call it when a run starts, under the run's lock and
+// before anything is restored. If something cannot be removed, that is a warning.
 void remove_leftovers(OpenDirectory& run, Logger& log);
 
 }  // namespace belay::runtime

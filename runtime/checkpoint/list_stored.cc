@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kIndexEnding = ".index";
 constexpr std::string_view kShardsEnding = ".safetensors.index.json", kShardEnding = ".safetensors";
 
-// What the index and the lengths of the files show.
+// Reads the index and the lengths of the files.
 void look_at_parts(const OpenDirectory& checkpoint, ListedStored& listed) {
   if (!checkpoint.exists(kIndexName)) fail(Code::kDataLoss, "index is missing");
   const FileStatus status = checkpoint.status(kIndexName);
@@ -71,7 +71,8 @@ bool is_checkpoint_directory(const OpenDirectory& parent, const std::string& nam
   return parent.status(name).kind == FileKind::kDirectory && parent.open_directory(name)->exists(kIndexName);
 }
 
-// What the run says of its checkpoints. What cannot be read is a warning: the list is for looking at broken runs, too.
+// Adds the run's facts about its checkpoints. An unreadable one gives a warning, since the list also serves to inspect
+// broken runs.
 void add_what_the_run_says(const OpenDirectory& run, StoredList& list, Logger& log) {
   const auto attempt = [&](const auto& f) {
     try {

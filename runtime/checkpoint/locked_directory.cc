@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-// Looks before each write.
+// Checks the lock before each write.
 class LockedDirectory::File final : public OpenFile {
  public:
   File(std::unique_ptr<OpenFile> file, const LockedDirectory& directory)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run directory under its run's lock. Whatever writes into it looks first whether the lock is still in place; where
-// it is not, nothing is written any more, and the run ends: two runs would mix their checkpoints and events.
+// A run directory under its run's lock. Each write first checks that the lock is still in place. If it is not, nothing
+// is written any more, and the run ends. Else two runs would mix their checkpoints and events.
 //
-// What is written inside a directory that was made here (a checkpoint) is not looked after: it gets its name here.
+// Writes inside a directory that was made here (a checkpoint) are not checked. The directory gets its name here.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,9 @@ class LockedDirectory final : public OpenDirectory {
   LockedDirectory(std::unique_ptr<OpenDirectory> directory, RunLock lock)
       : directory_(std::move(directory)), lock_(std::move(lock)) {}
 
-  // RunInUse where the lock is not in place, now or at an earlier look.
+  // RunInUse: the lock is not in place, now or at an earlier check.
   void check_lock() const;
-  // Whether a look found that. Looks at nothing itself. Any thread.
+  // True if a check found that. It checks nothing itself. Call it from any thread.
   bool lock_lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
   const std::string& path() const override { return directory_->path(); }

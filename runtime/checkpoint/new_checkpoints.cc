@@ -15,7 +15,7 @@ namespace {
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-// What the state file names; empty where it says nothing that can be read.
+// Returns the checkpoint in the state file; empty: it has none that can be read.
 std::string named_current(const OpenDirectory& run) {
   try {
     const auto state = read_checkpoint_state(run);
@@ -40,7 +40,7 @@ NewCheckpoints::NewCheckpoints(FileSystem& files, Clock& clock, Logger& log, std
       options_(std::move(options)),
       last_(options_.last) {}
 
-// Empty: none but the last one.
+// Empty: there is none but the last one.
 std::string NewCheckpoints::newest() const {
   if (!files_.exists(directory_)) return "";
   const std::unique_ptr<OpenDirectory> run = files_.open_directory(directory_);
@@ -52,7 +52,7 @@ std::string NewCheckpoints::newest() const {
 
 bool NewCheckpoints::goes_on() const { return !options_.keep_going || options_.keep_going(); }
 
-// In pieces, so that who is asked keep_going need not notify. A piece is no longer than the wait between two looks.
+// Sleeps in pieces, so that keep_going needs no notification. A piece is no longer than the wait between two looks.
 bool NewCheckpoints::sleep_until(std::int64_t deadline_ns) {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::int64_t piece = std::max<std::int64_t>(nanoseconds(options_.sleep_secs), 1);
@@ -76,7 +76,7 @@ NewCheckpoints::Found NewCheckpoints::wait_for_new() {
   const std::int64_t start = clock_.monotonic_ns(), sleep = nanoseconds(options_.sleep_secs);
   for (;;) {
     if (!goes_on()) return Found::kEnd;
-    const bool finished = options_.finished && options_.finished();  // before the look: it finds the last one then
+    const bool finished = options_.finished && options_.finished();  // before the look, which then finds the last one
     if (std::string path = newest(); !path.empty()) {
       last_ = std::move(path);
       return Found::kNew;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned checkpoints: those that hold a file `pinned`, also one made by hand. Retention removes none of them, and a
-// save of the same step keeps the mark. Needs no lock, so it works beside the run. [any thread]
+// Pinned checkpoints have a file `pinned`, which may be made by hand. Retention removes none of them, and a save of the
+// same step keeps the mark. It needs no lock, so it works while the run trains. [any thread]
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace belay::runtime {
 
-// Of a checkpoint that cannot be looked into: true, so that it stays. False where it is missing.
+// Returns true if a checkpoint cannot be read, so that it stays. False if it is missing.
 bool is_pinned(const OpenDirectory& run, const std::string& name) noexcept;
 
-// Makes or removes the mark, durably; false where that was so before.
+// Makes or removes the mark, durably; false: nothing changed.
 bool pin(OpenDirectory& checkpoint);
 bool unpin(OpenDirectory& checkpoint);
 

@@ -6,7 +6,7 @@
 namespace belay::runtime {
 namespace {
 
-// Polynomials over GF(2) modulo that of CRC32C, the coefficient of x^0 in the highest bit.
+// Polynomials over GF(2) modulo that of CRC32C. The coefficient of x^0 is in the highest bit.
 constexpr std::uint32_t kModulus = 0x82f63b78, kOne = 0x80000000, kX = kOne >> 1;
 
 constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) noexcept {
@@ -60,7 +60,7 @@ std::optional<std::uint32_t> ReadChecksums::of_file(std::size_t file, std::uint6
   std::uint64_t known = 0;
   std::uint32_t crc = 0;
   for (const Read& read : reads) {
-    if (read.offset + read.size <= known) continue;  // read twice
+    if (read.offset + read.size <= known) continue;  // it was read twice
     if (read.offset != known) return std::nullopt;
     crc = joined_crc32c(crc, read.crc, read.size);
     known += read.size;

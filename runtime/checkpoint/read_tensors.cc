@@ -22,7 +22,7 @@ TensorMemory::TensorMemory(const std::vector<TensorInfo>& tensors) : infos_(tens
 
 namespace {
 
-// Calls f with a few of them at a time: a saver reads its header or index anew at each call.
+// Calls f with a few tensors at a time, since a saver reads its header or index again at each call.
 template <class F>
 void in_groups(const std::vector<TensorInfo>& tensors, std::uint64_t most_bytes, F&& f) {
   std::vector<TensorInfo> group;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes over stored tensors with little memory: each of them for itself, or several small ones at a time.
+// Reads stored tensors with little memory: each alone, or several small ones at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace belay::runtime {
 
-// Whether belay has memory for it: a number, of a type that it has.
+// True if belay can allocate it: a number of a known type.
 bool is_readable(const TensorInfo& tensor);
 
-// What read_tensors holds at a time, unless one tensor alone is larger.
+// The limit of read_tensors' memory, unless one tensor is larger.
 inline constexpr std::uint64_t kMostBytesAtOnce = std::uint64_t{64} << 20;
 
-// Calls `use` for each of them, in their order; the value is valid for the call. All are readable. Throws what
-// StoredTensors::read does; RESOURCE_EXHAUSTED where there is no memory for one of them.
+// Calls `use` for each of them, in order. The value is valid for the call. All must be readable. Throws the errors of
+// StoredTensors::read. RESOURCE_EXHAUSTED: there is no memory for one.
 void read_tensors(const StoredTensors& stored, const SaverUse& saver, const std::vector<TensorInfo>& tensors,
                   const std::function<void(const NamedTensor&)>& use, std::uint64_t most_bytes = kMostBytesAtOnce);
 
-// The same of two places that both hold them.
+// Does the same for two places that both have them.
 using UseOfTwo = std::function<void(const NamedTensor& a, const NamedTensor& b)>;
 struct StoredBySaver {
   const StoredTensors& stored;

@@ -53,7 +53,7 @@ void remove_checkpoint(OpenDirectory& run, const std::string& name) {
 
 namespace {
 
-// The newest whole checkpoint but that one; empty where there is none.
+// Returns the newest whole checkpoint but that one; empty: there is none.
 std::string newest_other(const OpenDirectory& run, const std::string& name) {
   const std::string basename = parse_checkpoint_name(name).value().basename;
   std::vector<std::int64_t> steps;
@@ -68,7 +68,7 @@ std::string newest_other(const OpenDirectory& run, const std::string& name) {
   return "";
 }
 
-// What is of no use is no reason to keep a checkpoint; the run writes it again.
+// An unreadable file is no reason to keep a checkpoint. The run writes it again.
 template <class F>
 auto if_readable(Logger& log, F&& read) -> decltype(read()) {
   try {
@@ -89,7 +89,7 @@ void write_state_without(OpenDirectory& run, const std::string& name, Checkpoint
   if (state.current == name) state.current = newest_other(run, name);
   if (state.current.empty()) {
     run.remove(kStateFileName);
-    run.sync();  // else it may be back behind a loss of power, and name what is gone
+    run.sync();  // else it may reappear after a loss of power, and name a removed checkpoint
   } else {
     run.replace(kStateFileName, format_checkpoint_state(state));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removing one checkpoint of a run directory, so that a reader finds it whole or not at all. Under the run's lock.
+// Removes one checkpoint of a run directory. A reader finds it whole or not at all. Call it under the run's lock.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,24 @@
 
 namespace belay::runtime {
 
-// Whether `name` is the checkpoint of that step and has all of its files, by their lengths. A checkpoint comes into the
-// directory whole; what damage did since is not looked for.
+// True if `name` is the checkpoint of that step and has all of its files, by their lengths. A checkpoint appears whole
+// in the directory. Later damage is not checked.
 bool is_complete(const OpenDirectory& run, const std::string& name, std::int64_t step);
 
-// The first entry of a checkpoint that is no part of it; empty where all are. DATA_LOSS where the index cannot tell.
+// Returns the first entry of a checkpoint that is no part of it; empty: there is none. DATA_LOSS: the index is of no
+// use.
 std::string foreign_entry(const OpenDirectory& checkpoint);
 
-// Renames it aside and removes it. One that cannot be removed gets its name back, unless some of it is gone already:
-// then remove_leftovers has the rest. `name` is a checkpoint's name.
+// Renames it aside and removes it. If it cannot be removed, it gets its name back, unless some of it is gone already.
+// Then remove_leftovers removes the rest. `name` is a checkpoint's name.
 void remove_checkpoint(OpenDirectory& run, const std::string& name);
 
-// Why a person should think before removing it: it is pinned, one of the best, the only one of the run that can be
-// restored, or holds what is no part of it. Empty: nothing needs it. Reads other checkpoints until one is whole.
+// Returns a reason not to remove it: it is pinned, one of the best, the only one of the run that can be restored, or
+// has foreign entries. Empty: nothing needs it. Reads other checkpoints until one is whole.
 std::string why_needed(const OpenDirectory& run, const std::string& name, Logger& log);
 
-// Removes it and takes it off the state file and the list of the best; the newest whole one that is left is current
-// then. What cannot be written is thrown after the removal.
+// Removes it, also from the state file and the list of the best. The newest whole one that remains becomes current.
+// Errors of these writes are thrown after the removal.
 void remove_and_forget(OpenDirectory& run, const std::string& name, Logger& log);
 
 }  // namespace belay::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint whose restore crashes the process would end every start. So a crash meanwhile leaves a mark in the
-// checkpoint, the file `crashed` with a byte for each, and one that has crashed two starts in a row is passed over
-// (find_restorable). A restore that the process outlives removes the mark, and so may a person. A process that is
-// killed, or ended by _exit, leaves none: that may be the machine's doing, and says nothing of the checkpoint.
+// A checkpoint whose restore crashes the process would end every start. So such a crash leaves a mark in the
+// checkpoint, the file `crashed` with a byte for each. One that has crashed two starts in a row is skipped
+// (find_restorable). A restore that the process survives removes the mark, and a person may, too. A process that is
+// killed, or ended by _exit, leaves none. The machine may be the cause, and not the checkpoint.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,19 @@ namespace belay::runtime {
 
 inline constexpr std::uint64_t kMostRestoreCrashes = 2;
 
-// Of that checkpoint, since it was last restored. 0 where that cannot be found out.
+// Returns the number for that checkpoint since its last restore; 0 if that cannot be found out.
 std::uint64_t restore_crashes(const OpenDirectory& run, const std::string& checkpoint) noexcept;
 
-// While it lives a crash is that checkpoint's. One at a time. [session]
+// While it lives, a crash counts for that checkpoint. Only one at a time. [session]
 class WatchedRestore {
  public:
-  // `run` is borrowed.
+  // Borrows `run`.
   WatchedRestore(const OpenDirectory& run, std::string checkpoint);
   ~WatchedRestore();
   WatchedRestore(const WatchedRestore&) = delete;
   WatchedRestore& operator=(const WatchedRestore&) = delete;
 
-  // The process crashes: leaves the mark where a restore is being watched. Signal-safe. Any thread.
+  // The process crashes: leaves the mark if a restore is being watched. Signal-safe. Any thread.
   static void note_crash() noexcept;
 
  private:

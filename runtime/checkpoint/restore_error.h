@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-// Checkpoints exist, but none can be restored, or the one to restore does not fit; the run refuses to start over. The
+// Checkpoints exist, but none can be restored, or the one to restore does not fit. The run refuses to start over. The
 // command line exits with status 5.
 class RestoreError : public Error {
  public:

@@ -63,7 +63,7 @@ bool RunLock::in_place(const OpenDirectory& run) const {
     return status.device == device_ && status.inode == inode_;
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound) return true;
-    // Where the whole directory is gone no other run is in it, and what is written fails for that reason.
+    // If the whole directory is gone, no other run is in it, and writes fail for that reason.
     std::error_code failed;
     return !std::filesystem::exists(run.path(), failed);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One writer per run directory. The lock is the kernel's (flock on the file `lock`), so it ends with the process
-// however that dies; the file says who holds it. If somebody removes the file a second run can begin; the first one
-// finds that out before it writes again.
+// Ensures one writer per run directory. The lock is the kernel's (flock on the file `lock`), so it ends with the
+// process, however that dies. The file names the holder. If somebody removes the file, a second run can begin. The
+// first one finds that out before it writes again.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ class RunInUse : public Error {
   using Error::Error;
 };
 
-// Who asks, as the next one will read it.
+// The holder, for the next one to read.
 struct RunHolder {
   std::string host;
   std::int64_t pid = 0;
 };
-// This process on this machine.
+// Returns this process on this machine.
 RunHolder this_process();
-// "host h, pid 7, since 2026-01-31T12:00:00Z"
+// Returns "host h, pid 7, since 2026-01-31T12:00:00Z".
 std::string holder_text(const RunHolder& holder, const Clock& clock);
-// That text in a file that is locked; empty where its holder did not write it yet, or it cannot be read.
+// Returns that text from a locked file; empty: its holder did not write it yet, or it cannot be read.
 std::string holder_of(const OpenDirectory& directory, std::string_view name);
 
 class RunLock {
  public:
-  // RunInUse, naming host, pid and start, where another process holds it: FAILED_PRECONDITION.
+  // RunInUse (FAILED_PRECONDITION) names host, pid and start: another process holds it.
   static RunLock take(OpenDirectory& run, const Clock& clock, const RunHolder& holder = this_process());
-  // Whether the file `lock` of the directory is still the one that was taken. True too where the look fails, and where
-  // the directory is gone.
+  // True if the file `lock` of the directory is still the one that was taken. Also true if the check fails, or if the
+  // directory is gone.
   bool in_place(const OpenDirectory& run) const;
 
  private:

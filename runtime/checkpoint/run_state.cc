@@ -40,7 +40,7 @@ ordered_json encoded(const std::string& v) {
   try {
     (void)ordered_json(v).dump();
     return v;
-  } catch (const json::type_error&) {  // no UTF-8
+  } catch (const json::type_error&) {  // it is no UTF-8
     std::string hex;
     for (const unsigned char c : v) hex += {"0123456789abcdef"[c >> 4], "0123456789abcdef"[c & 15]};
     return {{"hex", hex}};
@@ -60,9 +60,9 @@ ordered_json encoded(const StateValue& value) {
   return ordered_json::array({kTypes[value.index()], std::visit([](const auto& v) { return encoded(v); }, value)});
 }
 
-// `offset`: where the state's first tensor lies in state.data; then where the next state's does.
+// `offset` is the place of the state's first tensor in state.data, and afterwards that of the next state's.
 ordered_json encoded(const HookState& state, std::uint64_t& offset) {
-  ordered_json::object_t object;  // the keys differ; to look each one up would cost their square
+  ordered_json::object_t object;  // the keys differ; looking each one up would cost their square
   for (const auto& [key, value] : state.entries) {
     const auto* tensor = std::get_if<StateTensor>(&value);
     object.push_back({key, encoded(value)});
@@ -73,7 +73,7 @@ ordered_json encoded(const HookState& state, std::uint64_t& offset) {
   return object;
 }
 
-// One entry per line.
+// Writes one entry per line.
 template <class Map, class F>
 std::string lines_of(const Map& map, F&& entry) {
   if (map.empty()) return "{}";
@@ -154,7 +154,7 @@ StateTensor tensor_from_json(const json& v, const std::string& where, std::uint6
   return tensor;
 }
 
-// `offset`: where the next tensor must lie.
+// `offset` is the required place of the next tensor.
 StateValue value_from_json(const json& v, const std::string& where, std::uint64_t& offset) {
   if (!v.is_array() || v.size() != 2 || !v[0].is_string()) data_loss(where + " is no pair of type and value");
   const std::string& type = v[0].get_ref<const std::string&>();
@@ -209,14 +209,14 @@ std::map<std::string, ordered_json> versions_of(const std::map<std::string, Hook
   return versions;
 }
 
-// Most inputs have no bytes of their own.
+// Most inputs have no extra bytes.
 ordered_json encoded(const Position& p) {
   ordered_json entries{{"epoch", p.epoch}, {"index", p.index}};
   if (!p.bytes.empty()) entries["bytes"] = encoded(p.bytes);
   return entries;
 }
 
-// What every run had before it was recorded is left out.
+// Leaves out values that every run had before they were recorded.
 ordered_json encoded(const Fingerprint& f) {
   const Fingerprint before;
   ordered_json entries = {{"threads", f.threads}, {"isa", f.isa}, {"binary", f.binary}, {"seed", f.seed}};
@@ -253,7 +253,7 @@ std::uint64_t count_of(const std::vector<T>& list) {
   return list.size();
 }
 
-// The number of its format; 1 where it has none. What is later has another shape, so this comes first.
+// Returns the number of its format; 1: it has none. Later formats have another shape, so this comes first.
 std::int64_t format_of(const json& value) {
   if (!value.is_object() || !value.contains("format")) return 1;
   const json& format = value["format"];
@@ -298,7 +298,7 @@ void check_state_key(std::string_view key) {
 StateCost cost_of(std::string_view key, const StateValue& value) {
   constexpr std::uint64_t kLongestEscape = 6, kPunctuation = 24, kTensor = 96, kDimension = 20;
   StateCost cost{kLongestEscape * key.size() + kPunctuation, 4};
-  if (const auto* tensor = std::get_if<StateTensor>(&value)) {  // that is described without memory of its own
+  if (const auto* tensor = std::get_if<StateTensor>(&value)) {  // it is described without separate memory
     const std::uint64_t rank = tensor->dims.size();
     return {cost.bytes + kTensor + kDimension * rank, cost.values + 8 + rank};
   }

@@ -14,7 +14,7 @@ namespace belay::runtime {
 
 class SaverFile {
  public:
-  // `number`: of a file to read, in its directory's list.
+  // `number` is that of a file to read, in its directory's list.
   SaverFile(SaverDirectory& directory, std::string name, std::unique_ptr<OpenFile> file, bool writing,
             std::size_t number = 0)
       : directory_(directory),
@@ -26,7 +26,7 @@ class SaverFile {
 
   SaverDirectory& directory() noexcept { return directory_; }
   const std::string& name() const noexcept { return name_; }
-  // A saver may hold a file longer than it may use it.
+  // A saver may keep a file longer than it may use it.
   void require_open() const {
     if (file_ == nullptr) fail(Code::kFailedPrecondition, "'" + name_ + "' is closed");
   }
@@ -37,12 +37,12 @@ class SaverFile {
   void read_at(std::uint64_t offset, void* data, std::uint64_t size) {
     require_open();
     if (writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for writing");
-    // A size that is wrong is more than the caller's memory holds, so nothing is read then.
+    // A wrong size is more than the caller's memory, so nothing is read then.
     if (size > length_ - std::min(offset, length_))
       fail(Code::kDataLoss, "cannot read " + single_quoted(file_->path()) + ": it ends at byte " +
                                 std::to_string(length_) + ", " + std::to_string(size) +
                                 " bytes were wanted from byte " + std::to_string(offset));
-    // Piece by piece, so that the checksum is taken of what still is in the cache.
+    // It reads in pieces, so that the checksum is computed while they are in the cache.
     std::uint32_t crc = 0;
     for (std::uint64_t done = 0; done < size; done += kPiece) {
       char* at = static_cast<char*>(data) + done;
@@ -63,7 +63,7 @@ class SaverFile {
       buffer_.append(static_cast<const char*>(data), size);
       return;
     }
-    // Piece by piece, so that what is copied to the kernel still is in the cache from the checksum.
+    // It writes in pieces, so that each is still in the cache after its checksum when the kernel copies it.
     const char* at = static_cast<const char*>(data);
     for (std::uint64_t done = 0; done < size; done += kPiece) {
       const std::uint64_t n = std::min(kPiece, size - done);
@@ -155,7 +155,7 @@ SaverFile* SaverDirectory::open(std::string_view name) {
   return open_.back().get();
 }
 
-// Behind all of them: one that lies beside those that may be opened.
+// A file beside those that may be opened gets the number after all of them.
 std::size_t SaverDirectory::number_of(std::string_view name) const {
   return static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
 }
@@ -165,17 +165,17 @@ std::optional<std::uint32_t> SaverDirectory::read_checksum(std::string_view file
   return number == names_.size() ? std::nullopt : read_.of_file(number, size);
 }
 
-// Empty where there is none.
+// Returns an empty name if there is none.
 std::string SaverDirectory::name_by_others(std::string_view name) {
   const std::string& one = names_.front();
   const auto beside = [&](std::string candidate) {
     return is_entry_name(candidate) && candidate != one && directory_.exists(candidate) ? candidate : "";
   };
   if (begin_.empty()) {
-    // "model" and ".index", "x" and ".index".
+    // Pairs are "model" and ".index", "x" and ".index".
     const std::string_view ending = name.substr(std::min(name.find('.'), name.size()));
     const bool same = !ending.empty() && one.size() > ending.size() && one.ends_with(ending);
-    // Another format of the same saver: it asks for that first.
+    // It is another format of the same saver, which asks for that first.
     if (!same && saver_of_name(one) == saver_of_name(name) && !saver_of_name(one).empty()) return "";
     if (!same && name.ends_with(".json") && !begins_as_json(*directory_.open(one))) return "";
     begin_ = name.substr(0, name.size() - (same ? ending.size() : 0));
@@ -192,7 +192,7 @@ std::string SaverDirectory::name_by_others(std::string_view name) {
 void SaverDirectory::close(SaverFile* file) {
   const auto at = std::find_if(open_.begin(), open_.end(), [&](const auto& f) { return f.get() == file; });
   if (at == open_.end()) fail(Code::kFailedPrecondition, "'" + file->name() + "' is closed already");
-  gone_.push_back(std::move(*at));  // also when closing fails
+  gone_.push_back(std::move(*at));  // also if closing fails
   open_.erase(at);
   FileEntry entry = file->close();
   if (file->writing()) closed_.push_back(std::move(entry));
@@ -213,7 +213,7 @@ struct FilesService {
   static SaverDirectory& from(belay_dir* dir) noexcept { return *reinterpret_cast<SaverDirectory*>(dir); }
   static SaverFile& from(belay_file* file) noexcept { return *reinterpret_cast<SaverFile*>(file); }
 
-  // Runs f; an error is the saver's to handle, and remembered where it may not.
+  // Runs f. The saver handles an error; it is remembered in case the saver does not.
   template <class F>
   static std::int32_t call(SaverDirectory& directory, belay_status* status, F&& f) noexcept {
     return belay::detail::guard(status, [&] {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directory that a saver or an exporter gets: service "files" of the host, for the time of one write or read.
-// Whatever passes, either way, is counted and checksummed, small writes are gathered, and a file is synced before it
-// closes; the saver sees none of that.
+// The directory of a saver or an exporter: the service "files" of the host, during one write or read. All bytes are
+// counted and checksummed in both directions. Small writes are gathered, and a file is synced before it closes. The
+// saver sees none of that.
 //
 //   SaverDirectory files = SaverDirectory::for_writing(directory);
 //   table->write(self, files.handle(), ...);
 //   index.files = files.written();
 //
-// [session] One thread at a time, as the directory below it.
+// [session] Use it from one thread at a time, like the directory below it.
 #pragma once
 
 #include <cstddef>
@@ -25,32 +25,31 @@
 
 namespace belay::runtime {
 
-// The table of service "files". Lives as long as the process.
+// Returns the table of the service "files". It lives as long as the process.
 const belay_files_api* files_service() noexcept;
 
 class SaverFile;
 
 class SaverDirectory {
  public:
-  // `directory` must outlive the object. New files only, under names that are not the host's
-  // (is_hosts_file).
+  // `directory` must outlive the object. It only allows new files, under names that are not the host's (is_hosts_file).
   static SaverDirectory for_writing(OpenDirectory& directory);
-  // Only these files are there.
+  // It has only these files.
   static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);
-  // One file from another program, `name`: it is opened for the name of the same ending that the saver opens, or where
-  // none has it for the first one. What the saver opens then may lie beside it, with the same begin of the name
-  // ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or as it is called.
+  // Reads one foreign file, `name`. It stands for the name of the same ending that the saver opens, or for the first
+  // one if no ending is equal. Later files of the saver may be beside it, with the same begin of the name
+  // ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or with their names.
   static SaverDirectory for_reading_one(const OpenDirectory& directory, std::string name);
-  SaverDirectory(SaverDirectory&&) = delete;  // the saver holds its address
+  SaverDirectory(SaverDirectory&&) = delete;  // the saver has its address
   ~SaverDirectory();
 
   belay_dir* handle() noexcept { return reinterpret_cast<belay_dir*>(this); }
 
-  // After the saver has written: its files. Throws the first error that any call on them had, even where the saver took
-  // no notice; a file left open and no file at all are errors too.
+  // Returns the saver's files after it has written. Throws the first error of any call on them, even if the saver
+  // ignored it. A file left open and no file at all are errors, too.
   std::vector<FileEntry> written() const;
-  // After the saver has read: the CRC32C of the file, or of memory that files were read into, as it was then. None
-  // where the saver did not read it whole, or not straight into that memory.
+  // After the saver has read, returns the CRC32C of the file, or of memory that files were read into, at that time.
+  // None: the saver did not read it whole, or not straight into that memory.
   std::optional<std::uint32_t> read_checksum(std::string_view file, std::uint64_t size) const;
   std::optional<std::uint32_t> read_checksum(const void* memory, std::uint64_t size) const {
     return read_.of_memory(memory, size);
@@ -70,18 +69,18 @@ class SaverDirectory {
 
   OpenDirectory* writable_;  // null: for reading
   const OpenDirectory& directory_;
-  std::vector<std::string> names_;  // that may be opened
+  std::vector<std::string> names_;  // files that may be opened
   bool alias_;
-  // The begin of the saver's names, and of those that stand for them, once the one file was opened.
+  // The begin of the saver's names, and of those that stand for them, after the one file was opened.
   std::string begin_, begin_by_others_;
   std::vector<std::unique_ptr<SaverFile>> open_;
   std::vector<std::unique_ptr<SaverFile>> gone_;  // closed; a saver may still name them
   std::vector<FileEntry> closed_;
-  ReadChecksums read_;  // by the places in names_
+  ReadChecksums read_;  // by the indices in names_
   std::unique_ptr<Error> failure_;
 };
 
-// INTERNAL where there is more in the directory than these files: what came into it past the host's service has no
+// INTERNAL: there is more in the directory than these files. An entry that came past the host's service has no
 // checksum, and was not synced.
 void check_left(const OpenDirectory& directory, const std::vector<FileEntry>& files);
 

@@ -25,7 +25,7 @@ const NamedTensor& TensorsToRead::get(std::uint64_t) const {
 }
 
 void* TensorsToRead::found(TensorInfo tensor) {
-  // No variable is of these; they are listed, and in the way of none.
+  // No variable has these types. They are listed and disturb nothing.
   const bool foreign_type = tensor.dtype == DType::kInvalid || tensor.dtype == DType::kString;
   if (!foreign_type && !byte_size(tensor.dtype, tensor.dims))
     fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is " + form_text(tensor) + ", which has no size");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors that a saver writes from or reads into: service "saver" of the host, for the time of one write or read.
+// The tensors that a saver writes from or reads into: the service "saver" of the host, during one write or read.
 // [session]
 #pragma once
 
@@ -14,21 +14,21 @@
 
 namespace belay::runtime {
 
-// The table of service "saver". Lives as long as the process.
+// Returns the table of the service "saver". It lives as long as the process.
 const belay_saver_service* saver_service() noexcept;
 
-// A saver as the engine takes it: table, object, and the names that the index keeps.
+// A saver for the engine: table, object, and the names for the index.
 struct SaverUse {
   const belay_saver_api* table = nullptr;
   void* self = nullptr;
   std::string name;     // the plugin's
   std::string version;  // its library's
-  // The calls, where the owner of the plugin's instance makes them: with its guard against exceptions that escape, and
-  // its name in errors, in crash reports and for the watchdog. Empty: table and self are called as they are.
+  // The calls, if the owner of the plugin's instance makes them. They have its guard against exceptions that escape,
+  // and its name in errors, in crash reports and for the watchdog. Empty: table and self are called directly.
   std::function<void(belay_dir*, belay_tensors*)> write = nullptr, read = nullptr;
 };
 
-// Throw what the saver answers, with its name.
+// Throw the saver's error, with its name.
 void call_write(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors);
 void call_read(const SaverUse& saver, belay_dir* directory, belay_tensors* tensors);
 
@@ -43,7 +43,7 @@ class SaverTensors {
   virtual std::uint64_t count() const = 0;
   virtual const NamedTensor& get(std::uint64_t i) const = 0;
   virtual void* found(TensorInfo tensor) = 0;
-  // In the saver's call: what it wrote outside of a tensor is an error of it.
+  // Checks in the saver's call: a write outside of a tensor is an error of the call.
   virtual void check_guards() const {}
 };
 void check_guards(belay_tensors* tensors);
@@ -61,17 +61,17 @@ class TensorsToWrite final : public SaverTensors {
   const std::vector<NamedTensor>& tensors_;
 };
 
-// Provides memory for the tensors that are wanted, and keeps a list of all.
+// Provides memory for the wanted tensors, and lists all.
 class TensorsToRead final : public SaverTensors {
  public:
-  // `wanted`: by name, each in the caller's memory, which must have the dtype and shape that the saver finds. The map
-  // must outlive the object.
+  // `wanted` is by name. Each is in the caller's memory, which must have the dtype and shape that the saver finds. The
+  // map must outlive the object.
   explicit TensorsToRead(const std::map<std::string, NamedTensor, std::less<>>& wanted) : wanted_(wanted) {}
   std::uint64_t count() const override { return 0; }
   const NamedTensor& get(std::uint64_t i) const override;
   void* found(TensorInfo tensor) override;
   void check_guards() const override;
-  // By name; what the saver announced.
+  // The tensors that the saver announced, by name.
   const std::map<std::string, TensorInfo, std::less<>>& all() const noexcept { return all_; }
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostSiblings = 100;
 
-// Nearest first.
+// Sorts the nearest first.
 std::vector<std::string> siblings(const OpenDirectory& parent, const std::string& name) {
   std::vector<std::pair<std::size_t, std::string>> by_distance;
   for (std::string& entry : parent.entries())
@@ -53,11 +53,11 @@ std::optional<SiblingRun> find_sibling_run(FileSystem& files, const std::string&
         const auto step = newest_step_of(*parent->open_directory(name), graph_hash);
         if (step) return SiblingRun{run_path.substr(0, slash + 1) + name, *step};
       } catch (const Error&) {
-        // A stranger's directory, or a checkpoint that is being written or is damaged.
+        // It is a foreign directory, or a checkpoint that is being written or is damaged.
       }
     }
   } catch (const Error&) {
-    // The parent may be passed through, but not read.
+    // The parent may be entered, but not read.
   }
   return std::nullopt;
 }

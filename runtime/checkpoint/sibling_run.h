@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For a run that is about to begin at step 0: the run beside it that was perhaps meant. A mistyped directory is a new
-// one, and it would go unnoticed that hours of training were not continued.
+// For a run that is about to begin at step 0: finds the run beside it that was perhaps meant. A mistyped directory is a
+// new one, and the user would not notice that hours of training were not continued.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct SiblingRun {
   std::int64_t step = 0;  // of its newest checkpoint
 };
 
-// Of the directories beside `run_path` the one of the nearest name whose newest checkpoint has this graph's hash. Looks
-// at a hundred at most; what cannot be read is passed over.
+// Returns the directory beside `run_path` with the nearest name whose newest checkpoint has this graph's hash. It looks
+// at a hundred at most and skips unreadable ones.
 std::optional<SiblingRun> find_sibling_run(FileSystem& files, const std::string& run_path,
                                            const std::string& graph_hash);
 

@@ -46,7 +46,7 @@ std::uint64_t tensor_bytes(const RunState& state) {
 }
 
 FileEntry write_state_data(OpenDirectory& directory, const RunState& state) {
-  // Piece by piece, so that what is copied to the kernel still is in the cache from the checksum.
+  // It writes in pieces, so that each is still in the cache after its checksum when the kernel copies it.
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 18;
   FileEntry entry{std::string(kStateDataName)};
   const std::unique_ptr<OpenFile> file = directory.create(kStateDataName);

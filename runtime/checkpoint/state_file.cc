@@ -15,7 +15,7 @@
 namespace belay::runtime {
 namespace {
 
-// Keeps the first error; without a collector the library would print it.
+// Keeps the first error. Without a collector the library would print it.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
@@ -29,7 +29,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
-// "./a", "a/" and "/x/run/a" are the entry "a" of "/x/run". What is none stays as it is.
+// "./a", "a/" and "/x/run/a" are the entry "a" of "/x/run". Other paths stay unchanged.
 std::string entry_of(const std::string& directory, const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;
@@ -40,7 +40,7 @@ std::string entry_of(const std::string& directory, const std::string& path) {
   const fs::path run = plain(fs::absolute(directory, failed));
   const fs::path whole = plain(run / path);
   const std::string name = whole.filename().string();
-  // Or by another way to the same directory, such as a symbolic link.
+  // Another way to the same directory, such as a symbolic link, also counts.
   const bool inside = whole.parent_path() == run || fs::equivalent(whole.parent_path(), run, failed);
   return inside && is_entry_name(name) ? name : path;
 }

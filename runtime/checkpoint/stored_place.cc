@@ -35,7 +35,7 @@ std::string_view without_ending(std::string_view name) {
   return name;
 }
 
-// What TensorFlow's state file names in a directory without checkpoints of belay's own.
+// Returns the checkpoint that TensorFlow's state file names, in a directory without belay's checkpoints.
 std::string tensorflow_current(const OpenDirectory& directory) {
   try {
     const auto state = read_checkpoint_state(directory);
@@ -43,7 +43,7 @@ std::string tensorflow_current(const OpenDirectory& directory) {
     const std::string index = state->current + std::string(kTensorFlowEnding);
     return directory.exists(index) ? index : "";
   } catch (const Error&) {
-    return "";  // find_restorable says so
+    return "";  // find_restorable reports it
   }
 }
 
@@ -104,7 +104,7 @@ std::string saver_of_file(const OpenDirectory& directory, const std::string& nam
   file->read_at(size - tail.size(), tail.data(), tail.size());
   if (std::memcmp(head.data(), "PK\3\4", 4) == 0) return "npz";
   if (tail == kTableMagic) return "tf_bundle";
-  // The length of the header, and its first character.
+  // It checks the length of the header, and its first character.
   std::uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | head[static_cast<std::size_t>(i)];
   return head[8] == '{' && length <= size - 8 ? "safetensors" : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user may name as tensors that are stored, and which saver reads it.
+// Finds stored tensors that a user names, and the saver that reads them.
 //
 //   StoredPlace place = find_stored(files, "runs/mnist", log);             // its newest whole checkpoint
 //   StoredPlace place = find_stored(files, "bert/model.safetensors", log); // by the name, else by the content
@@ -19,7 +19,7 @@
 
 namespace belay::runtime {
 
-// "runs" and "mnist" of "runs/mnist/"; of "mnist" the parent is ".".
+// Returns "runs" and "mnist" for "runs/mnist/". For "mnist" the parent is ".".
 struct PathParts {
   std::string parent, name;
 };
@@ -28,32 +28,32 @@ inline std::string path_in(const std::string& parent, std::string_view name) {
   return (parent == "." ? "" : parent == "/" ? "/" : parent + "/") + std::string(name);
 }
 
-// The saver of a file that no index describes, by the ending of its name; empty where that says nothing.
+// Returns the saver of a file without an index, by the ending of its name; empty: it shows none.
 std::string saver_of_name(std::string_view name);
-// The same of an entry that may be anything: a file of that ending, of TensorFlow's index with data beside it.
+// Does the same for any entry: a file of that ending, or for TensorFlow an index with data beside it.
 std::string saver_of_entry(const OpenDirectory& directory, const std::string& name);
-// The same by the name, else by the first and last bytes; empty where neither says anything.
+// Decides by the name, else by the first and last bytes; empty: neither shows the saver.
 std::string saver_of_file(const OpenDirectory& directory, const std::string& name);
-// Why it is empty: "'x.pt' is a pickle of Python (torch.save, joblib), no file that a saver reads: ...", or that it
-// does not show which saver wrote it, and that `option` names one.
+// Explains an empty result: "'x.pt' is a pickle of Python (torch.save, joblib), no file that a saver reads: ...". Or it
+// does not show which saver wrote it, and `option` should name one.
 std::string no_saver_text(FileSystem& files, const std::string& path, const std::string& option);
 
 struct StoredPlace {
-  std::unique_ptr<CheckpointReader> checkpoint;  // of belay's own; null: the file `path`
+  std::unique_ptr<CheckpointReader> checkpoint;  // one of belay's; null: the file `path`
   std::string path;
-  std::string saver;  // empty: of a file that says nothing
+  std::string saver;  // empty: the file does not show it
 };
 
-// A checkpoint, a run directory (its newest whole checkpoint; of TensorFlow's the one that its state file names), the
-// file `best` of a run directory, a file, or what TensorFlow calls a checkpoint: the path without ".index". NOT_FOUND
-// with what there is; errors of a checkpoint as those of CheckpointReader::open.
+// Accepts a checkpoint, a run directory (its newest whole checkpoint; TensorFlow's current one), the file `best` of a
+// run directory, or a file. It also accepts a checkpoint in TensorFlow's sense: the path without ".index". NOT_FOUND
+// names what exists. Errors of a checkpoint are those of CheckpointReader::open.
 StoredPlace find_stored(FileSystem& files, const std::string& path, Logger& log);
 
-// Of one shard of several what all of them are called: "model" of "model-00001-of-00005".
+// Returns the common name of several shards: "model" for "model-00001-of-00005".
 std::string_view without_shard(std::string_view name) noexcept;
 
-// Of the names that TensorFlow and others end with the step: "model.ckpt-1000.index"; none of others. A shard's number
-// is no step.
+// Returns the step at the end of names by TensorFlow and others: "model.ckpt-1000.index". None: it has none. A shard's
+// number is no step.
 std::optional<std::int64_t> step_of_file(std::string_view name);
 
 }  // namespace belay::runtime

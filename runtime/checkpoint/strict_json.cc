@@ -16,8 +16,8 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 16;
 
-// Receives the parser's events and stops it where a bound is passed. Makes no tree: the library's own way to watch one
-// being made looks through all of an object's entries at the end of each.
+// Receives the parser's events and stops it above a limit. It makes no tree. The library's callback for a tree searches
+// all of an object's entries at the end of each.
 class Bounds final : public json::json_sax_t {
  public:
   explicit Bounds(std::size_t most_values) : most_values_(most_values) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from an untrusted file: bounded, without duplicate keys, and with every field's name and kind
-// checked. Errors are DATA_LOSS and say where. [any thread]
+// JSON from an untrusted file: limited, without repeated keys, and with every field's name and kind checked. Errors are
+// DATA_LOSS with the place. [any thread]
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,14 @@ namespace belay::runtime {
 
 inline constexpr std::size_t kMaxJsonValues = 400'000;
 
-// At most so many values and keys, and 16 levels. Each of them costs at most 160 bytes and takes two of the text or
-// more, so a short text is cheap.
+// Limits the values and keys to `most_values`, and the levels to 16. Each value costs at most 160 bytes of memory and
+// takes at least two bytes of text. So a short text is cheap.
 nlohmann::json parse_json(std::string_view text, std::size_t most_values = kMaxJsonValues);
 
-// An object whose keys are all known and all there. Messages contain `where`: "files[2]". The value must outlive
-// it.
+// An object whose keys are all known and present. Messages contain `where`: "files[2]". The value must outlive it.
 class JsonFields {
  public:
-  // `optional`: keys that may be missing.
+  // `optional` has keys that may be missing.
   JsonFields(const nlohmann::json& value, std::string where, std::initializer_list<std::string_view> keys,
              std::initializer_list<std::string_view> optional = {});
 
@@ -32,7 +31,7 @@ class JsonFields {
   std::uint64_t unsigned_integer(std::string_view key) const;  // all 64 bits
   const nlohmann::json& list(std::string_view key) const;
   const nlohmann::json& object(std::string_view key) const;
-  // "files[2].length", or "length" of the outermost object.
+  // Returns "files[2].length", or "length" for the outermost object.
   std::string place(std::string_view key) const;
 
  private:

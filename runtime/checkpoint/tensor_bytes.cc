@@ -10,11 +10,11 @@
 namespace belay::runtime {
 namespace {
 
-// Small enough to stay in a level 2 cache between the look and the checksum.
+// Small enough to stay in a level 2 cache between the check and the checksum.
 constexpr std::uint64_t kBlock = std::uint64_t{1} << 16;
 
-// A number is not finite when all its exponent bits are set. Compilers vectorise a loop of constant length without
-// a pragma.
+// A number is not finite if all its exponent bits are set. Compilers vectorise a loop of constant length without a
+// pragma.
 template <class Bits>
 BELAY_HOT bool all_finite(const Bits* bits, std::uint64_t n, Bits exponent) noexcept {
   constexpr std::uint64_t kRun = 512;
@@ -51,7 +51,7 @@ std::optional<std::uint64_t> byte_size(DType dtype, const std::int64_t* dims, st
   for (std::int32_t i = 0; i < rank; ++i) {
     if (dims[i] < 0) return std::nullopt;
     if (dims[i] == 0) empty = true;
-    // Without the zeros, so that [0, huge, huge] is refused as [huge, 0, huge] is.
+    // Zeros do not count, so that [0, huge, huge] is refused like [huge, 0, huge].
     if (dims[i] > 1 && __builtin_mul_overflow(size, static_cast<std::uint64_t>(dims[i]), &size)) return std::nullopt;
   }
   if (size > static_cast<std::uint64_t>(PTRDIFF_MAX)) return std::nullopt;

@@ -36,7 +36,7 @@ auto number_of(T element) noexcept {
   }
 }
 
-// f with a pointer to the elements, of their type.
+// Calls f with a pointer to the elements, of their type.
 template <class F>
 auto with_elements(const TensorView& tensor, F&& f) {
   const void* data = tensor.data();
@@ -96,11 +96,11 @@ template <class T>
 TensorDifference difference_of(const T* a, const T* b, std::uint64_t n) {
   TensorDifference found;
   for (std::uint64_t i = 0; i < n; ++i) {
-    // By its bits: a NaN is the same as itself, and 0 is not -0.  NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
+    // It compares bits: a NaN equals itself, and 0 is not -0.  NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     if (std::memcmp(a + i, b + i, sizeof(T)) == 0) continue;
     const double by = distance(number_of(a[i]), number_of(b[i]));
     if (found.count == 0) found.first = i;
-    // The first that is no number stays: nothing is larger.
+    // The first difference that is NaN stays, since nothing is larger.
     if (found.count++ == 0 || by > found.largest || (std::isnan(by) && !std::isnan(found.largest)))
       found.largest = by, found.largest_at = i;
   }

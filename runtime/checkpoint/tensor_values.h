@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a tensor's elements: statistics, the difference of two tensors, one element as text. Numbers and
-// bools of every type that is stored. [any thread]
+// Facts about a tensor's elements: statistics, the difference of two tensors, one element as text. It takes numbers and
+// bools of every stored type. [any thread]
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace belay::runtime {
 
-// Of the finite elements.
+// Statistics of the finite elements.
 struct TensorStatistics {
   std::uint64_t non_finite = 0;
-  // Which elements are the smallest and the largest, the first of equal ones; none where no element is finite.
+  // The smallest and the largest element, the first of equal ones. None: no element is finite.
   std::optional<std::uint64_t> min_at, max_at;
   double mean = 0;
 };
 TensorStatistics statistics_of(const TensorView& tensor);
 
-// Of two tensors of one type and shape, compared by their bits: a zero and a negative zero differ, by 0.
+// The difference of two tensors of one type and shape. Their bits are compared: a zero and a negative zero differ, by
+// 0.
 struct TensorDifference {
   std::uint64_t count = 0;  // elements that differ
-  std::uint64_t first = 0;  // of them
-  // |a - b|; NaN where one of the two is no number or they are infinite, and that is the largest difference then.
+  std::uint64_t first = 0;  // the first of them
+  // a - b|. It is NaN, the largest difference, if one of the two is no number or they are infinite.
   double largest = 0;
   std::uint64_t largest_at = 0;
 };
 TensorDifference difference_of(const TensorView& a, const TensorView& b);
 
-// As many digits as read back to the same element: "0.1", "-9007199254740993", "true", "nan".
+// Has as many digits as read back to the same element: "0.1", "-9007199254740993", "true", "nan".
 std::string element_text(const TensorView& tensor, std::uint64_t element);
 // Element 5 of [2, 3] is "[1, 2]"; of a scalar "[]".
 std::string position_text(const TensorView& tensor, std::uint64_t element);

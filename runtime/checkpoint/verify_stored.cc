@@ -20,7 +20,7 @@
 namespace belay::runtime {
 namespace {
 
-// Of every type that belay has; the others are counted.
+// Reads tensors of every type that belay has; the others are counted.
 void read_all(const StoredTensors& stored, const SaverUse& saver, VerifiedStored& found) {
   std::vector<TensorInfo> tensors = stored.tensors();
   found.tensors = tensors.size();
@@ -44,7 +44,7 @@ class Walk {
     state_file(directory);
     const std::string basename = basename_in(directory);
     for (const std::string& name : directory.entries()) {
-      if (checkpoint_of_temporary(name) || checkpoint_of_replaced(name)) continue;  // being written or removed
+      if (checkpoint_of_temporary(name) || checkpoint_of_replaced(name)) continue;  // it is being written or removed
       entry(directory, name, basename);
     }
   }
@@ -91,7 +91,7 @@ class Walk {
     is_checkpoint ? checkpoint(directory, name) : this->directory(*inner);
   }
 
-  // Damage is reported, whatever f found it in; what went away meanwhile is not.
+  // Reports damage that f finds in it, but not that it was removed meanwhile.
   template <class F>
   void one(const OpenDirectory& parent, const std::string& name, F&& f) {
     VerifiedStored found{path_in(parent.path(), name)};
@@ -106,13 +106,13 @@ class Walk {
     if (found.problem.empty() || parent.exists(name)) options_.report(found);
   }
 
-  // Reported only where it is of no use: a run would search then.
+  // Reports it only if it is of no use, since a run would then search.
   void state_file(const OpenDirectory& directory) {
     VerifiedStored found{path_in(directory.path(), kStateFileName)};
     try {
       if (!directory.exists(kStateFileName) || directory.status(kStateFileName).kind != FileKind::kFile) return;
       const auto state = read_checkpoint_state(directory);
-      if (!state || !is_entry_name(state->current)) return;  // of another directory
+      if (!state || !is_entry_name(state->current)) return;  // it is of another directory
       if (directory.exists(state->current) || directory.exists(state->current + ".index")) return;
       found.problem = "it names " + single_quoted(state->current) + ", which is not there";
     } catch (const Error& e) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every byte of every checkpoint below a directory, and of files of tensors by others, and says of each whether
-// it is whole. Changes nothing and takes no lock: what a run removes meanwhile is passed over.
+// Reads every byte of every checkpoint below a directory, and of foreign files of tensors, and reports whether each is
+// whole. It changes nothing and takes no lock. It skips entries that a run removes meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,20 @@ struct VerifiedStored {
   std::uint64_t bytes = 0;   // of the tensors that were read
   std::string digest = {};   // of the tensors (belay/state_digest.h), if all were read
   std::string problem = {};  // empty: it is whole
-  // Why not every tensor was read: its saver is not there, or they are of types that belay does not have. Empty: all
-  // were.
+  // The reason why some tensors were not read: there is no saver, or belay does not have their types. Empty: all were.
   std::string unread = {};
   bool has_saver = true;
 };
 
 struct VerifyOptions {
-  // The saver of that name, loaded; null where there is none, and then checksums alone are looked at.
+  // Returns the loaded saver of that name. Null: there is none, and only checksums are checked.
   std::function<const SaverUse*(const std::string& name)> saver;
-  std::string saver_of_files = {};  // for a file, in place of what its name and content say
+  std::string saver_of_files = {};  // for a file, instead of the one by name and content
   std::function<void(const VerifiedStored&)> report;
 };
 
-// `path`: a directory, which is walked without following links; a checkpoint; or a file. NOT_FOUND where it is not
-// there, INVALID_ARGUMENT for a file that no saver is known for.
+// `path` is a directory, which is walked without following links, a checkpoint, or a file. NOT_FOUND: it does not
+// exist. INVALID_ARGUMENT: no saver for the file is known.
 void verify_stored(FileSystem& files, const std::string& path, const VerifyOptions& options, Logger& log);
 
 }  // namespace belay::runtime
