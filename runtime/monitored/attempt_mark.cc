@@ -22,8 +22,8 @@ namespace belay::runtime {
 
 struct AttemptMark::Page {
   static constexpr char kHead[32] = "belay attempt 1\n";
-  char head[32] = {};                  // for who looks into the file
-  std::atomic<std::uint64_t> said{0};  // 1: why the attempt ended is on its stderr; kUnheard
+  char head[32] = {};                  // for a person who opens the file
+  std::atomic<std::uint64_t> said{0};  // 1: the reason for the end is on its stderr; kUnheard
   CallPlace places[kPlaces];
   static constexpr std::uint64_t kUnheard = 2;  // it ended by itself, and its stderr was closed
 };
@@ -35,7 +35,7 @@ std::atomic<void*> current_page{nullptr};
 
 constexpr std::uint64_t kMostBytes = 1 << 20;  // of a file that another process wrote
 
-// The lines behind the page: who it was, the callbacks' names, then name 1, 2, ...
+// The lines after the page: who ran, the callbacks' names, then name 1, 2, ...
 struct AttemptLines {
   std::string who;
   std::vector<std::string> callbacks, names;
@@ -52,7 +52,7 @@ std::optional<AttemptLines> read_lines(const std::string& text) {
   return lines;
 }
 
-// "hook "x" (x.so 1.2, train.toml:14) in after_run at step 17"; empty where nothing was being called.
+// Returns "hook "x" (x.so 1.2, train.toml:14) in after_run at step 17". It is empty if no plugin was being called.
 std::string call_text(const CallPlace& place, const AttemptLines& lines) {
   const std::uint64_t call = place.call.load(), name = call / 256, callback = call % 256;
   if (call == 0) return "";
@@ -74,7 +74,7 @@ std::string AttemptMark::last_attempt(const OpenDirectory& run) {
   const std::optional<AttemptLines> lines = read_lines(text.substr(PageFile::kPageBytes));
   const std::uint64_t said = page.said.load();
   if (said == 1 || !lines) return "";
-  std::string calls, beside;  // all; without those of the session's thread
+  std::string calls, beside;  // all of them; those of other threads than the session's
   for (const CallPlace& place : page.places) {
     const std::string call = call_text(place, *lines);
     if (call.empty()) continue;
@@ -87,7 +87,7 @@ std::string AttemptMark::last_attempt(const OpenDirectory& run) {
   if (said == Page::kUnheard)
     return ended + between +
            ": its error output was closed, so by a plugin; those that it had: " + escaped(joined(lines->names));
-  // An input reads ahead most of the time: that it did says little.
+  // An input reads ahead most of the time, so its call alone proves little.
   if (calls == beside && !calls.empty())
     return ended + between + ": it was killed, most likely; what ran beside the steps, " + beside +
            ", ended the process only if that plugin calls _exit or exec";
@@ -120,7 +120,7 @@ AttemptMark::AttemptMark(OpenDirectory& run, const std::string& who)
   static_assert(sizeof(Page) <= PageFile::kPageBytes);
   const std::string lines = escaped(who) + "\n" + all_callbacks() + "\n";
   file_->write(lines.data(), lines.size());
-  // Last: a file without its head is no mark.
+  // Comes last: a file without its head is no mark.
   std::memcpy(page_->head, Page::kHead, sizeof(Page::kHead));
   current_page = page_;
   current_mark = this;

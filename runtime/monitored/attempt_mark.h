@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark of one attempt in its run directory: the file `attempt`, there while the attempt runs. A plugin that calls
-// _exit, exec or exit_group, and a SIGKILL, end the process with no word on stderr; the file stays then, and the next
-// start reads in it what was being called.
+// The mark of one attempt in its run directory: the file `attempt`, which exists while the attempt runs. A SIGKILL, or
+// a plugin that calls _exit, exec or exit_group, ends the process without a message on stderr. The file then stays, and
+// the next start reads in it which plugin was being called.
 //
 //   if (const std::string how = AttemptMark::last_attempt(run); !how.empty()) log.warning("", how);
 //   AttemptMark mark(run, "host h, pid 7, since ...");       // under the run's lock
 //   monitor.place = mark.place(0);                           // its calls are stores into the file from here on
 //   const std::uint32_t number = mark.name("hook \"x\" (x.so 1.2, train.toml:14)");   // before the instance is made
 //
-// The first page of the file is memory of this process (PageFile). Its pages are dirty in the kernel, not on the disk:
-// they outlive the process, but not always the machine.
+// The first page of the file is memory of this process (PageFile). Its pages are dirty in the kernel, not on the disk.
+// They outlive the process, but not always the machine.
 //
-// A run whose lock was taken away ends beside another one in its directory: what is removed at the end is looked at
-// first, since the file of that name may be the other's.
+// A run that lost its lock ends beside another run in its directory. It therefore checks each file before it removes
+// it. A file of that name may belong to the other run.
 //
-// One at a time in a process. [main]; last_attempt: any thread
+// A process has one mark at a time. [main]; last_attempt: any thread
 #pragma once
 
 #include <atomic>
@@ -32,27 +32,27 @@ class AttemptMark {
  public:
   static constexpr std::size_t kPlaces = 8;  // one per thread that calls plugins
 
-  // What the mark of an attempt says that ended without a word; empty where there is none, where the attempt said how
-  // it ended, or still runs.
+  // Returns a text about the last attempt if that ended without a message. It is empty if there is no mark, and if the
+  // attempt reported its end or still runs.
   static std::string last_attempt(const OpenDirectory& run);
 
-  // Replaces a mark that is there. Throws what making a file does.
+  // Replaces an existing mark. Throws the errors of making a file.
   AttemptMark(OpenDirectory& run, const std::string& who);
-  // The attempt has come to its end: the file is removed. It stays where stderr is closed by now (the host opens it at
-  // its start), since what was written of the end reached nobody.
+  // Removes the file, since the attempt has ended. The file stays if stderr is closed by now (the host opens it at its
+  // start). Nobody read the messages of such an end.
   ~AttemptMark();
   AttemptMark(const AttemptMark&) = delete;
   AttemptMark& operator=(const AttemptMark&) = delete;
 
-  // Where a monitor writes down its calls. i < kPlaces.
+  // Returns the place that a monitor writes its calls to. i < kPlaces.
   CallPlace* place(std::size_t i) noexcept;
-  // The number for what has this name; 0, and the mark knows no more names, where it cannot be written.
+  // Returns the number of this name. Returns 0 if the name cannot be written; the mark then takes no more names.
   std::uint32_t name(const std::string& text);
 
-  // What is removed when the attempt ends, until begun(): the directories that were made for it, the inner first, and
-  // the lock that is in the first of them, which `run` is. Only empty directories go.
+  // Sets what is removed when the attempt ends before begun(): the directories that were made for it, the innermost
+  // first. `run` is the first of them, and the lock in it is removed too. Only empty directories are removed.
   void remove_at_end(const OpenDirectory& run, std::vector<std::string> directories);
-  // From now on what the attempt made stays.
+  // From now on the attempt's files and directories stay.
   void begun() noexcept { remove_made_ = false; }
 
  private:
@@ -64,11 +64,11 @@ class AttemptMark {
 
   static constexpr std::uint32_t kNoMoreNames = UINT32_MAX;
 
-  // A file by its path, and which one it was.
+  // A file by its path, with the identity that it had.
   struct OwnFile {
     std::string path;
     std::uint64_t device = 0, inode = 0;
-    // Where the path still leads to it. Signal-safe.
+    // Removes it if the path still leads to it. Signal-safe.
     void remove() const noexcept;
   };
 
@@ -81,9 +81,8 @@ class AttemptMark {
   std::atomic<bool> remove_made_{false};
 };
 
-// Where `address` lies in the page of the current mark: puts memory in its place that is not the file's, and returns
-// true. For the handler of SIGBUS, which a store gets where the disk or another program took the file away.
-// Signal-safe.
+// Returns true if `address` lies in the page of the current mark, and puts other memory in its place. The handler of
+// SIGBUS calls it: a store gets that signal if the disk or another program took the file away. Signal-safe.
 bool replace_lost_page(const void* address) noexcept;
 
 }  // namespace belay::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The averages of the hook weight_averaging, which are variables of the training with names of their own. While its
-// variable weight_averaging/evaluate is 1, what evaluates, predicts or exports takes them in the place of the variables
-// that they are of, from the training's store or from a checkpoint. While weight_averaging/swapped is 1, behind the end
-// of a run, they have changed places with these variables.
+// The averages of the hook weight_averaging, which are variables of the training with their own names. While its
+// variable weight_averaging/evaluate is 1, evaluations, predictions and exports use them instead of the averaged
+// variables. They come from the training's store or from a checkpoint. While weight_averaging/swapped is 1, after the
+// end of a run, they have changed places with these variables.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@
 
 namespace belay::runtime {
 
-// Whether averages are to be taken. The caller holds the store's gate.
+// Returns true if averages are used. The caller holds the store's gate.
 bool takes_averages(VariableStore& trained);
 bool takes_averages(const StoredTensors& stored, const SaverUse& saver);
 
 std::string average_of(const std::string& variable);
 
-// The variable of that name, or with `averages` its average where it has one; null: there is neither.
+// Returns the variable of that name, or with `averages` its average if one exists. Null: neither exists.
 Variable* find_evaluated(VariableStore& trained, const std::string& name, bool averages);
 
-// Whether they have changed places in a checkpoint and not in the session. The caller holds the store's gate.
+// Returns true if they have changed places in the checkpoint but not in the session. The caller holds the store's gate.
 bool swapped_since(VariableStore& trained, const StoredTensors& stored, const SaverUse& saver);
-// The store's variable whose value such a checkpoint has under that name: an average for its variable, and the other
-// way round. Null: the name is that of a flag, which differs.
+// Returns the store's variable whose value such a checkpoint has under that name: an average for its variable, and vice
+// versa. Null: the name is that of a flag, whose values differ.
 Variable* find_swapped(VariableStore& trained, const std::string& name);
 
 }  // namespace belay::runtime

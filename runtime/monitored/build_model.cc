@@ -35,7 +35,7 @@ std::vector<DeclaredLabel> declared_of(const std::vector<NamedOutput>& labels) {
   return out;
 }
 
-// Declared labels as they cross; keeps what they point at.
+// Declared labels in the form of the ABI. It keeps the memory that they point to.
 class RawDeclared {
  public:
   explicit RawDeclared(const std::vector<DeclaredLabel>& labels) : classes_(classes_of(labels)) {
@@ -56,14 +56,14 @@ class RawDeclared {
   std::vector<belay_named_value> values_;
 };
 
-// False where the slot is a stub.
+// Returns false if the slot is a stub.
 bool has_initial_values(const belay_model_api& table) {
   static const belay_model_api none =
       detail::adopt<detail::Absent::kSkip>(static_cast<const belay_model_api*>(nullptr));
   return table.initial_value != nullptr && table.initial_value != none.initial_value;
 }
 
-// Among the step's operations, so that fetching it adds nothing to the step.
+// The mean is one of the step's operations, so fetching it adds nothing to the step.
 Output mean_of_step(const std::string& name, const Output& value, std::int64_t accumulate) {
   if (value.dtype() != DType::kFloat32 && value.dtype() != DType::kFloat64) return value;
   const Output mean = ops::mean_over_batches(value, accumulate, name + "_of_step");
@@ -71,7 +71,8 @@ Output mean_of_step(const std::string& name, const Output& value, std::int64_t a
   return mean;
 }
 
-// By what hooks fetch loss and metrics, and what is shown of them; `of_step` makes their values those of the step.
+// Adds the roles by which hooks fetch loss and metrics, and their summaries. `of_step` makes their values those of the
+// step.
 template <class OfStep>
 void add_value_roles(NodeGraph& graph, const ModelOutputs& out, Mode mode, const OfStep& of_step) {
   const auto port = [&](const Output& o) { return graph.resolve(o.raw()); };
@@ -87,7 +88,7 @@ void add_value_roles(NodeGraph& graph, const ModelOutputs& out, Mode mode, const
   }
 }
 
-// `call` runs the model's build on the arguments, and `label` names it.
+// `call` runs the model's build on the arguments, and `label` names the model.
 template <class Call>
 ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph, Mode mode,
                    const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
@@ -208,8 +209,8 @@ namespace {
   fail(Code::kInvalidArgument, what + ", which several processes cannot train together yet; start one process");
 }
 
-// An operation of the step, beside the optimizer's, that changes a variable by a value: by what value all ranks
-// together change it is the mean of theirs, as of batch norm's moving averages.
+// Returns true for an operation of the step, not the optimizer's, that changes a variable by a value. All ranks then
+// use the mean of their values, for example for batch norm's moving averages.
 bool has_mean(const Node& update) {
   const std::string& op = update.op->name;
   return (op == "Assign" || op == "AssignAdd" || op == "AssignSub") && update.control_inputs.empty();
@@ -231,11 +232,11 @@ void check_over_ranks(const NodeGraph& graph, const ModelOutputs& outputs) {
 
 namespace {
 
-// A bucket begins a cache line with each value. Smaller ones than this cost more than they save: that much takes as
-// long as an exchange of nothing, between two processes of one machine.
+// Each value begins on a cache line of its bucket. A bucket below the least size costs more than it saves: between two
+// processes of one machine it takes as long as an empty exchange.
 constexpr std::int64_t kBucketLine = 16, kLeastBucketBytes = 1 << 16;
 
-// What the ranks have together in a step: in buckets, and one node that waits for them.
+// The values that the ranks share in a step: buckets, and one node that waits for them.
 class RankMeans {
  public:
   RankMeans(NodeGraph& graph, const Output& batch, std::int64_t accumulate)
@@ -245,8 +246,7 @@ class RankMeans {
         accumulate_(accumulate) {}
 
   enum class Kind { kGradient, kOther };
-  // The mean over the rows of all ranks, of all batches of the step, takes the value's place. It is of the shape of
-  // `like`.
+  // The mean over the rows of all ranks, of all batches of the step, replaces the value. It has the shape of `like`.
   void add(Output& value, const Output& like, Kind kind, const std::string& name) {
     check(value, like);
     if (accumulate_ > 1) {
@@ -287,7 +287,7 @@ class RankMeans {
     Output* value;
     Dims dims;
     Kind kind;
-    bool summed;  // has its weight
+    bool summed;  // it is multiplied by its weight already
     std::size_t bucket = 0;
     std::int64_t offset = 0;
   };
@@ -307,7 +307,7 @@ class RankMeans {
     return std::max<std::int64_t>((count_of(v.dims) + kBucketLine - 1) / kBucketLine, 1) * kBucketLine;
   }
 
-  // The order in which a step runs nodes is that of their making.
+  // A step runs nodes in the order in which they were made.
   std::vector<Value*> in_order_of_step(bool gradients_last) {
     std::vector<Value*> order;
     for (Value& v : values_) order.push_back(&v);
@@ -335,7 +335,7 @@ class RankMeans {
       bucket.values.push_back(v);
     }
   }
-  // All ranks begin them in the same order: each behind the one before it.
+  // All ranks begin the buckets in the same order: each one after its predecessor.
   Output begin_bucket(std::size_t number, const Output& before) {
     const Bucket& bucket = buckets_[number];
     NodeBuilder node = graph_.handle().node("BeginBucket", "over_ranks/bucket_" + std::to_string(number));
@@ -373,7 +373,7 @@ std::vector<MeanUpdate> updates_of_step(NodeGraph& graph) {
   return updates;
 }
 
-// In the place of those that the model made.
+// The new updates replace those that the model made.
 void replace_updates(NodeGraph& graph, const std::vector<MeanUpdate>& updates) {
   std::vector<Port> made;
   for (const MeanUpdate& u : updates) {

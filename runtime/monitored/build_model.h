@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model plugin's graph: features and labels in, named outputs by role out; and the train operation from [optimizer].
+// Builds a model plugin's graph from features and labels, with outputs named by role. Makes the train operation from
+// [optimizer].
 #pragma once
 
 #include <string>
@@ -13,44 +14,47 @@
 
 namespace belay::runtime {
 
-// Calls the model's build. Its outputs become roles of the graph ("loss", a metric's or a prediction's name), and the
-// loss and the metrics scalar summaries. `declared`: what the input declares as labels (data/input_service.h), for mode
-// kPredict, which has no labels; for an input without any, those of the training's input. Empty: what `labels` are.
-// `accumulate`: how many batches a step takes; loss and metrics by their roles and in summaries are then the means over
-// them, and part of the step. INVALID_ARGUMENT where a role is given twice or the loss is missing or no scalar. The
-// model outlives what is returned.
+// Calls the model's build. Its outputs become roles of the graph: "loss", a metric's or a prediction's name. The loss
+// and the metrics become scalar summaries. `declared`: the labels that the input declares (data/input_service.h), for
+// mode kPredict, which has no labels. For an input without labels it has those of the training's input. Empty: the
+// labels are `labels`. `accumulate`: the number of batches in a step. Loss and metrics, by role and in summaries, are
+// then means over these batches and part of the step. INVALID_ARGUMENT: a role is given twice, or the loss is missing
+// or no scalar. The model must outlive the result.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {},
                          std::int64_t accumulate = 1);
-// The same for a table and an object; an error has the model's own message.
+// The same for a table and an object. An error has the model's own message.
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
                          const std::vector<DeclaredLabel>& declared = {}, std::int64_t accumulate = 1);
 
-// Sets outputs.train_op from the optimizer unless the model has one, which is INVALID_ARGUMENT where the settings
-// accumulate or have groups of variables; the roles "train_op" and "learning_rate".
+// Sets outputs.train_op from the optimizer unless the model has one. It sets the roles "train_op" and "learning_rate".
+// INVALID_ARGUMENT: the model has one, and the settings accumulate or have groups of variables.
 void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs& outputs);
-// How processes that train together exchange what they have.
+// How processes that train together exchange their values.
 struct RankExchange {
   std::int64_t ranks = 2;
-  double bucket_mib = 4;          // a bucket has at most so much, or a single value
-  bool rounds_gradients = false;  // on their way; other values then have a bucket of their own
+  double bucket_mib = 4;          // the most that a bucket has, unless it is a single value
+  bool rounds_gradients = false;  // for the exchange; other values then have their own bucket
 };
-// Both for several processes that train together, each on its own part of the input whose dequeue is `batch`
-// (runtime/cluster): gradients, loss and metrics are the means over all of them, weighted by rows, before the gradients
-// are clipped, and so is what the model's own updates (batch norm's moving averages) assign, add or subtract. These
-// values are in buckets, in the order in which a step computes them: gradients from the last layer to the first. Each
-// bucket is handed over when its last value is there (BeginBucket), and one node waits for all (MeanOverRanks). Buckets
-// are at most a quarter of all values, too, so that there is something to send early. With settings.accumulate these
-// are means over the batches of the step, but for the model's own updates, which are by the last batch, as in one
-// process. INVALID_ARGUMENT: what they cannot share yet, by its name. The model has no roles for loss and metrics in
-// between.
+// The same two for several processes that train together (runtime/cluster). Each one trains on its own part of the
+// input, whose dequeue is `batch`.
+//
+// Gradients, loss and metrics are means over all processes, weighted by rows, before the gradients are clipped. So are
+// the values that the model's own updates (batch norm's moving averages) assign, add or subtract. These values are in
+// buckets, in the order in which a step computes them: gradients from the last layer to the first. BeginBucket hands
+// over each bucket when its last value is ready, and one node (MeanOverRanks) waits for all. A bucket has at most a
+// quarter of all values, too, so that some values are sent early.
+//
+// With settings.accumulate these are means over the batches of the step. The model's own updates use only the last
+// batch, as in one process. INVALID_ARGUMENT names what they cannot share yet. Between the two calls the model has no
+// roles for loss and metrics.
 ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                                     const std::vector<NamedOutput>& labels);
 void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
                              const RankExchange& exchange, ModelOutputs& outputs);
-// Makes each training step take a batch: where outputs.train_op does not reach `batch` it becomes an operation that
-// does (true). Otherwise a model that uses nothing of its input would never come to the input's end.
+// Makes each training step take a batch. If outputs.train_op does not reach `batch`, it becomes an operation that does,
+// and the result is true. Otherwise a model that uses nothing of its input would never reach the input's end.
 bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs);
 
 }  // namespace belay::runtime

@@ -34,7 +34,7 @@ RunSaver& saver_of(belay_host* host) {
   }
 }
 
-// What reads a checkpoint's files: the run's saver, also in a run that saves nothing.
+// Returns the saver that reads a checkpoint's files: the run's own, also in a run that saves nothing.
 const SaverUse& reading_saver_of(belay_host* host) {
   const HostServices& services = InstanceHost::from(host).services();
   try {
@@ -44,7 +44,7 @@ const SaverUse& reading_saver_of(belay_host* host) {
   }
 }
 
-// Null where a program has none.
+// Returns null if the program has none.
 const OtherSavers* other_savers_of(belay_host* host) {
   try {
     return &InstanceHost::from(host).services().context<OtherSavers>();
@@ -64,13 +64,14 @@ SaverUse other_saver(belay_host* host, const std::string& path, const std::strin
   }
 }
 
-// Another program's: a file, or what TensorFlow calls a checkpoint, the path without ".index".
+// Returns true for a checkpoint of another program: a file, or TensorFlow's prefix, which is the path without ".index".
 bool is_foreign(FileSystem& files, const std::string& path) {
   if (!files.exists(path)) return files.exists(path + ".index");
   return files.status(path).kind != FileKind::kDirectory && path_parts(path).name != kBestName;
 }
 
-// With the saver that wrote it: by the checkpoint's index, else by the file's name and content, else the run's own.
+// Opens it with the saver that wrote it. The checkpoint's index names that saver; otherwise the file's name and content
+// tell it, and then the run's own is used.
 std::unique_ptr<OpenCheckpoint> opened(belay_host* host, const std::string& path) {
   const RunEnvironment& environment = environment_of(host);
   const SaverUse& own = reading_saver_of(host);
@@ -123,7 +124,7 @@ std::int32_t info(belay_checkpoint* c, std::uint64_t i, belay_str* name, belay_t
   });
 }
 
-// From tensor i on, those that are small and readable; empty: it is not.
+// Returns the tensors from number i on that are small and readable. The result is empty if tensor i is not.
 std::vector<TensorInfo> small_ones_from(const std::vector<TensorInfo>& tensors, std::size_t i) {
   constexpr std::uint64_t kSmall = std::uint64_t{64} << 10, kMost = std::uint64_t{16} << 20;
   std::vector<TensorInfo> found;
@@ -136,8 +137,8 @@ std::vector<TensorInfo> small_ones_from(const std::vector<TensorInfo>& tensors, 
   return found;
 }
 
-// Tensor i in memory, with some that follow it; null: it is read by itself. What is wrong with one that nobody has
-// asked for is not said.
+// Returns tensor i from memory, read with some that follow it. Null: it is read alone. A fault of a tensor that nobody
+// asked for is not reported.
 const NamedTensor* read_ahead(OpenCheckpoint& c, std::size_t i) {
   const auto there = [&] { return i - c.ahead_begins < c.ahead->tensors().size(); };
   if (c.ahead == nullptr || !there()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "checkpoint": a hook's save, and reading any checkpoint. Its contexts: the RunEnvironment; to read, a
-// SaverUse, and OtherSavers where other runs may have another; to save, the RunSaver.
+// Service "checkpoint" saves for a hook, and reads any checkpoint. Its contexts are the RunEnvironment and, to read, a
+// SaverUse. OtherSavers is needed if other runs may have another saver; to save, it needs the RunSaver.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace belay::runtime {
 
-// Behind belay_checkpoint, from open to close.
+// The object that belay_checkpoint points to, from open to close.
 struct OpenCheckpoint {
   std::unique_ptr<StoredTensors> stored;
   std::vector<TensorInfo> tensors;
   SaverUse saver;
-  // Small tensors that were read together with one before them: a saver reads its header anew at each call.
+  // Small tensors that were read together with one before them, since a saver reads its header again at each call.
   std::unique_ptr<TensorMemory> ahead = {};
   std::size_t ahead_begins = 0;  // the place in `tensors` of its first one
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session with threads: its coordinator's errors come out of it, and closing it stops and joins the threads.
+// A session with threads. It throws its coordinator's errors, and closing it stops and joins the threads.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace belay::runtime {
 
 class CoordinatedSession final : public SessionLayer {
  public:
-  // `unjoined`, if given, gets the names of threads that still run when the grace period is over.
+  // `unjoined`, if given, gets the names of threads that still run after the grace period.
   CoordinatedSession(std::unique_ptr<SessionLayer> inner, std::shared_ptr<Coordinator> coordinator,
                      double stop_grace_period_secs, Logger& log, std::vector<std::string>* unjoined = nullptr);
-  // An error of run is replaced by the coordinator's if that is a preemption error and this one is not.
+  // The coordinator's error replaces an error of run if the first is a preemption error and the second is not.
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
-  // Asks to stop, closes the raw session's waits, joins the threads for at most the grace period (naming those that
-  // still run), and closes the inner layer, whose errors are swallowed. Throws the coordinator's error.
+  // Asks to stop, closes the raw session's waits, and joins the threads for at most the grace period. It names the
+  // threads that still run, then closes the inner layer and drops the errors of that. Throws the coordinator's error.
   void close() override;
   Coordinator& coordinator() noexcept { return *coordinator_; }
 

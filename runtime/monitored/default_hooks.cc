@@ -44,7 +44,7 @@ std::vector<PluginUse> hooks_of_run(const Manifest& manifest) {
   for (PluginUse& use : training_session_hooks(manifest.session, manifest.checkpoint, kept, kept)) {
     if (use.plugin == "summary_saver") {
       for (const auto& [key, value] : end) use.options.push_back({key, value, use.at, use.at});
-      use.options.push_back({"last_loss", true, use.at, use.at});  // progress fetches it anyway
+      use.options.push_back({"last_loss", true, use.at, use.at});  // progress fetches it in any case
     }
     hooks.push_back(std::move(use));
   }

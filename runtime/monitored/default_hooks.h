@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks that a run has without being asked.
+// The hooks that a run has by default.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,14 @@
 
 namespace belay::runtime {
 
-// A run's hooks in calling order: the defaults (stop_at_step, step_counter, summary_saver, checkpoint_saver,
-// nan_tensor, json_lines, progress, as the sections ask for them), then those of the manifest. A default that the
-// manifest names too is left to it. Without a run directory there is nothing to count, summarize or save into.
+// Returns a run's hooks in calling order. The defaults come first: stop_at_step, step_counter, summary_saver,
+// checkpoint_saver, nan_tensor, json_lines and progress, if their sections ask for them. The manifest's hooks follow. A
+// default that the manifest names too is there only once, as the manifest's. Without a run directory no hook counts,
+// summarizes or saves.
 std::vector<PluginUse> hooks_of_run(const Manifest& manifest);
 
-// The defaults of TensorFlow's MonitoredTrainingSession among them: step_counter and summary_saver where there is a
-// place for events, checkpoint_saver where there is one for checkpoints; each only with a positive period.
+// Returns those defaults that TensorFlow's MonitoredTrainingSession has: step_counter and summary_saver with
+// `has_events`, checkpoint_saver with `has_checkpoints`. Each one needs a positive period.
 std::vector<PluginUse> training_session_hooks(const SessionSettings& session, const CheckpointSettings& checkpoint,
                                               bool has_events, bool has_checkpoints);
 

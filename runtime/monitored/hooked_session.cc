@@ -20,7 +20,7 @@
 namespace belay::runtime {
 namespace {
 
-// Up while it lives.
+// The flag is true while this object lives.
 class Flag {
  public:
   explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
@@ -32,8 +32,8 @@ class Flag {
   bool& flag_;
 };
 
-// The step that errors name: the one that the run makes, counted as the log and the hooks count it, so from 1; once the
-// run is done, and after one that failed, the steps that there are.
+// The step that errors name. During a run it is the run's step, counted from 1 as in the log and the hooks. After the
+// run, also after a failed one, it is the number of steps done.
 class StepOfRun {
  public:
   StepOfRun(CallMonitor* monitor, std::int64_t done) : monitor_(monitor), done_(done) {
@@ -70,7 +70,7 @@ void merge(const RunOptions& from, RunOptions& into) {
   fail(Code::kInvalidArgument, "it feeds " + names + ", and may only watch; " + advice);
 }
 
-// The run reads the elements when no plugin is being called: a wild address shows here, where it has a name.
+// Reads the elements while no plugin is being called. A wild address then fails here, where its name is known.
 void touch(const belay_tensor& value) {
   if (value.bytes == 0) return;
   const auto* bytes = static_cast<const volatile char*>(value.data);
@@ -78,7 +78,7 @@ void touch(const belay_tensor& value) {
   (void)bytes[value.bytes - 1];
 }
 
-// Dtype and shape are compared with the node's where the feed is used.
+// Dtype and shape are compared with the node's when the feed is used.
 void check_feed(const NodeGraph& graph, const belay_feed& feed) {
   const Port port = graph.resolve(feed.output);
   const belay_tensor& value = feed.value;
@@ -141,7 +141,7 @@ void HookedSession::latch_stop(const std::string& reason) {
   should_stop_ = true;
 }
 
-// Of several processes: a value that is not of all their rows is marked as that.
+// With several processes, it logs which values cover only this process's rows.
 void HookedSession::say_what_is_own(const HookRequest& request, const SessionHook& hook) {
   if (log_ == nullptr) return;
   const NodeGraph& graph = session_->graph();
@@ -164,7 +164,7 @@ FetchSet* HookedSession::fetch_set(HookRequest& request, const SessionHook& hook
     if (i != 0) std::swap(request.sets[i], request.sets[0]);
     return request.sets[0].get();
   }
-  // Nodes of another graph, or that are not there, show here and not in the run, where they would be no one's.
+  // Nodes of another graph and missing nodes fail here. In the run no hook could be named for them.
   for (std::uint64_t i = 0; i < args.n_fetches; ++i) session_->graph().resolve(args.fetches[i]);
   constexpr std::size_t kMaxSets = 16;
   if (request.sets.size() >= kMaxSets) request.sets.pop_back();
@@ -313,7 +313,7 @@ Run HookedSession::run_raw(const RunCall& call, RunContextState& context) {
   return run;
 }
 
-// Adds the step to an error of an operation that finds a divergence (CheckNumerics): the operation does not know it.
+// Adds the step to the error of an operation that finds a divergence (CheckNumerics). The operation does not know it.
 Run HookedSession::run_step(const RunRequest& request) {
   try {
     return session_->run(request);
@@ -355,7 +355,7 @@ Run HookedSession::run_hooked(const RunCall& call) {
   check_may_run(call);
   const Flag running(running_);
   StepOfRun step(monitor_, monitor_ == nullptr ? -1 : session_->global_step());
-  ThreadOfCalls thread;  // of all hooks' calls together: they are many, and short
+  ThreadOfCalls thread;  // for the calls of all hooks together: they are many, and short
   RunContextState context;
   context.session = session_.get();
   context.number = ++runs_;
@@ -387,12 +387,12 @@ Run HookedSession::run_hooked(const RunCall& call) {
   return run;
 }
 
-// A step that a recovery makes again keeps its first trace.
+// A step that a recovery repeats keeps its first trace.
 void HookedSession::write_trace() {
   events_->add_step_trace(serialized_run_metadata(metadata_), std::max<std::int64_t>(session_->global_step(), 0));
 }
 
-// A NaN is in the weights a step before it is in the loss, and then it is everywhere.
+// A NaN reaches the weights one step before the loss, and then it is everywhere.
 void HookedSession::say_what_is_not_finite(const Run& run) {
   const std::string first = session_->first_not_finite(run);
   if (first.empty()) return;

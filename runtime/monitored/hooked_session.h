@@ -2,10 +2,10 @@
 // Calls hooks around every run. It does not call begin, after_create_session or end.
 //
 //   run: refuse if a hook has asked to stop; before_run of each hook, in order; one raw run of the caller's fetches and
-//   all hooks'; after_run of each hook, in order; where a hook had the run traced, the trace into the event file; the
+//   all hooks'; after_run of each hook, in order; if a hook had the run traced, the trace into the event file; the
 //   checkpoint that was asked for; latch a stop request; give the caller's results.
 //
-// One run at a time, not inside another: a hook's own runs go through its context's session.
+// Runs do not overlap and do not nest: a hook's own runs use the session of its context.
 #pragma once
 
 #include <functional>
@@ -28,28 +28,28 @@ class StopRefusal;
 
 class HookedSession final : public SessionLayer {
  public:
-  // Hooks, saver, log, events and trace are borrowed; all but the hooks may be null.
+  // Borrows the hooks, saver, log, events and trace. All but the hooks may be null.
   HookedSession(std::shared_ptr<DirectSession> session, HookSet& hooks, RunSaver* saver, CallMonitor* monitor,
                 Logger* log = nullptr, EventWriter* events = nullptr, RunTrace* trace = nullptr);
 
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
-  // Who asked to stop and why; empty while no one has.
+  // Names the hook that asked to stop, and its reason. It is empty until one has.
   const std::string& stop_reason() const noexcept { return stop_reason_; }
-  // Whether every hook has heard of the last step that was made: false behind an error in an after_run.
+  // Returns true if every hook was told of the last step. It is false after an error in an after_run.
   bool whole() const noexcept { return whole_; }
-  // The request of a hook, from outside: in after_save.
+  // The stop request of a hook outside of a run: in after_save.
   void request_stop(const std::string& hook, const std::string& reason);
-  // What refuses the hooks' requests; null: nothing.
+  // Sets the object that refuses the hooks' requests. Null: nothing does.
   void set_refusal(std::shared_ptr<StopRefusal> refusal) { refusal_ = std::move(refusal); }
 
  protected:
   bool check_stop() override { return should_stop_; }
 
  private:
-  // What one hook asks for, kept from run to run.
+  // The requests of one hook, kept from run to run.
   struct HookRequest {
-    std::vector<std::unique_ptr<FetchSet>> sets;  // fetch lists that it has used, the last one first
+    std::vector<std::unique_ptr<FetchSet>> sets;  // its fetch lists, the last used one first
     FetchSet* fetches = nullptr;                  // of this run; null: none
     belay_run_args args = detail::sized<belay_run_args>();
     std::vector<belay_tensor> values;
@@ -65,13 +65,13 @@ class HookedSession final : public SessionLayer {
   Run run_step(const RunRequest& request);
   void describe_run(const RunCall& call, const Run& run);
   void after_run(RunContextState& context, const Run& run, ThreadOfCalls& thread);
-  // Checks what before_run returned, and finds its fetch set.
+  // Checks the result of before_run, and finds its fetch set.
   void take(HookRequest& request, const SessionHook& hook);
   FetchSet* fetch_set(HookRequest& request, const SessionHook& hook);
   void say_what_is_own(const HookRequest& request, const SessionHook& hook);
-  // The values of the hook's own fetches, valid until its next run.
+  // Gives the values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
-  // In the hook's after_run.
+  // Called in the hook's after_run.
   void check_guards(const HookRequest& request) const;
   void latch_stop(const std::string& reason);
   void say_what_is_not_finite(const Run& run);
@@ -81,7 +81,7 @@ class HookedSession final : public SessionLayer {
   HookSet& hooks_;
   RunSaver* saver_;
   CallMonitor* monitor_;
-  Logger* log_;  // null once it was said
+  Logger* log_;  // null after it was logged
   EventWriter* events_;
   RunTrace* trace_;
   std::shared_ptr<StopRefusal> refusal_;

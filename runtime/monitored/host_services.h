@@ -6,7 +6,7 @@
 
 namespace belay::runtime {
 
-// Adds all tables but "core", which is there already. Their contexts (RunEvents, RunSaver) are set by who has them.
+// Adds all tables except "core", which exists already. The owners of their contexts (RunEvents, RunSaver) set them.
 void add_session_services(HostServices& services);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model says of the graph that it built.
+// The facts that a model gives about the graph that it built.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ModelOutputs {
     Output value;   // a scalar; with an update also float64 [n, n]
     Output update;  // empty: the value is averaged over batches by their examples
   };
-  // For the session of this graph, behind the hooks that the run has.
+  // A hook for the session of this graph, called after the run's hooks.
   struct Hook {
     PluginUse use;  // with a name
     bool chief_only = false;
@@ -26,9 +26,9 @@ struct ModelOutputs {
   std::vector<NamedOutput> predictions;
   std::vector<Metric> metrics;
   Output train_op;
-  std::vector<Signature> signatures;  // for an exporter; of this graph, with names that differ
+  std::vector<Signature> signatures;  // for an exporter; of this graph, with distinct names
   std::vector<Hook> hooks;
-  std::vector<std::string> pieces;    // of the scaffold; they are in the graph's collections, where Scaffold looks
+  std::vector<std::string> pieces;    // of the scaffold; they are in the graph's collections, and Scaffold looks there
   InitialValues initial_values = {};  // empty: the model has none
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "model": what a model's build calls with its belay_model_spec.
+// Service "model": the functions that a model's build calls with its belay_model_spec.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace belay::runtime {
 
-// Behind belay_model_spec, while build runs.
+// The object that belay_model_spec points to while build runs.
 struct ModelSpec {
   NodeGraph& graph;
   ModelOutputs outputs = {};
 };
 
-// Adds a signature to those of the graph with this serial number. INVALID_ARGUMENT names it, and the input or output
-// that is wrong.
+// Adds a signature to those of the graph with this serial number. INVALID_ARGUMENT names it and its wrong input or
+// output.
 void add_signature(std::vector<Signature>& to, std::uint64_t graph, Signature signature);
 
 const belay_model_service* model_service() noexcept;

@@ -12,7 +12,8 @@
 
 namespace belay::runtime {
 
-// One call of the session: from outside, when its turn has come, or from inside, where a step function may make it.
+// One call of the session. It comes from outside, when its turn has come, or from inside, if a step function may make
+// it.
 class MonitoredSession::Visit {
  public:
   Visit(MonitoredSession& session, const char* call, Place place) : session_(session), inside_(session.turns_.mine()) {
@@ -23,7 +24,7 @@ class MonitoredSession::Visit {
     }
     before_ = std::exchange(session.place_, place);
   }
-  // The turn is taken already.
+  // For a turn that is taken already.
   Visit(MonitoredSession& session, Place place) : session_(session), before_(std::exchange(session.place_, place)) {}
   ~Visit() {
     session_.place_ = before_;
@@ -32,7 +33,7 @@ class MonitoredSession::Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
-  // A recovery is the outermost call's, and never that of a thread which it would wait for.
+  // Only the outermost call recovers. A thread that a recovery would wait for never does.
   SessionLayer& layers() const {
     SessionLayer* layers = inside_ || own_ != nullptr ? session_.below_recovery_ : session_.layers_.get();
     if (layers == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
@@ -95,12 +96,12 @@ MonitoredSession::~MonitoredSession() {
   }
 }
 
-// Before a recovery: the old session's runs end, so that its threads do, and nothing leads to it any more; so the new
-// set of variables is never beside the old one.
+// Called before a recovery. It ends the old session's runs and with them its threads, and drops all references to it.
+// So the new set of variables never exists beside the old one.
 void MonitoredSession::abandon(const Error& error) {
   const std::shared_ptr<DirectSession> raw = raw_session();
   if (raw != nullptr) {
-    // First: what its threads throw from now on is no error.
+    // Comes first: errors that its threads throw from now on do not count.
     from_handle(raw->coordinator).request_stop("the session is made anew");
     raw->interrupt(Error(Code::kCancelled, std::string("the session is made anew after: ") + error.what()));
   }
@@ -177,7 +178,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   return layers;
 }
 
-// The coordinator that the calling thread was started with, if this session made it.
+// Returns the coordinator that started the calling thread, if this session made it.
 std::shared_ptr<Coordinator> MonitoredSession::own_coordinator() const {
   std::shared_ptr<Coordinator> coordinator = Thread::callers_coordinator();
   if (coordinator != nullptr && coordinator->owner() != this) coordinator.reset();
@@ -234,7 +235,7 @@ FetchedValues MonitoredSession::run_without_hooks(const std::vector<FetchRef>& f
   return run_with(HookChoice::none(), fetches, feeds);
 }
 
-// While the step function itself is running, and not a run of it, it may call the session.
+// The step function may call the session only while it runs itself, and not during one of its runs.
 std::any MonitoredSession::call_step(const StepFn& step, StepFnContext& context) {
   StepFnContext watched(context.session(), [&](const RunCall& call) {
     if (!turns_.mine())
@@ -273,11 +274,11 @@ bool MonitoredSession::should_stop() {
   try {
     return layers_->should_stop();
   } catch (const Error&) {
-    return true;  // a thread's: it leaves close
+    return true;  // a thread's error: close throws it
   }
 }
 
-// What should_stop says where it cannot recover.
+// The result of should_stop where it cannot recover.
 bool MonitoredSession::look() {
   if (place_ == Place::kEnd) return true;
   if (hooked_ == nullptr) return false;  // a recovery makes it anew
@@ -379,7 +380,7 @@ void MonitoredSession::run_end_hooks() {
   saver->check_last_state();
 }
 
-// The session's thread is held in the callback, so what is its own does not change meanwhile.
+// The session's thread is held in the callback, so its own data does not change meanwhile.
 bool MonitoredSession::save_beside_hook() noexcept {
   RunSaver* saver = options_.saver;
   if (saver == nullptr || options_.monitor == nullptr) return false;
@@ -397,8 +398,8 @@ bool MonitoredSession::save_beside_hook() noexcept {
   return true;
 }
 
-// [checkpoint] save_on_exception. What a hook that failed in after_run and those behind it know is a step older than
-// the variables, so there is no state to go on from.
+// [checkpoint] save_on_exception. After a failed after_run, that hook and those after it have not seen the last step of
+// the variables. So no state exists that a run could continue from.
 void MonitoredSession::save_after(const Error& error) noexcept {
   RunSaver* saver = options_.saver;
   const std::shared_ptr<DirectSession> raw = raw_session();
@@ -414,7 +415,7 @@ void MonitoredSession::close_layers() {
   recoveries_ = recoveries();
   if (const std::shared_ptr<DirectSession> raw = raw_session()) {
     last_step_ = raw->global_step();
-    // First: what a thread throws that is refused from now on is no error.
+    // Comes first: the error of a thread that is refused from now on does not count.
     from_handle(raw->coordinator).request_stop("the session is closing");
   }
   closing_ = true;
@@ -432,7 +433,7 @@ void MonitoredSession::close_layers() {
 }
 
 EndReason MonitoredSession::reason_of_normal_end() const {
-  // A stop that ends the pause before a recovery leaves no session, too.
+  // A stop that ends the pause before a recovery leaves no session either.
   if (raw_ == nullptr && !stop_requested_)
     return {EndReason::Kind::kError, "the session could not be made anew after an error"};
   if (hooked_ != nullptr && !hooked_->stop_reason().empty())
@@ -452,7 +453,7 @@ void MonitoredSession::close() {
 void MonitoredSession::end_normally() {
   if (closed()) return;
   if (reason_.kind == EndReason::Kind::kNone) reason_ = reason_of_normal_end();
-  if (raw_session() == nullptr) return close_layers();  // the program went on after a recovery that failed
+  if (raw_session() == nullptr) return close_layers();  // the program continued after a failed recovery
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -488,7 +489,7 @@ bool MonitoredSession::leave(const Error& error) {
   }
   reason_ = {EndReason::Kind::kError, error.what()};
   save_after(error);
-  // A hook that names the newest checkpoint finds the one that is being written.
+  // A hook that names the newest checkpoint then finds the one that is being written.
   if (options_.saver != nullptr) options_.saver->settle();
   hooks_.on_error(error);
   if (closed()) return false;

@@ -4,22 +4,23 @@
 //   MonitoredSession session(creator, hooks, options);
 //   session.scope([&] { while (!session.should_stop()) session.run(train_op); });
 //
-// Create (the constructor): begin of each hook; then, repeated by every recovery: scaffold and graph finalized, session
-// opened and restored or initialized, load_state of each hook, a new coordinator, queue runners (each input seeks
-// first), after_create_session of each hook.
+// Create (the constructor): begin of each hook. Then follow the steps that every recovery repeats: the scaffold and the
+// graph are finalized, the session is opened and restored or initialized, and load_state of each hook is called. Then a
+// new coordinator is made, the queue runners start (each input seeks first), and after_create_session of each hook is
+// called.
 //
-// Close: end of each hook, unless an error ends the session (then on_error); threads stopped and joined for at most the
-// grace period; the raw session closed; the graph open again, behind its last session, if it was open before.
+// Close: end of each hook, or on_error if an error ends the session. The threads are stopped and joined for at most the
+// grace period, and the raw session is closed. The graph is open again after its last session if it was open before.
 //
-// What leaves scope(): nothing after OUT_OF_RANGE of the graph or STOP out of a run, which end the loop; any other
-// exception, after on_error of each hook, and with [checkpoint] save_on_exception behind a checkpoint of the last whole
-// step; and the error that a thread of the session reported, when it closes. OUT_OF_RANGE out of a hook or an operation
-// of a plugin, and an end of input while a session is made or saved, are errors (FAILED_PRECONDITION).
+// scope() throws nothing for OUT_OF_RANGE of the graph or STOP out of a run, which end the loop. It throws any other
+// exception after on_error of each hook. With [checkpoint] save_on_exception it first saves the last whole step. When
+// it closes, it throws the error that a thread of the session reported. OUT_OF_RANGE out of a hook or an operation of a
+// plugin is an error (FAILED_PRECONDITION). So is an end of input while a session is made or saved.
 //
-// Inside: what a hook, an init function or a step function may call of the session that is calling it.
+// Inside: the calls that a hook, an init function or a step function may make of the session that is calling it.
 //
 //                                      in a step function                   in a hook or an init function
-//   run, run_step_fn                   yes; a preemption goes on to the     FAILED_PRECONDITION: the callback's own
+//   run, run_step_fn                   yes; a preemption reaches the        FAILED_PRECONDITION: the callback's own
 //                                      outermost call, which recovers       session makes raw runs
 //   save                               yes                                  FAILED_PRECONDITION: save_checkpoint asks
 //                                                                           for one at the boundary
@@ -27,14 +28,14 @@
 //   should_stop                        looks, and never recovers
 //   request_stop, stop_now, interrupt, resume, raw_session, end_reason: yes
 //
-// Threads: runs with hooks come one after the other, whichever thread calls them, and the end waits for the one that is
-// under way. Runs through raw_session() go on beside them. should_stop, request_stop, stop_now, interrupt, resume and
-// raw_session never wait; while another thread's run is under way should_stop knows only of requests from outside. One
-// thread closes the session; a run that waits for its turn then is FAILED_PRECONDITION, as one behind the end.
+// Threads: runs with hooks come one after the other, from any thread, and the end waits for the current one. Runs
+// through raw_session() continue beside them. should_stop, request_stop, stop_now, interrupt, resume and raw_session
+// never wait. During another thread's run should_stop knows only requests from outside. One thread closes the session.
+// A run that waits for its turn then is FAILED_PRECONDITION, as is one after the end.
 //
 // Threads of the session's coordinator belong to the session that they were started in. A recovery and the end wait for
-// them, so they never recover: what their runs throw is theirs to report, and should_stop is true as soon as the
-// coordinator stops. When a recovery begins their runs end with CANCELLED, and they make no others.
+// them, so they never recover. They report the errors of their runs themselves, and should_stop is true for them as
+// soon as the coordinator stops. When a recovery begins, their runs end with CANCELLED, and they start no others.
 #pragma once
 
 #include <memory>
@@ -52,21 +53,21 @@
 
 namespace belay::runtime {
 
-// Why a session ended.
+// The reason why a session ended.
 struct EndReason {
   enum class Kind { kNone, kStopRequested, kEndOfInput, kError, kClosed } kind = Kind::kNone;
   std::string text;  // "stop_at_step: reached step 2000 (last_step = 2000)"
 };
 
 struct MonitoredSessionOptions {
-  SessionSettings settings;        // of them the grace period and the recoveries
+  SessionSettings settings;        // used for the grace period and the recoveries
   bool recovers = true;            // false: SingularMonitoredSession
   RunSaver* saver = nullptr;       // borrowed; null: nothing is saved
   CallMonitor* monitor = nullptr;  // borrowed; may be null
   EventWriter* events = nullptr;   // borrowed; gets the trace of each run that a hook has traced; may be null
-  RunTrace* trace = nullptr;       // borrowed; gets what each step does when; may be null
+  RunTrace* trace = nullptr;       // borrowed; gets the times of each step's parts; may be null
   RecoverableSession::OnRecovery on_recovery = {};
-  std::int64_t min_steps = 0;  // before this global step a hook's request to stop is refused, and said; 0: none is
+  std::int64_t min_steps = 0;  // a hook's request to stop before this global step is refused and logged; 0: none is
   bool begins_hooks = true;    // false: each hook's begin was called on this graph before
 };
 
@@ -86,46 +87,48 @@ class MonitoredSession {
  public:
   using StepContext = StepFnContext;
 
-  // The hooks are borrowed. An error leaves the constructor; what was opened is closed, end is not called.
+  // Borrows the hooks. If it throws, what was opened is closed, and no end is called.
   MonitoredSession(std::shared_ptr<SessionCreator> creator, const RunEnvironment& environment, HookSet& hooks,
                    MonitoredSessionOptions options = {});
-  // Closes what is open, without end, as after an error.
+  // Closes what is open without calling end, as after an error.
   ~MonitoredSession();
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
-  // With hooks. A fetch set that is kept from run to run costs no look-up.
+  // Runs with hooks. A fetch set that is kept from run to run costs no look-up.
   Run run(const RunCall& call);
   FetchedValues run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const CallerOptions& options = {},
                     RunMetadata* metadata = nullptr);
-  // With the chosen hooks, or with none, and with recovery. Both are runs of the session as others are; HookChoice
-  // says how one without hooks differs.
+  // Runs with the chosen hooks, or with none, and with recovery. Both are runs of the session like others. HookChoice
+  // describes how a run without hooks differs.
   FetchedValues run_with(const HookChoice& hooks, const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
   FetchedValues run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
-  // Calls step(context) inside the recovery loop: it is repeated from its start after a preemption error. STOP, asked
-  // for by the context, leaves it, and should_stop() is true from then on.
+  // Calls step(context) inside the recovery loop, which repeats it from its start after a preemption error. If the
+  // context asks to stop, STOP is thrown, and should_stop() is true from then on.
   std::any run_step_fn(const StepFn& step);
 
-  // True: somebody asked to stop, a thread failed, or it is closed. What a thread reported leaves close, not this; what
-  // a recovery throws does leave it. Inside it only looks: a preemption that a thread reported is no stop.
+  // Returns true if somebody asked to stop, a thread failed, or the session is closed. close throws the error of a
+  // thread, this does not; it throws only the error of a recovery. Inside a callback it only looks: a preemption that a
+  // thread reported is no stop.
   bool should_stop();
   // Ends the loop as a hook would.
   void request_stop(const std::string& reason);
-  // Ends the loop now, for a signal: as request_stop, and a run that waits, for input say, ends with STOP. Nothing of
-  // its step has happened; the scope ends normally, with every hook's end and its last checkpoint (without them where
-  // it comes between two recoveries, when there is no session). During the end it interrupts nothing.
+  // Ends the loop at once, for a signal. It acts like request_stop, and a run that waits, for example for input, ends
+  // with STOP. Nothing of its step has happened. The scope ends normally, with every hook's end and its last
+  // checkpoint. Both are missing if the call comes between two recoveries, when there is no session. During the end it
+  // interrupts nothing.
   void stop_now(const std::string& reason);
-  // Writes a checkpoint between two runs, waits until it is durable and returns its path; empty where a hook's
-  // before_save skipped it. FAILED_PRECONDITION where the session has no directory and inside a run, DATA_LOSS where it
+  // Writes a checkpoint between two runs, waits until it is durable and returns its path. The path is empty if a hook's
+  // before_save skipped it. FAILED_PRECONDITION: the session has no directory, or a run is on the way. DATA_LOSS: it
   // could not be written. A hook's after_save may ask to stop.
   std::string save();
-  // The last run's boundary once more: begins the checkpoint that was asked for since, if one was. What fails there
-  // means what it means at a boundary.
+  // Repeats the last run's boundary: begins the checkpoint if one was asked for since. A failure there means the same
+  // as at a boundary.
   void save_if_asked();
-  // Waits for the checkpoint that is being written in the background, if one is; the hooks' after_save is called then.
+  // Waits for the checkpoint that is being written in the background, if any. It then calls the hooks' after_save.
   void finish_save();
 
-  // Runs body as the inside of a `with` block: see the head of this file.
+  // Runs body like the inside of a `with` block: see the head of this file.
   template <class F>
   void scope(F&& body) {
     check_outside("Scope");
@@ -137,32 +140,32 @@ class MonitoredSession {
     }
     close();
   }
-  // The normal end. Idempotent. Without end where a recovery has failed: there is no session to call it with.
+  // The normal end. Idempotent. It calls no end after a failed recovery, since there is no session for it.
   void close();
-  // The end because of an error: for an end of input, the normal end (true); else on_error of each hook and no end
-  // (false: the caller throws the error on).
+  // The end because of an error. An end of input is the normal end (true). Any other error calls on_error of each hook
+  // and no end (false), and the caller throws the error.
   bool leave(const Error& error);
 
-  // For a run that has to be ended while a hook does not come back from before_run or after_run. Saves the variables,
-  // which are whole, and the states of the other hooks. The log says what the checkpoint lacks. Does nothing while the
-  // session's thread is in anything else: false. Called by another thread, which the session outlives.
+  // For a run that must end while a hook hangs in before_run or after_run. Saves the variables, which are whole, and
+  // the states of the other hooks. The log names what the checkpoint lacks. It does nothing and returns false while the
+  // session's thread is in anything else. Another thread calls it, and the session outlives that thread.
   bool save_beside_hook() noexcept;
 
   bool closed() const noexcept { return layers_ == nullptr; }
-  // Cancels the run that is under way, and those that begin before resume() or close(), with this reason.
+  // Cancels the current run, and those that begin before resume() or close(), with this reason.
   void interrupt(const Error& reason);
   void resume();
-  // The graph while the session is open, null afterwards.
+  // Returns the graph while the session is open, and null afterwards.
   NodeGraph* graph() noexcept { return closed() ? nullptr : &creator_->graph(); }
-  // Valid until the next recovery or the end; null in between and afterwards. Runs through it trigger no hooks.
+  // Valid until the next recovery or the end, and null in between and afterwards. Runs through it call no hooks.
   std::shared_ptr<DirectSession> raw_session();
   const EndReason& end_reason() const noexcept { return reason_; }
   std::int64_t recoveries() const noexcept;
-  // That the variables are at, or were at the end; -1: there is none.
+  // Returns the global step of the variables, now or at the end. -1: there is none.
   std::int64_t global_step();
-  // Whether the session went on from a checkpoint when it was made first.
+  // Returns true if the session continued from a checkpoint when it was first made.
   bool restored() const noexcept { return restored_at_start_; }
-  // Threads that did not end within the grace period.
+  // Names the threads that did not end within the grace period.
   const std::vector<std::string>& unjoined() const noexcept { return unjoined_; }
 
  private:
@@ -192,18 +195,18 @@ class MonitoredSession {
   HookSet& hooks_;
   MonitoredSessionOptions options_;
   Turns turns_;
-  Place place_ = Place::kOutside;  // where the thread is that is inside
+  Place place_ = Place::kOutside;  // the place of the thread that is inside
   std::unique_ptr<SessionLayer> layers_;
   SessionLayer* below_recovery_ = nullptr;  // inside layers_, as the next one; null while a recovery makes it anew
   HookedSession* hooked_ = nullptr;
-  std::atomic<const Coordinator*> coordinator_{nullptr};  // of the session that is open; only compared
-  std::mutex mutex_;                                      // of the following, which other threads may ask for
+  std::atomic<const Coordinator*> coordinator_{nullptr};  // of the open session; only compared
+  std::mutex mutex_;                                      // for the following, which other threads may ask for
   std::shared_ptr<DirectSession> raw_;
   std::string stop_reason_;
   bool ending_ = false;
   std::atomic<bool> stop_now_{false};
   std::atomic<bool> stop_requested_{false};
-  std::atomic<bool> closing_{false};  // a thread that asks should_stop is not to wait for the join that waits for it
+  std::atomic<bool> closing_{false};  // the join waits for threads that ask should_stop, so that must not wait for it
   bool created_once_ = false;
   bool restored_at_start_ = false;
   std::int64_t recoveries_ = 0;
@@ -212,7 +215,7 @@ class MonitoredSession {
   std::vector<std::string> unjoined_;
 };
 
-// Always the chief, never recovers: ABORTED and UNAVAILABLE are errors like others.
+// It is always the chief and never recovers: ABORTED and UNAVAILABLE are errors like others.
 class SingularMonitoredSession final : public MonitoredSession {
  public:
   SingularMonitoredSession(NodeGraph& graph, const RunEnvironment& environment, HookSet& hooks,

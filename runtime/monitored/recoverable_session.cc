@@ -70,7 +70,7 @@ void RecoverableSession::recover(const Error& error) {
   runs_of_last_session_ = std::exchange(runs_, 0);
   without_end_of_input([&] {
     count(error);
-    SessionLayer::close();  // a preemption error there is swallowed, another leaves the run
+    SessionLayer::close();  // a preemption error there is swallowed, another one leaves the run
   });
   back_off();
   inner_ = create();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session was restored from, for as long as nothing was trained: a save of the very same state writes nothing,
-// as the checkpoint is there. So a run that goes on, and then saves because its session begins, costs no second
-// checkpoint.
+// The checkpoint that a session was restored from, kept until something is trained. A save of the same state writes
+// nothing, since the checkpoint exists. So a continued run that saves because its session begins does not write a
+// second checkpoint.
 //
 //   RestoredCheckpoint restored(*reader, total_of_versions(session));
 //   ... a save is asked for; `content` is the moment that it would write ...
@@ -26,14 +26,14 @@ std::uint64_t total_of_versions(const DirectSession& session);
 
 class RestoredCheckpoint {
  public:
-  // Behind the restore. `versions`: total_of_versions.
+  // Made after the restore. `versions`: total_of_versions.
   RestoredCheckpoint(const CheckpointReader& checkpoint, std::uint64_t versions);
 
   const std::string& path() const noexcept { return path_; }
-  // Whether the checkpoint has all that `content` has: the variables, untouched since; the inputs' positions; the
-  // fingerprint, graph, saver, manifest and schema of this start; the list of the best; and a state of each of the same
-  // hooks. What the hooks' states say is not compared, for they have clocks in them: a start that goes on from here
-  // gets those that this one was given.
+  // Returns true if the checkpoint has all that `content` has. It compares the variables' versions, the inputs'
+  // positions and the list of the best. Fingerprint, graph, saver, manifest and schema of this start must be equal,
+  // too. Both must have a state of the same hooks. It does not compare the states themselves, since they contain
+  // clocks. A start that continues from here gets the states that this one got.
   bool holds(const CheckpointContent& content, const std::string& saver, std::uint64_t versions) const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the directories that lead to `path` those that are not there, the inner first.
+// Returns the missing directories of the path, the innermost first.
 std::vector<std::string> missing_directories(const FileSystem& files, const std::string& path) {
   std::vector<std::string> missing;
   for (fs::path at = path; !at.empty() && !files.exists(at.string()); at = at.parent_path()) {
@@ -25,7 +25,7 @@ std::vector<std::string> missing_directories(const FileSystem& files, const std:
   return missing;
 }
 
-// A mark that cannot be read is no reason not to start.
+// The run starts also if the mark cannot be read.
 void tell_last_attempt(OpenDirectory& run, Logger& log) {
   try {
     if (const std::string how = AttemptMark::last_attempt(run); !how.empty()) log.warning("", how);
@@ -35,7 +35,8 @@ void tell_last_attempt(OpenDirectory& run, Logger& log) {
   }
 }
 
-// A place that the system itself needs. --from-scratch would move aside what is there, and a run's user may be root.
+// Returns true for a place that the system itself needs. --from-scratch would move its content aside, and a run's user
+// may be root.
 bool is_of_system(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::weakly_canonical(path, error);

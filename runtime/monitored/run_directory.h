@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's directory: made where it is missing, locked for this run, cleared of what a killed run left half-written.
-// Nothing is written into it once its lock is not in place. How an attempt ended that said nothing is a warning in the
-// log.
+// A run's directory. It is made if it is missing, locked for this run, and cleared of half-written files of a killed
+// run. Nothing is written into it after its lock is lost. A warning in the log describes a previous attempt that ended
+// without a message.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace belay::runtime {
 
 class RunDirectory {
  public:
-  // RunInUse where another run holds it; PERMISSION_DENIED and others where it cannot be made, is writable for all, or
+  // RunInUse: another run holds it. PERMISSION_DENIED and other errors: it cannot be made, all may write to it, or it
   // is one of the system's own, such as /etc.
   static RunDirectory open(FileSystem& files, const std::string& path, const Clock& clock, Logger& log);
 
@@ -25,9 +25,9 @@ class RunDirectory {
   const LockedDirectory& directory() const noexcept { return *directory_; }
   const std::string& path() const noexcept { return directory_->path(); }
 
-  // Marks this attempt, before the first plugin is loaded: if the process ends in one without a word, the next start
-  // says where. Until keep(), the end of the process or of this object takes away again what open() made. Null where no
-  // mark can be made, a warning in the log.
+  // Marks this attempt before the first plugin is loaded. If the process ends in a plugin without a message, the next
+  // start names the place. Until keep(), the end of the process or of this object removes what open() made. Returns
+  // null, with a warning in the log, if no mark can be made.
   AttemptMark* mark_attempt(const Clock& clock, Logger& log);
   void keep() noexcept {
     if (mark_ != nullptr) mark_->begun();
@@ -38,7 +38,7 @@ class RunDirectory {
       : directory_(std::move(directory)), made_(std::move(made)) {}
 
   std::unique_ptr<LockedDirectory> directory_;
-  std::vector<std::string> made_;      // by open(), the inner first
+  std::vector<std::string> made_;      // by open(), the innermost first
   std::unique_ptr<AttemptMark> mark_;  // dies first
 };
 

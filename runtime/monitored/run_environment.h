@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run needs from outside: clock, log and files, and the settings that its sessions share. Always borrowed.
+// The things that a run needs from outside: clock, log and files, and the settings that its sessions share. They are
+// always borrowed.
 #pragma once
 
 #include <condition_variable>
@@ -24,13 +25,13 @@ struct RunEnvironment {
   SessionOptions session;         // threads, seed, queues
 };
 
-// What one session waits with while it has nothing to run: by the environment's clock, until the environment is
+// A wait of one session while it has nothing to run. It uses the environment's clock, and ends when the environment is
 // interrupted or the session is stopped. [any thread]
 class Pause {
  public:
   // Throws the reason that ends it.
   void wait(const RunEnvironment& environment, double seconds);
-  // Ends the wait that is under way and those to come.
+  // Ends the current wait and later ones.
   void end(const Error& reason);
   void reset();
 

@@ -21,7 +21,7 @@
 namespace belay::runtime {
 namespace {
 
-// How often the log says that saves fail while training continues.
+// The period of the log lines about failed saves while training continues.
 constexpr std::int64_t kSayUnsavedNs = 600'000'000'000;
 
 }  // namespace
@@ -66,8 +66,8 @@ void RunSaver::note_evaluation(std::int64_t step, double value, StillEvaluated s
   if (with_checkpoint(best_, {step, value}, best_rule(options_.checkpoint)) != best_) save_requested_by_hook();
 }
 
-// Of the variables that are saved now; none where they are others than were evaluated. A hook may have put the averages
-// that were evaluated into the weights' place.
+// Returns the value for the variables that are saved now. There is none if other variables were evaluated. A hook may
+// have put the evaluated averages into the weights' place.
 std::optional<double> RunSaver::value_of(DirectSession& session, std::int64_t step) const {
   if (!evaluated_ || evaluated_->step != step) return std::nullopt;
   const bool same =
@@ -75,7 +75,7 @@ std::optional<double> RunSaver::value_of(DirectSession& session, std::int64_t st
   return same ? std::optional(evaluated_->value) : std::nullopt;
 }
 
-// `before`: the list without this save. What it has already was said.
+// `before`: the list without this save. An entry that it has already was logged.
 void RunSaver::say_if_best(std::int64_t step, const BestList& before) const {
   const BestList& list = series_.best();
   const BestCheckpoint* best = find_step(list, step);
@@ -114,7 +114,7 @@ void RunSaver::warn_if_disk_is_full(const DirectSession& session) {
                                      " bytes, and the disk of " + single_quoted(run_.path()) + " has " +
                                      std::to_string(room) + " free: nothing is saved until there is room");
   } catch (const Error&) {
-    return;  // not known
+    return;  // unknown
   }
 }
 
@@ -145,7 +145,7 @@ std::string RunSaver::finish(DirectSession& session, HookSet& hooks) {
   return stopping;
 }
 
-// Said once: a run whose saves come faster than its disk writes does it again and again.
+// It is logged once: a run whose saves come faster than its disk writes waits again and again.
 void RunSaver::say_if_it_waits(const DirectSession& session) {
   if (save_ == nullptr || written_ || said_that_it_waits_) return;
   said_that_it_waits_ = true;
@@ -161,7 +161,7 @@ void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
   diverged_.reset();
   put_off_divergence([&] { return wait_and_tell(session, hooks); });
   ending_ = std::make_unique<Ending>(Ending{&session, &hooks, hooks.save_states(), {}});
-  // A request that no boundary has served yet (a signal's) is served now.
+  // A request that no boundary has served yet, such as a signal's, is served now.
   if (requested_.exchange(false)) save_while_ending();
 }
 
@@ -199,7 +199,7 @@ void RunSaver::save_after_error(DirectSession& session, HookSet& hooks) noexcept
   }
 }
 
-// One that is written already is told to the hooks when their thread comes back.
+// The hooks are told of a written checkpoint when their thread comes back.
 void RunSaver::save_beside(DirectSession& session, HookSet& hooks, const PluginInstance& busy) noexcept {
   thread_.wait();
   Save save{.step = std::max<std::int64_t>(session.global_step(), 0), .begun_ns = environment_.clock.monotonic_ns()};
@@ -248,7 +248,8 @@ void RunSaver::save_while_ending() {
   put_off_divergence([&] { return save(*ending_->session, *ending_->hooks, &ending_->states); });
 }
 
-// A signal's save comes behind the step that is under way, so it has not all of the grace; nor behind the save that is.
+// A signal's save comes after the current step, so it does not have all of the grace. It also comes after the current
+// save.
 void RunSaver::warn_if_slower_than_grace(double seconds) {
   constexpr double kPartForTheSave = 0.8;
   const double grace = options_.signal_grace_secs;
@@ -274,14 +275,15 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     environment_.log.info("", "no checkpoint of step " + std::to_string(step) + ": " + e.what());
     return "";
   }
-  // A hook that cannot give its state has failed as a hook; a checkpoint without it would restore a run that never was.
+  // If a hook cannot give its state, it has failed as a hook. A checkpoint without that state would restore a run that
+  // never existed.
   const std::map<std::string, HookState>& now = states == nullptr ? hooks.save_states() : *states;
   save_ = std::make_unique<Save>(Save{.step = step, .begun_ns = start});
   return begin_write(session, now) ? "" : tell(session, hooks);
 }
 
-// Whether the thread writes save_ from now on. Otherwise it is done with, and what stopped it is its error: the hooks
-// are told outside of the try, since what they throw is not the save's.
+// Returns true if the thread writes save_ from now on. Otherwise the save is finished, and the reason that stopped it
+// is its error. The hooks are told outside of the try, since their errors are not the save's.
 bool RunSaver::begin_write(DirectSession& session, const std::map<std::string, HookState>& states) {
   try {
     take(session, states, *save_);
@@ -306,7 +308,7 @@ bool RunSaver::begin_write(DirectSession& session, const std::map<std::string, H
   return false;
 }
 
-// Then nothing is written: the checkpoint that was restored holds all of it.
+// Returns true if the restored checkpoint holds all of it. Nothing is then written.
 bool RunSaver::is_as_restored(DirectSession& session) {
   if (!restored_ || !restored_->holds(save_->content, options_.saver.name, total_of_versions(session))) return false;
   save_->was_there = true;
@@ -328,10 +330,10 @@ std::uint64_t tensor_bytes_of(const std::map<std::string, HookState>& states) {
 
 }  // namespace
 
-// The moment that is saved.
+// Takes the state of the moment that is saved.
 void RunSaver::take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save) {
   session.store().snapshot(session.variables(), snapshot_);
-  // Where another thread trains meanwhile (beside a supervisor) the snapshot may be of a later step.
+  // If another thread trains meanwhile (beside a supervisor), the snapshot may be of a later step.
   for (std::size_t i = 0; i < snapshot_.names.size(); ++i)
     if (snapshot_.names[i] == session.global_step_name()) save.step = *snapshot_.values[i].data<std::int64_t>();
   CheckpointContent& content = save.content;
@@ -349,13 +351,13 @@ void RunSaver::take(DirectSession& session, const std::map<std::string, HookStat
   content.best = best_ = series_.best_with(save.step, value_of(session, save.step));
 }
 
-// What the thread does: nothing of the session, and of this object what no other thread touches meanwhile.
+// The thread's work. It uses nothing of the session, and only those members that no other thread touches meanwhile.
 void RunSaver::write(Save& save) {
   if (options_.monitor != nullptr) options_.monitor->step.store(save.step);
   try {
     const BestList before = series_.best();
     save.path = series_.save(save.content, options_.saver);
-    // One that is due anyhow at a step that turns out to be one of the best has its evaluation as well then.
+    // A checkpoint that is due in any case also has its evaluation if its step is one of the best.
     environment_.log.log(save.again ? LogLevel::kDebug : LogLevel::kInfo, "",
                          "saved " + escaped(save.path) + (save.again ? " again" : ""));
     say_if_best(save.step, before);
@@ -363,7 +365,7 @@ void RunSaver::write(Save& save) {
   } catch (...) {
     save.error = current_error();
   }
-  save.content = {};  // the memory of the hooks' tensors is theirs again
+  save.content = {};  // the hooks own the memory of their tensors again
   save.seconds = static_cast<double>(environment_.clock.monotonic_ns() - save.begun_ns) * 1e-9;
   if (!save.error) warn_if_slower_than_grace(save.seconds);
 }
@@ -407,7 +409,7 @@ void RunSaver::fail_or_go_on(const Save& save) {
                                  reaction() + "): " + save_error_);
 }
 
-// A line of the first failure is far up in the log of a night.
+// The line of the first failure may be far up in a long log.
 void RunSaver::say_unsaved(const DirectSession& session) {
   const std::int64_t now = environment_.clock.monotonic_ns();
   const std::int64_t minutes = (now - unsaved_->since_ns) / 60'000'000'000;
@@ -419,7 +421,7 @@ void RunSaver::say_unsaved(const DirectSession& session) {
               ", and what lies between is lost if the process ends; the last save failed with: " + save_error_);
 }
 
-// "failure 2 in a row, on_save_error = "stop" behind 3"
+// Returns "failure 2 in a row, on_save_error = "stop" behind 3".
 std::string RunSaver::reaction() const {
   const CheckpointSettings& c = options_.checkpoint;
   if (c.on_save_error == OnSaveError::kContinue) return "on_save_error = \"continue\"";
@@ -434,7 +436,7 @@ bool RunSaver::must_wait() const noexcept {
   return c.on_save_error == OnSaveError::kPause && failed_saves_ >= c.save_failures && ending_ == nullptr;
 }
 
-// Nothing is trained meanwhile, so each attempt is of the same step.
+// Nothing is trained meanwhile, so each attempt saves the same step.
 std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
   constexpr double kFirstWaitSecs = 1, kMostWaitSecs = 60;
   environment_.log.warning("",
@@ -455,7 +457,8 @@ std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
   return stopping;
 }
 
-// Whether the time is over, rather than the run. Looks at the disk now and then: the watchdog counts that as progress.
+// Returns true if the time is over, false if the run ends. It looks at the disk now and then, which the watchdog counts
+// as progress.
 bool RunSaver::wait(double seconds) {
   constexpr double kLookSecs = 1;
   for (; seconds > 0; seconds -= kLookSecs) {
@@ -467,13 +470,13 @@ bool RunSaver::wait(double seconds) {
     try {
       environment_.files.exists(run_.path());
     } catch (const Error&) {
-      // The next save says so.
+      // The next save reports it.
     }
   }
   return true;
 }
 
-// Removing a large checkpoint takes as long as many steps.
+// The removal of a large checkpoint takes as long as many steps.
 void RunSaver::retain() {
   if (in_background()) {
     thread_.start([this] { series_.retain(); });

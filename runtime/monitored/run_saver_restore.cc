@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restoring: the newest checkpoint that can be, that of another run, or one by its path.
+// Restoring: the newest checkpoint that can be restored, one of another run, or one by its path.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -18,7 +18,7 @@
 namespace belay::runtime {
 namespace {
 
-// `targets`: the memory of the session's variables; those that are not among them become 0.
+// `targets`: the memory of the session's variables. Variables that are not in it become 0.
 void read_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver,
                     const std::vector<NamedTensor>& targets) {
   const std::unique_lock gate(session.store().gate());
@@ -104,8 +104,8 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
   return {checkpoint.path(), checkpoint.state()};
 }
 
-// What is damaged shows while it is read, and leads to the one before. So does what a saver has lost and not said so:
-// its files are then whole and hold too little.
+// Damage shows during the read, and the previous checkpoint is then tried. So does a saver's silent loss: its files are
+// then whole and hold too little.
 std::optional<RestoredRun> RunSaver::restore_newest(DirectSession& session, const OpenDirectory* other) {
   std::map<std::string, std::string> unreadable;
   for (;;) {
@@ -126,7 +126,7 @@ std::optional<RestoredRun> RunSaver::restore_newest(DirectSession& session, cons
 }
 
 std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, const std::string& directory) {
-  thread_.wait();  // what it writes is the newest, or is not there
+  thread_.wait();  // the checkpoint that it writes becomes the newest, or never exists
   const bool own = directory == run_.path();
   if (!own && !environment_.files.exists(directory)) return std::nullopt;
   std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);

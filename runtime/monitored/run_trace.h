@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training does when, in a file for ui.perfetto.dev and chrome://tracing (the JSON array of Chrome's trace
-// events): a slice for each step, in it one for each callback of a hook, for the run and for the wait for the input;
-// saves and evaluations between the steps; in a second track the operations of each run; in a third one, in a training
-// of several processes, when its gradients were under way.
+// Records what a training does when. The file is for ui.perfetto.dev and chrome://tracing (the JSON array of Chrome's
+// trace events). The first track has a slice for each step. In it are slices for each callback of a hook, for the run
+// and for the wait for the input. Saves and evaluations are between the steps. The second track has the operations of
+// each run. The third one, for a training of several processes, has the exchanges of its gradients.
 //
 //   RunTrace trace(directory, "trace.json", clock, log);
 //   const ObservesActivity observing(trace);      // on the session's thread: saves, evaluations and waits
 //   MonitoredSessionOptions options; options.trace = &trace;
 //
-// Each step is written when it is over, in one write, so a process that is killed leaves whole lines; the array is open
-// then, which readers allow. The file has at most kMostBytes: behind them nothing more is traced, and the log says so.
-// A file that cannot be written ends the trace with a warning, and never the training; its last line may be cut then.
-// One thread.
+// Each step is written when it is over, in one write, so a killed process leaves whole lines. The array then stays
+// open, which readers allow. The file has at most kMostBytes. After that nothing more is traced, and the log reports
+// it. A file that cannot be written ends the trace with a warning, and never the training. Its last line may then be
+// cut. One thread.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class RunTrace final : public ActivityObserver {
  public:
   static constexpr std::uint64_t kMostBytes = 64 << 20;
 
-  // Replaces the file `name`. Clock and log are borrowed. Throws what the file system throws.
+  // Replaces the file `name`. Borrows the clock and the log. Throws the errors of the file system.
   RunTrace(OpenDirectory& directory, const std::string& name, Clock& clock, Logger& log,
            std::uint64_t most_bytes = kMostBytes);
   ~RunTrace() override;  // closes the array
@@ -42,13 +42,13 @@ class RunTrace final : public ActivityObserver {
   // False: the file is full, or cannot be written.
   bool on() const noexcept { return file_ != nullptr; }
   std::int64_t now_ns() noexcept override { return clock_.monotonic_ns(); }
-  // From start_ns until now. `what` may be empty: "after_run" of the hook `name`.
+  // Adds a slice from start_ns until now. `what` may be empty: "after_run" of the hook `name`.
   void add(std::string_view category, std::string_view name, std::string_view what, std::int64_t start_ns) noexcept;
   void add_operations(std::span<const NodeStats> nodes) noexcept;
-  // What went on beside the session's thread: an exchange with the other ranks, in a third track.
+  // Adds an exchange with the other ranks, in a third track. It ran beside the session's thread.
   void add_exchange(const std::string& name, std::int64_t start_ns, std::int64_t end_ns) noexcept;
   void did(Activity activity, std::int64_t start_ns) noexcept override;
-  // Writes what was added.
+  // Writes the slices that were added.
   void flush() noexcept;
 
  private:
@@ -56,18 +56,18 @@ class RunTrace final : public ActivityObserver {
                  std::int64_t end_ns);
   void give_up(const std::string& why) noexcept;
 
-  std::unique_ptr<OpenFile> file_;  // null behind give_up
+  std::unique_ptr<OpenFile> file_;  // null after give_up
   const std::string path_;
   Clock& clock_;
   Logger& log_;
   const std::uint64_t most_bytes_;
   const std::int64_t start_ns_;
   std::uint64_t written_ = 0;
-  bool exchanges_ = false;  // the third track is there
+  bool exchanges_ = false;  // the third track exists
   std::string lines_;
 };
 
-// A slice of a callback or the like, while it lives; of no cost but a look at the pointer where `trace` is null.
+// A slice of a callback or the like, while it lives. If `trace` is null, it costs only a look at the pointer.
 class TracedCall {
  public:
   TracedCall(RunTrace* trace, std::string_view category, std::string_view name, std::string_view what = {}) noexcept

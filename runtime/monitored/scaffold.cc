@@ -8,7 +8,7 @@
 namespace belay::runtime {
 namespace {
 
-// The one item of a collection, or the result of make, which is added to the collection unless it is empty.
+// Returns the only item of a collection, or the result of make. That is added to the collection unless it is empty.
 Output get_or_default(const belay::Graph& g, const char* collection, Output (*make)(const belay::Graph&)) {
   const std::uint64_t n = g.collection_size(collection);
   if (n > 1)

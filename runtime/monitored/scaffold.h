@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pieces that a session needs besides its graph: what initializes it, what checks that it is ready, what it
-// summarizes and how it is saved. Pieces that are not given are found in the graph's collections or made, when the
-// scaffold is finalized; then the graph is frozen.
+// The pieces that a session needs besides its graph. They initialize it, check that it is ready, summarize it and save
+// it. Pieces that are not given come from the graph's collections, or are made, when the scaffold is finalized. The
+// graph is then frozen.
 //
 //   Scaffold scaffold({.init_fn = ...});
 //   scaffold.finalize(graph);      // done by the session creators
@@ -24,16 +24,17 @@ class Scaffold;
 
 using Feeds = std::vector<std::pair<Output, Tensor>>;
 using InitFn = std::function<void(const Scaffold&, DirectSession&)>;
-// Fills the memory with the value that a variable begins with; false: it has none.
+// Fills the memory with a variable's initial value. False: it has none.
 using InitialValues = std::function<bool(const std::string& variable, const belay_tensor& value)>;
 
 struct ScaffoldOptions {
   Output init_op = {};
   Feeds init_feeds = {};
-  // Asked for each global variable before the init operation; what it fills is set behind it, before the init function.
+  // It is asked for each global variable before the init operation. Its values are set after that operation, before the
+  // init function.
   InitialValues initial_values = {};
   InitFn init_fn = {};
-  Output ready_op = {};  // string vector: names of what is not ready
+  Output ready_op = {};  // string vector: names of the variables that are not ready
   Output ready_for_local_init_op = {};
   Output local_init_op = {};
   Feeds local_init_feeds = {};
@@ -41,10 +42,11 @@ struct ScaffoldOptions {
   std::shared_ptr<RunSaver> saver = {};
 };
 
-// What a source of initial values has for a session: asked before the init operation runs, set behind it.
+// The values that a source of initial values has for a session. They are read before the init operation runs, and set
+// after it.
 class GivenValues {
  public:
-  // `source` may be empty. Variables of strings are not asked for.
+  // `source` may be empty. It is not asked for variables of strings.
   GivenValues(const DirectSession& session, const InitialValues& source);
   void set(DirectSession& session) const;
 
@@ -55,13 +57,13 @@ class GivenValues {
 class Scaffold {
  public:
   explicit Scaffold(ScaffoldOptions options = {}) : options_(std::move(options)) {}
-  // A copy of another's pieces, over which the given ones win. The init function is bound to the new scaffold.
+  // A copy of another's pieces, which the given ones replace. The init function is bound to the new scaffold.
   Scaffold(const Scaffold& copy_from, ScaffoldOptions options);
   Scaffold(const Scaffold&) = delete;
   Scaffold& operator=(const Scaffold&) = delete;
 
-  // Fills the gaps in the order init, ready, ready for local init, local init, summary; then freezes the graph. Safe to
-  // call again. A collection with several candidates is FAILED_PRECONDITION "More than one item".
+  // Fills the gaps in the order init, ready, ready for local init, local init, summary; then freezes the graph. It may
+  // be called again. FAILED_PRECONDITION "More than one item": a collection has several candidates.
   Scaffold& finalize(NodeGraph& graph);
 
   const Output& init_op() const noexcept { return options_.init_op; }
@@ -70,11 +72,11 @@ class Scaffold {
   const Output& ready_for_local_init_op() const noexcept { return options_.ready_for_local_init_op; }
   const Output& local_init_op() const noexcept { return options_.local_init_op; }
   const Feeds& local_init_feeds() const noexcept { return options_.local_init_feeds; }
-  // Empty where the graph has no summaries.
+  // It is empty if the graph has no summaries.
   const Output& summary_op() const noexcept { return options_.summary_op; }
   const std::shared_ptr<RunSaver>& saver() const noexcept { return options_.saver; }
   const InitialValues& initial_values() const noexcept { return options_.initial_values; }
-  // Takes only the session; empty where there is none.
+  // Returns a function that takes only the session. It is empty if there is none.
   std::function<void(DirectSession&)> init_fn() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes the raw session of a monitored session, at first and at every recovery.
+// Makes the raw session of a monitored session, at first and at every recovery.
 #pragma once
 
 #include <memory>
@@ -17,15 +17,15 @@ class SessionCreator {
   // Finalizes scaffold and graph, and returns a session that is ready to run.
   virtual CreatedSession create_session() = 0;
   virtual NodeGraph& graph() = 0;
-  // What create_session waits with, and its session between two recoveries.
+  // The wait of create_session, and of its session between two recoveries.
   Pause& pause() noexcept { return pause_; }
 
  private:
   Pause pause_;
 };
 
-// The chief: restores the newest checkpoint of a directory (or exactly the given one), else runs the init operation and
-// the init function. Both paths given are INVALID_ARGUMENT when the session is created.
+// The chief. It restores the newest checkpoint of a directory, or exactly the given one. Without one it runs the init
+// operation and the init function. INVALID_ARGUMENT when the session is created: both paths are given.
 class ChiefSessionCreator final : public SessionCreator {
  public:
   struct Options {
@@ -33,7 +33,7 @@ class ChiefSessionCreator final : public SessionCreator {
     std::string target = {};
     std::string checkpoint_dir = {};
     std::string checkpoint_filename_with_path = {};
-    SaverUse codec = {};  // reads exactly that one where the scaffold has no saver
+    SaverUse codec = {};  // reads exactly that one if the scaffold has no saver
   };
   ChiefSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options);
   CreatedSession create_session() override;
@@ -47,7 +47,7 @@ class ChiefSessionCreator final : public SessionCreator {
   std::unique_ptr<SessionManager> manager_;
 };
 
-// A worker: waits until another session on the same target has made the variables ready; runs local init only.
+// A worker. It waits until another session on the same target has made the variables ready, and runs only local init.
 class WorkerSessionCreator final : public SessionCreator {
  public:
   struct Options {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a monitored session is made of: layers, each around the next, outermost first
+// The layers of a monitored session, each around the next, the outermost first:
 //
 //   MonitoredSession -> RecoverableSession (absent in SingularMonitoredSession) -> CoordinatedSession -> HookedSession
 //   -> the raw session
 //
-// Coordinated, Hooked, the raw session and the coordinator are made anew at every recovery. [session] thread, except
-// where it says otherwise.
+// The coordinated and hooked layers, the raw session and the coordinator are made anew at every recovery. [session]
+// thread, unless a comment names another.
 #pragma once
 
 #include <any>
@@ -21,24 +21,24 @@ namespace belay::runtime {
 
 class HookChoice;
 
-// A caller's run. The fetch set stays the caller's: used again it costs no look-up.
+// A caller's run. The caller owns the fetch set, and using it again costs no look-up.
 struct RunCall {
   FetchSet* fetches = nullptr;
   std::span<const belay_feed> feeds = {};
   const CallerOptions* options = nullptr;  // null: defaults
   RunMetadata* metadata = nullptr;         // may be null
-  const HookChoice* hooks = nullptr;       // which ones the run calls (session_hook.h); null: all
+  const HookChoice* hooks = nullptr;       // the hooks that the run calls (session_hook.h); null: all
 };
 
 class StepFnContext;
 using StepFn = std::function<std::any(StepFnContext&)>;
 
-// What a step function gets: the raw session, hooked runs, and a way to end the loop.
+// The argument of a step function: the raw session, hooked runs, and a way to end the loop.
 class StepFnContext {
  public:
   StepFnContext(DirectSession& session, std::function<Run(const RunCall&)> run_with_hooks)
       : session_(session), run_with_hooks_(std::move(run_with_hooks)) {}
-  // Runs through it trigger no hooks.
+  // Runs through it call no hooks.
   DirectSession& session() noexcept { return session_; }
   Run run_with_hooks(const RunCall& call) { return run_with_hooks_(call); }
   // Ends run_step_fn with STOP.
@@ -62,12 +62,12 @@ class SessionLayer {
 
   virtual Run run(const RunCall& call) { return inner_->run(call); }
   virtual std::any run_step_fn(const StepFn& step) { return inner_->run_step_fn(step); }
-  // Its own check, else the inner layer's; true once it is closed.
+  // Returns its own check's result, or else the inner layer's. It is true after close.
   bool should_stop();
-  // Swallows preemption errors with a warning, lets others out, and drops the inner layer in every case. Twice is
-  // harmless.
+  // Swallows preemption errors with a warning, throws others, and drops the inner layer in every case. A second call
+  // does nothing.
   virtual void close();
-  // Null once it is closed.
+  // It is null after close.
   virtual DirectSession* raw() { return inner_ == nullptr ? nullptr : inner_->raw(); }
 
  protected:
@@ -80,7 +80,7 @@ class SessionLayer {
   bool closed_ = false;
 };
 
-// The innermost: the raw session itself.
+// The innermost layer: the raw session itself.
 class RawLayer final : public SessionLayer {
  public:
   explicit RawLayer(std::shared_ptr<DirectSession> session) : SessionLayer(nullptr), session_(std::move(session)) {}

@@ -12,8 +12,8 @@
 namespace belay::runtime {
 namespace {
 
-// While it lives an interrupt of the environment ends the runs of a session that is being made: nobody else knows that
-// session yet. An interrupt ends nothing of the session that has been made.
+// While it lives, an interrupt of the environment ends the runs of a session that is being made. Nobody else knows that
+// session yet. An interrupt does not end a run of a finished session.
 class InterruptsRuns {
  public:
   InterruptsRuns(const RunEnvironment& environment, DirectSession& session)
@@ -31,7 +31,7 @@ class InterruptsRuns {
   InterruptsRuns& operator=(const InterruptsRuns&) = delete;
 
  private:
-  // Of all of them, and for good: an interrupt may come while one ends.
+  // One for all objects, never destroyed: an interrupt may come while an object ends.
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
@@ -192,7 +192,7 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
       }
       created.session->close();
     }
-    // In whole nanoseconds: a wait that fits exactly still fits.
+    // It counts whole nanoseconds, so that a wait that fits exactly still fits.
     const std::int64_t left =
         static_cast<std::int64_t>(max_wait_secs * 1e9) - (environment_.clock.monotonic_ns() - start);
     if (left < static_cast<std::int64_t>(wait * 1e9))

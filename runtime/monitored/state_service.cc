@@ -122,7 +122,7 @@ belay_value HookStateAccess::get(std::string_view key) {
   return {BELAY_VALUE_TEXT | BELAY_VALUE_LIST, 0, given.texts.size(), given.texts.data()};
 }
 
-// Read once, however often it is asked for.
+// A tensor is read once, however often it is asked for.
 belay_value HookStateAccess::given_tensor(const StateTensor& tensor) {
   const auto before = std::find_if(given_.begin(), given_.end(), [&](const Given& g) { return g.of == &tensor; });
   if (before != given_.end()) return {BELAY_VALUE_TENSOR, 0, 1, &before->tensor};
@@ -150,7 +150,7 @@ const StateTensor& HookStateAccess::tensor(std::string_view key, DType dtype, st
   return *known;
 }
 
-// That of the last save is moved as it is, entry and memory: nothing is allocated.
+// It moves the entry and the memory of the last save unchanged, so nothing is allocated.
 const StateTensor& HookStateAccess::new_tensor(std::string_view key, DType dtype, std::int32_t rank,
                                                const std::int64_t* dims) {
   const auto before = before_.entries.find(key);

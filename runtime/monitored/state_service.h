@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "state": what a hook keeps in checkpoints. Behind a belay_state is a HookStateAccess, for the time of one
+// Service "state": the values that a hook keeps in checkpoints. A belay_state points to a HookStateAccess during one
 // call of save_state or load_state. [session]
 #pragma once
 
@@ -17,8 +17,8 @@ namespace belay::runtime {
 
 class HookStateAccess {
  public:
-  // For save_state. `before` is this hook's state of the last save, whose tensors' memory is used again if nothing
-  // else holds it. `total`: what the states of this save take so far; it grows.
+  // For save_state. `before` is this hook's state of the last save. Its tensors' memory is used again if nothing else
+  // holds it. `total`: the cost of this save's states so far, which grows.
   HookStateAccess(HookState before, StateCost& total) : before_(std::move(before)), total_(&total) {}
   // For load_state. The state must outlive the object.
   explicit HookStateAccess(const HookState& stored) : stored_(&stored) {}
@@ -26,14 +26,14 @@ class HookStateAccess {
   HookStateAccess& operator=(const HookStateAccess&) = delete;
 
   belay_state* handle() noexcept { return reinterpret_cast<belay_state*>(this); }
-  // After save_state.
+  // Called after save_state.
   HookState take() { return std::move(written_); }
-  // In save_state: what the hook wrote outside of its tensors is an error of it.
+  // Called in save_state. It is the hook's error if it wrote outside of its tensors.
   void check_guards() const;
 
  private:
   friend struct StateService;
-  // What get returned, until the callback returns.
+  // A value that get returned, kept until the callback returns.
   struct Given {
     const StateTensor* of = nullptr;
     std::int64_t flag = 0;
@@ -57,7 +57,7 @@ class HookStateAccess {
   StateCost* total_ = nullptr;
   const HookState* stored_ = nullptr;
   std::deque<Given> given_;
-  std::vector<belay_str> keys_;  // once they were asked for
+  std::vector<belay_str> keys_;  // set after they were asked for
 };
 
 // The table of service "state".

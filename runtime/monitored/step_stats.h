@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a traced run did, as TensorBoard's graph page shows it: time and memory of each node.
+// The work of a traced run as TensorBoard's graph page shows it: time and memory of each node.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace belay::runtime {
 
-// A serialized RunMetadata message: its nodes are on one device, the processor, and their times are of the monotonic
-// clock.
+// Returns a serialized RunMetadata message. Its nodes are on one device, the processor, and their times are of the
+// monotonic clock.
 std::string serialized_run_metadata(const RunMetadata& run);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses to stop before a step ([run] min_steps): for what hooks ask for, and for nothing else.
+// Refuses to stop before a step ([run] min_steps). It refuses only requests of hooks.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace belay::runtime {
 
 class StopRefusal {
  public:
-  // The log is borrowed.
+  // Borrows the log.
   StopRefusal(std::int64_t min_steps, std::weak_ptr<const DirectSession> session, Logger& log)
       : min_steps_(min_steps), session_(std::move(session)), log_(log) {}
 
-  // Whether this request is refused. The first one of each hook is a line in the log; `who` is its name, empty where it
-  // is not known. A hook that still wants to stop asks again. [any thread]
+  // Returns true if this request is refused. The first one of each hook is a line in the log. `who` is its name, empty
+  // if unknown. A hook that still wants to stop asks again. [any thread]
   bool refuses(const std::string& who, const std::string& reason);
 
  private:

@@ -136,7 +136,7 @@ void Supervisor::managed_session(const std::function<void(DirectSession&)>& body
   std::shared_ptr<DirectSession> session;
   std::optional<Error> late;
   const auto report = [&](const Error& error) {
-    // The coordinator keeps the first request only: an error behind somebody's wish to stop would be lost there.
+    // The coordinator keeps only the first request. An error after somebody's stop request would be lost there.
     if (should_stop() && !coordinator_->requested_exception() && error.code() != Code::kCancelled &&
         !is_end_of_input(error.code()))
       late = error;

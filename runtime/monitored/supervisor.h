@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// The older way to run a session, before monitored sessions: no hooks, no recovery; services on timers beside the
-// training loop. For programs that are written so; a new one takes MonitoredTrainingSession.
+// The way to run a session from before monitored sessions: no hooks and no recovery, but services on timers beside the
+// training loop. It is for existing programs of that form. A new program uses MonitoredTrainingSession.
 //
 //   Supervisor supervisor(graph, environment, {.logdir = "/tmp/run", .saver = saver});
 //   supervisor.managed_session([&](DirectSession& session) {
 //     while (!supervisor.should_stop()) session.handle().run({train_op});
 //   });
 //
-// managed_session is: prepare_or_wait_for_session, the body, request_stop with the body's error, stop, and closing the
-// session, whose errors are dropped. The end of input (OUT_OF_RANGE, STOP) is a good end; any other error of the body,
-// a service or a queue runner comes out, the first of them; behind a stop that somebody asked for, the body's, unless
-// it is the CANCELLED of a run that the stop ended. ABORTED and UNAVAILABLE come out too: a supervisor does not
-// recover, its caller loops. Nothing is saved at the end: the last checkpoint may be save_model_secs old.
+// managed_session calls prepare_or_wait_for_session, the body, request_stop with the body's error, and stop. It then
+// closes the session, and drops the errors of that. The end of input (OUT_OF_RANGE, STOP) is a good end. It throws the
+// first other error of the body, a service or a queue runner. After somebody's stop request it throws the body's error.
+// It does not throw the CANCELLED of a run that the stop ended. It throws ABORTED and UNAVAILABLE, too: a supervisor
+// does not recover, its caller loops. Nothing is saved at the end: the last checkpoint may be save_model_secs old.
 //
-// Services, on the chief: a thread each for checkpoints, summaries and steps per second, whose first action comes at
-// once, and whatever loop() adds. What they cost beside training:
-//   * The summary service runs the summary operation in a run of its own, while the training goes on. That run has a
-//     plan and an arena of its own: as much memory as what it computes takes for one batch, besides the training's. It
-//     runs on one thread and takes the processor's time from the training.
-//   * It is fed nothing: a summary that needs a placeholder fails, and stops everything. One that depends on a queue
-//     takes a batch out of it, which the training then does not see. Summaries of values that the training run computes
-//     belong to the training run: fetch them there and hand them to summary_computed.
-//   * A checkpoint costs a copy of the variables, in memory that every save uses again, and holds up the training's
-//     writes while it copies, not while it writes.
+// The chief has services: a thread each for checkpoints, summaries and steps per second, and whatever loop() adds. The
+// first action of each comes at once. They have costs beside training:
+//   * The summary service runs the summary operation in its own run, while the training continues. That run has its own
+//     plan and arena. It takes as much memory as its operations need for one batch, besides the training's. It uses one
+//     thread and takes the processor's time from the training.
+//   * It gets no feeds: a summary that needs a placeholder fails, and stops everything. One that depends on a queue
+//   takes
+//     a batch out of it, which the training then does not see. Summaries of values that the training run computes
+//     belong to the training run: fetch them there and give them to summary_computed.
+//   * A checkpoint needs a copy of the variables, in memory that every save uses again. It delays the training's writes
+//     while it copies, not while it writes.
 //
-// Threads: one makes, prepares and stops; the rest may be called by any.
+// Threads: one thread makes, prepares and stops it. Any thread may call the rest.
 #pragma once
 
 #include <functional>
@@ -43,8 +44,8 @@
 
 namespace belay::runtime {
 
-// An operation that may be left to the supervisor (std::nullopt: the first of its collection, else the default), given,
-// or left out (an empty Output).
+// An operation that is left to the supervisor (std::nullopt: the first of its collection, else the default), given, or
+// left out (an empty Output).
 using OptionalPiece = std::optional<Output>;
 
 struct SupervisorOptions {
@@ -57,30 +58,30 @@ struct SupervisorOptions {
   OptionalPiece summary_op = {};
   OptionalPiece global_step = {};  // default: of the collection, else a variable named global_step
   bool is_chief = true;            // others wait for the chief's variables, and keep nothing
-  std::string logdir = {};         // where checkpoints and events go; empty: nowhere
+  std::string logdir = {};         // the place of checkpoints and events; empty: nowhere
   bool writes_events = true;
   std::optional<RunSaverOptions> saver = {};  // none, or a graph without variables to save: no checkpoints
   double save_summaries_secs = 120;           // 0: no summaries and no steps per second
   double save_model_secs = 600;               // 0: no checkpoints
-  double events_flush_secs = 120;             // so long an event may be in memory only
-  double recovery_wait_secs = 30;             // between two looks at what is waited for
+  double events_flush_secs = 120;             // the longest time that an event is only in memory
+  double recovery_wait_secs = 30;             // between two looks at a session that is not ready
   double stop_grace_secs = 120;
   std::shared_ptr<SessionManager> session_manager = {};  // none: made of the pieces above
 };
 
 class Supervisor {
  public:
-  // Finds and makes the pieces, and freezes the graph. RunInUse where another run holds the directory. INVALID_ARGUMENT
-  // for a period or a grace that is negative.
+  // Finds and makes the pieces, and freezes the graph. RunInUse: another run holds the directory. INVALID_ARGUMENT: a
+  // period or a grace is negative.
   Supervisor(NodeGraph& graph, const RunEnvironment& environment, SupervisorOptions options = {});
-  // Stops, within the grace period; errors go into the log.
+  // Stops, within the grace period. Errors are logged.
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
   using PrepareOptions = PrepareSessionOptions;
-  // Forgets an earlier stop; a session that is ready to run: the chief's restored or initialized, with its services; a
-  // worker's, when the chief's variables are ready.
+  // Forgets an earlier stop, and returns a session that is ready to run. The chief's is restored or initialized, and
+  // its services run. A worker's is ready when the chief's variables are.
   std::shared_ptr<DirectSession> prepare_or_wait_for_session(const PrepareOptions& options);
   std::shared_ptr<DirectSession> prepare_or_wait_for_session() { return prepare_or_wait_for_session(PrepareOptions()); }
 
@@ -88,14 +89,16 @@ class Supervisor {
   void managed_session(const std::function<void(DirectSession&)>& body, const ManagedOptions& options);
   void managed_session(const std::function<void(DirectSession&)>& body) { managed_session(body, ManagedOptions()); }
 
-  // The services' threads. FAILED_PRECONDITION where this is no chief; without a logdir a warning and no threads.
+  // Returns the services' threads. FAILED_PRECONDITION: this is no chief. Without a logdir it warns and starts no
+  // threads.
   std::vector<std::shared_ptr<Joinable>> start_standard_services(const std::shared_ptr<DirectSession>& session);
-  // Of the session's graph.
+  // Starts those of the session's graph.
   std::vector<std::shared_ptr<Joinable>> start_queue_runners(DirectSession& session);
-  // A service of the caller's: f, called at once and then at a fixed rate until the stop (interval 0: back to back).
+  // Starts a service of the caller. It calls f at once and then at a fixed rate until the stop (interval 0: back to
+  // back).
   std::shared_ptr<Joinable> loop(double interval_secs, std::function<void()> f);
-  // Writes a Summary message that the training computed. step -1: the session's. FAILED_PRECONDITION where this is no
-  // chief or has no event file open.
+  // Writes a Summary message that the training computed. step -1: the session's. FAILED_PRECONDITION: this is no chief
+  // or has no event file open.
   void summary_computed(const DirectSession& session, std::string_view summary, std::int64_t step = -1);
 
   struct StopOptions {
@@ -103,8 +106,9 @@ class Supervisor {
     bool close_summary_writer = true;
     bool ignore_live_threads = false;
   };
-  // Asks all to stop and joins them within the grace period; then, whatever came, STOP goes into the event file and it
-  // is closed. Throws the first error that was reported, else FAILED_PRECONDITION naming threads that still run.
+  // Asks all to stop and joins them within the grace period. In every case STOP is then written to the event file,
+  // which is closed. Throws the first reported error, or else FAILED_PRECONDITION with the names of threads that still
+  // run.
   void stop(const StopOptions& options);
   void stop() { stop(StopOptions()); }
   void request_stop(const std::string& reason = "") { coordinator_->request_stop(reason); }
@@ -114,18 +118,18 @@ class Supervisor {
 
   Coordinator& coordinator() noexcept { return *coordinator_; }
   bool is_chief() const noexcept { return options_.is_chief; }
-  // The pieces as they were found or made; empty: none.
+  // The pieces as they were found or made. Empty: none.
   const Output& init_op() const noexcept { return init_op_; }
   const Output& ready_op() const noexcept { return ready_op_; }
   const Output& ready_for_local_init_op() const noexcept { return ready_for_local_init_op_; }
   const Output& local_init_op() const noexcept { return local_init_op_; }
   const Output& summary_op() const noexcept { return summary_op_; }
   const Output& global_step() const noexcept { return global_step_; }
-  // What writes the events. Null where this is no chief or keeps none.
+  // Returns the writer of the events. Null: this is no chief or keeps none.
   std::shared_ptr<SupervisorServices> summary_writer() const {
     return options_.is_chief && services_->writes_events() ? services_ : nullptr;
   }
-  // Null where nothing is saved. While the checkpoint service runs it is that thread's alone.
+  // It is null if nothing is saved. While the checkpoint service runs, only that thread may use it.
   const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
 
  private:

@@ -10,11 +10,11 @@
 namespace belay::runtime {
 namespace {
 
-// So often the number of steps per second goes into the log; the event file has them all.
+// The most log lines about the number of steps per second. The event file has them all.
 constexpr int kMostRatesLogged = 10;
 
-// Calls `work` at once and then every period. One that is stopped before its first turn has it all the same: what is
-// started writes something.
+// Calls `work` at once and then every period. A service that is stopped before its first call makes that call, too. So
+// every started service writes something.
 std::shared_ptr<Joinable> start_service(Coordinator& coordinator, double period_secs, const std::string& name,
                                         const std::function<void()>& work, std::function<void()> prepare = {}) {
   auto ran = std::make_shared<bool>(false);

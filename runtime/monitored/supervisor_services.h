@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a supervisor does beside training: checkpoints, summaries and the number of steps per second, each written at
-// once and then on a timer by a thread of its own. They share one event file. [any thread]
+// The services of a supervisor: checkpoints, summaries and the number of steps per second. Each one acts at once and
+// then on a timer, in its own thread. They share one event file. [any thread]
 #pragma once
 
 #include <atomic>
@@ -24,29 +24,30 @@ class SupervisorServices : public std::enable_shared_from_this<SupervisorService
   struct Options {
     std::shared_ptr<RunDirectory> directory = {};  // locked by the caller; null: nothing is kept
     bool writes_events = true;
-    // Of that directory; null: no checkpoints. Used by the session's creation, then by the checkpoint thread alone.
+    // The saver of that directory. Null: no checkpoints. The session's creation uses it, and after that only the
+    // checkpoint thread.
     std::shared_ptr<RunSaver> saver = {};
     Output summary_op = {};
     bool counts_steps = true;  // the graph has a global step
     double events_flush_secs = 120;
   };
-  // What is shared lives as long as a thread of the services.
+  // Shared, so that it lives as long as a thread of the services.
   SupervisorServices(const RunEnvironment& environment, Options options);
 
-  // Where nothing else follows, the file has the version, the graph, what is added and STOP.
+  // Returns true if the services write an event file. It has at least the version, the graph, added records and STOP.
   bool writes_events() const noexcept { return options_.directory != nullptr && options_.writes_events; }
-  // A new file, unless one is open; the graph goes into it.
+  // Makes a new file, unless one is open, and writes the graph into it.
   void open_events(const NodeGraph& graph);
   void close_events();
-  // FAILED_PRECONDITION where no file is open.
+  // FAILED_PRECONDITION: no file is open.
   void add_summary(std::string_view summary, std::int64_t step);
   void add_start(std::int64_t step);
-  // What a program adds itself: `add` is called with the open file; where none is open that is a warning.
+  // Writes a program's own records: calls `add` with the open file. If no file is open, it warns.
   void add_own(const std::function<void(EventWriter&)>& add);
   void flush_events();
 
-  // The threads, registered with the coordinator and started; period 0: no such thread. What one of them fails with
-  // stops the coordinator, but for a checkpoint that cannot be written (CheckpointSettings::on_save_error).
+  // Returns the threads, registered with the coordinator and started. Period 0: no such thread. An error of one stops
+  // the coordinator, except for a checkpoint that cannot be written (CheckpointSettings::on_save_error).
   std::shared_ptr<Joinable> start_summaries(Coordinator& coordinator, const std::shared_ptr<DirectSession>& session,
                                             double period_secs);
   std::shared_ptr<Joinable> start_step_counter(Coordinator& coordinator, const std::shared_ptr<DirectSession>& session,
@@ -65,7 +66,7 @@ class SupervisorServices : public std::enable_shared_from_this<SupervisorService
   HookSet no_hooks_;
   std::mutex events_mutex_;
   std::unique_ptr<EventWriter> events_;
-  // Of the step counter's thread.
+  // For the step counter's thread only.
   std::int64_t counted_at_ns_ = 0;
   std::int64_t counted_step_ = 0;
   int rates_logged_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is inside a monitored session: one thread at a time. Those that come meanwhile wait, and go before the one that
-// comes back at once. [any thread]
+// Lets one thread at a time into a monitored session. Threads that come meanwhile wait, and have precedence over one
+// that comes back at once. [any thread]
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@ namespace belay::runtime {
 
 class Turns {
  public:
-  // Whether the thread that calls is inside.
+  // Returns true if the calling thread is inside.
   bool mine() const noexcept { return inside_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-  // Waits until no other thread is inside. `refuse` is called first, and again with every wake(): what it throws
-  // leaves.
+  // Waits until no other thread is inside. It calls `refuse` first, and again after every wake(), and throws its
+  // errors.
   template <class Refuse>
   void take(const Refuse& refuse) {
     std::unique_lock lock(mutex_);
@@ -23,7 +23,7 @@ class Turns {
     if (taken() || waiting_ != 0) wait(lock, refuse);
     inside_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   }
-  // False where that would have to wait.
+  // Returns false if it would have to wait.
   bool try_take() {
     const std::lock_guard lock(mutex_);
     if (taken() || waiting_ != 0) return false;
@@ -35,7 +35,7 @@ class Turns {
     inside_.store(std::thread::id(), std::memory_order_relaxed);
     if (waiting_ != 0) changed_.notify_one();
   }
-  // Those that wait ask again whether they are refused.
+  // The waiting threads ask again if they are refused.
   void wake() {
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
@@ -53,13 +53,13 @@ class Turns {
       } while (taken());
     } catch (...) {
       --waiting_;
-      if (!taken() && waiting_ != 0) changed_.notify_one();  // it was this one's turn
+      if (!taken() && waiting_ != 0) changed_.notify_one();  // the signal may have been for this thread, which leaves
       throw;
     }
     --waiting_;
   }
 
-  std::mutex mutex_;  // of the following, which a thread may ask for itself without it
+  std::mutex mutex_;  // for the following, which a thread may read about itself without it
   std::condition_variable changed_;
   std::atomic<std::thread::id> inside_{};
   int waiting_ = 0;
