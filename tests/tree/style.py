@@ -46,17 +46,24 @@ def count_lines(text):
     return code, comment
 
 
+def tags(root, paths, kinds="f"):
+    """(name, path, {line, end, kind, scope and what else Universal Ctags knows}) of each function, or of other kinds."""
+    # The kinds of C++ come last, since those of C change what the two languages share.
+    output = subprocess.run(["ctags", "-f", "-", "-L", "-", "--languages=C++,C", "--langmap=C++:+.h", "--kinds-C=f",
+                             f"--kinds-C++={kinds}", "--fields=+neKZ", "--excmd=number"], input="\n".join(paths), cwd=root,
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
+    for line in output.splitlines():
+        name, path, _, kind, *fields = line.split("\t")
+        yield name, path, {"kind": kind, **dict(field.split(":", 1) for field in fields if ":" in field)}
+
+
 def function_lengths(root, paths):
     """(lines, place) of each function, longest first."""
-    output = subprocess.run(["ctags", "-f", "-", "-L", "-", "--languages=C++,C", "--langmap=C++:+.h", "--kinds-C++=f",
-                             "--kinds-C=f", "--fields=+ne", "--excmd=number"], input="\n".join(paths), cwd=root,
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True).stdout
     found = []
-    for line in output.splitlines():
-        fields = line.split("\t")
-        numbers = dict(field.split(":", 1) for field in fields[3:] if re.fullmatch(r"(line|end):\d+", field))
-        if len(numbers) == 2 and int(numbers["end"]) - int(numbers["line"]) >= 2:
-            found.append((int(numbers["end"]) - int(numbers["line"]) + 1, f"{fields[1]}:{numbers['line']} {fields[0]}"))
+    for name, path, tag in tags(root, paths):
+        lines = int(tag.get("end", 0)) - int(tag["line"]) + 1
+        if lines >= 3:
+            found.append((lines, f"{path}:{tag['line']} {name}"))
     return sorted(found, reverse=True)
 
 
