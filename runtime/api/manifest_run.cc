@@ -9,7 +9,6 @@
 #include "belay/runtime/run.h"
 #include "runtime/api/log.h"
 #include "runtime/api/run_driver.h"
-#include "runtime/api/training_session.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/platform/clock.h"
@@ -122,7 +121,7 @@ void ManifestRun::Insides::failed(runtime::RunPart part, const Error& e, runtime
 }
 
 void ManifestRun::Insides::trained(const runtime::TrainingResult& result, const std::string& untrained) {
-  report.reason = runtime::end_reason(result.reason);
+  report.reason = result.reason;
   report.steps = result.steps;
   report.global_step = result.global_step;
   report.seconds = result.seconds;

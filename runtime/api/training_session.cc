@@ -28,16 +28,6 @@ ScaffoldOptions scaffold_options(const belay::Scaffold& scaffold) {
   return options;
 }
 
-belay::EndReason end_reason(const EndReason& reason) {
-  static_assert(
-      static_cast<int>(belay::EndReason::Kind::kNone) == static_cast<int>(EndReason::Kind::kNone) &&
-      static_cast<int>(belay::EndReason::Kind::kStopRequested) == static_cast<int>(EndReason::Kind::kStopRequested) &&
-      static_cast<int>(belay::EndReason::Kind::kEndOfInput) == static_cast<int>(EndReason::Kind::kEndOfInput) &&
-      static_cast<int>(belay::EndReason::Kind::kError) == static_cast<int>(EndReason::Kind::kError) &&
-      static_cast<int>(belay::EndReason::Kind::kClosed) == static_cast<int>(EndReason::Kind::kClosed));
-  return {static_cast<belay::EndReason::Kind>(reason.kind), reason.text};
-}
-
 std::string absolute_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
@@ -154,7 +144,7 @@ void MonitoredSession::close() { insides_->session->close(); }
 
 bool MonitoredSession::closed() const noexcept { return insides_->session->closed(); }
 
-EndReason MonitoredSession::end_reason() const { return runtime::end_reason(insides_->session->end_reason()); }
+EndReason MonitoredSession::end_reason() const { return insides_->session->end_reason(); }
 
 Session MonitoredSession::session() {
   const auto raw = insides_->session->raw_session();

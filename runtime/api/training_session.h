@@ -4,15 +4,12 @@
 
 #include <string>
 
-#include "belay/runtime/end_reason.h"
 #include "belay/runtime/training_session.h"
-#include "runtime/monitored/monitored_session.h"
 #include "runtime/monitored/scaffold.h"
 
 namespace belay::runtime {
 
 ScaffoldOptions scaffold_options(const belay::Scaffold& scaffold);
-belay::EndReason end_reason(const EndReason& reason);
 // Empty stays empty.
 std::string absolute_path(const std::string& path);
 

@@ -44,6 +44,7 @@
 #include <utility>
 #include <vector>
 
+#include "belay/runtime/end_reason.h"
 #include "runtime/monitored/coordinated_session.h"
 #include "runtime/monitored/hooked_session.h"
 #include "runtime/monitored/recoverable_session.h"
@@ -52,12 +53,6 @@
 #include "runtime/platform/current_error.h"
 
 namespace belay::runtime {
-
-// The reason why a session ended.
-struct EndReason {
-  enum class Kind { kNone, kStopRequested, kEndOfInput, kError, kClosed } kind = Kind::kNone;
-  std::string text;  // "stop_at_step: reached step 2000 (last_step = 2000)"
-};
 
 struct MonitoredSessionOptions {
   SessionSettings settings;        // used for the grace period and the recoveries
