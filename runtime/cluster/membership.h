@@ -25,11 +25,9 @@
 #include <vector>
 
 #include "runtime/cluster/rendezvous.h"
+#include "runtime/manifest/manifest.h"
 
 namespace belay::runtime {
-
-// What the others do when a rank is lost, in the order of the words in TOML: "stop", "continue", "wait".
-enum class LostRank { kStop, kContinue, kWait };
 
 struct RankMembers {
   struct Member {

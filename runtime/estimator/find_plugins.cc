@@ -59,7 +59,7 @@ void check_cluster(const PreparedRun& run, Diagnostics& problems) {
                    "write [cluster] with a plugin, plugin = \"gloo\" say");
     return;
   }
-  const bool goes_on = section->on_lost_rank != OnLostRank::kStop;
+  const bool goes_on = section->on_lost_rank != LostRank::kStop;
   if (goes_on && meets_elsewhere(*section))
     problems.add(run.manifest.at("cluster.on_lost_rank"),
                  "with cluster.rendezvous the ranks have no directory in which those that are left find each other",

@@ -44,7 +44,7 @@ Manifest manifest_of_rank(const Manifest& manifest, const std::optional<Launched
 }
 
 bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place) {
-  return !place || manifest.cluster->on_lost_rank != OnLostRank::kStop;
+  return !place || manifest.cluster->on_lost_rank != LostRank::kStop;
 }
 
 }  // namespace belay::runtime

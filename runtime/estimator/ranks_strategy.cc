@@ -32,7 +32,7 @@ RunRanks::Options ranks_options(const Manifest& whole, const LaunchedPlace& plac
   ranks.timeout_secs = whole.cluster->timeout_secs;
   if (whole.cluster->wire == Wire::kBf16) ranks.wire = DType::kBFloat16;
   ranks.plugin_meets = meets_elsewhere(*whole.cluster);
-  ranks.on_lost = static_cast<LostRank>(whole.cluster->on_lost_rank);  // in the same order
+  ranks.on_lost = whole.cluster->on_lost_rank;
   ranks.min_ranks = static_cast<int>(whole.cluster->min_ranks.value_or(1));
   ranks.max_recoveries = whole.session.max_recoveries;
   ranks.queue = std::string(kInputScope) + "/" + ranks.input + "_queue";

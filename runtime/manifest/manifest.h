@@ -44,14 +44,14 @@ struct ExporterSection : PluginUse, ExportSettings {
 enum class Wire { kFloat32, kBf16 };
 
 // The reaction of the other processes if one is lost, in the order of the words in TOML: "stop", "continue", "wait".
-enum class OnLostRank { kStop, kContinue, kWait };
+enum class LostRank { kStop, kContinue, kWait };
 
 struct ClusterSection : PluginUse {
   double max_wait_secs = 300;  // limit of the wait for other processes, at the start and for a replacement
   double timeout_secs = 60;    // limit of a process's silence
   Wire wire = Wire::kFloat32;
   double bucket_mib = 4;  // data that is sent together
-  OnLostRank on_lost_rank = OnLostRank::kStop;
+  LostRank on_lost_rank = LostRank::kStop;
   std::optional<std::int64_t> min_ranks;  // enough with kContinue; not set: 1
 
   friend bool operator==(const ClusterSection&, const ClusterSection&) = default;

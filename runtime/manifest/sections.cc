@@ -259,7 +259,7 @@ void visit(Fields& f, ClusterSection& cluster) {
   f.choice("wire", cluster.wire, {"float32", "bf16"});
   f.number("bucket_mib", cluster.bucket_mib, {.min = 0, .max = 1024, .without_min = true});
   f.choice("on_lost_rank", cluster.on_lost_rank, {"stop", "continue", "wait"});
-  f.only_for("on_lost_rank", "on_lost_rank = \"continue\"", cluster.on_lost_rank == OnLostRank::kContinue);
+  f.only_for("on_lost_rank", "on_lost_rank = \"continue\"", cluster.on_lost_rank == LostRank::kContinue);
   f.integer("min_ranks", cluster.min_ranks, {.min = 1}, "1");
   f.only_for("", "", true);
 }
