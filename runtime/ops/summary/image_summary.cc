@@ -77,7 +77,9 @@ class ImageSummaryKernel final : public Kernel {
     const std::string tag = spec.attrs().text("tag");
     for (std::int64_t i = 0; i < n; ++i) {
       pb::Summary::Value* value = summary_.add_value();
-      value->set_tag(tag + "/image" + (most == 1 ? "" : "/" + std::to_string(i)));
+      std::string name = tag + "/image";
+      if (most != 1) name.append("/").append(std::to_string(i));
+      value->set_tag(name);
       value->mutable_image()->set_height(static_cast<std::int32_t>(size_.height));
       value->mutable_image()->set_width(static_cast<std::int32_t>(size_.width));
       value->mutable_image()->set_colorspace(static_cast<std::int32_t>(size_.channels));
