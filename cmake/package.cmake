@@ -12,7 +12,7 @@ set(CPACK_COMPONENTS_ALL belay openmpi mpich sdk runtime)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 # Each release has packages of its own, since what they depend on is that of the release. They upgrade with the system:
-# 0.1.0-1 of Debian 12 is older than 0.1.0-1+deb13 of Debian 13.
+# 0.2.0-1 of Debian 12 is older than 0.2.0-1+deb13 of Debian 13.
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 cmake_host_system_information(RESULT system QUERY DISTRIB_INFO)
 if(NOT "${system_ID} ${system_VERSION_ID}" STREQUAL "debian 12")
