@@ -5,7 +5,6 @@
 #include <string>
 
 #include "runtime/estimator/continuous_eval.h"
-#include "runtime/estimator/evaluate_at_end.h"
 #include "runtime/estimator/prediction_writer.h"
 #include "runtime/estimator/prepare.h"
 #include "runtime/estimator/training_end.h"

@@ -14,12 +14,9 @@
 #include <vector>
 
 #include "runtime/api/run_status.h"
-#include "runtime/estimator/evaluate.h"
-#include "runtime/estimator/export_model.h"
 #include "runtime/estimator/predict.h"
 #include "runtime/estimator/prepared_run.h"
 #include "runtime/estimator/replay.h"
-#include "runtime/estimator/train.h"
 #include "runtime/manifest/diagnostics.h"
 
 namespace belay::runtime {

@@ -7,7 +7,6 @@
 
 #include "runtime/cli/command_line.h"
 #include "runtime/estimator/prepared_run.h"
-#include "runtime/estimator/train.h"
 
 namespace belay::runtime {
 

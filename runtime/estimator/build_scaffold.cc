@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/data_problem.h"
+#include "runtime/estimator/build_scaffold.h"
+
 #include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/monitored_training_session.h"
-#include "runtime/estimator/open_input.h"
 #include "runtime/estimator/plugin_problem.h"
-#include "runtime/estimator/prediction_checks.h"
 #include "runtime/estimator/prepare.h"
 #include "runtime/estimator/scaffold_pieces.h"
 #include "runtime/manifest/unreached_steps.h"

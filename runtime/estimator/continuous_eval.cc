@@ -8,7 +8,6 @@
 #include "belay/tensor_text.h"
 #include "runtime/checkpoint/new_checkpoints.h"
 #include "runtime/estimator/evaluate_repeatedly.h"
-#include "runtime/estimator/export_model.h"
 #include "runtime/estimator/prepare.h"
 #include "runtime/platform/text.h"
 

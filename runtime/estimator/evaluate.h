@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode evaluate: the variables of a checkpoint, on each evaluation input. Takes no lock and writes nothing.
+// Mode evaluate: the variables of a checkpoint, on each evaluation input. It takes no lock and writes nothing. The same
+// after a training, with the variables that it ended with.
 #pragma once
 
 #include <functional>
@@ -9,10 +10,9 @@
 
 #include "runtime/estimator/checkpoint_choice.h"
 #include "runtime/estimator/evaluation.h"
+#include "runtime/estimator/train.h"
 
 namespace belay::runtime {
-
-struct PreparedRun;
 
 struct EvaluatedInput {
   std::string input;  // of [input.NAME]
@@ -29,5 +29,10 @@ struct CheckpointResult {
 CheckpointResult evaluate_checkpoint(PreparedRun& run, const std::function<void()>& progress);
 // The same of another one. Its variables are read into `store`, which is empty.
 CheckpointResult evaluate_checkpoint(PreparedRun& run, const CheckpointChoice& choice, VariableStore& store);
+
+// After a training: one pass over each evaluation input. Nothing if a recovery lost the
+// variables, or if there is no evaluation input. If this start made no step, the kept results of the start that
+// evaluated the same weights, with a line of the log.
+std::vector<EvaluatedInput> evaluate_at_end(PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/open_input.h"
-
+#include "runtime/estimator/build_scaffold.h"
 #include "runtime/estimator/data_problem.h"
 #include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/plugin_problem.h"
-#include "runtime/estimator/prepared_run.h"
 
 namespace belay::runtime {
 namespace {

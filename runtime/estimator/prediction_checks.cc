@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/prediction_checks.h"
-
 #include <algorithm>
 
+#include "runtime/estimator/build_scaffold.h"
 #include "runtime/estimator/data_problem.h"
 #include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/plugin_problem.h"
 #include "runtime/estimator/predict.h"
-#include "runtime/estimator/prepared_run.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

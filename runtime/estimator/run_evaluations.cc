@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/estimator/build_scaffold.h"
 #include "runtime/estimator/input_checks.h"
 #include "runtime/estimator/model_metrics.h"
 #include "runtime/estimator/monitored_training_session.h"
-#include "runtime/estimator/open_input.h"
 #include "runtime/estimator/plugin_problem.h"
-#include "runtime/estimator/prepared_run.h"
 #include "runtime/loader/load_error.h"  // at_text
 #include "runtime/platform/text.h"
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exporters of a run, and the graph that they export. Making them is a part of its stages (prepare.h).
+// The exporters of a run and the graph that they export. The stages make them (prepare.h). The functions at the end are
+// mode export, and the exports of a training and of the evaluation of its checkpoints.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "runtime/estimator/evaluate.h"
 #include "runtime/estimator/exporters.h"
 #include "runtime/estimator/model_graph.h"
+#include "runtime/estimator/train.h"
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/manifest/manifest.h"
 
 namespace belay::runtime {
-
-struct PreparedRun;
 
 struct RunExports {
   bool after_evaluations() const noexcept { return exporters != nullptr && exporters->wants_evaluations(); }
@@ -27,5 +29,19 @@ bool wants_best_metric(const Manifest& manifest);
 void make_exporters(PreparedRun& run);
 // A model that cannot be exported is a problem now, and not after the last step.
 void build_exports(PreparedRun& run, Diagnostics& problems);
+
+// ---- what is exported
+
+struct ExportedCheckpoint {
+  UsedCheckpoint checkpoint;
+  std::vector<WrittenExport> exports;
+};
+
+// By every exporter, the chosen checkpoint.
+ExportedCheckpoint export_checkpoint(PreparedRun& run);
+// "latest" and "best", of an evaluated checkpoint. `variables`: those of the checkpoint.
+void export_evaluated(PreparedRun& run, VariableStore& variables, const CheckpointResult& result);
+// The final exports of a training that ended as it was meant to.
+std::vector<WrittenExport> export_at_end(PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "runtime/estimator/prepared_run.h"
-#include "runtime/estimator/train.h"
 
 namespace belay::runtime {
 
