@@ -22,7 +22,7 @@ RunStatus status_of(const TrainingResult& result, const std::string& untrained) 
 
 RunStatus run_stage(RunPart part, Diagnostics& problems, RunObserver& observer, const std::function<void()>& stage) {
   try {
-    stage();
+    if (problems.empty()) stage();
   } catch (const Error& e) {
     const std::string shortage = resource_shortage(e);
     if (shortage.empty())
@@ -45,23 +45,17 @@ RunStatus RunDriver::stage(RunPart part, const std::function<void()>& f) {
 
 // ---- the start
 
-RunStatus RunDriver::refused() const {
-  if (problems_.empty()) return RunStatus::kDone;
-  observer_.refused(problems_);
-  return RunStatus::kUsage;
-}
-
 RunStatus RunDriver::find_plugins() {
   const bool usable = runtime::find_plugins(run_, problems_);
-  const RunStatus status = refused();
-  return usable ? status : RunStatus::kPlugin;
+  if (!problems_.empty()) observer_.refused(problems_);
+  if (!usable) return RunStatus::kPlugin;
+  return problems_.empty() ? RunStatus::kDone : RunStatus::kUsage;
 }
 
 // From before the first plugin is loaded on, the run directory is ours, and shows it.
 RunStatus RunDriver::take_directory() {
   if (run_.is_training()) {
     run_.strategy->check_launch(problems_);
-    if (const RunStatus status = refused(); status != RunStatus::kDone) return status;
     const RunStatus status = stage(RunPart::kDirectory, [this] { runtime::take_directory(run_); });
     if (status != RunStatus::kDone) return status;
   }
@@ -70,13 +64,11 @@ RunStatus RunDriver::take_directory() {
 }
 
 RunStatus RunDriver::prepare() {
-  RunStatus status = refused();
-  if (status == RunStatus::kDone) status = stage(RunPart::kPlugins, [this] { load_plugins(run_, problems_); });
+  RunStatus status = stage(RunPart::kPlugins, [this] { load_plugins(run_, problems_); });
   if (status != RunStatus::kDone) return status;
   observer_.phase_over();
   compare_fingerprint(run_, problems_);
-  status = refused();
-  if (status == RunStatus::kDone) status = stage(RunPart::kScaffold, [this] { build_scaffold(run_, problems_); });
+  status = stage(RunPart::kScaffold, [this] { build_scaffold(run_, problems_); });
   if (status != RunStatus::kDone) return status;
   observer_.phase_over();
   return stage(RunPart::kHooks, [this] { begin_hooks(run_, problems_); });
@@ -104,8 +96,7 @@ RunStatus RunDriver::run() {
 
 RunStatus RunDriver::replay(Replay& replay) {
   replay.check(run_, problems_);
-  RunStatus status = refused();
-  if (status == RunStatus::kDone) status = stage(RunPart::kDirectory, [this] { runtime::take_directory(run_); });
+  RunStatus status = stage(RunPart::kDirectory, [this] { runtime::take_directory(run_); });
   if (status == RunStatus::kDone) status = prepare();
   if (status == RunStatus::kDone) status = begin();
   if (status != RunStatus::kDone) return status;

@@ -15,7 +15,7 @@
 
 namespace belay::runtime {
 
-// kDone to go on. An error ends the run, and so do problems that are there after the stage.
+// kDone to continue. An error ends the run, and so do problems before the stage or after it.
 RunStatus run_stage(RunPart part, Diagnostics& problems, RunObserver& observer, const std::function<void()>& stage);
 
 class RunDriver {
@@ -36,7 +36,6 @@ class RunDriver {
 
  private:
   RunStatus stage(RunPart part, const std::function<void()>& f);
-  RunStatus refused() const;
   RunStatus take_directory();
   RunStatus begin();
   RunStatus train();
