@@ -7,100 +7,54 @@
 namespace belay::runtime {
 namespace {
 
-// Makes one instance after the other, so that all that is wrong is reported at once.
-class Instances {
- public:
-  Instances(PreparedRun& run, Diagnostics& problems)
-      : run_(run), uses_(run.uses()), found_(run.plugins.found()), problems_(problems) {}
-
-  void make_saver_and_model();
-  void make_inputs();
-  void make_optimizer();
-  void make_cluster();
-  void make_init_fns();
-  void make_hooks();
-
- private:
-  // Mistakes of the options become problems at `use`.
-  template <class F>
-  void attempt(const PluginUse& use, F&& make) {
-    try {
-      make();
-    } catch (const Error& e) {
-      if (e.code() != Code::kInvalidArgument) throw;
-      add_plugin_problem(use, e, problems_);
-    }
-  }
-  PluginInstance& create(const ResolvedPlugin& plugin, CallMonitor& monitor) {
-    return run_.plugins.create(run_.plugins.loaded(plugin), monitor);
-  }
-  // Null, with a problem, if the options are wrong.
-  PluginInstance* made(const ResolvedPlugin& plugin, const PluginUse& use, CallMonitor& monitor) {
-    PluginInstance* instance = nullptr;
-    attempt(use, [&] { instance = &create(plugin, monitor); });
-    return instance;
-  }
-  void make_init_fn(const ResolvedPlugin& init_fn, const PluginUse& use);
-
-  PreparedRun& run_;
-  const Manifest uses_;
-  const ResolvedPlugins& found_;
-  Diagnostics& problems_;
-};
-
-void Instances::make_saver_and_model() {
-  attempt(*uses_.scaffold.saver,
-          [&] { run_.host.use_codec(saver_use(create(*found_.saver, run_.host.saver_monitor()))); });
-  run_.model_instance = made(*found_.model, *uses_.model, run_.host.monitor());
-}
-
-void Instances::make_inputs() {
-  for (const auto& [name, input] : found_.inputs) {
-    if (run_.is_training() && name == "predict") continue;  // check_predict_input() makes it for a moment
-    RunInput& opened = run_.inputs.at(name);
-    opened.instance = made(input, uses_.inputs.at(name), opened.monitor);
+// Mistakes of the options become problems at `use`, so that all that is wrong is reported at once.
+template <class F>
+void attempt(const PluginUse& use, Diagnostics& problems, F&& make) {
+  try {
+    make();
+  } catch (const Error& e) {
+    if (e.code() != Code::kInvalidArgument) throw;
+    add_plugin_problem(use, e, problems);
   }
 }
 
-void Instances::make_optimizer() {
-  if (!found_.optimizer) return;
-  const Manifest& manifest = run_.manifest;
-  CallMonitor& monitor = run_.host.monitor();
-  PluginInstance* optimizer = made(*found_.optimizer, optimizer_use(manifest), monitor);
-  PluginInstance* schedule = found_.schedule ? made(*found_.schedule, *schedule_use(manifest), monitor) : nullptr;
-  std::vector<PluginInstance*> groups(found_.optimizer_groups.size());
+PluginInstance& create(PreparedRun& run, const ResolvedPlugin& plugin, CallMonitor& monitor) {
+  return run.plugins.create(run.plugins.loaded(plugin), monitor);
+}
+
+// Null, with a problem, if the options are wrong.
+PluginInstance* made(PreparedRun& run, const ResolvedPlugin& plugin, const PluginUse& use, CallMonitor& monitor,
+                     Diagnostics& problems) {
+  PluginInstance* instance = nullptr;
+  attempt(use, problems, [&] { instance = &create(run, plugin, monitor); });
+  return instance;
+}
+
+void make_optimizer(PreparedRun& run, Diagnostics& problems) {
+  const ResolvedPlugins& found = run.plugins.found();
+  const auto make = [&](const ResolvedPlugin& plugin, const PluginUse& use) {
+    return made(run, plugin, use, run.host.monitor(), problems);
+  };
+  PluginInstance* optimizer = make(*found.optimizer, optimizer_use(run.manifest));
+  PluginInstance* schedule = found.schedule ? make(*found.schedule, *schedule_use(run.manifest)) : nullptr;
+  std::vector<PluginInstance*> groups(found.optimizer_groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i)
-    if (found_.optimizer_groups[i]) groups[i] = made(*found_.optimizer_groups[i], optimizer_use(manifest, i), monitor);
+    if (found.optimizer_groups[i]) groups[i] = make(*found.optimizer_groups[i], optimizer_use(run.manifest, i));
   if (optimizer == nullptr) return;
-  run_.optimizer.emplace(OptimizerUse{manifest.optimizer, *optimizer, schedule});
-  run_.optimizer->groups = std::move(groups);
-}
-
-void Instances::make_cluster() {
-  if (!found_.cluster) return;
-  RunStrategy& strategy = *run_.strategy;
-  attempt(*uses_.cluster, [&] { strategy.use_cluster(create(*found_.cluster, strategy.cluster_monitor()), uses_); });
-}
-
-void Instances::make_init_fns() {
-  for (std::size_t i = 0; i < found_.init_fns.size(); ++i) make_init_fn(found_.init_fns[i], uses_.scaffold.init_fn[i]);
+  run.optimizer.emplace(OptimizerUse{run.manifest.optimizer, *optimizer, schedule});
+  run.optimizer->groups = std::move(groups);
 }
 
 // It looks for its files then. A run that continues from a checkpoint calls none, and no longer needs these files.
-void Instances::make_init_fn(const ResolvedPlugin& init_fn, const PluginUse& use) {
+void make_init_fn(PreparedRun& run, const ResolvedPlugin& init_fn, const PluginUse& use, Diagnostics& problems) {
   try {
-    run_.training.add_init_fn(run_.plugins.loaded(init_fn));
+    run.training.add_init_fn(run.plugins.loaded(init_fn));
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
-    const bool goes_on = !run_.strategy->own_run() || (!run_.options.from_scratch && run_.resume.finds_checkpoint());
-    if (e.code() != Code::kNotFound || !goes_on) return add_plugin_problem(use, e, problems_);
-    run_.host.log().info("", std::string(e.message()) + "; it is not needed: this run goes on from a checkpoint");
+    const bool goes_on = !run.strategy->own_run() || (!run.options.from_scratch && run.resume.finds_checkpoint());
+    if (e.code() != Code::kNotFound || !goes_on) return add_plugin_problem(use, e, problems);
+    run.host.log().info("", std::string(e.message()) + "; it is not needed: this run goes on from a checkpoint");
   }
-}
-
-void Instances::make_hooks() {
-  for (std::size_t i = 0; i < found_.hooks.size(); ++i)
-    attempt(uses_.hooks[i], [&] { run_.strategy->add_hook(run_.plugins.loaded(found_.hooks[i]), i); });
 }
 
 }  // namespace
@@ -109,17 +63,28 @@ void load_plugins(PreparedRun& run, Diagnostics& problems) {
   if (const std::string why = run.strategy->why_apart(); !why.empty()) run.host.log().warning("", why);
   run.plugins.load();
   run.plugins.add_ops(*run.ops);
-  Instances instances(run, problems);
-  instances.make_saver_and_model();
-  instances.make_inputs();
-  instances.make_optimizer();
-  instances.make_cluster();
+  const Manifest uses = run.uses();
+  const ResolvedPlugins& found = run.plugins.found();
+  attempt(*uses.scaffold.saver, problems,
+          [&] { run.host.use_codec(saver_use(create(run, *found.saver, run.host.saver_monitor()))); });
+  run.model_instance = made(run, *found.model, *uses.model, run.host.monitor(), problems);
+  for (const auto& [name, plugin] : found.inputs) {
+    if (run.is_training() && name == "predict") continue;  // check_predict_input() makes it for a moment
+    RunInput& input = run.inputs.at(name);
+    input.instance = made(run, plugin, uses.inputs.at(name), input.monitor, problems);
+  }
+  if (found.optimizer) make_optimizer(run, problems);
+  if (found.cluster)
+    attempt(*uses.cluster, problems,
+            [&] { run.strategy->use_cluster(create(run, *found.cluster, run.strategy->cluster_monitor()), uses); });
   if (problems.empty()) {
     make_exporters(run);
     evaluate_while_training(run);
   }
-  instances.make_init_fns();
-  instances.make_hooks();
+  for (std::size_t i = 0; i < found.init_fns.size(); ++i)
+    make_init_fn(run, found.init_fns[i], uses.scaffold.init_fn[i], problems);
+  for (std::size_t i = 0; i < found.hooks.size(); ++i)
+    attempt(uses.hooks[i], problems, [&] { run.strategy->add_hook(run.plugins.loaded(found.hooks[i]), i); });
 }
 
 }  // namespace belay::runtime
