@@ -20,7 +20,7 @@ namespace {
 
 using Targets = std::map<std::string, NamedTensor, std::less<>>;
 
-// A tensor up to this size is still in the cache after its read, so its checksum costs next to nothing.
+// A tensor up to this size is still in the cache after its read. So its checksum costs next to nothing.
 constexpr std::uint64_t kAlwaysSummed = std::uint64_t{1} << 16;
 
 // Returns the status of a file that must be there.

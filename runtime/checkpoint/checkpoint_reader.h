@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a checkpoint. Nothing is mapped into memory and nothing is trusted. The index is checked as a whole. Every file
-// is checked against it when the checkpoint is opened, or while it is read if all of it is read anyway. Every tensor is
-// checked against it when it is read.
+// is checked against it when the checkpoint is opened. If all of it is read anyway, it is checked during the read.
+// Every tensor is checked against it when it is read.
 //
 //   const auto checkpoint = CheckpointReader::open(run.open_directory("model.ckpt-2000"));
 //   for (const TensorInfo& t : checkpoint->tensors()) ...

@@ -39,10 +39,10 @@ StoredCopy read_copy(const StoredTensors& stored, const SaverUse& saver, const C
 // Whether a single file of that name is replaced by the rename, or refused like any other existing entry.
 enum class IfThere { kRefuse, kReplaceFile };
 
-// Writes one of belay's checkpoints, with index and state. If the target's name has the ending of a saver's file
-// (.safetensors, .npz, .index), it writes only the saver's files under that name, for other programs. ALREADY_EXISTS:
-// the target exists. RunInUse: it is a checkpoint's name in the directory of a run that still runs. INVALID_ARGUMENT:
-// the saver's files cannot have other names. It uses only refuse_non_finite of the settings.
+// Writes one of belay's checkpoints, with index and state. The target's name may have the ending of a saver's file
+// (.safetensors, .npz, .index). Then it writes only the saver's files under that name, for other programs.
+// ALREADY_EXISTS: the target exists. RunInUse: it is a checkpoint's name in the directory of a run that still runs.
+// INVALID_ARGUMENT: the saver's files cannot have other names. It uses only refuse_non_finite of the settings.
 void write_stored(FileSystem& files, const CheckpointContent& content, const std::string& target, const SaverUse& saver,
                   const Clock& clock, Logger& log, const CheckpointSettings& settings,
                   IfThere if_there = IfThere::kRefuse);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file `index` of a checkpoint: its parts with lengths and checksums. The host writes it last of all files. It is
-// JSON with one file or tensor per line, so that two can be compared by eye and by diff.
+// JSON with one file or tensor per line. So two can be compared by eye and by diff.
 //
 //   {
 //    "format": 1,

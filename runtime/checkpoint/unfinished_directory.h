@@ -33,7 +33,7 @@ class UnfinishedDirectory {
   void place(const std::string& aside);
 
  private:
-  // A failure here leaves something behind, and is a warning.
+  // A failure here is a warning, and some entries remain.
   template <class F>
   void attempt(F&& f) noexcept;
 

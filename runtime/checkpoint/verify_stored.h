@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every byte of every checkpoint below a directory, and of foreign files of tensors, and reports whether each is
+// Reads every byte of every checkpoint below a directory, and of foreign files of tensors. It reports which of them are
 // whole. It changes nothing and takes no lock. It skips entries that a run removes meanwhile.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a queue while a session runs, with one thread per enqueue operation, until the queue is closed or the
+// Fills a queue while a session runs, with one thread per enqueue operation. It ends when the queue is closed or the
 // coordinator stops. start_queue_runners starts all runners of a session's graph.
 #pragma once
 

@@ -94,7 +94,7 @@ bool is_for_own_elements(const std::string& name, const std::set<std::string>& s
   return name.ends_with(".dtype") && said.contains(option_of(name));
 }
 
-// True if the value only names the place of a label or the id in the training's files, such as a table's column
+// True if the value only names the place of a label or the id in the training's files. An example is a table's column
 // `label`. Another plugin has other files.
 bool is_place_in_file(const std::string& name, const KeptValue& value, const std::vector<InputComponent>& components) {
   const bool is_label = std::any_of(components.begin(), components.end(),

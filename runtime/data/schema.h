@@ -54,7 +54,7 @@ struct Schema {
   bool features_alone = false;                         // true: it has no labels (features_of); not stored
 };
 
-// Returns the part for a model that begins with a part of this one, such as all layers but the last. It has nothing
+// Returns the part for a model that begins with a part of this one, for example without its last layer. It has nothing
 // about labels.
 Schema features_of(Schema schema);
 
@@ -107,8 +107,8 @@ class SchemaMatch {
 // label, it may have another name. Predictions need no label.
 SchemaMatch match_schema(const Schema& trained, const Schema& own, const MatchedInput& input);
 
-// Returns what a training on other data would learn differently, each a clause such as `column "c" of feature "x" is
-// new`. Another order of columns or classes is no difference, since they are matched by name.
+// Returns the differences that a training on other data would learn. Each one is a clause such as `column "c" of
+// feature "x" is new`. Another order of columns or classes is no difference, since they are matched by name.
 std::vector<std::string> differences_between(const Schema& trained, const Schema& now);
 
 // Returns the class names of the only label; empty: there are several, or they are unknown.

@@ -12,9 +12,9 @@
 // record, the version, is in the file when the constructor returns.
 //
 // An add makes the record in memory and returns. A thread, belay-events, writes the records flush_secs after the first
-// of them was added, and as soon as there are 256 KiB. flush() and the destructor write them at once. The first wait is
-// 2 s. Each later one is twice as long, up to flush_secs. So a crash loses the records of the last flush_secs. If 8 MiB
-// wait for a slow disk, an add writes them itself, and so waits for the disk.
+// of them was added. It also writes as soon as there are 256 KiB. flush() and the destructor write them at once. The
+// first wait is 2 s. Each later one is twice as long, up to flush_secs. So a crash loses the records of the last
+// flush_secs. If 8 MiB wait for a slow disk, an add writes them itself, and so waits for the disk.
 //
 // Nothing here ends training. If the file cannot be written, the next flush tries a new file. The old one may end in
 // half a record, and readers stop there. Its whole records are not repeated. If writing still fails, the oldest 8 MiB

@@ -2,7 +2,7 @@
 // Reads all content of a run's event files, in order: files by their names, as in TensorBoard, records as they were
 // written. A folder below with event files (`eval`) is a separate run, as in TensorBoard.
 //
-// If a file ends within a record, since its run still writes or was killed, it is read up to there. A record with a
+// A file may end within a record, since its run still writes or was killed. It is read up to there. A record with a
 // wrong checksum is left out. After a wrong length, the rest of that file is left out, too. Each is a problem with file
 // and byte. The other files are still read.
 #pragma once

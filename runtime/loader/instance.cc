@@ -37,7 +37,7 @@ const char* why_it_steers_not(Code code, std::string_view callback) {
   }
 }
 
-// Returns the plugin's error on one line. A code that steers the run only from other callbacks is an error, since else
+// Returns the plugin's error on one line. A code that steers the run only from other callbacks is an error. Otherwise
 // the run would end as if it was done.
 Error said_in(std::string_view callback, std::int32_t code, std::string_view message) {
   Error said = error_of(code, message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin file, checked as far as possible without running its code. It can be opened, is a regular file that only
-// trusted users can write, and is a whole ELF library for this machine. It has a note of this host's ABI that this
+// A plugin file, checked as far as possible without running its code. It can be opened, and is a regular file that only
+// trusted users can write. It is a whole ELF library for this machine. It has a note of this host's ABI that this
 // processor can serve. The checks run in that order. The first one that fails is a LoadError, each with its kind.
 #pragma once
 

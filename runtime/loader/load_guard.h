@@ -69,9 +69,9 @@ class LoadingWatch {
 // Returns the library whose initializers run now, or null. For handlers; any thread.
 const char* library_being_loaded() noexcept;
 
-// While it lives, an end of the process inside a library's initializers names the library on stderr, with exit status
-// 3. A throwing initializer calls std::terminate, which cannot be caught. One that calls exit(0) or quick_exit(0) would
-// end the run with success. Only one at a time. [main]
+// If the process ends inside a library's initializers while this object lives, stderr names the library. The exit
+// status is 3. A throwing initializer calls std::terminate, which cannot be caught. One that calls exit(0) or
+// quick_exit(0) would end the run with success. Only one at a time. [main]
 class LoadingScope {
  public:
   // Borrows the watch. std::system_error: no thread can be started for it.

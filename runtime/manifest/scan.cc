@@ -42,7 +42,7 @@ bool is_text(const ManifestSource& source, Diagnostics& problems) {
   return true;
 }
 
-// Scans the source once and follows its depth. The root is level 0, a key of n parts leads n levels down, and a list's
+// Scans the source once and follows its depth. The root is level 0, and a key of n parts leads n levels down. A list's
 // elements are one level below it.
 class LevelScanner {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The effective manifest of a run, as TOML that reads back as the same Manifest (`belay show`, and manifest.toml in a
-// run directory).
+// The effective manifest of a run, as TOML that reads back as the same Manifest. It is for `belay show`, and for
+// manifest.toml in a run directory.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a table of values as a TOML document that reads back as the same table, for manifests from a program.
+// Writes a table of values as a TOML document that reads back as the same table. It is for manifests from a program.
 #pragma once
 
 #include <string>

@@ -9,7 +9,8 @@
 
 namespace belay::runtime {
 
-// Returns the shortest string that reads back as the same number, always with a point, an exponent, or as inf or nan.
+// Returns the shortest string that reads back as the same number. It always has a point or an exponent, or is inf or
+// nan.
 std::string toml_number(double number);
 
 // Returns "a \"quoted\" string" on one line, with control characters escaped. TOML cannot express bytes that are no

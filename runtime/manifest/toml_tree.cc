@@ -3,8 +3,8 @@
 
 // The library's code is compiled here, so that the sanitizers and the fuzzer see it. Two things of versions 3.3 and
 // 3.4, whose files have different names, are undone. The library asserts (and with NDEBUG lets clang assume) conditions
-// that broken manifests like `[{` and `a = [}` do not meet. Without the assertion it reports them. It also calls
-// unreachable a place that it reaches with an `é` instead of a space, since no such letter is a space.
+// that broken manifests like `[{` and `a = [}` do not meet. Without the assertion it reports them. It also calls a
+// place unreachable that it reaches with an `é` instead of a space. No such letter is a space.
 #undef NDEBUG
 #define TOML_ASSERT(expr) static_cast<void>(0)
 #define TOML_HEADER_ONLY 1
@@ -225,7 +225,7 @@ void explain_line(std::string_view scope, std::string_view reason, std::string_v
     e.help = "numbers are written without a comma, 20000 and 0.5; several values in brackets: [1, 2]";
 }
 
-// Explains "cannot redefine existing integer 'a'", or the same without a name if a dotted key meets a value that is no
+// Explains "cannot redefine existing integer 'a'". The message has no name if a dotted key meets a value that is no
 // table.
 void explain_twice(std::string_view reason, std::string_view line, Explanation& e) {
   const std::size_t open = reason.find('\''), close = reason.rfind('\'');

@@ -4,9 +4,9 @@
 //   MonitoredSession session(creator, hooks, options);
 //   session.scope([&] { while (!session.should_stop()) session.run(train_op); });
 //
-// Create (the constructor): begin of each hook. Then follow the steps that every recovery repeats: the scaffold and the
-// graph are finalized, the session is opened and restored or initialized, and load_state of each hook is called. Then a
-// new coordinator is made, the queue runners start (each input seeks first), and after_create_session of each hook is
+// Create (the constructor): begin of each hook. Every recovery repeats the steps that follow. The scaffold and the
+// graph are finalized, and the session is opened and restored or initialized. load_state of each hook is called, and a
+// new coordinator is made. The queue runners start (each input seeks first), and after_create_session of each hook is
 // called.
 //
 // Close: end of each hook, or on_error if an error ends the session. The threads are stopped and joined for at most the

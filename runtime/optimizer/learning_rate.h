@@ -4,7 +4,7 @@
 //
 // With warmup_steps the number or the schedule is multiplied by min(1, (t + 1) / warmup_steps). t is the global step
 // before the run. A scheduled rate is rounded to float32 once. If it is NaN or infinite for a step, that step fails as
-// DIVERGED, with the schedule's name, before anything is written.
+// DIVERGED, with the schedule's name. Nothing is written then.
 #pragma once
 
 #include "belay/graph.h"

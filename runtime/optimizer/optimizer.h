@@ -6,13 +6,13 @@
 //   Output train_op = minimize(graph, loss, adam.use());               // run it to train one step
 //
 // minimize is TensorFlow's: compute_gradients, clipping by the settings, apply_gradients. The names are those of
-// TensorFlow 1: gradients are "gradients/...", updates "train/update_<variable>". After all updates, and after
-// operations that the plugin's finish and the model add, the global step is increased by one.
+// TensorFlow 1: gradients are "gradients/...", updates "train/update_<variable>". The global step increases by one
+// after all updates and after the operations that the plugin's finish and the model add.
 //
 // clip_norm scales all gradients by clip_norm / max(norm, clip_norm). The norm is that of all of them together.
 // clip_value then limits each element. If a gradient is NaN or infinite, all become so.
 //
-// With groups of variables each group has a separate instance of the optimizer's plugin, and so a separate rate and
+// With groups of variables each group has a separate instance of the optimizer's plugin. So it has a separate rate and
 // options. The train operation updates those that are trained at the step's begin. With `accumulate` the gradients are
 // means over the batches of a step, before they are clipped.
 //

@@ -113,8 +113,8 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   };
   // Waits until the registered threads (and the given ones) have ended. It also returns if a stop was requested and the
   // grace period is over. It does not wait for threads that are registered meanwhile. It forgets the registered ones.
-  // Then it throws the recorded error, else the first error of a thread (Joinable::error), else FAILED_PRECONDITION
-  // with the threads that still run. Returns the names of these.
+  // Then it throws the recorded error, else the first error of a thread (Joinable::error). Without either it throws
+  // FAILED_PRECONDITION with the threads that still run, if any. Returns the names of these.
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads, const JoinOptions& options);
   std::vector<std::string> join(const std::vector<std::shared_ptr<Joinable>>& threads = {}) {
     return join(threads, JoinOptions());

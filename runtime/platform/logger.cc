@@ -244,8 +244,8 @@ class StreamLogger final : public Logger {
   }
 
   // The cursor waits before the line, not after it. So it is still before the whole line if the terminal has broken
-  // that into several. The end of a longer line is lost and not wrapped, since the terminal may already be narrower
-  // than it reports. The last column stays free, since some terminals then go to the next line.
+  // that into several. The end of a longer line is lost and not wrapped. The terminal may already be narrower than it
+  // reports. The last column stays free, since some terminals then go to the next line.
   std::string shown_status() {
     drawn_ = !status_.empty();
     next_draw_ns_ = drawn_ ? clock_.monotonic_ns() + kRedrawNs : 0;

@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kSelf = "/proc/self/exe";
 constexpr const char* kVariable = "GOMP_SPINCOUNT";
 
-// Long enough for the barriers between the threads of one kernel. Half of it made a step of two threads a quarter
-// longer on an Intel Xeon, where waking a thread takes as long. Beside other programs, twice of it is worse than half.
+// Long enough for the barriers between the threads of one kernel. With half of it a step of two threads took a quarter
+// longer on an Intel Xeon. There a thread takes as long to wake. Beside other programs, twice of it is worse than half.
 constexpr std::chrono::duration<double, std::nano> kSpin{20'000};
 
 // Does the same as libgomp between two looks.

@@ -8,9 +8,9 @@ namespace belay::runtime {
 void install_stack_signal();
 
 // Writes every thread's stack to the file descriptor, with a heading per thread and a line per frame. A line has the
-// function's name, the source and line if the library has debug information, and library and offset for addr2line.
-// There are no names while the dynamic linker runs a library's initializers. Threads that do not answer within a second
-// are named.
+// function's name, and library and offset for addr2line. If the library has debug information, it has source and line,
+// too. There are no names while the dynamic linker runs a library's initializers. Threads that do not answer within a
+// second are named.
 void write_all_stacks(int fd);
 
 // Does the same for one stack with known addresses, in a separate process. It is for the handler of a crash, whose heap

@@ -18,7 +18,7 @@ struct TrialEnd {
 };
 
 // Runs `belay run MANIFEST`, with more arguments. Its log is beside the manifest. The run is killed after this number
-// of seconds, or when `signal` (which may be null) is not 0 any more. [any thread]
+// of seconds, or when `signal` is not 0 any more. `signal` may be null. [any thread]
 TrialEnd run_trial(const std::string& belay, const std::string& manifest, const std::vector<std::string>& more,
                    double seconds, const std::atomic<int>* signal = nullptr);
 

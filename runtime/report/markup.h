@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the text of a page and its drawings. All text from files or from a user is passed through html(), since tags,
-// paths and options may have any characters. [any thread]
+// Writes the text of a page and its drawings. All text from files or from a user is passed through html(). Tags, paths
+// and options may have any characters. [any thread]
 #pragma once
 
 #include <cstdint>

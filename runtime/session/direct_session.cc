@@ -282,7 +282,7 @@ Program& DirectSession::program_for(PlanState& state, std::uint32_t s) {
   auto program = std::make_unique<Program>(graph_, plan, s, state.values, state.slots, options_.seed);
   program->key = state.key;
   ++programs_built_;
-  // The arena gets the program's size at once, so the owner of the states sees the memory of a warm run.
+  // The arena gets the program's size at once. So the owner of the states sees the memory of a warm run.
   stage.arena.at_least(program->arena_bytes());
   const std::lock_guard lock(state.plan->mutex);
   stage.programs.insert(stage.programs.begin(), std::move(program));

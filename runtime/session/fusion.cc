@@ -66,7 +66,7 @@ class ProductGroups {
     return product.op->name == "Conv2D" && next.op->name == "MaxPool" &&
            (last.op->name == "Relu" || fused_activation(last.op->name) == nullptr);
   }
-  // Returns the node that reads output 0 as its input 0, if it is the only reader in the base and may swallow the
+  // Returns the node that reads output 0 as its input 0. It must be the only reader in the base and may swallow the
   // value.
   const Node* only_user(std::uint32_t id) const {
     if (view_.pinned[id] || followed_[id]) return nullptr;

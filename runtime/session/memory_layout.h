@@ -22,7 +22,7 @@ struct MemoryLayout {
 };
 
 // Places up to some thousand values one by one. Large and long-lived ones come first, each at the lowest offset that is
-// free over its life. For more values it goes by time with a list of free blocks, so that the cost stays n log n.
+// free over its life. For more values it goes by time with a list of free blocks. So the cost stays n log n.
 MemoryLayout lay_out(const std::vector<Lifetime>& values);
 
 }  // namespace belay::runtime

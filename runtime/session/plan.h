@@ -3,12 +3,12 @@
 //
 // A run is a sequence of stages. A main stage computes from its values. It holds the store's gate shared if it reads
 // variables. Host kernels follow it; they may wait and hold no gate. Nodes that depend on a host kernel's output are in
-// a later stage, which is specialised by the actual dims when it starts. The commit stage at the end has every write of
+// a later stage. That is specialised by the actual dims when it starts. The commit stage at the end has every write of
 // a variable, and the nodes that depend on a write. It holds the gate exclusively. If a host kernel depends on a write,
 // the graph has further stages after the commit and is not atomic.
 //
-// A step of several batches ("MeanOverBatches") runs its first stages several times, each time with the next batch, and
-// the others once. It is still one run with one commit.
+// A step of several batches ("MeanOverBatches") runs its first stages once per batch, each time with the next one. It
+// runs the others once. It is still one run with one commit.
 //
 // The base of a plan is the nodes that its writes and other effects need. Values that hooks fetch are hooks' fetches.
 // If there are writes, values that the caller fetches are, too. Kernels are chosen and fused only for the base. A

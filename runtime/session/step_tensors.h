@@ -6,7 +6,7 @@
 //   for (const StepTensor& t : tensors_of(graph, *plan)) args.fetch(graph.output(t.port));
 //
 // Constants, and variables before the step, come first. The results of steps and of host operations (a dequeue) follow
-// stage by stage, and then the variables after the step. A second name of a value (an Identity, a Reshape, a merged
+// stage by stage. The variables after the step come last. A second name of a value (an Identity, a Reshape, a merged
 // node) is not listed again. Strings and tensors inside of bodies cannot be fetched and are left out. [any thread]
 #pragma once
 

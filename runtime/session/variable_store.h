@@ -2,8 +2,8 @@
 // The values of variables, outside any graph. Sessions, savers, init functions and evaluation work on a store.
 //
 // Values are dense, row-major, 64-byte aligned, in the variable's dtype. Every write happens at the end of a run, under
-// the exclusive gate, together with the input positions that the run consumed. A snapshot is taken under the shared
-// gate. So it shows one moment of both. [any thread]
+// the exclusive gate. The run's input positions are written with it. A snapshot is taken under the shared gate. So it
+// shows one moment of both. [any thread]
 #pragma once
 
 #include <atomic>
@@ -49,8 +49,8 @@ struct Snapshot {
   std::map<std::string, Position> positions;
 };
 
-// Allocates memory for a snapshot of these variables and touches each page, so that the first snapshot takes no longer
-// than a copy. Does nothing if there is memory already. Sessions of one graph have the same variables.
+// Allocates memory for a snapshot of these variables and touches each page. So the first snapshot takes no longer than
+// a copy. Does nothing if there is memory already. Sessions of one graph have the same variables.
 void make_room(const std::vector<Variable*>& variables, Snapshot& into);
 
 class VariableStore {

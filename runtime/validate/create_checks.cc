@@ -67,8 +67,8 @@ void make(const Subject& subject, const OptionValues& options) {
   });
 }
 
-// True if the options that validation chose may be the cause of a refusal, and not a fault of the plugin. Its
-// constructor may look for a file and read it.
+// True if the options of the validation, and not a fault of the plugin, may be the cause of a refusal. Its constructor
+// may look for a file and read it.
 bool blames_options(const Subject& subject, Code code) {
   if (subject.info.options.empty()) return false;
   if (code == Code::kInvalidArgument) return true;

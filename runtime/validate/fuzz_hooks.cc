@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes a hook's life, with a damaged state, odd values and shapes, and callbacks in any order that a host may choose.
+// Fuzzes a hook's life with a damaged state, odd values and shapes. It makes callbacks in any order that a host may
+// choose.
 #include <algorithm>
 #include <iterator>
 #include <memory>

@@ -6,9 +6,9 @@
 // silent one keeps nobody waiting.
 //
 // Gloo notices a broken connection, but not whose fault it was. It cannot tell a computing rank from one whose machine
-// hangs. Here a thread sends a sign of life to each rank four times in the timeout, also while the process computes. A
-// rank has failed if its connection breaks, or if it is silent for the timeout. The first failure is sent on to the
-// other ranks, so that all name the same rank.
+// hangs. Here a thread sends a sign of life to each rank four times in the timeout. It does so also while the process
+// computes. A rank has failed if its connection breaks, or if it is silent for the timeout. The first failure is sent
+// on to the other ranks, so that all name the same rank.
 #pragma once
 
 #include <array>

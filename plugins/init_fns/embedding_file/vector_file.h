@@ -24,9 +24,9 @@ struct VectorCounts {
 // Reads the file from begin to end. `row` is called with each token and returns the place for its `width` numbers.
 // Null: the token is not wanted. If a token is repeated, the first one counts. The option "path" named the file.
 //
-// DATA_LOSS names the file and the line (in the binary format the token's number and byte). Its causes are a line with
-// too few or too many numbers, a wanted token with a number that is not finite, and another number of tokens than the
-// first line has. INVALID_ARGUMENT: the vectors have another width, or the file has another format.
+// DATA_LOSS names the file and the line (in the binary format the token's number and byte). One cause is a line with
+// too few or too many numbers. Others are a wanted token with a number that is not finite, and a first line with a
+// wrong count of tokens. INVALID_ARGUMENT: the vectors have another width, or the file has another format.
 VectorCounts read_vectors(const std::string& path, VectorFormat format, std::int64_t width,
                           const std::function<float*(std::string_view token)>& row);
 

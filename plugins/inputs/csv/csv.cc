@@ -2,8 +2,8 @@
 // Reads rows of numbers and a label from a CSV file.
 //
 // The file is read and parsed when the input is asked for its columns, since its rows name the classes. After that only
-// the numbers stay in memory. A training keeps the names of its columns and classes, the name of its label's column,
-// and the scales of `standardize`.
+// the numbers stay in memory. A training keeps the names of its columns and classes and the name of its label's column.
+// It also keeps the scales of `standardize`.
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>

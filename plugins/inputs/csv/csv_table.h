@@ -30,9 +30,9 @@ struct TableColumns {
 struct Table {
   std::size_t width = 0;         // features of a row
   std::vector<double> features;  // row after row
-  // For kClass: the index of the label in `class_names`, which are TableColumns::classes. Without such a list and with
-  // a whole number from 0 in the first row, the names are "0" to the largest one. Else they are the labels in the order
-  // of their first appearance. Numbers above kMostNumberedClasses have no names.
+  // For kClass: the index of the label in `class_names`, which are TableColumns::classes. If there is no such list and
+  // the first row has a whole number from 0, the names are "0" to the largest. Else they are the labels in the order of
+  // their first appearance. Numbers above kMostNumberedClasses have no names.
   std::vector<std::int64_t> classes;
   std::vector<std::string> class_names;
   std::vector<float> targets;    // for kFloat

@@ -5,7 +5,7 @@
 //   model.data-00000-of-00002       elements, row-major, one tensor after the other
 //   model.data-00001-of-00002
 //
-// A partitioned variable has an entry with its whole shape and a list of slices, and an entry for each slice.
+// A partitioned variable has an entry with its whole shape and a list of slices. Each slice has its entry, too.
 #pragma once
 
 #include <belay/tensor.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // exp, log, tanh ... of one number. The float32 functions have no branches and are always inlined, so a loop over them
-// becomes vector code. They are within 3 units in the last place of the exact value, except for results below the
-// smallest normal number. The float64 functions are the C library's. NaN returns NaN. Infinities and overflow give the
+// becomes vector code. They are within 3 units in the last place of the exact value. Results below the smallest normal
+// number are an exception. The float64 functions are the C library's. NaN returns NaN. Infinities and overflow give the
 // C library's results.
 //
 // The polynomials were fitted at Chebyshev nodes. The range reductions are those of the literature (Cody and Waite

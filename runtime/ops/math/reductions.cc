@@ -292,7 +292,7 @@ void infer_global_norm(InferContext& c) {
   for (std::size_t i = 1; i < c.n_inputs(); ++i) c.need_same_dtype(0, i);
   c.output(c.dtype(0), Shape{});
 }
-// At 0, where all directions are alike, the gradient is 0.
+// At 0 all directions are alike, and the gradient is 0.
 void grad_global_norm(GradContext& c) {
   const Output norm = c.output(0), zero = ops::zeros_like(norm);
   const Output scale = ops::select(ops::equal(norm, zero), zero, c.grad() / norm);

@@ -179,7 +179,7 @@ template <class T>
   }
 }
 
-// The sums over rows are taken in chunks that depend only on the shape, so the number of threads changes no bit.
+// The sums over rows are taken in chunks that depend only on the shape. So the number of threads changes no bit.
 template <class T>
 class LayerNormGradKernel final : public Kernel {
  public:

@@ -29,8 +29,8 @@ struct Sequence {
   std::int64_t row(std::int64_t b, std::int64_t t) const noexcept { return b * example + t * step; }
 };
 
-// The dims of a cell's inputs x (0), kernel (1) and recurrent_kernel (2), which are checked, and the dims that follow
-// from them. Unknown ones are -1.
+// The dims of a cell's inputs x (0), kernel (1) and recurrent_kernel (2), and the derived dims. The inputs' dims are
+// checked. Unknown ones are -1.
 struct RecurrentShapes {
   std::int64_t batch = -1, features = -1, units = -1, gates = -1;  // gates: all of them together
   Shape sequence;                                                  // shape of x without its last dimension

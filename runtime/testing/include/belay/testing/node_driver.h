@@ -49,8 +49,8 @@ class NodeDriver {
   // for each element. An empty tensor (dtype kInvalid): an input gets none.
   std::vector<Tensor> gradients(const std::vector<Tensor>& inputs);
   // Returns their largest distance from finite differences, over at most `per_input` elements of each input. It is
-  // relative to the larger of 1 and the gradient. If the differences to the left and to the right disagree, as at the
-  // bend of a relu, any value between them is right. In float32 about 1e-3 is rounding.
+  // relative to the larger of 1 and the gradient. The differences to the left and to the right may disagree, as at the
+  // bend of a relu. Then any value between them is right. In float32 about 1e-3 is rounding.
   double worst_gradient_error(const std::vector<Tensor>& inputs, int per_input = 20);
 
  private:
