@@ -134,8 +134,8 @@ Output create_train_op(OwnedGraph& graph, const Output& total_loss, const TrainO
   };
   const Output train_op = behind(step);
   runtime::NodeGraph& nodes = insides.nodes;
-  nodes.move_successions(nodes.resolve(step.raw()), nodes.resolve(train_op.raw()),
-                         [&](runtime::Port next) { return nodes.resolve(behind(nodes.output(next)).raw()); });
+  nodes.successions().move(nodes.resolve(step.raw()), nodes.resolve(train_op.raw()),
+                           [&](runtime::Port next) { return nodes.resolve(behind(nodes.output(next)).raw()); });
   nodes.replace_collection(collections::kTrainOp, {nodes.resolve(train_op.raw())});
   return train_op;
 }

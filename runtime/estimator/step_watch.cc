@@ -37,7 +37,7 @@ class StepWatch final : public Hook {
     const NodeGraph& graph = model_.graph;
     const Port loss = graph.resolve(model_.outputs.loss.raw());
     PlanKey key;
-    key.fetches = {graph.at_step(graph.resolve(model_.outputs.train_op.raw()), step)};
+    key.fetches = {graph.successions().at_step(graph.resolve(model_.outputs.train_op.raw()), step)};
     key.threads = environment_.session.threads;
     key.precision = environment_.session.precision;
     const std::unique_ptr<Plan> plan = make_plan(graph, key, {loss});
@@ -47,7 +47,7 @@ class StepWatch final : public Hook {
     Port root = loss;
     if (const ValueId v = plan->value_of(loss); v != kNoValue) root = plan->values[plan->values[v].root].port;
     for (loss_ = 0; loss_ < tensors_.size() && tensors_[loss_].port != root;) ++loss_;
-    until_ = graph.has_successions() ? graph.next_succession(step) : INT64_MAX;
+    until_ = graph.successions().empty() ? INT64_MAX : graph.successions().next_after(step);
   }
 
   const ModelGraph& model_;

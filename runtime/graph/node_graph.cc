@@ -214,16 +214,16 @@ void NodeGraph::enter_control(const std::vector<Port>& outputs) {
   controls_.push_back(std::move(after));
 }
 
-Port NodeGraph::at_step(Port port, std::int64_t step) const noexcept {
+Port Successions::at_step(Port port, std::int64_t step) const noexcept {
   Port now = port;
-  for (const Succession& s : successions_)
+  for (const Succession& s : all_)
     if (s.first == port && s.from_step <= step) now = s.next;
   return now;
 }
 
-std::int64_t NodeGraph::next_succession(std::int64_t step) const noexcept {
+std::int64_t Successions::next_after(std::int64_t step) const noexcept {
   std::int64_t next = std::numeric_limits<std::int64_t>::max();
-  for (const Succession& s : successions_)
+  for (const Succession& s : all_)
     if (s.from_step > step) next = std::min(next, s.from_step);
   return next;
 }

@@ -54,6 +54,34 @@ struct Node {
   std::vector<std::pair<DType, Shape>> outputs;
 };
 
+// Which operation runs in the place of another one from a global step on: a train operation whose variables become
+// more.
+class Successions {
+ public:
+  bool empty() const noexcept { return all_.empty(); }
+  // From the global step `from_step` on, a fetch of `first` runs `next`. Add those of one `first` in the order of their
+  // steps.
+  void add(Port first, std::int64_t from_step, Port next) { all_.push_back({first, from_step, next}); }
+  // Returns the port that runs for `port` at this step.
+  Port at_step(Port port, std::int64_t step) const noexcept;
+  // Returns the first later step at which any port may have a successor.
+  std::int64_t next_after(std::int64_t step) const noexcept;
+  // Lets successors of `first` succeed `other`. `changed` makes each new successor from the old one.
+  template <class F>
+  void move(Port first, Port other, F&& changed) {
+    for (Succession& s : all_)
+      if (s.first == first) s = {other, s.from_step, changed(s.next)};
+  }
+
+ private:
+  struct Succession {
+    Port first;
+    std::int64_t from_step;
+    Port next;
+  };
+  std::vector<Succession> all_;
+};
+
 // True if a node may have this name in its scope. Only letters, digits and . _ - / are allowed.
 bool valid_node_name(std::string_view name);
 
@@ -134,22 +162,8 @@ class NodeGraph {
   void set_role(std::string name, Port port) { roles_[std::move(name)] = port; }
   const std::map<std::string, Port, std::less<>>& roles() const noexcept { return roles_; }
 
-  // From the global step `from_step` on, a fetch of `first` runs `next`: a train operation whose variables become more.
-  // Add those of one `first` in the order of their steps.
-  void add_succession(Port first, std::int64_t from_step, Port next) {
-    successions_.push_back({first, from_step, next});
-  }
-  bool has_successions() const noexcept { return !successions_.empty(); }
-  // at_step returns the port that runs for `port` at this step. next_succession returns the first later step at which
-  // any port may have a successor.
-  Port at_step(Port port, std::int64_t step) const noexcept;
-  std::int64_t next_succession(std::int64_t step) const noexcept;
-  // Lets successors of `first` succeed `other`. `changed` makes each new successor from the old one.
-  template <class F>
-  void move_successions(Port first, Port other, F&& changed) {
-    for (Succession& s : successions_)
-      if (s.first == first) s = {other, s.from_step, changed(s.next)};
-  }
+  Successions& successions() noexcept { return successions_; }
+  const Successions& successions() const noexcept { return successions_; }
 
   // Adds an output that hooks or the caller will fetch (Graph::fetch).
   void announce(Port port);
@@ -189,12 +203,7 @@ class NodeGraph {
   std::mutex holds_mutex_;  // guards the next two
   int holds_ = 0;
   bool open_before_ = false;
-  struct Succession {
-    Port first;
-    std::int64_t from_step;
-    Port next;
-  };
-  std::vector<Succession> successions_;
+  Successions successions_;
 };
 
 }  // namespace belay::runtime

@@ -437,8 +437,8 @@ bool take_batch(NodeGraph& graph, const Output& batch, ModelOutputs& outputs) {
   };
   const Port first = graph.resolve(outputs.train_op.raw());
   outputs.train_op = with_batch(outputs.train_op);
-  graph.move_successions(first, graph.resolve(outputs.train_op.raw()),
-                         [&](Port next) { return graph.resolve(with_batch(graph.output(next)).raw()); });
+  graph.successions().move(first, graph.resolve(outputs.train_op.raw()),
+                           [&](Port next) { return graph.resolve(with_batch(graph.output(next)).raw()); });
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
   return true;
 }

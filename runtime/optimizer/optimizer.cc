@@ -310,7 +310,7 @@ Output apply_groups(const Graph& graph, const std::vector<UpdateGroup>& groups, 
     const Output train_op = step_behind(graph, step, all, parts);
     NodeGraph& nodes = from_handle(graph.raw());
     if (first) {
-      nodes.add_succession(nodes.resolve(first.raw()), group.from_step, nodes.resolve(train_op.raw()));
+      nodes.successions().add(nodes.resolve(first.raw()), group.from_step, nodes.resolve(train_op.raw()));
     } else {
       first = train_op;
     }

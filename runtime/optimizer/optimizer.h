@@ -77,7 +77,7 @@ struct StepParts {
 };
 // Clips the gradients and applies them with the settings' learning rate (learning_rate.h). Each group has a separate
 // instance. Makes the global step if the graph has none. If groups have a from_step, a further operation replaces this
-// one from there on (NodeGraph::add_succession).
+// one from there on (NodeGraph::successions).
 Output update_variables(const Graph& graph, const std::vector<VariableGradient>& gradients, const OptimizerUse& use,
                         const StepParts& parts = {});
 

@@ -82,22 +82,22 @@ std::shared_ptr<CachedPlan> PlanCache::plan_for(const RunRequest& request) {
 }
 
 bool PlanCache::is_of_now(const FetchSet& caller) const {
-  if (!graph_.has_successions()) return true;
+  if (graph_.successions().empty()) return true;
   const std::int64_t step = global_step_();
   return caller.from_step_ <= step && step < caller.until_step_;
 }
 
 // Call it under the lock. It drops a plan that the next steps do not run, with its memory.
 void PlanCache::note_steps(FetchSet& caller, std::int64_t step, const CachedPlan* before) {
-  if (!graph_.has_successions()) return;
+  if (graph_.successions().empty()) return;
   caller.from_step_ = step;
-  caller.until_step_ = graph_.next_succession(step);
+  caller.until_step_ = graph_.successions().next_after(step);
   if (before != nullptr && before != caller.plan_.get())
     plans_.remove_if([&](const auto& plan) { return plan.get() == before; });
 }
 
 std::shared_ptr<CachedPlan> PlanCache::find_or_make(const RunRequest& request) {
-  const std::int64_t step = graph_.has_successions() ? global_step_() : 0;
+  const std::int64_t step = graph_.successions().empty() ? 0 : global_step_();
   const bool outlived = request.fetches->plan_ != nullptr && !is_of_now(*request.fetches);
   const std::shared_ptr<CachedPlan> before = outlived ? request.fetches->plan_ : nullptr;
   PlanKey key = key_of_caller(request, step);
@@ -132,7 +132,7 @@ void PlanCache::check_ports(FetchSet& set, std::int64_t step) const {
   set.ports_.clear();
   for (const belay_output& o : set.outputs_) {
     try {
-      set.ports_.push_back(graph_.at_step(graph_.resolve(o), step));
+      set.ports_.push_back(graph_.successions().at_step(graph_.resolve(o), step));
       graph_.need_outside_bodies(set.ports_.back());
     } catch (const Error& e) {
       fail(e.code(), std::string("cannot fetch: ") + e.what());
