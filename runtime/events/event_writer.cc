@@ -138,7 +138,7 @@ bool EventWriter::change_summary(pb::Summary& summary, std::int64_t step) {
       v.set_tag(clean_tag(v.tag()));
       changed = true;
     }
-    if (v.has_metadata() && !tags_with_metadata_.insert(v.tag()).second) {
+    if (v.has_metadata() && !tags_.with_metadata.insert(v.tag()).second) {
       v.clear_metadata();
       changed = true;
     }
@@ -156,7 +156,7 @@ void EventWriter::add_graph(std::string_view graph_def, std::int64_t step) {
 
 void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step) {
   std::unique_lock lock(mutex_);
-  if (!run_metadata_tags_.emplace(tag).second)
+  if (!tags_.run_metadata.emplace(tag).second)
     fail(Code::kInvalidArgument,
          "there is run metadata of the tag " + single_quoted(tag) + " already; a tag is for one run");
   append_run_metadata(std::move(lock), tag, run_metadata, step);
@@ -164,8 +164,8 @@ void EventWriter::add_run_metadata(std::string_view tag, std::string_view run_me
 
 bool EventWriter::add_step_trace(std::string_view run_metadata, std::int64_t step) {
   std::unique_lock lock(mutex_);
-  if (step <= traced_step_) return false;
-  traced_step_ = step;
+  if (step <= tags_.traced_step) return false;
+  tags_.traced_step = step;
   append_run_metadata(std::move(lock), "step_" + std::to_string(step), run_metadata, step);
   return true;
 }
@@ -380,7 +380,7 @@ void EventWriter::open_file() {
   file_has_version_ = false;
   {
     const std::lock_guard lock(mutex_);
-    tags_with_metadata_.clear();
+    tags_.with_metadata.clear();
   }
   pb::Event version;
   const std::int64_t seconds = clock_.wall_ns() / kSecond;
@@ -396,7 +396,7 @@ void EventWriter::open_file() {
 // ---- warnings ----
 
 void EventWriter::warn_unless_finite(const std::string& tag, double value, std::int64_t step) {
-  if (std::isfinite(value) || !tags_not_finite_.insert(tag).second) return;
+  if (std::isfinite(value) || !tags_.not_finite.insert(tag).second) return;
   const char* found = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
   warnings_.push_back("'" + tag + "' is " + found + " at step " + std::to_string(step) + " (said once)");
 }

@@ -93,6 +93,14 @@ class EventWriter {
   std::string file_name() const;
 
  private:
+  // Remembers the tags that were written.
+  struct KnownTags {
+    std::set<std::string, std::less<>> with_metadata;  // in the file that is open
+    std::set<std::string> not_finite;                  // a warning named them
+    std::set<std::string, std::less<>> run_metadata;   // of add_run_metadata
+    std::int64_t traced_step = -1;                     // the last one of add_step_trace
+  };
+
   void stamp(pb::Event& event, std::int64_t step) const;
   bool change_summary(pb::Summary& summary, std::int64_t step);
   void append(std::unique_lock<std::mutex> lock, const pb::Event& event, std::string_view summary = {});
@@ -126,10 +134,7 @@ class EventWriter {
   std::int64_t due_ns_ = 0;  // on the monotonic clock
   double wait_secs_ = 0;     // until the next records are due
   std::vector<std::string> warnings_;
-  std::set<std::string, std::less<>> tags_with_metadata_;
-  std::set<std::string> tags_not_finite_;
-  std::set<std::string, std::less<>> run_metadata_tags_;  // of add_run_metadata
-  std::int64_t traced_step_ = -1;                         // the last one of add_step_trace
+  KnownTags tags_;
   // Messages that every event uses again, with their memory.
   const std::unique_ptr<pb::Event> scalar_;
   const std::unique_ptr<pb::Event> summary_head_;  // all but the summary
