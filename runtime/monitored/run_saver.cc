@@ -13,7 +13,6 @@
 #include "runtime/checkpoint/state_data.h"
 #include "runtime/platform/activity.h"
 #include "runtime/platform/current_error.h"
-#include "runtime/platform/fixed_text.h"
 #include "runtime/platform/resources.h"
 #include "runtime/platform/spare_descriptors.h"
 #include "runtime/platform/text.h"
@@ -21,8 +20,27 @@
 namespace belay::runtime {
 namespace {
 
-// The period of the log lines about failed saves while training continues.
-constexpr std::int64_t kSayUnsavedNs = 600'000'000'000;
+std::int64_t step_of(const DirectSession& session) { return std::max<std::int64_t>(session.global_step(), 0); }
+
+// `before`: the list without this save. What it has already was said.
+void say_if_best(Logger& log, std::int64_t step, const BestList& list, const BestList& before) {
+  const BestCheckpoint* best = find_step(list, step);
+  const BestCheckpoint* known = find_step(before, step);
+  if (best == nullptr || (known != nullptr && *known == *best)) return;
+  const auto place = best - list.checkpoints.data() + 1;
+  log.info("", checkpoint_name(step, list.basename) + " is " +
+                   (place == 1 ? "the best checkpoint so far"
+                               : "number " + std::to_string(place) + " of the best checkpoints") +
+                   ": " + escaped(list.metric) + " = " + rounded_text(best->value));
+}
+
+std::uint64_t tensor_bytes_of(const std::map<std::string, HookState>& states) {
+  std::uint64_t bytes = 0;
+  for (const auto& [hook, state] : states)
+    for (const auto& [key, value] : state.entries)
+      if (const auto* tensor = std::get_if<StateTensor>(&value)) bytes += byte_size(*tensor);
+  return bytes;
+}
 
 }  // namespace
 
@@ -62,30 +80,8 @@ RunSaver::RunSaver(const RunEnvironment& environment, LockedDirectory& run, RunS
 
 void RunSaver::note_evaluation(std::int64_t step, double value, StillEvaluated still_evaluated) {
   if (options_.checkpoint.keep_best == 0) return;
-  evaluated_ = {step, value, {}, std::move(still_evaluated)};
+  evaluation_.note(step, value, std::move(still_evaluated));
   if (with_checkpoint(best_, {step, value}, best_rule(options_.checkpoint)) != best_) save_requested_by_hook();
-}
-
-// Returns the value for the variables that are saved now. There is none if other variables were evaluated. A hook may
-// have put the evaluated averages into the weights' place.
-std::optional<double> RunSaver::value_of(DirectSession& session, std::int64_t step) const {
-  if (!evaluated_ || evaluated_->step != step) return std::nullopt;
-  const bool same =
-      evaluated_->versions == total_of_versions(session) || (evaluated_->still && evaluated_->still(session.store()));
-  return same ? std::optional(evaluated_->value) : std::nullopt;
-}
-
-// `before`: the list without this save. An entry that it has already was logged.
-void RunSaver::say_if_best(std::int64_t step, const BestList& before) const {
-  const BestList& list = series_.best();
-  const BestCheckpoint* best = find_step(list, step);
-  const BestCheckpoint* known = find_step(before, step);
-  if (best == nullptr || (known != nullptr && *known == *best)) return;
-  const auto place = best - list.checkpoints.data() + 1;
-  environment_.log.info("", checkpoint_name(step, list.basename) + " is " +
-                                (place == 1 ? "the best checkpoint so far"
-                                            : "number " + std::to_string(place) + " of the best checkpoints") +
-                                ": " + escaped(list.metric) + " = " + rounded_text(best->value));
 }
 
 // ---- saving ----
@@ -94,7 +90,7 @@ void RunSaver::prepare(const DirectSession& session) {
   hold_spare_descriptors();
   if (!saves_by_itself(options_.checkpoint)) return;
   check_index_holds(variable_infos(session));
-  warn_if_disk_is_full(session);
+  warnings_.say_if_disk_is_full(session, run_.path());
   if (options_.checkpoint.save == SaveMode::kAsync && save_ == nullptr) make_room(session.variables(), snapshot_);
 }
 
@@ -104,27 +100,13 @@ RunSaver::Memory RunSaver::memory() const noexcept {
   return memory;
 }
 
-void RunSaver::warn_if_disk_is_full(const DirectSession& session) {
-  std::uint64_t needed = 0;
-  for (const Variable* v : session.variables()) needed += v->value.bytes();
-  try {
-    const std::uint64_t room = environment_.files.free_bytes(run_.path());
-    if (room == 0 || room >= needed || std::exchange(warned_of_disk_, true)) return;
-    environment_.log.warning("", "a checkpoint of this model takes " + std::to_string(needed) +
-                                     " bytes, and the disk of " + single_quoted(run_.path()) + " has " +
-                                     std::to_string(room) + " free: nothing is saved until there is room");
-  } catch (const Error&) {
-    return;  // unknown
-  }
-}
-
 std::string RunSaver::at_boundary(DirectSession& session, HookSet& hooks) {
-  if (must_say_unsaved()) say_unsaved(session);
+  if (failures_.must_say()) failures_.say(saved_step_, step_of(session));
   if (!has_to_save()) return "";
   const Doing doing(Activity::kSaving);
   if (run_.lock_lost()) run_.check_lock();
   const bool asked = requested_.exchange(false);
-  if (asked) say_if_it_waits(session);
+  if (asked && save_ != nullptr && !written_) warnings_.say_that_it_waits(step_of(session), save_->step);
   std::string stopping = wait_and_tell(session, hooks);
   const auto also = [&](const std::string& hook) { stopping = stopping.empty() ? hook : stopping; };
   if (asked && !must_wait()) also(save(session, hooks, nullptr));
@@ -143,16 +125,6 @@ std::string RunSaver::finish(DirectSession& session, HookSet& hooks) {
   std::string stopping = wait_and_tell(session, hooks);
   thread_.wait();
   return stopping;
-}
-
-// It is logged once: a run whose saves come faster than its disk writes waits again and again.
-void RunSaver::say_if_it_waits(const DirectSession& session) {
-  if (save_ == nullptr || written_ || said_that_it_waits_) return;
-  said_that_it_waits_ = true;
-  environment_.log.info("", "step " + std::to_string(std::max<std::int64_t>(session.global_step(), 0)) +
-                                " is to be saved while the checkpoint of step " + std::to_string(save_->step) +
-                                " is still being written: training waits for it, now and whenever saves come faster "
-                                "than they can be written");
 }
 
 void RunSaver::begin_end(DirectSession& session, HookSet& hooks) {
@@ -178,9 +150,7 @@ void RunSaver::settle() noexcept {
   best_ = series_.best();
   try {
     if (!save->error) return note_written(*save);
-    save_error_ = save->error->what();
-    environment_.log.error("",
-                           "the checkpoint of step " + std::to_string(save->step) + " was not written: " + save_error_);
+    failures_.note_last(save->step, *save->error);
   } catch (const std::exception& e) {
     environment_.log.error("", e.what());
   }
@@ -189,7 +159,7 @@ void RunSaver::settle() noexcept {
 void RunSaver::save_after_error(DirectSession& session, HookSet& hooks) noexcept {
   const Doing doing(Activity::kSaving);
   settle();
-  Save save{.step = std::max<std::int64_t>(session.global_step(), 0), .begun_ns = environment_.clock.monotonic_ns()};
+  Save save{.step = step_of(session), .begun_ns = environment_.clock.monotonic_ns()};
   if (save.step == saved_step_) return;
   try {
     save_at_once(session, ending_ == nullptr ? hooks.save_states() : ending_->states, save);
@@ -202,7 +172,7 @@ void RunSaver::save_after_error(DirectSession& session, HookSet& hooks) noexcept
 // The hooks are told of a written checkpoint when their thread comes back.
 void RunSaver::save_beside(DirectSession& session, HookSet& hooks, const PluginInstance& busy) noexcept {
   thread_.wait();
-  Save save{.step = std::max<std::int64_t>(session.global_step(), 0), .begun_ns = environment_.clock.monotonic_ns()};
+  Save save{.step = step_of(session), .begun_ns = environment_.clock.monotonic_ns()};
   if (save.step == taken_step()) return;
   try {
     save_at_once(session, hooks.save_states(&busy), save);
@@ -248,26 +218,12 @@ void RunSaver::save_while_ending() {
   put_off_divergence([&] { return save(*ending_->session, *ending_->hooks, &ending_->states); });
 }
 
-// A signal's save comes after the current step, so it does not have all of the grace. It also comes after the current
-// save.
-void RunSaver::warn_if_slower_than_grace(double seconds) {
-  constexpr double kPartForTheSave = 0.8;
-  const double grace = options_.signal_grace_secs;
-  const bool async = options_.checkpoint.save == SaveMode::kAsync;
-  if (grace <= 0 || seconds * (async ? 2 : 1) <= grace * kPartForTheSave || warned_of_grace_) return;
-  warned_of_grace_ = true;
-  environment_.log.warning("", "a save takes " + fixed_text(seconds, 1) + " s, and after a signal the run has " +
-                                   rounded_text(grace) + " s" +
-                                   (async ? ", for the one that is being written and for the last one" : "") +
-                                   ": its last checkpoint may not be written; raise signal_grace_secs");
-}
-
 std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::map<std::string, HookState>* states) {
   if (!in_background()) thread_.wait();  // it may be removing older checkpoints
   run_.check_lock();
   const std::int64_t start = environment_.clock.monotonic_ns();
-  const std::int64_t step = std::max<std::int64_t>(session.global_step(), 0);
-  if (evaluated_ && !evaluated_->versions) evaluated_->versions = total_of_versions(session);
+  const std::int64_t step = step_of(session);
+  evaluation_.note_save(session);
   try {
     hooks.before_save(session, step);
   } catch (const Error& e) {
@@ -318,19 +274,7 @@ bool RunSaver::is_as_restored(DirectSession& session) {
   return true;
 }
 
-namespace {
-
-std::uint64_t tensor_bytes_of(const std::map<std::string, HookState>& states) {
-  std::uint64_t bytes = 0;
-  for (const auto& [hook, state] : states)
-    for (const auto& [key, value] : state.entries)
-      if (const auto* tensor = std::get_if<StateTensor>(&value)) bytes += byte_size(*tensor);
-  return bytes;
-}
-
-}  // namespace
-
-// Takes the state of the moment that is saved.
+// The moment that is saved.
 void RunSaver::take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save) {
   session.store().snapshot(session.variables(), snapshot_);
   // If another thread trains meanwhile (beside a supervisor), the snapshot may be of a later step.
@@ -348,7 +292,7 @@ void RunSaver::take(DirectSession& session, const std::map<std::string, HookStat
   content.schema = options_.schema;
   content.graph_hash = session.graph().variables_digest();
   save.versions = total_of_versions(session);
-  content.best = best_ = series_.best_with(save.step, value_of(session, save.step));
+  content.best = best_ = series_.best_with(save.step, evaluation_.value_of(session, save.step));
 }
 
 // The thread's work. It uses nothing of the session, and only those members that no other thread touches meanwhile.
@@ -360,14 +304,16 @@ void RunSaver::write(Save& save) {
     // A checkpoint that is due in any case also has its evaluation if its step is one of the best.
     environment_.log.log(save.again ? LogLevel::kDebug : LogLevel::kInfo, "",
                          "saved " + escaped(save.path) + (save.again ? " again" : ""));
-    say_if_best(save.step, before);
+    say_if_best(environment_.log, save.step, series_.best(), before);
     if (options_.on_saved) options_.on_saved(save.path, save.step);
   } catch (...) {
     save.error = current_error();
   }
   save.content = {};  // the hooks own the memory of their tensors again
   save.seconds = static_cast<double>(environment_.clock.monotonic_ns() - save.begun_ns) * 1e-9;
-  if (!save.error) warn_if_slower_than_grace(save.seconds);
+  if (!save.error)
+    warnings_.say_if_slower_than_grace(save.seconds, options_.signal_grace_secs,
+                                       options_.checkpoint.save == SaveMode::kAsync);
 }
 
 std::string RunSaver::tell(DirectSession& session, HookSet& hooks) {
@@ -375,7 +321,8 @@ std::string RunSaver::tell(DirectSession& session, HookSet& hooks) {
   const std::unique_ptr<Save> save = std::move(save_);
   best_ = series_.best();
   if (save->error) {
-    fail_or_go_on(*save);
+    if (run_.lock_lost()) run_.check_lock();
+    failures_.note(save->step, save->begun_ns, *save->error);
     return "";
   }
   note_written(*save);
@@ -388,55 +335,16 @@ void RunSaver::note_written(const Save& save) {
   saved_path_ = save.path;
   saved_step_ = save.step;
   written_versions_ = save.versions;
-  save_error_.clear();
-  failed_saves_ = 0;
-  unsaved_.reset();
+  failures_.note_written();
   if (options_.events == nullptr || save.was_there || save.again) return;
   options_.events->add_session_log(EventWriter::kCheckpoint, save.step,
                                    run_.path() + "/" + options_.checkpoint.basename);
   options_.events->start_flush();
 }
 
-void RunSaver::fail_or_go_on(const Save& save) {
-  if (run_.lock_lost()) run_.check_lock();
-  save_error_ = save.error->what();
-  if (save.error->code() == Code::kDiverged) throw Error(*save.error);
-  ++failed_saves_;
-  if (!unsaved_) unsaved_ = {save.begun_ns, save.begun_ns + kSayUnsavedNs};
-  const CheckpointSettings& c = options_.checkpoint;
-  if (c.on_save_error == OnSaveError::kStop && failed_saves_ >= c.save_failures) throw Error(*save.error);
-  environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(save.step) + " was not written (" +
-                                 reaction() + "): " + save_error_);
-}
-
-// The line of the first failure may be far up in a long log.
-void RunSaver::say_unsaved(const DirectSession& session) {
-  const std::int64_t now = environment_.clock.monotonic_ns();
-  const std::int64_t minutes = (now - unsaved_->since_ns) / 60'000'000'000;
-  unsaved_->say_at_ns = now + kSayUnsavedNs;
-  environment_.log.warning(
-      "", "no checkpoint was written for " + std::to_string(minutes) +
-              " min: " + (saved_step_ < 0 ? "there is none" : "the newest is of step " + std::to_string(saved_step_)) +
-              ", the training is at step " + std::to_string(std::max<std::int64_t>(session.global_step(), 0)) +
-              ", and what lies between is lost if the process ends; the last save failed with: " + save_error_);
-}
-
-// Returns "failure 2 in a row, on_save_error = "stop" behind 3".
-std::string RunSaver::reaction() const {
-  const CheckpointSettings& c = options_.checkpoint;
-  if (c.on_save_error == OnSaveError::kContinue) return "on_save_error = \"continue\"";
-  return "failure " + std::to_string(failed_saves_) + " in a row, on_save_error = \"" +
-         (c.on_save_error == OnSaveError::kStop ? "stop" : "pause") + "\" behind " + std::to_string(c.save_failures);
-}
-
 // ---- waiting for a disk that can be written ----
 
-bool RunSaver::must_wait() const noexcept {
-  const CheckpointSettings& c = options_.checkpoint;
-  return c.on_save_error == OnSaveError::kPause && failed_saves_ >= c.save_failures && ending_ == nullptr;
-}
-
-// Nothing is trained meanwhile, so each attempt saves the same step.
+// Nothing is trained meanwhile, so each attempt is of the same step.
 std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
   constexpr double kFirstWaitSecs = 1, kMostWaitSecs = 60;
   environment_.log.warning("",
@@ -444,39 +352,20 @@ std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
                            "is tried again and again, at last every 60 s");
   std::string stopping;
   for (double seconds = kFirstWaitSecs; must_wait(); seconds = std::min(2 * seconds, kMostWaitSecs)) {
-    if (!wait(seconds)) {
+    if (!failures_.wait(seconds, run_.path())) {
       request();  // the end tries once more
       return "";
     }
-    const std::int64_t failed = failed_saves_;
+    const std::int64_t failed = failures_.count();
     stopping = save(session, hooks, nullptr);
     if (save_ != nullptr) stopping = wait_and_tell(session, hooks);
-    if (failed_saves_ == failed) break;  // a hook wants no checkpoint of this step
+    if (failures_.count() == failed) break;  // a hook wants no checkpoint of this step
   }
   environment_.log.info("", "the training goes on");
   return stopping;
 }
 
-// Returns true if the time is over, false if the run ends. It looks at the disk now and then, which the watchdog counts
-// as progress.
-bool RunSaver::wait(double seconds) {
-  constexpr double kLookSecs = 1;
-  for (; seconds > 0; seconds -= kLookSecs) {
-    try {
-      pause_.wait(environment_, std::min(seconds, kLookSecs));
-    } catch (const Error&) {
-      return false;
-    }
-    try {
-      environment_.files.exists(run_.path());
-    } catch (const Error&) {
-      // The next save reports it.
-    }
-  }
-  return true;
-}
-
-// The removal of a large checkpoint takes as long as many steps.
+// Removing a large checkpoint takes as long as many steps.
 void RunSaver::retain() {
   if (in_background()) {
     thread_.start([this] { series_.retain(); });

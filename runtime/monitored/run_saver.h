@@ -27,8 +27,11 @@
 #include "runtime/checkpoint/checkpoint_series.h"
 #include "runtime/checkpoint/locked_directory.h"
 #include "runtime/events/event_writer.h"
+#include "runtime/monitored/failed_saves.h"
+#include "runtime/monitored/last_evaluation.h"
 #include "runtime/monitored/restored_checkpoint.h"
 #include "runtime/monitored/run_environment.h"
+#include "runtime/monitored/save_warnings.h"
 #include "runtime/monitored/session_hook.h"
 #include "runtime/monitored/session_manager.h"
 #include "runtime/platform/background_thread.h"
@@ -72,12 +75,11 @@ class RunSaver {
 
   // Asks for a checkpoint at the next boundary. Any thread.
   void request() noexcept { requested_.store(true); }
-  // Notes an evaluation of the current variables, at the boundary after that step or while the session ends. If it is
-  // among the best of [checkpoint] keep_best, it asks for a checkpoint, which contains the list. It comes before
-  // at_boundary and any other run. `value` is that of best_metric. Without keep_best nothing happens. `still_evaluated`
-  // returns true if an evaluation of the store's variables would use the same values. It is asked if something was
-  // written to them since; empty means false. It is called until the next evaluation or the session's end.
-  using StillEvaluated = std::function<bool(VariableStore&)>;
+  // An evaluation of the variables as they are, at the boundary behind that step or while the session ends: where it is
+  // among the best of [checkpoint] keep_best, a checkpoint is asked for, which has the list with it. Comes before
+  // at_boundary and any other run. `value` is that of best_metric; without keep_best nothing happens.
+  // `still_evaluated` is called until the next evaluation or the session's end.
+  using StillEvaluated = LastEvaluation::StillEvaluated;
   void note_evaluation(std::int64_t step, double value, StillEvaluated still_evaluated = {});
   // While a session ends, the hooks' states are the earlier ones. Checkpoints from here on have this entry, too.
   void note_while_ending(const std::string& hook, const std::string& key, std::int64_t value);
@@ -85,7 +87,7 @@ class RunSaver {
   // Returns true if at_boundary has work. A checkpoint was asked for, or a durable one must be told to the hooks. Or
   // the run's lock was found lost, and the boundary ends the run. Or a warning about failed saves is due again. Asked
   // at every step. [session]
-  bool due() const noexcept { return has_to_save() || must_say_unsaved(); }
+  bool due() const noexcept { return has_to_save() || failures_.must_say(); }
 
   // Called before the first step. It reserves the descriptors for a save. If the settings save by themselves, it warns
   // once if the disk has no room for one checkpoint. If they save in the background, it also takes the memory for the
@@ -107,10 +109,10 @@ class RunSaver {
 
   // Ends the current and later waits for a checkpoint that can be written (on_save_error = "pause"), until
   // allow_waiting(). Any thread.
-  void stop_waiting(const Error& reason) { pause_.end(reason); }
-  void allow_waiting() { pause_.reset(); }
-  // Called if an error ends the run and the variables are those of one whole step. Writes them at once, on this thread,
-  // unless the last checkpoint has them. No hook is told, and a failure is a warning.
+  void stop_waiting(const Error& reason) { failures_.stop_waiting(reason); }
+  void allow_waiting() { failures_.allow_waiting(); }
+  // Where an error ends the run and the variables are those of one whole step: writes them at once, on this thread,
+  // unless the last checkpoint has them. No hook hears of it; a failure is a warning.
   void save_after_error(DirectSession& session, HookSet& hooks) noexcept;
 
   // Called while a hook keeps the session's thread, which is held (HeldCall). Writes the variables at once, on this
@@ -138,11 +140,11 @@ class RunSaver {
   // The same, but includes the one that is being written.
   std::int64_t taken_step() const noexcept { return save_ == nullptr ? saved_step_ : save_->step; }
   const std::string& saved_path() const noexcept { return saved_path_; }
-  // Returns the error of the newest attempt to save. It is empty if that succeeded.
-  const std::string& save_error() const noexcept { return save_error_; }
-  // The bytes that saving takes beside the training. The copy of the variables exists from prepare() on if the settings
-  // save in the background. The tensors of hooks' states are known from the first save on. All saves use the same
-  // memory. [session]
+  // What the newest attempt to save failed with; empty where it did not.
+  const std::string& save_error() const noexcept { return failures_.error(); }
+  // What saving takes beside the training, in bytes: the copy of the variables, which is there from prepare() on where
+  // the settings save in the background, and the tensors of hooks' states, which are known from the first save on. All
+  // saves use the same memory. [session]
   struct Memory {
     std::uint64_t copy = 0, hooks = 0;
   };
@@ -157,14 +159,7 @@ class RunSaver {
     std::map<std::string, HookState> states;
     std::optional<std::uint64_t> asked_at;  // the variables' versions at the last request
   };
-  // The result of an evaluation and its variables' versions, which are known after something is saved.
-  struct Evaluated {
-    std::int64_t step;
-    double value;
-    std::optional<std::uint64_t> versions = {};
-    StillEvaluated still = {};
-  };
-  // A checkpoint from its snapshot until the hooks were told of it. While the thread writes it, the thread owns it.
+  // A checkpoint from its snapshot until the hooks have heard of it. While the thread writes it, it is the thread's.
   struct Save {
     std::int64_t step = 0;
     std::int64_t begun_ns = 0;
@@ -176,19 +171,7 @@ class RunSaver {
     std::string path = {};            // set when it is durable
     std::optional<Error> error = {};  // the reason why it never will be durable
   };
-  // Begins at the first of the saves that fail one after the other.
-  struct Unsaved {
-    std::int64_t since_ns, say_at_ns;
-  };
   bool has_to_save() const noexcept { return requested_.load() || written_.load() || run_.lock_lost(); }
-  bool must_say_unsaved() const noexcept {
-    return unsaved_ && environment_.clock.monotonic_ns() >= unsaved_->say_at_ns;
-  }
-  void say_unsaved(const DirectSession& session);
-  std::optional<double> value_of(DirectSession& session, std::int64_t step) const;
-  void say_if_best(std::int64_t step, const BestList& before) const;
-  void say_if_it_waits(const DirectSession& session);
-  void warn_if_disk_is_full(const DirectSession& session);
   void save_while_ending();
   template <class F>
   void put_off_divergence(F&& f);
@@ -201,18 +184,11 @@ class RunSaver {
   std::string wait_and_tell(DirectSession& session, HookSet& hooks);
   std::string tell(DirectSession& session, HookSet& hooks);
   void note_written(const Save& save);
-  void fail_or_go_on(const Save& save);
-  std::string reaction() const;
-  bool must_wait() const noexcept;
+  bool must_wait() const noexcept { return failures_.must_wait() && ending_ == nullptr; }
   std::string wait_until_saved(DirectSession& session, HookSet& hooks);
-  bool wait(double seconds);
   void retain();
   bool in_background() const noexcept { return options_.checkpoint.save == SaveMode::kAsync && ending_ == nullptr; }
-  // `other`: that directory instead of the run's own.
-  std::optional<RestoredRun> restore_newest(DirectSession& session, const OpenDirectory* other);
   RestoredRun restore(DirectSession& session, const CheckpointReader& checkpoint);
-  void compare_fingerprint(const Fingerprint& stored) const;
-  void warn_if_slower_than_grace(double seconds);
 
   const RunEnvironment& environment_;
   LockedDirectory& run_;
@@ -225,19 +201,14 @@ class RunSaver {
   std::atomic<bool> written_{false};  // the thread is done with save_
   std::unique_ptr<Save> save_;        // null: none is being written, and all were told
   std::unique_ptr<Ending> ending_;
-  std::optional<Evaluated> evaluated_;  // the last one that was noted, or of the checkpoint that was restored
+  LastEvaluation evaluation_;
   std::int64_t saved_step_ = -1;
   std::optional<std::uint64_t> written_versions_;  // the variables' in the checkpoint that this session wrote last
   std::string saved_path_;
-  std::optional<RestoredCheckpoint> restored_;  // the newest of this directory; none: another one
-  std::string save_error_;
-  std::int64_t failed_saves_ = 0;  // in a row
-  std::optional<Unsaved> unsaved_;
-  Pause pause_;
-  std::optional<Error> diverged_;  // the reason why the last state was not saved
-  bool warned_of_grace_ = false;
-  bool warned_of_disk_ = false;
-  bool said_that_it_waits_ = false;
+  std::optional<RestoredCheckpoint> restored_;  // of this directory, and its newest; none: something else
+  FailedSaves failures_{environment_, options_.checkpoint};
+  std::optional<Error> diverged_;  // why the state of an end was not saved
+  SaveWarnings warnings_{environment_};
   BackgroundThread thread_{"belay-save"};  // the last: it ends before what it uses
 };
 

@@ -85,39 +85,41 @@ RestoredRun restore_exactly(const RunEnvironment& environment, DirectSession& se
   return restored;
 }
 
-void RunSaver::compare_fingerprint(const Fingerprint& stored) const {
-  const std::vector<std::string> differences = differences_between(stored, options_.fingerprint);
-  if (!differences.empty())
-    environment_.log.warning(
-        "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));
-}
-
 RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& checkpoint) {
   restore_variables(session, checkpoint, options_.saver);
   session.store().replace_positions(checkpoint.state().input_positions);
   session.store().mark_clean();
   restored_.emplace(checkpoint, total_of_versions(session));
   written_versions_.reset();
-  compare_fingerprint(checkpoint.state().fingerprint);
+  const std::vector<std::string> differences =
+      differences_between(checkpoint.state().fingerprint, options_.fingerprint);
+  if (!differences.empty())
+    environment_.log.warning(
+        "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));
   environment_.log.info(
       "", "restored step " + std::to_string(checkpoint.state().global_step) + " from " + escaped(checkpoint.path()));
   return {checkpoint.path(), checkpoint.state()};
 }
 
-// Damage shows during the read, and the previous checkpoint is then tried. So does a saver's silent loss: its files are
-// then whole and hold too little.
-std::optional<RestoredRun> RunSaver::restore_newest(DirectSession& session, const OpenDirectory* other) {
+namespace {
+
+// Returns the newest checkpoint that `restore` can read. What is damaged shows while it is read, and leads to the
+// previous one. So does what a saver has lost and not said so: its files are then whole and hold too little.
+// `other`: not the run's own directory but that one.
+template <class Restore>
+std::optional<RestoredRun> restore_newest(LockedDirectory& run, const OpenDirectory* other, Logger& log,
+                                          const std::string& basename, const Restore& restore) {
   std::map<std::string, std::string> unreadable;
   for (;;) {
     constexpr CheckFiles check = CheckFiles::kWhenRead;
-    const std::unique_ptr<CheckpointReader> found =
-        other == nullptr ? find_restorable(run_, environment_.log, options_.checkpoint.basename, unreadable, check)
-                         : find_restorable(*other, environment_.log, {}, unreadable, check);
+    const std::unique_ptr<CheckpointReader> found = other == nullptr
+                                                        ? find_restorable(run, log, basename, unreadable, check)
+                                                        : find_restorable(*other, log, {}, unreadable, check);
     if (found == nullptr) return std::nullopt;
     std::optional<WatchedRestore> watched;
-    if (other == nullptr) watched.emplace(run_, found->name());
+    if (other == nullptr) watched.emplace(run, found->name());
     try {
-      return restore(session, *found);
+      return restore(*found);
     } catch (const Error& e) {
       if (e.code() != Code::kDataLoss) throw;
       unreadable.emplace(found->name(), e.message());
@@ -125,21 +127,23 @@ std::optional<RestoredRun> RunSaver::restore_newest(DirectSession& session, cons
   }
 }
 
+}  // namespace
+
 std::optional<RestoredRun> RunSaver::restore_latest(DirectSession& session, const std::string& directory) {
   thread_.wait();  // the checkpoint that it writes becomes the newest, or never exists
   const bool own = directory == run_.path();
   if (!own && !environment_.files.exists(directory)) return std::nullopt;
   std::unique_ptr<OpenDirectory> other = own ? nullptr : environment_.files.open_directory(directory);
-  std::optional<RestoredRun> restored = restore_newest(session, other.get());
+  std::optional<RestoredRun> restored =
+      restore_newest(run_, other.get(), environment_.log, options_.checkpoint.basename,
+                     [&](const CheckpointReader& checkpoint) { return restore(session, checkpoint); });
   if (!own || !restored) restored_.reset();
   if (own && restored) {
     const std::string name = checkpoint_name(restored->state.global_step, options_.checkpoint.basename);
     if (!series_.is_current(name)) restored_.reset();
     series_.restored(name, restored->state.best);
     best_ = series_.best();
-    evaluated_.reset();
-    if (const BestCheckpoint* best = find_step(best_, restored->state.global_step))
-      evaluated_ = {best->step, best->value, total_of_versions(session)};
+    evaluation_.note_restored(find_step(best_, restored->state.global_step), session);
     saved_path_ = restored->path;
     saved_step_ = restored->state.global_step;
     if (options_.on_saved) options_.on_saved(saved_path_, saved_step_);
