@@ -12,54 +12,6 @@
 
 namespace belay::runtime {
 
-// One call of the session. It comes from outside, when its turn has come, or from inside, if a step function may make
-// it.
-class MonitoredSession::Visit {
- public:
-  Visit(MonitoredSession& session, const char* call, Place place) : session_(session), inside_(session.turns_.mine()) {
-    if (inside_) {
-      if (session.place_ != Place::kStepFn || place == Place::kEnd) session.refuse_inside(call, place);
-    } else {
-      wait_for_turn(call, place);
-    }
-    before_ = std::exchange(session.place_, place);
-  }
-  // For a turn that is taken already.
-  Visit(MonitoredSession& session, Place place) : session_(session), before_(std::exchange(session.place_, place)) {}
-  ~Visit() {
-    session_.place_ = before_;
-    if (!inside_) session_.turns_.give_back();
-  }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
-
-  // Only the outermost call recovers. A thread that a recovery would wait for never does.
-  SessionLayer& layers() const {
-    SessionLayer* layers = inside_ || own_ != nullptr ? session_.below_recovery_ : session_.layers_.get();
-    if (layers == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
-    return *layers;
-  }
-
- private:
-  void wait_for_turn(const char* call, Place place) {
-    own_ = session_.own_coordinator();
-    if (place == Place::kEnd && own_ != nullptr)
-      fail(Code::kFailedPrecondition,
-           std::string(call) + " called by a thread of the session, which it would wait for");
-    session_.turns_.take([&] {
-      if (place == Place::kEnd) return;
-      if (session_.closing_) fail(Code::kFailedPrecondition, std::string(call) + " called on a closed session");
-      if (own_ != nullptr && own_.get() != session_.coordinator_)
-        fail(Code::kCancelled, "the session that this thread was started in is over");
-    });
-  }
-
-  MonitoredSession& session_;
-  Place before_;
-  bool inside_ = false;
-  std::shared_ptr<Coordinator> own_;  // the thread's, if it is one of the session's
-};
-
 MonitoredSession::MonitoredSession(std::shared_ptr<SessionCreator> creator, const RunEnvironment& environment,
                                    HookSet& hooks, MonitoredSessionOptions options)
     : creator_(std::move(creator)), environment_(environment), hooks_(hooks), options_(std::move(options)) {
@@ -107,12 +59,9 @@ void MonitoredSession::abandon(const Error& error) {
   }
   below_recovery_ = nullptr;
   hooked_ = nullptr;
-  coordinator_ = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    raw_.reset();
-  }
-  turns_.wake();
+  turns_.abandoned();
+  open_.reset();
+  turns_.refuse_waiting();
 }
 
 // The part that every recovery repeats.
@@ -120,7 +69,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::create() {
   try {
     return make_layers();
   } catch (const Error& e) {
-    if (e.code() != Code::kStop || !stop_now_) refuse_end_of_input(e);
+    if (e.code() != Code::kStop || !open_.stops_now()) refuse_end_of_input(e);
     throw;  // stop_now ends a wait for the session with STOP
   }
 }
@@ -171,39 +120,21 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   created_once_ = true;
   below_recovery_ = layers.get();
   hooked_ = hooked_now;
-  coordinator_ = coordinator.get();
-  const std::lock_guard lock(mutex_);
-  raw_ = session;
-  if (stop_now_) session->interrupt(Error(Code::kStop, stop_reason_));
+  turns_.opened(*coordinator);
+  open_.set(session);
   return layers;
 }
 
-// Returns the coordinator that started the calling thread, if this session made it.
-std::shared_ptr<Coordinator> MonitoredSession::own_coordinator() const {
-  std::shared_ptr<Coordinator> coordinator = Thread::callers_coordinator();
-  if (coordinator != nullptr && coordinator->owner() != this) coordinator.reset();
-  return coordinator;
-}
-
-void MonitoredSession::check_outside(const char* call) const {
-  if (turns_.mine()) refuse_inside(call, Place::kEnd);
-}
-
-void MonitoredSession::refuse_inside(const std::string& call, Place called) const {
-  const char* where = "a run";
-  if (place_ == Place::kStepFn) where = "a step function";
-  if (place_ == Place::kSave) where = "a save";
-  if (place_ == Place::kRecovery) where = "a recovery";
-  if (place_ == Place::kEnd) where = "the end";
-  const char* instead = "a hook's own runs go through its context's session";
-  if (called == Place::kSave) instead = "a hook asks for a checkpoint with save_checkpoint";
-  if (called == Place::kEnd) instead = "request_stop ends the loop";
-  fail(Code::kFailedPrecondition, call + " called inside " + where + " of the same session: " + instead);
+// A visit that may not recover runs below the layer that does.
+SessionLayer& MonitoredSession::layers_of(const Visit& visit) const {
+  SessionLayer* layers = visit.may_recover() ? layers_.get() : below_recovery_;
+  if (layers == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  return *layers;
 }
 
 Run MonitoredSession::run(const RunCall& call) {
-  const Visit visit(*this, "Run", Place::kRun);
-  return visit.layers().run(call);
+  const Visit visit(turns_, "Run", Place::kRun);
+  return layers_of(visit).run(call);
 }
 
 FetchedValues MonitoredSession::run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call) {
@@ -240,21 +171,17 @@ std::any MonitoredSession::call_step(const StepFn& step, StepFnContext& context)
   StepFnContext watched(context.session(), [&](const RunCall& call) {
     if (!turns_.mine())
       fail(Code::kFailedPrecondition, "run_with_hooks called by another thread than the step function's");
-    const Visit run(*this, "Run", Place::kRun);
+    const Visit run(turns_, "Run", Place::kRun);
     return context.run_with_hooks(call);
   });
-  const struct Back {
-    Place& place;
-    ~Back() { place = Place::kRun; }
-  } back{place_};
-  place_ = Place::kStepFn;
+  const SessionTurns::InStepFn inside(turns_);
   return step(watched);
 }
 
 std::any MonitoredSession::run_step_fn(const StepFn& step) {
-  const Visit visit(*this, "Run", Place::kRun);
+  const Visit visit(turns_, "Run", Place::kRun);
   try {
-    return visit.layers().run_step_fn([&](StepFnContext& context) { return call_step(step, context); });
+    return layers_of(visit).run_step_fn([&](StepFnContext& context) { return call_step(step, context); });
   } catch (const Error& e) {
     if (e.code() == Code::kStop) request_stop(e.what());
     throw;
@@ -262,12 +189,12 @@ std::any MonitoredSession::run_step_fn(const StepFn& step) {
 }
 
 bool MonitoredSession::should_stop() {
-  if (stop_requested_ || closing_) return true;
+  if (open_.stop_requested() || turns_.closing()) return true;
   if (turns_.mine()) return look();
-  const std::shared_ptr<Coordinator> own = own_coordinator();
-  if (own != nullptr && (own.get() != coordinator_ || own->should_stop())) return true;
+  const std::shared_ptr<Coordinator> own = turns_.own_coordinator();
+  if (own != nullptr && (!turns_.is_open(*own) || own->should_stop())) return true;
   if (!turns_.try_take()) return false;
-  const Visit visit(*this, Place::kRecovery);
+  const Visit visit(turns_, Place::kRecovery);
   if (closed()) return true;
   if (own != nullptr) return look();
   if (options_.recovers) return layers_->should_stop();
@@ -280,7 +207,7 @@ bool MonitoredSession::should_stop() {
 
 // The result of should_stop where it cannot recover.
 bool MonitoredSession::look() {
-  if (place_ == Place::kEnd) return true;
+  if (turns_.at_end()) return true;
   if (hooked_ == nullptr) return false;  // a recovery makes it anew
   if (hooked_->should_stop()) return true;
   const Coordinator& coordinator = from_handle(raw_session()->coordinator);
@@ -289,9 +216,7 @@ bool MonitoredSession::look() {
 }
 
 void MonitoredSession::request_stop(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
-  if (!stop_requested_) stop_reason_ = reason;
-  stop_requested_ = true;
+  open_.request_stop(reason);
   if (options_.saver != nullptr) options_.saver->stop_waiting(Error(Code::kStop, reason));
 }
 
@@ -299,13 +224,11 @@ void MonitoredSession::stop_now(const std::string& reason) {
   request_stop(reason);
   const Error stop(Code::kStop, reason);
   creator_->pause().end(stop);
-  const std::lock_guard lock(mutex_);
-  stop_now_ = true;  // for a session that is being made at this moment
-  if (raw_ != nullptr && !ending_) raw_->interrupt(stop);
+  open_.stop_now(stop);
 }
 
 std::string MonitoredSession::save() {
-  const Visit visit(*this, "Save", Place::kSave);
+  const Visit visit(turns_, "Save", Place::kSave);
   RunSaver* saver = options_.saver;
   if (saver == nullptr) fail(Code::kFailedPrecondition, "the session has no directory to save into");
   const std::shared_ptr<DirectSession> raw = raw_session();
@@ -319,14 +242,14 @@ std::string MonitoredSession::save() {
 }
 
 void MonitoredSession::save_if_asked() {
-  const Visit visit(*this, "Save", Place::kSave);
+  const Visit visit(turns_, "Save", Place::kSave);
   const std::shared_ptr<DirectSession> raw = raw_session();
   if (options_.saver == nullptr || !options_.saver->due() || closed() || raw == nullptr) return;
   save_at_boundary(*raw);
 }
 
 void MonitoredSession::finish_save() {
-  const Visit visit(*this, "Save", Place::kSave);
+  const Visit visit(turns_, "Save", Place::kSave);
   const std::shared_ptr<DirectSession> raw = raw_session();
   if (options_.saver != nullptr && !closed() && raw != nullptr) finish_save(*raw);
 }
@@ -350,11 +273,6 @@ void MonitoredSession::resume() {
   if (raw != nullptr && !raw->closed()) raw->resume();
 }
 
-std::shared_ptr<DirectSession> MonitoredSession::raw_session() {
-  const std::lock_guard lock(mutex_);
-  return raw_;
-}
-
 std::int64_t MonitoredSession::recoveries() const noexcept {
   const auto* recoverable = dynamic_cast<const RecoverableSession*>(layers_.get());
   return recoverable == nullptr ? recoveries_ : recoverable->recoveries();
@@ -367,9 +285,10 @@ std::int64_t MonitoredSession::global_step() {
 
 void MonitoredSession::run_end_hooks() {
   RunSaver* saver = options_.saver;
-  if (saver != nullptr) saver->begin_end(*raw_, hooks_);
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (saver != nullptr) saver->begin_end(*raw, hooks_);
   try {
-    hooks_.end(*raw_);
+    hooks_.end(*raw);
   } catch (...) {
     save_after(current_error());
     if (saver != nullptr) saver->finish_end();
@@ -418,47 +337,40 @@ void MonitoredSession::close_layers() {
     // Comes first: the error of a thread that is refused from now on does not count.
     from_handle(raw->coordinator).request_stop("the session is closing");
   }
-  closing_ = true;
-  turns_.wake();
+  turns_.close();
   const std::unique_ptr<SessionLayer> layers = std::move(layers_);
   below_recovery_ = nullptr;
   hooked_ = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    raw_.reset();
-  }
+  open_.reset();
   if (options_.saver != nullptr) options_.saver->settle();
   creator_->graph().release();
   layers->close();
 }
 
 EndReason MonitoredSession::reason_of_normal_end() const {
-  // A stop that ends the pause before a recovery leaves no session either.
-  if (raw_ == nullptr && !stop_requested_)
+  // A stop that ends the pause before a recovery leaves no session, too.
+  const std::shared_ptr<DirectSession> raw = raw_session();
+  if (raw == nullptr && !open_.stop_requested())
     return {EndReason::Kind::kError, "the session could not be made anew after an error"};
   if (hooked_ != nullptr && !hooked_->stop_reason().empty())
     return {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
-  if (stop_requested_) return {EndReason::Kind::kStopRequested, stop_reason_};
+  if (open_.stop_requested()) return {EndReason::Kind::kStopRequested, open_.stop_reason()};
   // Before the first run a hook has no other way.
-  if (const std::string asked = from_handle(raw_->coordinator).stop_reason(); !asked.empty())
+  if (const std::string asked = from_handle(raw->coordinator).stop_reason(); !asked.empty())
     return {EndReason::Kind::kStopRequested, asked};
   return {EndReason::Kind::kClosed, "the session was closed"};
 }
 
 void MonitoredSession::close() {
-  const Visit visit(*this, "Close", Place::kEnd);
+  const Visit visit(turns_, "Close", Place::kEnd);
   end_normally();
 }
 
 void MonitoredSession::end_normally() {
   if (closed()) return;
   if (reason_.kind == EndReason::Kind::kNone) reason_ = reason_of_normal_end();
-  if (raw_session() == nullptr) return close_layers();  // the program continued after a failed recovery
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-    raw_->resume();  // for the hooks' own runs
-  }
+  if (raw_session() == nullptr) return close_layers();  // the program went on after a recovery that failed
+  open_.begin_end();
   try {
     run_end_hooks();
   } catch (...) {
@@ -479,11 +391,11 @@ void MonitoredSession::end_normally() {
 }
 
 bool MonitoredSession::leave(const Error& error) {
-  const Visit visit(*this, "Leave", Place::kEnd);
+  const Visit visit(turns_, "Leave", Place::kEnd);
   if (is_end_of_input(error.code())) {
     reason_ = {EndReason::Kind::kEndOfInput, error.what()};
     if (error.code() == Code::kStop)
-      reason_ = {EndReason::Kind::kStopRequested, stop_requested_ ? stop_reason_ : error.what()};
+      reason_ = {EndReason::Kind::kStopRequested, open_.stop_requested() ? open_.stop_reason() : error.what()};
     end_normally();
     return true;
   }

@@ -39,7 +39,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,9 +46,10 @@
 #include "belay/runtime/end_reason.h"
 #include "runtime/monitored/coordinated_session.h"
 #include "runtime/monitored/hooked_session.h"
+#include "runtime/monitored/open_session.h"
 #include "runtime/monitored/recoverable_session.h"
 #include "runtime/monitored/session_creator.h"
-#include "runtime/monitored/turns.h"
+#include "runtime/monitored/session_turns.h"
 #include "runtime/platform/current_error.h"
 
 namespace belay::runtime {
@@ -126,7 +126,7 @@ class MonitoredSession {
   // Runs body like the inside of a `with` block: see the head of this file.
   template <class F>
   void scope(F&& body) {
-    check_outside("Scope");
+    turns_.check_outside("Scope");
     try {
       body();
     } catch (...) {
@@ -152,8 +152,8 @@ class MonitoredSession {
   void resume();
   // Returns the graph while the session is open, and null afterwards.
   NodeGraph* graph() noexcept { return closed() ? nullptr : &creator_->graph(); }
-  // Valid until the next recovery or the end, and null in between and afterwards. Runs through it call no hooks.
-  std::shared_ptr<DirectSession> raw_session();
+  // Valid until the next recovery or the end; null in between and afterwards. Runs through it trigger no hooks.
+  std::shared_ptr<DirectSession> raw_session() const { return open_.get(); }
   const EndReason& end_reason() const noexcept { return reason_; }
   std::int64_t recoveries() const noexcept;
   // Returns the global step of the variables, now or at the end. -1: there is none.
@@ -164,15 +164,13 @@ class MonitoredSession {
   const std::vector<std::string>& unjoined() const noexcept { return unjoined_; }
 
  private:
-  class Visit;
-  enum class Place { kOutside, kStepFn, kRun, kSave, kRecovery, kEnd };
+  using Visit = SessionTurns::Visit;
+  using Place = SessionTurns::Place;
 
   std::unique_ptr<SessionLayer> create();
   std::unique_ptr<SessionLayer> make_layers();
   void abandon(const Error& error);
-  void check_outside(const char* call) const;
-  [[noreturn]] void refuse_inside(const std::string& call, Place called) const;
-  std::shared_ptr<Coordinator> own_coordinator() const;
+  SessionLayer& layers_of(const Visit& visit) const;
   bool look();
   std::any call_step(const StepFn& step, StepFnContext& context);
   FetchedValues run_fetches(const std::vector<FetchRef>& fetches, const Feeds& feeds, RunCall call);
@@ -189,19 +187,11 @@ class MonitoredSession {
   const RunEnvironment& environment_;
   HookSet& hooks_;
   MonitoredSessionOptions options_;
-  Turns turns_;
-  Place place_ = Place::kOutside;  // the place of the thread that is inside
+  SessionTurns turns_{this};
   std::unique_ptr<SessionLayer> layers_;
   SessionLayer* below_recovery_ = nullptr;  // inside layers_, as the next one; null while a recovery makes it anew
   HookedSession* hooked_ = nullptr;
-  std::atomic<const Coordinator*> coordinator_{nullptr};  // of the open session; only compared
-  std::mutex mutex_;                                      // for the following, which other threads may ask for
-  std::shared_ptr<DirectSession> raw_;
-  std::string stop_reason_;
-  bool ending_ = false;
-  std::atomic<bool> stop_now_{false};
-  std::atomic<bool> stop_requested_{false};
-  std::atomic<bool> closing_{false};  // the join waits for threads that ask should_stop, so that must not wait for it
+  OpenSession open_;
   bool created_once_ = false;
   bool restored_at_start_ = false;
   std::int64_t recoveries_ = 0;
