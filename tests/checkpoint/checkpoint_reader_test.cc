@@ -269,6 +269,8 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
       {[&](Directory&, TensorSink& s) {
          s.found("dense/bias", DType::kFloat32, {3});
          s.found("global_step", DType::kInt64, {});
+         std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), StepContent(31).content().variables[0].tensor.data,
+                     60);
        },
        "the saver 'scripted' found tensor 'dense/bias' as float32 [3], the index says float64 [3]"},
       {[&](Directory&, TensorSink& s) {
