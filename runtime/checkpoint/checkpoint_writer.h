@@ -23,7 +23,7 @@
 
 namespace belay::runtime {
 
-// Returns the checkpoint's name in `run`. Errors keep their code and name the action:
+// write_checkpoint returns the name of the checkpoint in `run`. Errors keep their code and name the action:
 //   DIVERGED            a variable is not finite, and settings.refuse_non_finite; nothing was touched
 //   INVALID_ARGUMENT    content that a checkpoint cannot hold
 //   ALREADY_EXISTS      something that is no checkpoint has its name

@@ -19,7 +19,7 @@
 
 namespace belay::runtime {
 
-// Returns "runs" and "mnist" for "runs/mnist/". For "mnist" the parent is ".".
+// The two parts of "runs/mnist/" are "runs" and "mnist". For "mnist" the parent is ".".
 struct PathParts {
   std::string parent, name;
 };

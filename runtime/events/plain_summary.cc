@@ -19,7 +19,7 @@ constexpr std::array<bool, 256> tag_characters() {
 }
 constexpr std::array<bool, 256> kIsTagCharacter = tag_characters();
 
-// Makes a field's key with its wire type in one byte, for numbers below 16.
+// A field's key is its number with its wire type. It has one byte for numbers below 16.
 enum WireType : unsigned { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
 constexpr unsigned field_key(unsigned number, WireType type) { return number << 3 | type; }
 

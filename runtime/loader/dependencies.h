@@ -31,8 +31,8 @@ struct MissingVersion {
 };
 std::vector<MissingVersion> missing_versions(const std::string& path, const std::string& library_path);
 
-// A library that the directories of `path`, or of one that it needs, have in another file than this process. The
-// dynamic linker loads one library per name, the first.
+// A library that `path` or one of its libraries would find in its own directories. This process has another file of
+// that name: the dynamic linker loads one library per name, the first.
 struct ShadowedDependency {
   std::string name;    // "libz.so.1"
   std::string own;     // found by its rpath, LD_LIBRARY_PATH or runpath

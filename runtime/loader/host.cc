@@ -191,7 +191,7 @@ std::int32_t ranks(belay_host* host) {
 std::int32_t is_chief(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().rank() == 0 ? 1 : 2; }) != 2;
 }
-// Nothing is wanted of an instance that has ended.
+// Returns true for an instance that has ended, too.
 std::int32_t stopping(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.stopping() ? 1 : 2; }) != 2;
 }

@@ -14,7 +14,7 @@
 
 namespace belay::runtime {
 
-// Reads that a fused group does without, as user and maker.
+// The reads that a fused group does without, as user and maker.
 class DroppedReads {
  public:
   void add(std::uint32_t user, std::uint32_t maker) { reads_.insert(key(user, maker)); }

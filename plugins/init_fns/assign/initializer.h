@@ -15,8 +15,8 @@ namespace assign_init {
 
 class Initializer {
  public:
-  // Takes the distribution `name`, "truncated_normal". A missing parameter has the default of its operation.
-  // INVALID_ARGUMENT: the distribution does not have the parameter.
+  // The parameters of the distribution `name`, for example "truncated_normal". A missing parameter has the default of
+  // its operation. INVALID_ARGUMENT: the distribution does not have the parameter.
   struct Parameters {
     std::optional<double> low, high, mean, stddev;
   };

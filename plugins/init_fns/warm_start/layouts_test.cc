@@ -202,7 +202,7 @@ TEST(WarmStartTranspose, AxesMustFitTheTensorAndTheResultTheVariable) {
                 "narrower 'vars'"));
 }
 
-// Has the bits of 1.5 and -0.25.
+// Returns the bits of 1.5 and -0.25.
 Tensor halves(DType dtype) {
   Tensor t(dtype, {2});
   const std::uint16_t bf16[] = {0x3fc0, 0xbe80}, f16[] = {0x3e00, 0xb400};

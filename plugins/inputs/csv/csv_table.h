@@ -43,7 +43,7 @@ struct Table {
 // fault, in one column for example, it shows the first and their number. It has at most 20 lines.
 Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool);
 
-// Returns each feature's mean and standard deviation over `rows`. If all values are the same, the deviation is 1.
+// Each feature's mean and standard deviation over `rows`. If all values are the same, the deviation is 1.
 struct Scales {
   std::vector<double> means, deviations;
 };

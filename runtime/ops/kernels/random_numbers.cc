@@ -94,7 +94,7 @@ constexpr std::uint64_t kWhole = 0x4330000000000000u;
   return (whole(high) * 0x1p21 + whole(low >> 11)) * 0x1p-53;
 }
 
-// Returns log(x) for x in [2^-53, 1], with a relative error of 2^-49.
+// Returns log(x) for x in [2^-53, 1], with a relative error of at most 2^-49.
 [[gnu::always_inline]] inline double log_of_unit(double x) {
   // With x = 2^n * (1 + f), 1 + f is in [sqrt(1/2), sqrt(2)). The series is that of log(1 + f) = 2 atanh(s), s = f / (2
   // + f).

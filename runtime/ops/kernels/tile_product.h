@@ -24,8 +24,8 @@ struct TileProduct {
 void multiply(const TileProduct<float>& p);
 void multiply(const TileProduct<double>& p);
 
-// Gives the same bits for a b that is larger than the caches. Each part of b is read once, in long runs, into
-// `scratch`.
+// multiply_streamed gives the same bits for a b that is larger than the caches. Each part of b is read once, in long
+// runs, into `scratch`.
 constexpr std::int64_t kStreamScratch = 256 * 256;  // floats
 void multiply_streamed(const TileProduct<float>& p, float* scratch);
 

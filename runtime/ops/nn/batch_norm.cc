@@ -184,7 +184,7 @@ class TrainingKernel final : public Kernel {
   T correction_;
 };
 
-// Takes five inputs, then the outputs.
+// The tensors are five inputs, then the outputs.
 class PlainKernel final : public Kernel {
  public:
   PlainKernel(const KernelSpec& spec, BatchNormPart part)
