@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best checkpoints of a run, by a metric of its evaluations ([checkpoint] keep_best, best_metric). [any thread]
 //
-// Each checkpoint's state has the list, so a run that continues from there has the list of that time. The file `best`
-// of the run directory has it for readers. Both have the same JSON:
+// Each checkpoint's state has the list, so a run continued from there has its list. The file `best` of the run
+// directory has it for readers. Both have the same JSON:
 //
 //   {
 //    "metric": "eval/accuracy", "mode": "max",

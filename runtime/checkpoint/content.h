@@ -60,7 +60,7 @@ struct HookState {
   bool operator==(const HookState&) const = default;
 };
 
-// The facts that must be equal in the run that saved and the resumed run, to compute the same bits.
+// The facts that must be equal in the saved and the resumed run, to compute the same bits.
 struct Fingerprint {
   std::int64_t threads = 0;
   std::string isa;

@@ -5,8 +5,8 @@
 //   NewCheckpoints checkpoints(files, clock, log, "runs/mnist", {.timeout_secs = 600});
 //   while (const auto path = checkpoints.next()) evaluate(*path);
 //
-// It looks at the state file again and again. If that names another checkpoint, it opens and verifies that. Checkpoints
-// that were replaced before anybody asked are skipped. [one thread, but for stop()]
+// It looks at the state file again and again. If it names another checkpoint, this object opens and verifies it.
+// Checkpoints that were replaced before anybody asked are skipped. [one thread, but for stop()]
 #pragma once
 
 #include <condition_variable>

@@ -16,7 +16,7 @@
 //
 // "digest" is that of all variables (belay/state_digest.h), 32 digits. Format 2 has none; a state without one is
 // written so. Format 1 has no "format", no tensors and no "written_by", the versions of the hooks' libraries. Later
-// formats keep "format". So a belay that cannot read one reports that it needs a newer belay.
+// formats keep "format". So a belay that cannot read one asks for a newer belay.
 //
 // A run that keeps its best checkpoints also has "best": best_checkpoints.h.
 //

@@ -36,9 +36,9 @@ class SaverDirectory {
   static SaverDirectory for_writing(OpenDirectory& directory);
   // It has only these files.
   static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);
-  // Reads one foreign file, `name`. It stands for the name that the saver opens and that has the same ending. If no
-  // ending is equal, it stands for the first one. Later files of the saver may be beside it, with the same begin of the
-  // name ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or with their names.
+  // Reads one foreign file, `name`. The name of the same ending that the saver opens means this file. If no ending is
+  // equal, the first opened name does. Later files of the saver may be beside it, with the same begin of the name
+  // ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or with their names.
   static SaverDirectory for_reading_one(const OpenDirectory& directory, std::string name);
   SaverDirectory(SaverDirectory&&) = delete;  // the saver has its address
   ~SaverDirectory();
@@ -48,8 +48,8 @@ class SaverDirectory {
   // Returns the saver's files after it has written. Throws the first error of any call on them, even if the saver
   // ignored it. A file left open and no file at all are errors, too.
   std::vector<FileEntry> written() const;
-  // Called after the saver has read. Returns the CRC32C at that time of the file, or of memory that files were read
-  // into. None: the saver did not read it whole, or not straight into that memory.
+  // Called after the saver has read. Returns the CRC32C that the file, or memory with the files' content, had then.
+  // None: the saver did not read it whole, or not straight into that memory.
   std::optional<std::uint32_t> read_checksum(std::string_view file, std::uint64_t size) const;
   std::optional<std::uint32_t> read_checksum(const void* memory, std::uint64_t size) const {
     return read_.of_memory(memory, size);

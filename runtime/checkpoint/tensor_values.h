@@ -31,7 +31,7 @@ struct TensorDifference {
 };
 TensorDifference difference_of(const TensorView& a, const TensorView& b);
 
-// Has as many digits as read back to the same element: "0.1", "-9007199254740993", "true", "nan".
+// Returns as many digits as the element needs to read back the same: "0.1", "-9007199254740993", "true", "nan".
 std::string element_text(const TensorView& tensor, std::uint64_t element);
 // Element 5 of [2, 3] is "[1, 2]"; of a scalar "[]".
 std::string position_text(const TensorView& tensor, std::uint64_t element);

@@ -72,7 +72,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   const std::vector<InputComponent>& components() const noexcept { return match_.components; }
   // Returns sentences for a warning: parts without names, here or in the training, that names cannot match.
   const std::vector<std::string>& taken_by_place() const noexcept { return match_.by_place; }
-  // Returns what a model that is trained on this input learned of its data.
+  // Returns the schema that a model learns from the data of this input.
   Schema schema() const;
   // Returns the examples in one epoch; -1: the input does not know it.
   std::int64_t size() const;

@@ -71,8 +71,8 @@ class OpQueueRunner final : public QueueRunner {
   std::shared_ptr<Shared> shared_;
 };
 
-// Converts the exception that ended a thread which fills a queue, for the queue's readers. An Error stays unchanged.
-// Others get a description of the work. Call it only inside a catch clause.
+// Converts the exception that ended a queue's thread, for the queue's readers. An Error stays unchanged. Others get a
+// description of the work. Call it only inside a catch clause.
 Error filling_error(const std::string& queue, const std::string& by);
 
 // Starts every runner of the session's graph. Returns their threads.

@@ -329,7 +329,7 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
   return names;
 }
 
-// Puts values that were fitted for each column from the order of `now` into that of `trained`.
+// Puts the fitted values of the columns from the order of `now` into the order of `trained`.
 std::vector<double> in_order_of(const Schema& trained, const Schema& now, const std::vector<double>& values) {
   for (const InputComponent& c : trained.components)
     for (const InputComponent& here : now.components) {

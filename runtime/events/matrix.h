@@ -10,7 +10,7 @@
 
 namespace belay::runtime {
 
-// Has the matrix row by row.
+// The rows of the matrix.
 using Matrix = std::vector<std::vector<double>>;
 
 // Enough for 128 classes. For a larger matrix, text has only the shape.

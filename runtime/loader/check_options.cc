@@ -157,7 +157,7 @@ class OptionsChecker {
     const OptionInfo* option = nested_at(table + "." + key);
     return option == nullptr || !option->default_value ? nullptr : std::get_if<std::string>(&*option->default_value);
   }
-  // Returns the value that decides which keys the table may have, if it is one of its choices.
+  // Returns the value that decides about the table's keys, if it is one of its choices.
   const std::string* decider(const std::string& table, const OptionInfo& option) const {
     const std::string* value = text_at(table, option.when_key);
     const OptionInfo* key = nested_at(table + "." + option.when_key);

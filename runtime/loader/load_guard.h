@@ -36,7 +36,7 @@ class ProcessStateGuard {
 inline constexpr std::chrono::milliseconds kLoadingPatience = std::chrono::seconds(10);
 
 // Reports on stderr, once for each library, that its initializers are not done after `patience`. One that waits for a
-// thread which loads a library waits for ever. Has one thread, from the first begin() until rest() or its end. [main]
+// loading thread waits for ever. Has one thread, from the first begin() until rest() or its end. [main]
 class LoadingWatch {
  public:
   explicit LoadingWatch(std::chrono::milliseconds patience = kLoadingPatience)

@@ -53,7 +53,7 @@ const char* type_text(unsigned char type) {
   }
 }
 
-// Checks that the one symbol that is looked up is a belay_module, since it is read as one.
+// Checks that the only looked-up symbol is a belay_module, since it is read as one.
 void check_entry(const ElfFile& elf, const std::string& path) {
   const auto refuse = [&](const std::string& reason, const std::string& help) {
     throw LoadError(LoadErrorKind::kBadModule, path, reason, help);

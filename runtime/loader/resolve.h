@@ -96,7 +96,7 @@ class PluginResolver {
 
   // True if a plugin could not be found or used. Then the exit status is 3; it is 2 for any other problem.
   bool plugin_failed() const noexcept { return plugin_failed_; }
-  // Returns the files that the manifest names by path and that others may write.
+  // Returns the files that the manifest names by path and others may write.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:

@@ -108,7 +108,7 @@ class PluginSearch {
 
   void list_directory(std::size_t index, FilePolicy& policy);
   const Listing& whole() const;
-  // Has all files that may have a plugin of this name.
+  // Returns all files that may have a plugin of this name.
   const Listing& listing_of(std::string_view name) const;
   [[noreturn]] void fail_not_found(PluginKind kind, std::string_view name, std::vector<std::string> candidates) const;
 

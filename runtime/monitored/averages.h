@@ -24,7 +24,7 @@ Variable* find_evaluated(VariableStore& trained, const std::string& name, bool a
 // Returns true if they have changed places in the checkpoint but not in the session. The caller holds the store's gate.
 bool swapped_since(VariableStore& trained, const StoredTensors& stored, const SaverUse& saver);
 // Returns the store's variable whose value such a checkpoint has under that name: an average for its variable, and vice
-// versa. Null: the name is that of a flag, whose values differ.
+// versa. Null: it is the name of a flag, whose values differ.
 Variable* find_swapped(VariableStore& trained, const std::string& name);
 
 }  // namespace belay::runtime

@@ -15,11 +15,11 @@
 namespace belay::runtime {
 
 // Calls the model's build. Its outputs become roles of the graph: "loss", a metric's or a prediction's name. The loss
-// and the metrics become scalar summaries. `declared`: the labels that the input declares (data/input_service.h), for
-// mode kPredict, which has no labels. For an input without labels it has those of the training's input. Empty: the
-// labels are `labels`. `accumulate`: the number of batches in a step. Loss and metrics, by role and in summaries, are
-// then means over these batches and part of the step. INVALID_ARGUMENT: a role is given twice, or the loss is missing
-// or no scalar. The model must outlive the result.
+// and the metrics become scalar summaries. `declared`: the input's declared labels (data/input_service.h), for mode
+// kPredict, which has no labels. For an input without labels it has those of the training's input. Empty: the labels
+// are `labels`. `accumulate`: the number of batches in a step. Loss and metrics, by role and in summaries, are then
+// means over these batches and part of the step. INVALID_ARGUMENT: a role is given twice, or the loss is missing or no
+// scalar. The model must outlive the result.
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {},
                          std::int64_t accumulate = 1);

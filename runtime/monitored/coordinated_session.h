@@ -21,7 +21,7 @@ class CoordinatedSession final : public SessionLayer {
   Run run(const RunCall& call) override;
   std::any run_step_fn(const StepFn& step) override;
   // Asks to stop, closes the raw session's waits, and joins the threads for at most the grace period. It names the
-  // threads that still run, then closes the inner layer and drops the errors of that. Throws the coordinator's error.
+  // threads that still run, then closes the inner layer and drops its errors. Throws the coordinator's error.
   void close() override;
   Coordinator& coordinator() noexcept { return *coordinator_; }
 

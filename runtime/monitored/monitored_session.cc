@@ -401,7 +401,7 @@ bool MonitoredSession::leave(const Error& error) {
   }
   reason_ = {EndReason::Kind::kError, error.what()};
   save_after(error);
-  // A hook that names the newest checkpoint then finds the one that is being written.
+  // A hook that names the newest checkpoint then finds the unfinished one, too.
   if (options_.saver != nullptr) options_.saver->settle();
   hooks_.on_error(error);
   if (closed()) return false;

@@ -33,7 +33,7 @@ class RestoredCheckpoint {
   // Returns true if the checkpoint has all that `content` has. It compares the variables' versions, the inputs'
   // positions and the list of the best. Fingerprint, graph, saver, manifest and schema of this start must be equal,
   // too. Both must have a state of the same hooks. It does not compare the states themselves, since they contain
-  // clocks. A start that continues from here gets the states that this one got.
+  // clocks. A start from here gets the same states as this one.
   bool holds(const CheckpointContent& content, const std::string& saver, std::uint64_t versions) const;
 
  private:

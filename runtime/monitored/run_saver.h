@@ -58,8 +58,8 @@ struct RunSaverOptions {
   CallMonitor* monitor = nullptr;  // borrowed: only for the saver's instance; may be null
   // The time that a signal leaves for the last save. A save that takes longer is a warning. 0: there is no limit.
   double signal_grace_secs = 0;
-  // Called for each checkpoint of this directory that was written or restored, which the next start continues from. The
-  // thread that wrote it makes the call.
+  // Called for each written or restored checkpoint of this directory. The next start continues from it. The thread that
+  // wrote it makes the call.
   std::function<void(const std::string& path, std::int64_t step)> on_saved;
 };
 
@@ -94,9 +94,8 @@ class RunSaver {
   // copy of the saved variables.
   void prepare(const DirectSession& session);
 
-  // The boundary. It tells the hooks of the checkpoint that was written meanwhile, and begins the one that was asked
-  // for. It first waits for a checkpoint that is still being written. Returns the name of a hook whose after_save asks
-  // to stop.
+  // The boundary. It tells the hooks of a checkpoint that was written meanwhile, and begins the requested one. It first
+  // waits for a checkpoint that is still being written. Returns the name of a hook whose after_save asks to stop.
   //
   // A failure is logged and counted. After save_failures of them the next boundary throws the error or waits, as
   // on_save_error states. A state that is not finite is always thrown (DIVERGED), and so are errors of a hook's
@@ -135,7 +134,7 @@ class RunSaver {
   // one.
   void save_requested_by_hook();
 
-  // Returns the step of the last checkpoint that was restored, or that this run wrote and told the hooks of. -1: none.
+  // Returns the step of the last checkpoint that was restored, or written and told to the hooks. -1: none.
   std::int64_t saved_step() const noexcept { return saved_step_; }
   // The same, but includes the one that is being written.
   std::int64_t taken_step() const noexcept { return save_ == nullptr ? saved_step_ : save_->step; }

@@ -192,7 +192,7 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
       }
       created.session->close();
     }
-    // It counts whole nanoseconds, so that a wait that fits exactly still fits.
+    // It counts whole nanoseconds, so that an exact fit still fits.
     const std::int64_t left =
         static_cast<std::int64_t>(max_wait_secs * 1e9) - (environment_.clock.monotonic_ns() - start);
     if (left < static_cast<std::int64_t>(wait * 1e9))

@@ -21,7 +21,7 @@ struct GroupProblem {
   std::string message;
   std::string help;
 };
-// Returns patterns that match no variable, and variables that two patterns match.
+// Returns patterns without a matching variable, and variables that two patterns match.
 std::vector<GroupProblem> problems_of_groups(const Graph& graph, const std::vector<VariableGroup>& groups);
 
 }  // namespace belay::runtime

@@ -25,8 +25,8 @@ inline constexpr double kNoTimeLimit = 1e9;  // seconds
 // Returns the path of this program; "/proc/self/exe" if another file has that path now.
 std::string this_program();
 
-// Starts all programs and waits for the last one. It kills those that still run after `seconds`, or when `signal`
-// (which may be null) is not 0 any more. Returns their ends in order. NOT_FOUND names a program that cannot be started;
+// Starts all programs and waits for the last one. It kills those that still run after `seconds`, or when `signal` is
+// not 0 any more. `signal` may be null. Returns their ends in order. NOT_FOUND names a program that cannot be started;
 // the others are still waited for. [any thread]
 std::vector<ProgramEnd> run_programs(const std::vector<ChildProgram>& programs, double seconds = kNoTimeLimit,
                                      const std::atomic<int>* signal = nullptr);

@@ -57,8 +57,8 @@ inline bool vector_mode_is(std::uint32_t mode) noexcept { return ((vector_contro
 class VectorMode {
  public:
   VectorMode() noexcept : bits_(vector_control()) {}
-  // Restores the mode, whatever the thread's mode is now, and stores that in `found`. Reading the register waits until
-  // all earlier instructions have ended. Using the value waits as long again, so is(found) is cheaper later.
+  // Stores the thread's current mode in `found`, and restores the mode. Reading the register waits until all earlier
+  // instructions have ended. Using the value waits as long again, so is(found) is cheaper later.
   void put_back(std::uint32_t& found) const noexcept {
 #if defined(__x86_64__)
     __asm__ volatile("stmxcsr %0\n\tldmxcsr %1" : "=m"(found) : "m"(bits_));

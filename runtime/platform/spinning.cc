@@ -18,7 +18,7 @@ constexpr const char* kSelf = "/proc/self/exe";
 constexpr const char* kVariable = "GOMP_SPINCOUNT";
 
 // Long enough for the barriers between the threads of one kernel. With half of it a step of two threads took a quarter
-// longer on an Intel Xeon. There a thread takes as long to wake. Beside other programs, twice of it is worse than half.
+// longer on an Intel Xeon. Waking a thread takes as long there. Beside other programs, twice of it is worse than half.
 constexpr std::chrono::duration<double, std::nano> kSpin{20'000};
 
 // Does the same as libgomp between two looks.

@@ -92,7 +92,7 @@ bool linker_answers() {
   return *answers;
 }
 
-// Knows which file is at which address, without the dynamic linker.
+// Finds the file at an address, without the dynamic linker.
 class MappedFiles {
  public:
   MappedFiles() {

@@ -57,7 +57,7 @@ bool holds_tables(const TomlNode& node) {
                                         [](const TomlNode& n) { return std::holds_alternative<TomlTable>(n.value); });
 }
 
-// Keys that name a plugin, and those that the case itself sets, are not tried.
+// Keys that name a plugin, and the case's own keys, are not tried.
 bool is_asked(const Path& path) {
   if (path.size() > 1 && path[0] == "input" && path[1] == "train") return false;
   if (path.front() == "run" && (path.back() == "dir" || path.back() == "max_steps")) return false;

@@ -108,7 +108,7 @@ class ChartMaker {
     return text;
   }
 
-  // Returns the steps from which an attempt continued, or from which a session was recovered.
+  // Returns the steps from which an attempt continued or a session recovered.
   static std::vector<ChartMark> marks_of(const RunRecord& run) {
     std::vector<ChartMark> marks;
     for (std::size_t i = 1; i < run.attempts.size(); ++i) {

@@ -36,8 +36,8 @@ struct RunDifference {
   std::vector<CommonStep> common;           // by step
   // The last common step before the first difference, and the first different one. None: there is none.
   std::optional<std::int64_t> last_equal, first_different;
-  // Names of the variables that differ at that first step, in checksum or form, or that one side lacks. Empty: one of
-  // the runs left only a digest.
+  // Names of the variables with a difference at that first step, in checksum or form, or missing on one side. Empty:
+  // one of the runs left only a digest.
   std::vector<std::string> variables;
   // True if the last of all common steps is equal.
   bool same_end() const noexcept { return !common.empty() && !first_different; }

@@ -17,7 +17,7 @@ class Closure {
     for (const Port& f : feeds) fed_.insert(port_key(f));
   }
   bool fed(Port p) const { return !fed_.empty() && fed_.count(port_key(p)) != 0; }
-  // Adds the nodes that `node` needs, except those of which it needs only the shape. Calls f for each new node.
+  // Adds the nodes that `node` needs, except those needed only for their shape. Calls f for each new node.
   template <class F>
   void add(std::uint32_t node, F&& f) {
     stack_.push_back(node);

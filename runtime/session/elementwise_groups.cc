@@ -27,7 +27,7 @@ class ElementwiseGroups {
   void find(std::vector<FusedGroup>& groups) {
     for (const FusedGroup& g : groups)
       for (const std::uint32_t m : g.members) taken_[m] = true;
-    // It begins with the last node, so that a group starts from the node whose value others use.
+    // It begins with the last node, so a group starts from the node whose value others use.
     for (std::size_t i = view_.base.size(); i-- > 0;) {
       const std::uint32_t id = view_.base[i];
       if (!fusible(id)) continue;

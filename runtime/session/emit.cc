@@ -117,8 +117,8 @@ class Emitter {
     }
   }
 
-  // A variable is read in the stage of its first user in a main stage. Users in later main stages get a copy that is
-  // made there, so that one run sees one value.
+  // A variable is read in the stage of its first user in a main stage. Users in later main stages get a copy from that
+  // place, so that one run sees one value.
   void find_variable_stages() {
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       if (!s_.planned[id] || s_.commit[id] || !s_.simplified.runs(id)) continue;

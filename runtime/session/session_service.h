@@ -11,8 +11,8 @@ namespace belay::runtime {
 const belay_session_api* session_service() noexcept;
 const belay_coordinator_api* coordinator_service() noexcept;
 
-// Returns the services that need no plugin instance (graph, session, coordinator), for programs that use the SDK's
-// handles themselves. The others are stubs.
+// Returns the services that need no plugin instance: graph, session, coordinator. They are for programs that use the
+// SDK's handles themselves. The others are stubs.
 const detail::Services& services_without_host() noexcept;
 
 // INVALID_ARGUMENT: the new value of the global step is negative. Checkpoints are named by it, and steps count from 0.

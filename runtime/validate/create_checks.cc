@@ -194,7 +194,7 @@ void strange_texts(const Subject& subject) {
   }
 }
 
-// Uses hosts whose tables are shorter, or longer, than those for which the plugin was built.
+// Uses hosts whose tables are shorter or longer than those of the plugin's build.
 void other_hosts(const Subject& subject) {
   struct LongHost {
     belay_host_api known;

@@ -233,7 +233,7 @@ void gradients(const Subject& subject) {
   if (compared == 0) throw CheckSkipped("it takes none of the synthetic inputs as float32 or float64");
 }
 
-// Uses a graph: with dimensions that are known only when it runs, and with a first dimension that changes.
+// Uses a graph: with dimensions that are known only when it runs, and with a changing first dimension.
 void in_a_graph(const Subject& subject) {
   OpDriver op(subject.module, subject.options(), setup_of(subject));
   const std::vector<OpInput> inputs = accepted(subject, op, kShapes).front();

@@ -21,7 +21,7 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// Has eight images of 2 x 2 bytes, and their labels.
+// The example has eight images of 2 x 2 bytes, and their labels.
 constexpr char kImages[] =
     "\x00\x00\x08\x03\x00\x00\x00\x08\x00\x00\x00\x02\x00\x00\x00\x02"
     "\x00\x08\x10\x18 (08@HPX`hpx\x80\x88\x90\x98\xa0\xa8\xb0\xb8\xc0\xc8\xd0\xd8\xe0\xe8\xf0\xf8";

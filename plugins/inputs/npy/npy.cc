@@ -20,7 +20,7 @@ using belay::Code;
 using belay::DType;
 using belay::fail;
 
-// Is float32 [8, 2]: {0, 0}, {1, 2}, {2, 4}, ...
+// The array is float32 [8, 2]: {0, 0}, {1, 2}, {2, 4}, ...
 constexpr char kExample[] =
     "\x93NUMPY\x01\x00v\x00"
     "{'descr': '<f4', 'fortran_order': False, 'shape': (8, 2), }                                                       "

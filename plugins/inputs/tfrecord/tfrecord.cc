@@ -26,7 +26,7 @@ using belay::Code;
 using belay::DType;
 using belay::fail;
 
-// Has four records, each a tf.train.Example: x of two floats, y a class.
+// The file has four records, each a tf.train.Example: x of two floats, y a class.
 constexpr char kExample[] =
     "!\x00\x00\x00\x00\x00\x00\x00\x01{\xec\xf6\n\x1f\n\x11\n\x01x\x12\x0c\x12\n\n\x08\x00\x00\x00\x00\x00\x00\x80?"
     "\n\n\n\x01y\x12\x05\x1a\x03\n\x01\x00\xb0\xcd\xf7\x01"

@@ -55,7 +55,7 @@ class Transformer final : public belay::Model {
     ops::EmbeddingOptions table;
     table.initializer = small_normal;
     const Output places = ops::variable(g, "places", small_normal(g, {in.time, options_.width}, table.dtype));
-    // Has one row for each place of each example: the dense layers work on a matrix.
+    // The matrix has one row for each place of each example, since the dense layers need a matrix.
     const Output embedded = ops::add(ops::embedding(in.ids, in.vocabulary, options_.width, table), places);
     Output x = dropped(model, ops::reshape(embedded, {-1, options_.width}));
     for (std::int64_t i = 1; i <= options_.layers; ++i) x = layer(model, x, in.time, "layer_" + std::to_string(i));
