@@ -19,7 +19,7 @@ runtime::EstimatorPieces pieces_of(const EstimatorPieces& p, const runtime::Init
                                   .export_outputs = p.export_outputs,
                                   .training_chief_hooks = p.training_chief_hooks,
                                   .training_hooks = p.training_hooks,
-                                  .scaffold = runtime::scaffold_options(p.scaffold),
+                                  .scaffold = {p.scaffold},
                                   .evaluation_hooks = p.evaluation_hooks,
                                   .prediction_hooks = p.prediction_hooks};
   pieces.scaffold.initial_values = initial_values;

@@ -29,7 +29,7 @@ class CheckpointEvaluation {
         plugins_(host_, graph.plugins()),
         session_(host_, {.mode = Mode::kEval}),
         once_(graph.insides().nodes, {o.eval_ops, o.feeds, o.final_ops, {}}),
-        scaffold_(scaffold_options(o.scaffold)) {
+        scaffold_(o.scaffold) {
     PluginUse saver;
     saver.plugin = o.saver;
     host_.use_codec(saver_use(plugins_.create(plugins_.linked(PluginKind::kSaver, saver), host_.saver_monitor())));
@@ -39,11 +39,10 @@ class CheckpointEvaluation {
   }
 
   std::vector<Tensor> run(const std::string& checkpoint) {
-    ScaffoldOptions pieces = scaffold_;
-    pieces.init_fn = [&](const Scaffold& scaffold, DirectSession& session) {
+    ScaffoldOptions pieces{scaffold_};
+    pieces.host_init = [&](const Scaffold&, DirectSession& session) {
       load_checkpoint({host_.files(), host_.log(), ""}, {.kind = CheckpointChoice::Kind::kPath, .path = checkpoint},
                       host_.codec(), session);
-      if (scaffold_.init_fn) scaffold_.init_fn(scaffold, session);
     };
     return once_.run(session_, std::make_shared<Scaffold>(std::move(pieces)));
   }
@@ -56,7 +55,7 @@ class CheckpointEvaluation {
   RunPlugins plugins_;
   SessionHost session_;
   EvaluateOnce once_;
-  const ScaffoldOptions scaffold_;
+  const belay::Scaffold scaffold_;
 };
 
 }  // namespace

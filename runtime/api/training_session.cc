@@ -12,22 +12,6 @@
 
 namespace belay::runtime {
 
-ScaffoldOptions scaffold_options(const belay::Scaffold& scaffold) {
-  ScaffoldOptions options{.init_op = scaffold.init_op,
-                          .init_feeds = scaffold.init_feeds,
-                          .ready_op = scaffold.ready_op,
-                          .ready_for_local_init_op = scaffold.ready_for_local_init_op,
-                          .local_init_op = scaffold.local_init_op,
-                          .local_init_feeds = scaffold.local_init_feeds,
-                          .summary_op = scaffold.summary_op};
-  if (scaffold.init_fn)
-    options.init_fn = [init_fn = scaffold.init_fn](const Scaffold&, DirectSession& session) {
-      belay::Session handle = session.handle();
-      init_fn(handle);
-    };
-  return options;
-}
-
 std::string absolute_path(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
@@ -44,7 +28,7 @@ TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::Tra
   options.checkpoint_dir = absolute_path(o.checkpoint_dir);
   options.checkpoint_filename_with_path = absolute_path(o.checkpoint_filename_with_path);
   options.summary_dir = absolute_path(o.summary_dir);
-  options.scaffold = scaffold_options(o.scaffold);
+  options.scaffold = {o.scaffold};
   options.hooks = o.hooks;
   options.chief_only_hooks = o.chief_only_hooks;
   options.init_fns = o.init_fns;

@@ -146,7 +146,8 @@ std::shared_ptr<Scaffold> EstimatorModel::filled(std::function<void(DirectSessio
   pieces.init_op = ops::no_op(spec_->graph(), "filled");
   pieces.init_feeds = {};
   pieces.initial_values = {};
-  pieces.init_fn = [fill = std::move(fill)](const Scaffold&, DirectSession& session) { fill(session); };
+  pieces.init_fn = {};
+  pieces.host_init = [fill = std::move(fill)](const Scaffold&, DirectSession& session) { fill(session); };
   return std::make_shared<Scaffold>(std::move(pieces));
 }
 
@@ -158,9 +159,8 @@ std::shared_ptr<Scaffold> EstimatorModel::scaffold(SessionHost& session) {
   ScaffoldOptions pieces = scaffold_pieces();
   if (settings.options.warm_start_from) {
     session.add_init_fn(run_.plugins().linked(PluginKind::kInitFn, *settings.options.warm_start_from));
-    pieces.init_fn = [this, &session, own = std::move(pieces.init_fn)](const Scaffold& made, DirectSession& fresh) {
+    pieces.host_init = [this, &session](const Scaffold&, DirectSession& fresh) {
       session.call_init_fns(graph_, fresh);
-      if (own) own(made, fresh);
     };
   }
   return std::make_shared<Scaffold>(std::move(pieces));

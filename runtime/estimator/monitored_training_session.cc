@@ -168,12 +168,10 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
   pieces.saver = run_.saver();
   // Made when they are called: where a checkpoint is restored their files need not be there.
   if (options.is_chief && !options.init_fns.empty())
-    pieces.init_fn = [this, &graph, uses = options.init_fns, own = options.scaffold.init_fn](const Scaffold& scaffold,
-                                                                                             DirectSession& session) {
+    pieces.host_init = [this, &graph, uses = options.init_fns](const Scaffold&, DirectSession& session) {
       if (!host_.has_init_fns())
         for (const PluginUse& use : uses) host_.add_init_fn(plugins_.linked(PluginKind::kInitFn, use));
       host_.call_init_fns(graph, session);
-      if (own) own(scaffold, session);
     };
   // Where summary_saver looks for it.
   if (pieces.summary_op) graph.replace_collection(collections::kSummaryOp, {graph.resolve(pieces.summary_op.raw())});

@@ -107,7 +107,7 @@ UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_vie
     if (!c.label && c.name != kIdName) model.names = c.class_names;
   UsedCheckpoint used;
   ScaffoldOptions pieces;
-  pieces.init_fn = [&](const Scaffold&, DirectSession& session) {
+  pieces.host_init = [&](const Scaffold&, DirectSession& session) {
     used = load_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), run.host.codec(), session);
   };
   HookSet no_hooks;

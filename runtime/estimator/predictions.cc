@@ -93,7 +93,7 @@ void Predictions::open() {
   ScaffoldOptions options;
   if (options_.fill) {
     options.init_op = default_init_op(graph_->handle());  // not the model's, which is for a new run
-    options.init_fn = [this](const Scaffold&, DirectSession& session) { options_.fill(session); };
+    options.host_init = [this](const Scaffold&, DirectSession& session) { options_.fill(session); };
   }
   MonitoredSessionOptions of_session;
   of_session.monitor = options_.monitor;

@@ -54,7 +54,9 @@ std::shared_ptr<SessionCreator> Training::creator() {
   pieces.saver = host_.saver();
   pieces.initial_values = run_.model.outputs.initial_values;
   if (run_.training.has_init_fns())
-    pieces.init_fn = [this](const Scaffold&, DirectSession& session) { run_.training.call_init_fns(graph_, session); };
+    pieces.host_init = [this](const Scaffold&, DirectSession& session) {
+      run_.training.call_init_fns(graph_, session);
+    };
   ChiefSessionCreator::Options options{.scaffold = std::make_shared<Scaffold>(std::move(pieces))};
   if (host_.has_directory()) options.checkpoint_dir = host_.directory().path();
   return strategy_.creator(std::move(options));

@@ -49,6 +49,7 @@ Scaffold::Scaffold(const Scaffold& copy_from, ScaffoldOptions options) : options
   if (options_.init_feeds.empty()) options_.init_feeds = other.init_feeds;
   if (options_.local_init_feeds.empty()) options_.local_init_feeds = other.local_init_feeds;
   if (!options_.initial_values) options_.initial_values = other.initial_values;
+  if (!options_.host_init) options_.host_init = other.host_init;
   if (!options_.init_fn) options_.init_fn = other.init_fn;
   if (options_.saver == nullptr) options_.saver = other.saver;
 }
@@ -68,8 +69,13 @@ Scaffold& Scaffold::finalize(NodeGraph& graph) {
 }
 
 std::function<void(DirectSession&)> Scaffold::init_fn() const {
-  if (!options_.init_fn) return {};
-  return [this](DirectSession& session) { options_.init_fn(*this, session); };
+  if (!options_.host_init && !options_.init_fn) return {};
+  return [this](DirectSession& session) {
+    if (options_.host_init) options_.host_init(*this, session);
+    if (!options_.init_fn) return;
+    belay::Session handle = session.handle();
+    options_.init_fn(handle);
+  };
 }
 
 }  // namespace belay::runtime

@@ -3,7 +3,7 @@
 // it. Pieces that are not given come from the graph's collections, or are made, when the scaffold is finalized. The
 // graph is then frozen.
 //
-//   Scaffold scaffold({.init_fn = ...});
+//   Scaffold scaffold(options);
 //   scaffold.finalize(graph);      // done by the session creators
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "belay/graph.h"
+#include "belay/runtime/training_session.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/session/direct_session.h"
 
@@ -22,23 +23,16 @@ namespace belay::runtime {
 class RunSaver;
 class Scaffold;
 
-using Feeds = std::vector<std::pair<Output, Tensor>>;
 using InitFn = std::function<void(const Scaffold&, DirectSession&)>;
 // Fills the memory with a variable's initial value. False: it has none.
 using InitialValues = std::function<bool(const std::string& variable, const belay_tensor& value)>;
 
-struct ScaffoldOptions {
-  Output init_op = {};
-  Feeds init_feeds = {};
-  // It is asked for each global variable before the init operation. Its values are set after that operation, before the
-  // init function.
+// A program's pieces, and those that only the host gives.
+struct ScaffoldOptions : belay::Scaffold {
+  // The host asks it for each global variable before the init operation, and sets the values after that operation.
   InitialValues initial_values = {};
-  InitFn init_fn = {};
-  Output ready_op = {};  // string vector: names of the variables that are not ready
-  Output ready_for_local_init_op = {};
-  Output local_init_op = {};
-  Feeds local_init_feeds = {};
-  Output summary_op = {};
+  // The host's own init function; it is called before init_fn.
+  InitFn host_init = {};
   std::shared_ptr<RunSaver> saver = {};
 };
 
@@ -57,7 +51,7 @@ class GivenValues {
 class Scaffold {
  public:
   explicit Scaffold(ScaffoldOptions options = {}) : options_(std::move(options)) {}
-  // A copy of another's pieces, which the given ones replace. The init function is bound to the new scaffold.
+  // A copy of another's pieces, over which the given ones win. host_init gets the new scaffold.
   Scaffold(const Scaffold& copy_from, ScaffoldOptions options);
   Scaffold(const Scaffold&) = delete;
   Scaffold& operator=(const Scaffold&) = delete;
@@ -76,7 +70,7 @@ class Scaffold {
   const Output& summary_op() const noexcept { return options_.summary_op; }
   const std::shared_ptr<RunSaver>& saver() const noexcept { return options_.saver; }
   const InitialValues& initial_values() const noexcept { return options_.initial_values; }
-  // Returns a function that takes only the session. It is empty if there is none.
+  // Both init functions in one, which takes only the session. It is empty if there are none.
   std::function<void(DirectSession&)> init_fn() const;
 
  private:

@@ -179,7 +179,7 @@ TEST_F(EvaluatesInMemory, EHK_04_AVariableThatTrainingHasNotGotIsAnErrorAndTheMo
   std::vector<Mode> called;
   const ModelFn initialized = [&](const ModelArgs& m) {
     EstimatorPieces p = pieces(m, 1, 3);
-    p.scaffold.init_fn = [&called, mode = m.mode](const Scaffold&, DirectSession&) { called.push_back(mode); };
+    p.scaffold.host_init = [&called, mode = m.mode](const Scaffold&, DirectSession&) { called.push_back(mode); };
     return EstimatorSpec(m, p);
   };
   Estimator(initialized, o).train(one, {.steps = 1, .evaluators = {in_memory_evaluator(one, {.steps = 1})}});

@@ -152,7 +152,7 @@ TEST_F(EstimatorTrains, EST_10_TheScaffoldsInitFunctionAndTheNamedSaverAreUsed) 
   int calls = 0;
   const ModelFn scaffolded = [&](const ModelArgs& m) {
     EstimatorPieces p = pieces(m, 1, 3);
-    p.scaffold.init_fn = [&](const Scaffold&, DirectSession& session) {
+    p.scaffold.host_init = [&](const Scaffold&, DirectSession& session) {
       ++calls;
       session.store().assign("one", Tensor(5.0f));
     };

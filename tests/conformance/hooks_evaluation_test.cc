@@ -29,7 +29,7 @@ class SaveTheBest final : public Hook {
  private:
   float evaluate(float trained) {
     ScaffoldOptions pieces;
-    pieces.init_fn = [&](const Scaffold&, DirectSession& made) { made.handle().assign("weight", Tensor(trained)); };
+    pieces.host_init = [&](const Scaffold&, DirectSession& made) { made.handle().assign("weight", Tensor(trained)); };
     HookSet none;
     SingularMonitoredSession session(graph_, environment_, none,
                                      {.scaffold = std::make_shared<Scaffold>(std::move(pieces))});

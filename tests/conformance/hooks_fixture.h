@@ -145,7 +145,7 @@ class HookConformance : public ::testing::Test {
   void set_step(std::int64_t value) { (*session)->raw_session()->handle().assign("global_step", Tensor(value)); }
   // The same, with the global step at `step` from the start.
   static TrainingSessionOptions starting_at(std::int64_t step, TrainingSessionOptions o) {
-    o.scaffold.init_fn = [step](const Scaffold&, DirectSession& made) {
+    o.scaffold.host_init = [step](const Scaffold&, DirectSession& made) {
       made.handle().assign("global_step", Tensor(step));
     };
     return o;

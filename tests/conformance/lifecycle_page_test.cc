@@ -132,7 +132,7 @@ class LifecyclePage : public SaverTest {
     saver = make_saver();
     ScaffoldOptions pieces;
     pieces.saver = saver;
-    pieces.init_fn = [this](const Scaffold&, DirectSession&) {
+    pieces.host_init = [this](const Scaffold&, DirectSession&) {
       timeline.push_back("init_fn");
       if (at_init) at_init();
     };

@@ -130,7 +130,7 @@ TEST_F(ScaffoldConformance, SCAF_10_OnlyAScaffoldCanBeCopiedFrom) {
 TEST_F(ScaffoldConformance, SCAF_11_TheInitFunctionOfACopyGetsTheCopy) {
   std::vector<const Scaffold*> seen;
   ScaffoldOptions options;
-  options.init_fn = [&](const Scaffold& scaffold, DirectSession&) { seen.push_back(&scaffold); };
+  options.host_init = [&](const Scaffold& scaffold, DirectSession&) { seen.push_back(&scaffold); };
   const Scaffold original(options);
   const Scaffold copy(original, {});
   graph.finalize();

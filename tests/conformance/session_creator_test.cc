@@ -37,7 +37,7 @@ TEST_F(SessionCreatorConformance, CHIEF_01_TheNewestCheckpointOrExactlyTheGivenO
   int init_calls = 0;
   ScaffoldOptions pieces;
   pieces.saver = make_saver();
-  pieces.init_fn = [&](const Scaffold&, DirectSession&) { ++init_calls; };
+  pieces.host_init = [&](const Scaffold&, DirectSession&) { ++init_calls; };
   const auto scaffold = std::make_shared<Scaffold>(pieces);
   ChiefSessionCreator creator(graph, environment, {.scaffold = scaffold, .checkpoint_dir = run.path()});
   const CreatedSession first = creator.create_session();
@@ -66,7 +66,7 @@ TEST_F(SessionCreatorConformance, CHIEF_01_WithoutACheckpointInitOpRunsWithItsFe
   ScaffoldOptions pieces;
   pieces.init_op = ops::group(g, {ops::assign(weight, x), zero}, "init_from_feed");
   pieces.init_feeds = {{x, Tensor(6.0f)}};
-  pieces.init_fn = [&](const Scaffold&, DirectSession& session) {
+  pieces.host_init = [&](const Scaffold&, DirectSession& session) {
     seen_by_init_fn.push_back(session.handle().run({weight})[0].scalar<float>());
   };
   ChiefSessionCreator creator(graph, environment, {.scaffold = std::make_shared<Scaffold>(pieces)});
@@ -91,7 +91,7 @@ TEST_F(SessionCreatorConformance, CHIEF_03_ARestoredSessionSkipsInitOpAndInitFun
                               {ops::assign(weight, ops::constant(g, Tensor(100.0f))),
                                ops::assign(step, ops::constant(g, Tensor(std::int64_t{0})))},
                               "init_to_100");
-  pieces.init_fn = [&](const Scaffold&, DirectSession&) { ++init_fn_calls; };
+  pieces.host_init = [&](const Scaffold&, DirectSession&) { ++init_fn_calls; };
   ChiefSessionCreator creator(graph, environment,
                               {.scaffold = std::make_shared<Scaffold>(pieces), .checkpoint_dir = run.path()});
   const CreatedSession fresh = creator.create_session();
@@ -114,7 +114,7 @@ TEST_F(SessionCreatorConformance, CHIEF_04_AnInitFunctionLoadsAChosenCheckpointO
 
   std::vector<float> before;
   ScaffoldOptions pieces;
-  pieces.init_fn = [&](const Scaffold&, DirectSession& session) {
+  pieces.host_init = [&](const Scaffold&, DirectSession& session) {
     before.push_back(session.handle().run({weight})[0].scalar<float>());
     saver->restore_exactly(session, run.path() + "/model.ckpt-10");
   };
@@ -166,7 +166,7 @@ TEST_F(SessionCreatorConformance, CLU_07_SessionsOfOneTargetShareVariablesAndNoO
 TEST_F(SessionCreatorConformance, WORK_01_AWorkerRunsNeitherInitOperationNorInitFunction) {
   bool called = false;
   ScaffoldOptions pieces;
-  pieces.init_fn = [&](const Scaffold&, DirectSession&) { called = true; };
+  pieces.host_init = [&](const Scaffold&, DirectSession&) { called = true; };
   WorkerSessionCreator worker(
       graph, environment, {.scaffold = std::make_shared<Scaffold>(pieces), .target = "local:job", .max_wait_secs = 1});
   EXPECT_THAT(error_of([&] { worker.create_session(); }), ::testing::StartsWith("DEADLINE_EXCEEDED: "));

@@ -109,11 +109,11 @@ TEST_F(EvalRolesTest, TheStateBringsThemIntoTheNextSession) {
   EXPECT_EQ(roles.last_step(), -1);
   hooks.load_states(states, *log);
   EXPECT_EQ(roles.last_step(), 1);
-  SingularMonitoredSession session(
-      graph, environment, hooks,
-      {.scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.init_fn = [](const Scaffold&, DirectSession& s) {
-         s.store().assign("global_step", TensorView(Tensor(std::int64_t{1}).view()));
-       }})});
+  ScaffoldOptions pieces;
+  pieces.host_init = [](const Scaffold&, DirectSession& s) {
+    s.store().assign("global_step", TensorView(Tensor(std::int64_t{1}).view()));
+  };
+  SingularMonitoredSession session(graph, environment, hooks, {.scaffold = std::make_shared<Scaffold>(pieces)});
   session.scope([&] {
     EXPECT_EQ(value(*session.raw_session(), "eval/loss"), std::numeric_limits<double>::infinity());
     EXPECT_TRUE(std::isnan(value(*session.raw_session(), "eval/accuracy")));

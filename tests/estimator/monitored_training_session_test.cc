@@ -81,7 +81,7 @@ TEST_F(TrainingSession, T_14c_TheStopEventIsOfTheStepThatTheVariablesAreAt) {
 TEST_F(TrainingSession, TheInitFunctionOfTheScaffoldRunsWhereNothingIsRestored) {
   int calls = 0;
   TrainingSessionOptions o = options(temp / "run");
-  o.scaffold.init_fn = [&](const Scaffold&, DirectSession& session) {
+  o.scaffold.host_init = [&](const Scaffold&, DirectSession& session) {
     ++calls;
     session.store().assign("weight", Tensor(7.0f));
   };
@@ -181,7 +181,7 @@ TEST_F(TrainingSession, InitFunctionPluginsRunBeforeTheScaffoldsWhereNothingIsRe
   warm.plugin = "warm_start";
   warm.options = {{"from", temp / "source", {}, {}}};
   o.init_fns = {warm};
-  o.scaffold.init_fn = [&](const Scaffold&, DirectSession& session) {
+  o.scaffold.host_init = [&](const Scaffold&, DirectSession& session) {
     seen.push_back(*static_cast<const float*>(session.store().find("weight")->value.data()));
   };
   start(o, 1);
