@@ -86,7 +86,9 @@ std::string WorkerSeat::refusal() const {
     if (!files_.exists(run_)) return "";
     const std::unique_ptr<OpenDirectory> run = files_.open_directory(run_);
     if (!run->exists(kRefusedName) || (run->exists(kLockName) && run->locked(kLockName))) return "";
-    if (run->status(kRefusedName).modified_ns < begun_ns_ - kStartsApartNs) return "";
+    const std::int64_t refused_ns = run->status(kRefusedName).modified_ns;
+    if (refused_ns < begun_ns_ - kStartsApartNs) return "";
+    if (refused_ns < begun_ns_ && clock_.wall_ns() < begun_ns_ + kStartsApartNs) return "";
     const std::string reason = run->read(kRefusedName, kMostBytesOfReason);
     return reason.substr(0, reason.find('\n'));
   } catch (const Error&) {

@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "runtime/checkpoint/locked_directory.h"
+#include "runtime/platform/clock.h"
 #include "runtime/platform/file_system.h"
 
 namespace belay::runtime {
@@ -46,9 +47,16 @@ void end_meeting(LockedDirectory& run) noexcept;
 class WorkerSeat {
  public:
   // `run`: the run's directory, which the chief may still have to make.
-  // `begun_ns`: when the process began, by the wall clock: what a chief refused long before is not meant for it.
-  WorkerSeat(FileSystem& files, std::string run, int rank, std::string on_lost = "stop", std::int64_t begun_ns = 0)
-      : files_(files), run_(std::move(run)), rank_(rank), on_lost_(std::move(on_lost)), begun_ns_(begun_ns) {}
+  // `begun_ns`: when the process began, by the wall clock. A refusal from before may be one of the previous start. It
+  // counts only if no chief removes it in the first 10 s, and not at all if it is older than 10 s.
+  WorkerSeat(FileSystem& files, std::string run, int rank, std::string on_lost = "stop", std::int64_t begun_ns = 0,
+             const Clock& clock = system_clock())
+      : files_(files),
+        run_(std::move(run)),
+        rank_(rank),
+        on_lost_(std::move(on_lost)),
+        begun_ns_(begun_ns),
+        clock_(clock) {}
 
   // The name of the meeting that is under way; empty: none so far. Takes the seat. RunInUse where a process has it;
   // INVALID_ARGUMENT if the chief does something else if a rank is lost; FAILED_PRECONDITION with the reason of a
@@ -70,6 +78,7 @@ class WorkerSeat {
   const int rank_;
   const std::string on_lost_;
   const std::int64_t begun_ns_;
+  const Clock& clock_;
   std::string name_;
   std::unique_ptr<OpenFile> lock_;
 };

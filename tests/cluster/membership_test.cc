@@ -11,6 +11,7 @@
 
 #include "belay/error.h"
 #include "runtime/checkpoint/locked_directory.h"
+#include "tests/platform/fake_clock.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime::testing {
@@ -66,6 +67,22 @@ class MembershipTest : public ::testing::Test {
   double wait_secs_ = 30;
   int min_ranks_ = 1;
 };
+
+// A job that is started again at once: a worker may be there before the chief, which removes the refusal.
+TEST_F(MembershipTest, ARefusalOfThePreviousStartCountsOnlyIfNoChiefComes) {
+  const std::int64_t before = system_clock().wall_ns();
+  refuse_meeting(*take(), "no hook 'x'");
+  const std::int64_t second = FakeClock::kSecond, after = system_clock().wall_ns() + second;
+  FakeClock clock(after);
+  WorkerSeat of_that_start(posix_file_system(), temp_.path(), 1, "stop", before - second, clock);
+  EXPECT_EQ(error_of([&] { of_that_start.look(); }), "FAILED_PRECONDITION: rank 0 does not train: no hook 'x'");
+  WorkerSeat of_the_next(posix_file_system(), temp_.path(), 1, "stop", after, clock);
+  EXPECT_EQ(of_the_next.look(), "");
+  clock.advance(10 * second);
+  EXPECT_EQ(error_of([&] { of_the_next.look(); }), "FAILED_PRECONDITION: rank 0 does not train: no hook 'x'");
+  WorkerSeat much_later(posix_file_system(), temp_.path(), 1, "stop", after + 20 * second, clock);
+  EXPECT_EQ(much_later.look(), "");
+}
 
 TEST_F(MembershipTest, AtTheStartAllComeAndRanksAreThoseOfTheLauncher) {
   const auto run = take();
