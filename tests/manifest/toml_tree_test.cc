@@ -20,7 +20,7 @@ TomlNode tree_of(const std::string& text) {
   return root.value();
 }
 
-const TomlEntry& entry(const TomlNode& node, const std::string& key) {
+const TomlEntry& entry(const TomlNode& node, std::string_view key) {
   return *find(std::get<TomlTable>(node.value), key);
 }
 

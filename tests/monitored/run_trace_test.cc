@@ -28,10 +28,10 @@ std::vector<std::string> slices(const json& events, int track) {
   return names;
 }
 
-const json& slice(const json& events, const std::string& name) {
+const json& slice(const json& events, const char* name) {
   for (const json& event : events)
     if (event.at("ph") == "X" && event.at("name") == name) return event;
-  throw std::runtime_error("there is no slice '" + name + "'");
+  throw std::runtime_error(std::string("there is no slice '") + name + "'");
 }
 
 class RunTraceTest : public SavedSession {

@@ -107,7 +107,7 @@ TEST_F(LoggerTest, JsonLinesAreValidWhateverTheMessage) {
     const std::string line = taken();
     EXPECT_EQ(line.find('\n'), line.size() - 1);
     for (const char c : line) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << int(c);
-    EXPECT_NO_THROW(nlohmann::json::parse(line)) << line;
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
   }
   logger->info("", "日本");
   EXPECT_EQ(nlohmann::json::parse(taken())["message"], "日本");

@@ -106,7 +106,7 @@ TEST(NpySamples, HaveTheTypesShapesAndValuesThatNumpyWrote) {
   for (const auto& [name, facts] : expected.items()) {
     if (!facts.is_array() || facts[0].get<std::string>()[1] == 'c') continue;
     const NpyArray array("features", sample(name));
-    EXPECT_EQ(array.header().descr, facts[0]) << name;
+    EXPECT_EQ(array.header().descr, facts[0].get<std::string>()) << name;
     EXPECT_EQ(array.header().shape, facts[1].get<belay::Dims>()) << name;
     EXPECT_EQ(array.header().fortran_order, facts[2] == "F") << name;
     std::vector<double> values;

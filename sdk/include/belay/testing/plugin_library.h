@@ -61,11 +61,11 @@ const Api* find_table(const belay_module& module, std::string_view name = {}) {
 }
 
 // Loads a plugin library for the rest of the process.
-inline const belay_module& open_module(const std::string& file) {
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+inline const belay_module& open_module(std::string_view file) {
+  void* library = dlopen(std::string(file).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) fail(Code::kNotFound, std::string("cannot load the plugin: ") + dlerror());
   const void* module = dlsym(library, BELAY_MODULE_SYMBOL);
-  if (module == nullptr) fail(Code::kNotFound, file + " exports no " + BELAY_MODULE_SYMBOL);
+  if (module == nullptr) fail(Code::kNotFound, std::string(file) + " exports no " + BELAY_MODULE_SYMBOL);
   return *static_cast<const belay_module*>(module);
 }
 
