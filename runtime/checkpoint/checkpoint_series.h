@@ -104,7 +104,7 @@ class CheckpointSeries {
   std::string current_;  // the state file's; empty: there is none
   BestList best_;
   std::int64_t last_step_ = 0;   // of the checkpoint that was saved or restored last
-  double last_preserved_ = 0;    // CheckpointState::last_preserved, or the begin of the run
+  double last_preserved_ = 0;    // CheckpointState::last_preserved, or the start of the run
   bool removal_failed_ = false;  // and it was reported
   int failures_ = 0;             // failed saves since the last successful one
   int until_read_back_ = 0;      // saves

@@ -23,17 +23,17 @@
 
 namespace belay::runtime {
 
-// write_checkpoint returns the name of the checkpoint in `run`. Errors keep their code and name the action:
+struct HowToWrite {
+  bool pinned = false;  // it gets the mark of pinned.h before it has its name
+  bool read_back = false;
+};
+// Returns the checkpoint's name in `run`. Errors keep their code and name the action:
 //   DIVERGED            a variable is not finite, and settings.refuse_non_finite; nothing was touched
 //   INVALID_ARGUMENT    content that a checkpoint cannot hold
 //   ALREADY_EXISTS      something that is no checkpoint has its name
 //   INTERNAL            the saver broke its contract: no file, an open file, a directory or a link, a changed variable
 //   DATA_LOSS           reading back gave something else
 //   others              errors of the file system or the saver
-struct HowToWrite {
-  bool pinned = false;  // it gets the mark of pinned.h before it has its name
-  bool read_back = false;
-};
 std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& content, const SaverUse& saver, Logger& log,
                              const CheckpointSettings& settings = {}, const HowToWrite& how = {});
 

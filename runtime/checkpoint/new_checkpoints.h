@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns the checkpoints that another run writes into its directory, each once, as they appear. It is TensorFlow's
+// Finds the checkpoints that another run writes into its directory, each once, as they appear. It is TensorFlow's
 // checkpoints_iterator, and wait_for_new_checkpoint if one is enough.
 //
 //   NewCheckpoints checkpoints(files, clock, log, "runs/mnist", {.timeout_secs = 600});

@@ -36,9 +36,9 @@ class SaverDirectory {
   static SaverDirectory for_writing(OpenDirectory& directory);
   // It has only these files.
   static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);
-  // Reads one foreign file, `name`. The name of the same ending that the saver opens means this file. If no ending is
-  // equal, the first opened name does. Later files of the saver may be beside it, with the same begin of the name
-  // ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or with their names.
+  // Reads one foreign file, `name`. It stands for the name that the saver opens and that has the same ending. If no
+  // ending is equal, it stands for the first one. Later files of the saver may be beside it, with the same start of the
+  // name ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or with their names.
   static SaverDirectory for_reading_one(const OpenDirectory& directory, std::string name);
   SaverDirectory(SaverDirectory&&) = delete;  // the saver has its address
   ~SaverDirectory();
@@ -71,7 +71,7 @@ class SaverDirectory {
   const OpenDirectory& directory_;
   std::vector<std::string> names_;  // files that may be opened
   bool alias_;
-  // The begin of the saver's names, and of those that stand for them, after the one file was opened.
+  // The start of the saver's names, and of those that stand for them, after the one file was opened.
   std::string begin_, begin_by_others_;
   std::vector<std::unique_ptr<SaverFile>> open_;
   std::vector<std::unique_ptr<SaverFile>> gone_;  // closed; a saver may still name them

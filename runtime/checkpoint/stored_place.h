@@ -19,10 +19,10 @@
 
 namespace belay::runtime {
 
-// The two parts of "runs/mnist/" are "runs" and "mnist". For "mnist" the parent is ".".
 struct PathParts {
   std::string parent, name;
 };
+// Returns "runs" and "mnist" for "runs/mnist/". For "mnist" the parent is ".".
 PathParts path_parts(std::string path);
 inline std::string path_in(const std::string& parent, std::string_view name) {
   return (parent == "." ? "" : parent == "/" ? "/" : parent + "/") + std::string(name);

@@ -14,7 +14,7 @@ namespace belay::runtime {
 // Statistics of the finite elements.
 struct TensorStatistics {
   std::uint64_t non_finite = 0;
-  // The smallest and the largest element, the first of equal ones. None: no element is finite.
+  // The indices of the smallest and the largest element, the first of equal ones. None: no element is finite.
   std::optional<std::uint64_t> min_at, max_at;
   double mean = 0;
 };

@@ -136,7 +136,7 @@ class InputFeed final : public QueueRunner, public std::enable_shared_from_this<
   std::optional<QueueElement> primed_;  // the batch at position 0
   bool used_ = false;                   // the plugin may have left its start, or was interrupted
   bool pass_done_ = false;              // by the position of its last batch
-  Position last_;                       // begin of the next batch
+  Position last_;                       // start of the next batch
   bool position_told_ = false;
   std::atomic<bool> begun_again_{false};
   std::string queue_name_;

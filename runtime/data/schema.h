@@ -107,7 +107,7 @@ class SchemaMatch {
 // label, it may have another name. Predictions need no label.
 SchemaMatch match_schema(const Schema& trained, const Schema& own, const MatchedInput& input);
 
-// Returns the differences that a training on other data would learn. Each one is a clause such as `column "c" of
+// Returns what a training on other data would learn differently. Each difference is a clause such as `column "c" of
 // feature "x" is new`. Another order of columns or classes is no difference, since they are matched by name.
 std::vector<std::string> differences_between(const Schema& trained, const Schema& now);
 

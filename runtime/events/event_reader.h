@@ -18,7 +18,7 @@ class EventReader {
 
   // Works like RecordReader::next. DATA_LOSS: a record is no Event. The next call skips it.
   bool next(pb::Event& event);
-  // Returns the begin of the next record.
+  // Returns the start of the next record.
   std::uint64_t offset() const noexcept { return records_.offset(); }
   const std::string& path() const { return file_->path(); }
 

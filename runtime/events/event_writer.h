@@ -69,7 +69,7 @@ class EventWriter {
   // Flushes, however long flush_secs is.
   ~EventWriter();
 
-  // A tag's characters other than letters, digits, '_', '.', '/', '-' become '_'. A '/' at its begin is removed. NaN
+  // A tag's characters other than letters, digits, '_', '.', '/', '-' become '_'. A '/' at its start is removed. NaN
   // and infinity are written unchanged; a tag's first one is a warning.
   void add_scalar(std::string_view tag, std::int64_t step, double value);
   // Adds a serialized Summary message. INVALID_ARGUMENT: it is none. Only a tag's first value keeps its metadata.

@@ -24,7 +24,7 @@ class RecordReader {
   // DATA_LOSS names file and offset: a checksum is wrong. The next call skips damaged data. After a damaged length the
   // following records cannot be found, so every later call fails the same way.
   bool next(std::string& record);
-  // Returns the begin of the next record.
+  // Returns the start of the next record.
   std::uint64_t offset() const noexcept { return offset_; }
 
  private:

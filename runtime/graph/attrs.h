@@ -39,7 +39,7 @@ enum class AttrType {
   kTensor,
 };
 
-// Returns "bool" or "int_list": the names of option types in `belay describe`.
+// Returns the name of an option type in `belay describe`, for example "bool" or "int_list".
 const char* type_name(AttrType type) noexcept;
 
 // One attribute in its operation's declaration. A node must have it if it has no default and is not optional. Names,

@@ -126,7 +126,7 @@ class NodeGraph {
   // Returns the closed body of that name. NOT_FOUND names `asking`.
   const GraphBody& body(const std::string& name, const std::string& asking) const;
   // Returns the port that stands for this one in new nodes. Outside the open body that is its capture, which is added
-  // if there is none yet. Else it is the port itself. The port must not be in a body that is not open.
+  // if there is none yet. Else it is the port itself. INVALID_ARGUMENT: the port is in a body that is not open.
   Port visible(Port port);
   // Fails if the port is in a body: outputs inside a body cannot be fetched, fed or collected.
   void need_outside_bodies(Port port) const;

@@ -130,7 +130,6 @@ class OptionsChecker {
   }
 
   // True if keys below the table are declared.
-
   bool has_nested(const OptionInfo& table) const {
     return std::any_of(plugin_.nested.begin(), plugin_.nested.end(),
                        [&](const OptionInfo& o) { return detail::option_of(o.name) == table.name; });

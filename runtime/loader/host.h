@@ -130,7 +130,7 @@ class InstanceHost {
   void set_stopping(bool stopping) noexcept { stopping_ = stopping; }
   bool stopping() const { return stopping_ || services_.stopping(); }
 
-  // A wait of the instance for a disk begins or ends. An end without a begin counts for nothing. [any]
+  // A wait of the instance for a disk begins or ends. An end without a start counts for nothing. [any]
   void wait_for_disk(bool begins) noexcept;
 
   struct Slot;  // found by a belay_host

@@ -58,7 +58,7 @@ std::vector<std::string> link_flaws(const ElfFile& elf);
 // the host's libraries may replace. Templates of the C++ standard library are left out.
 std::vector<std::string> export_flaws(const ElfFile& elf);
 
-// Returns the error UNUSABLE for a plugin of the library.
+// Returns the error UNUSABLE, with the reason why a plugin of the library cannot be used.
 LoadError unusable_error(const std::string& path, const UnusablePlugin& plugin);
 
 // A file whose note was read but not parsed yet: all checks but the last.

@@ -12,8 +12,8 @@
 namespace belay::runtime {
 
 // LoadError(bad_module) names the field; also LoadError(stale). `path` is for messages. `library`: all pointers of the
-// module must lead to its own data. The dynamic linker may merge exported tables of two plugins. Null: the module is
-// linked in.
+// module must lead to its own data. Else the dynamic linker may have merged exported tables of two plugins. Null: the
+// module is linked in.
 void check_module(const belay_module& module, const ModuleInfo& note, const std::string& path,
                   const LibraryMapping* library = nullptr);
 

@@ -55,7 +55,7 @@ struct OptionInfo {
   std::vector<std::string> when;  // values of that key with which it does
 };
 
-// Returns "float" or "string_list".
+// Returns the name of the option's type, for example "float" or "string_list".
 const char* type_name(const OptionInfo& option) noexcept;
 
 struct PluginInfo {

@@ -56,7 +56,7 @@ std::size_t bracketed_size(std::string_view text) {
   return i;
 }
 
-// Returns the bytes of the key, value or header at the begin of `text`, the rest of a line. `value`: a '=' comes before
+// Returns the bytes of the key, value or header at the start of `text`, the rest of a line. `value`: a '=' comes before
 // it.
 std::size_t token_size(std::string_view text, bool value) {
   if (text.empty()) return 0;
@@ -76,7 +76,7 @@ std::size_t skip_chars(std::string_view text, std::size_t count) {
   return at;
 }
 
-// Returns the begin of the character at or after byte `at`.
+// Returns the start of the character at or after byte `at`.
 std::size_t char_start(std::string_view line, std::size_t at) {
   while (at < line.size() && (static_cast<unsigned char>(line[at]) & 0xc0) == 0x80) ++at;
   return std::min(at, line.size());

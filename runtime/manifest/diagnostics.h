@@ -49,7 +49,7 @@ class Diagnostics {
   std::vector<Diagnostic> sorted() const;
 
   // Returns all problems in that order, as in the example above, each line with its newline. Control characters are
-  // escaped; tabs become spaces. A long line is cut to the part around the caret, a long message to its begin. After
+  // escaped; tabs become spaces. A long line is cut to the part around the caret, a long message to its start. After
   // the first hundred, only the number is reported.
   std::string text() const;
 

@@ -6,9 +6,9 @@
 
 namespace belay::runtime {
 
-// A table of `over` adds its keys to the table of that name in `base`, and overrides keys of both. Any other value
-// replaces the earlier one. A table with another plugin does, too, since the earlier keys are not for that plugin. Each
-// value keeps its place.
+// A table of `over` adds its keys to the table of that name in `base`, and overrides the keys that both have. Any other
+// value replaces the earlier one. A table with another plugin does, too, since the earlier keys are not for that
+// plugin. Each value keeps its place.
 void lay_over(TomlNode& base, TomlNode over);
 
 }  // namespace belay::runtime

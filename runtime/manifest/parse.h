@@ -70,10 +70,10 @@ struct SectionKeys {
 };
 std::vector<SectionKeys> manifest_keys();
 
-// reserved_keys returns the keys of a plugin's table besides the plugin's options: plugin, file, name and on_error
-// (only for hooks). Inputs add prefetch; exporters add when, keep and signature. Clusters add max_wait_secs,
-// timeout_secs, wire, bucket_mib, on_lost_rank and min_ranks.
 enum class PluginTable { kInput, kModel, kSaver, kInitFn, kHook, kOp, kExporter, kCluster };
+// Returns the keys of a plugin's table besides the plugin's options: plugin, file, name and on_error (only for hooks).
+// Inputs add prefetch; exporters add when, keep and signature. Clusters add max_wait_secs, timeout_secs, wire,
+// bucket_mib, on_lost_rank and min_ranks.
 std::vector<std::string> reserved_keys(PluginTable table);
 
 }  // namespace belay::runtime

@@ -21,7 +21,7 @@ bool is_variable_name(std::string_view name) {
   return !name.empty() && letter(name[0]);
 }
 
-// Returns the "$NAME" or "$(NAME)" at the begin of a part of the path. A shell or a Makefile would replace it. Else
+// Returns the "$NAME" or "$(NAME)" at the start of a part of the path. A shell or a Makefile would replace it. Else
 // empty.
 std::string_view variable_without_braces(std::string_view path) {
   for (std::size_t at = path.find('$'); at != path.npos; at = path.find('$', at + 1)) {

@@ -202,7 +202,7 @@ class LevelScanner {
   int value_level_ = 0;  // level of the value that may come next
   int parts_ = 1;        // of the current key
   bool in_key_ = true;
-  std::size_t token_ = std::string_view::npos;  // begin of the key or value
+  std::size_t token_ = std::string_view::npos;  // start of the key or value
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ void visit(Fields& f, InputSection& input);
 void visit(Fields& f, ExporterSection& exporter);
 void visit(Fields& f, ClusterSection& cluster);
 
-// Returns [run] or [[hooks]], the begin of the section in a manifest.
+// Returns [run] or [[hooks]], the start of the section in a manifest.
 std::string section_header(const std::string& section);
 
 // Returns "eval" for "eval/loss", "eval_hard" for "eval_hard/loss"; empty: it is no metric of an evaluation.

@@ -33,7 +33,7 @@ std::string to_text(const std::vector<T>& values) {
   return list_text(values, [](const T& value) { return to_text(value); });
 }
 
-// Nested keys get dots. But if another option's key is the begin of this one, the whole is one key in quotes.
+// Nested keys get dots. But if another option's key is the start of this one, the whole is one key in quotes.
 std::string option_key(const std::string& key, const std::set<std::string>& all) {
   std::string dotted;
   for (std::size_t begin = 0;;) {

@@ -6,7 +6,7 @@
 namespace belay::runtime {
 namespace {
 
-// How often the log says that saves fail while training continues.
+// The period of the log lines about failed saves while training continues.
 constexpr std::int64_t kSayUnsavedNs = 600'000'000'000;
 
 }  // namespace
@@ -32,7 +32,7 @@ void FailedSaves::note_written() noexcept {
   unsaved_.reset();
 }
 
-// A line of the first failure is far up in the log of a night.
+// The line of the first failure may be far up in a long log.
 void FailedSaves::say(std::int64_t saved_step, std::int64_t step) {
   const std::int64_t now = environment_.clock.monotonic_ns();
   const std::int64_t minutes = (now - unsaved_->since_ns) / 60'000'000'000;
@@ -44,7 +44,7 @@ void FailedSaves::say(std::int64_t saved_step, std::int64_t step) {
               ", and what lies between is lost if the process ends; the last save failed with: " + error_);
 }
 
-// "failure 2 in a row, on_save_error = "stop" behind 3"
+// Returns "failure 2 in a row, on_save_error = "stop" behind 3".
 std::string FailedSaves::reaction() const {
   if (settings_.on_save_error == OnSaveError::kContinue) return "on_save_error = \"continue\"";
   return "failure " + std::to_string(count_) + " in a row, on_save_error = \"" +
@@ -67,7 +67,7 @@ bool FailedSaves::wait(double seconds, const std::string& directory) {
     try {
       environment_.files.exists(directory);
     } catch (const Error&) {
-      // The next save says so.
+      // The next save reports it.
     }
   }
   return true;

@@ -348,7 +348,7 @@ void MonitoredSession::close_layers() {
 }
 
 EndReason MonitoredSession::reason_of_normal_end() const {
-  // A stop that ends the pause before a recovery leaves no session, too.
+  // A stop that ends the pause before a recovery leaves no session either.
   const std::shared_ptr<DirectSession> raw = raw_session();
   if (raw == nullptr && !open_.stop_requested())
     return {EndReason::Kind::kError, "the session could not be made anew after an error"};
@@ -369,7 +369,7 @@ void MonitoredSession::close() {
 void MonitoredSession::end_normally() {
   if (closed()) return;
   if (reason_.kind == EndReason::Kind::kNone) reason_ = reason_of_normal_end();
-  if (raw_session() == nullptr) return close_layers();  // the program went on after a recovery that failed
+  if (raw_session() == nullptr) return close_layers();  // the program continued after a failed recovery
   open_.begin_end();
   try {
     run_end_hooks();

@@ -114,7 +114,7 @@ class MonitoredSession {
   // interrupts nothing.
   void stop_now(const std::string& reason);
   // Writes a checkpoint between two runs, waits until it is durable and returns its path. The path is empty if a hook's
-  // before_save skipped it. FAILED_PRECONDITION: the session has no directory, or a run is on the way. DATA_LOSS: it
+  // before_save skipped it. FAILED_PRECONDITION: the session has no directory, or a run is in progress. DATA_LOSS: it
   // could not be written. A hook's after_save may ask to stop.
   std::string save();
   // Repeats the last run's boundary: begins the checkpoint if one was asked for since. A failure there means the same
@@ -152,7 +152,7 @@ class MonitoredSession {
   void resume();
   // Returns the graph while the session is open, and null afterwards.
   NodeGraph* graph() noexcept { return closed() ? nullptr : &creator_->graph(); }
-  // Valid until the next recovery or the end; null in between and afterwards. Runs through it trigger no hooks.
+  // Valid until the next recovery or the end, and null in between and afterwards. Runs through it call no hooks.
   std::shared_ptr<DirectSession> raw_session() const { return open_.get(); }
   const EndReason& end_reason() const noexcept { return reason_; }
   std::int64_t recoveries() const noexcept;

@@ -22,7 +22,7 @@ namespace {
 
 std::int64_t step_of(const DirectSession& session) { return std::max<std::int64_t>(session.global_step(), 0); }
 
-// `before`: the list without this save. What it has already was said.
+// `before`: the list without this save. An entry that it has already was logged.
 void say_if_best(Logger& log, std::int64_t step, const BestList& list, const BestList& before) {
   const BestCheckpoint* best = find_step(list, step);
   const BestCheckpoint* known = find_step(before, step);
@@ -274,7 +274,7 @@ bool RunSaver::is_as_restored(DirectSession& session) {
   return true;
 }
 
-// The moment that is saved.
+// Takes the state of the moment that is saved.
 void RunSaver::take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save) {
   session.store().snapshot(session.variables(), snapshot_);
   // If another thread trains meanwhile (beside a supervisor), the snapshot may be of a later step.
@@ -344,7 +344,7 @@ void RunSaver::note_written(const Save& save) {
 
 // ---- waiting for a disk that can be written ----
 
-// Nothing is trained meanwhile, so each attempt is of the same step.
+// Nothing is trained meanwhile, so each attempt saves the same step.
 std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
   constexpr double kFirstWaitSecs = 1, kMostWaitSecs = 60;
   environment_.log.warning("",
@@ -365,7 +365,7 @@ std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
   return stopping;
 }
 
-// Removing a large checkpoint takes as long as many steps.
+// The removal of a large checkpoint takes as long as many steps.
 void RunSaver::retain() {
   if (in_background()) {
     thread_.start([this] { series_.retain(); });

@@ -75,9 +75,9 @@ class RunSaver {
 
   // Asks for a checkpoint at the next boundary. Any thread.
   void request() noexcept { requested_.store(true); }
-  // An evaluation of the variables as they are, at the boundary behind that step or while the session ends: where it is
-  // among the best of [checkpoint] keep_best, a checkpoint is asked for, which has the list with it. Comes before
-  // at_boundary and any other run. `value` is that of best_metric; without keep_best nothing happens.
+  // Notes an evaluation of the current variables, at the boundary after that step or while the session ends. If it is
+  // among the best of [checkpoint] keep_best, it asks for a checkpoint, which contains the list. It comes before
+  // at_boundary and any other run. `value` is that of best_metric. Without keep_best nothing happens.
   // `still_evaluated` is called until the next evaluation or the session's end.
   using StillEvaluated = LastEvaluation::StillEvaluated;
   void note_evaluation(std::int64_t step, double value, StillEvaluated still_evaluated = {});
@@ -110,8 +110,8 @@ class RunSaver {
   // allow_waiting(). Any thread.
   void stop_waiting(const Error& reason) { failures_.stop_waiting(reason); }
   void allow_waiting() { failures_.allow_waiting(); }
-  // Where an error ends the run and the variables are those of one whole step: writes them at once, on this thread,
-  // unless the last checkpoint has them. No hook hears of it; a failure is a warning.
+  // Called if an error ends the run and the variables are those of one whole step. Writes them at once, on this thread,
+  // unless the last checkpoint has them. No hook is told, and a failure is a warning.
   void save_after_error(DirectSession& session, HookSet& hooks) noexcept;
 
   // Called while a hook keeps the session's thread, which is held (HeldCall). Writes the variables at once, on this
@@ -139,11 +139,11 @@ class RunSaver {
   // The same, but includes the one that is being written.
   std::int64_t taken_step() const noexcept { return save_ == nullptr ? saved_step_ : save_->step; }
   const std::string& saved_path() const noexcept { return saved_path_; }
-  // What the newest attempt to save failed with; empty where it did not.
+  // Returns the error of the newest attempt to save. It is empty if that succeeded.
   const std::string& save_error() const noexcept { return failures_.error(); }
-  // What saving takes beside the training, in bytes: the copy of the variables, which is there from prepare() on where
-  // the settings save in the background, and the tensors of hooks' states, which are known from the first save on. All
-  // saves use the same memory. [session]
+  // The bytes that saving takes beside the training. The copy of the variables exists from prepare() on if the settings
+  // save in the background. The tensors of hooks' states are known from the first save on. All saves use the same
+  // memory. [session]
   struct Memory {
     std::uint64_t copy = 0, hooks = 0;
   };
@@ -158,7 +158,7 @@ class RunSaver {
     std::map<std::string, HookState> states;
     std::optional<std::uint64_t> asked_at;  // the variables' versions at the last request
   };
-  // A checkpoint from its snapshot until the hooks have heard of it. While the thread writes it, it is the thread's.
+  // A checkpoint from its snapshot until the hooks were told of it. While the thread writes it, the thread owns it.
   struct Save {
     std::int64_t step = 0;
     std::int64_t begun_ns = 0;
@@ -204,9 +204,9 @@ class RunSaver {
   std::int64_t saved_step_ = -1;
   std::optional<std::uint64_t> written_versions_;  // the variables' in the checkpoint that this session wrote last
   std::string saved_path_;
-  std::optional<RestoredCheckpoint> restored_;  // of this directory, and its newest; none: something else
+  std::optional<RestoredCheckpoint> restored_;  // the newest of this directory; none: another one
   FailedSaves failures_{environment_, options_.checkpoint};
-  std::optional<Error> diverged_;  // why the state of an end was not saved
+  std::optional<Error> diverged_;  // the reason why the last state was not saved
   SaveWarnings warnings_{environment_};
   BackgroundThread thread_{"belay-save"};  // the last: it ends before what it uses
 };

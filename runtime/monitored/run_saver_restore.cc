@@ -103,9 +103,9 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
 
 namespace {
 
-// Returns the newest checkpoint that `restore` can read. What is damaged shows while it is read, and leads to the
-// previous one. So does what a saver has lost and not said so: its files are then whole and hold too little.
-// `other`: not the run's own directory but that one.
+// Returns the newest checkpoint that `restore` can read. Damage shows during the read, and the previous one is then
+// tried. The same holds if a saver lost data silently: its files are then whole and hold too little. `other`: that
+// directory instead of the run's own.
 template <class Restore>
 std::optional<RestoredRun> restore_newest(LockedDirectory& run, const OpenDirectory* other, Logger& log,
                                           const std::string& basename, const Restore& restore) {

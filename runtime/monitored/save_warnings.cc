@@ -19,7 +19,7 @@ void SaveWarnings::say_if_disk_is_full(const DirectSession& session, const std::
                                      " bytes, and the disk of " + single_quoted(directory) + " has " +
                                      std::to_string(room) + " free: nothing is saved until there is room");
   } catch (const Error&) {
-    return;  // not known
+    return;  // unknown
   }
 }
 

@@ -13,7 +13,7 @@
 // clip_value then limits each element. If a gradient is NaN or infinite, all become so.
 //
 // With groups of variables each group has a separate instance of the optimizer's plugin. So it has a separate rate and
-// options. The train operation updates those that are trained at the step's begin. With `accumulate` the gradients are
+// options. The train operation updates those that are trained at the step's start. With `accumulate` the gradients are
 // means over the batches of a step, before they are clipped.
 //
 // Call all of it outside of scopes, so that names are as above.

@@ -47,7 +47,7 @@ class OpenFile {
   virtual void write(const void* data, std::size_t size) = 0;  // at the end
   // Overwrites bytes of the file: a header whose numbers are known last. write() continues at the end.
   virtual void write_at(std::uint64_t offset, const void* data, std::size_t size) = 0;
-  // Reads exactly `size` bytes. DATA_LOSS names the offset.
+  // Reads exactly `size` bytes. DATA_LOSS, with the offset: the file ends before.
   virtual void read_at(std::uint64_t offset, void* data, std::size_t size) const = 0;
   virtual std::uint64_t size() const = 0;
   virtual void sync() = 0;

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// Reads the bytes of a file one by one; -1: its end.
+// Reads a file. next() returns its bytes one by one; -1: its end.
 class Bytes {
  public:
   explicit Bytes(int file) noexcept : file_(file) {}

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// Returns "3"; empty: there is no limit.
+// Returns the limit divided by `unit`, for example "3"; empty: there is no limit.
 template <class Resource>
 std::string limit_of(Resource resource, rlim_t unit) {
   rlimit limit{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file system of `belay run`. It counts the begin and the end of each call that may wait for a disk. So the
+// The file system of `belay run`. It counts the start and the end of each call that may wait for a disk. So the
 // watchdog can distinguish a slow disk from a run that hangs.
 #pragma once
 

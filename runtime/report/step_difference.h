@@ -32,7 +32,8 @@ struct DifferingTensor {
   std::string origin;        // "computed", "written", "constant", ...
   std::string ops_a, ops_b;  // "MatMul + BiasAdd"
   std::string form_a, form_b;
-  // If both have the same form: the number of elements, and of those that differ.
+  // Set if both have the same form: the number of elements, and of those that differ. The members after them are about
+  // the first one that differs.
   std::uint64_t elements = 0, differing = 0;
   std::string position = {}, a = {}, b = {};  // "[3, 0]", "0.1", "0.10000001"
   std::optional<std::uint64_t> ulps = {};     // distance of the two; none: one of them is NaN, or they are no floats

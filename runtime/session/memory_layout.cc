@@ -14,14 +14,14 @@ constexpr std::size_t kExactLimit = 3000;
 std::size_t rounded(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
 std::size_t most_alive(const std::vector<Lifetime>& values) {
-  // Each event has (step, bytes): positive at the begin of a life, negative after its end.
+  // Each event has (step, bytes): positive at the start of a life, negative after its end.
   std::vector<std::pair<std::uint64_t, std::int64_t>> events;
   for (const Lifetime& v : values) {
     const auto size = static_cast<std::int64_t>(rounded(v.bytes));
     events.emplace_back(v.first, size);
     events.emplace_back(std::uint64_t{v.last} + 1, -size);
   }
-  std::sort(events.begin(), events.end());  // at the same step, an end comes before a begin
+  std::sort(events.begin(), events.end());  // at the same step, an end comes before a start
   std::int64_t alive = 0, most = 0;
   for (const auto& [step, size] : events) {
     alive += size;

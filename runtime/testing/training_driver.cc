@@ -80,7 +80,7 @@ struct SavedBy {
   OptionValues options;
 };
 
-// The settings of a test.
+// The parts that a test sets up. They stay when the process restarts.
 struct Setup {
   TemporaryFolder folder;
   StepClock clock;

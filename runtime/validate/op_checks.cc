@@ -57,7 +57,7 @@ std::vector<Tensor> synthetic(const std::vector<OpInput>& inputs, std::uint64_t 
   return all;
 }
 
-// Returns n inputs of this shape: all of one type, or all but the first with integers.
+// Returns lists of n inputs of this shape. A list has one type, or float32 for the first input and integers after it.
 std::vector<std::vector<OpInput>> kinds_of(int n, const Dims& dims) {
   std::vector<std::vector<OpInput>> all;
   for (const DType t : kNumbers) all.emplace_back(static_cast<std::size_t>(n), OpInput{t, dims});

@@ -124,7 +124,7 @@ void Meeting::exchange(int rank, const CallKey& key, int index, int sides, const
     ++e.round;
     changed_.notify_all();
   } else {
-    changed_.wait(lock, [&] { return e.round != round; });  // all are there, and nobody reads
+    changed_.wait(lock, [&] { return e.round != round; });  // short: all are there, and reading waits for nobody
   }
   if (wrong) throw Error(*wrong);
 }

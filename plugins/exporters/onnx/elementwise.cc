@@ -54,7 +54,7 @@ void cast(GraphWriter& to, const ExportNode& node) {
          to.add("Cast", {to.input(node, 0)}, named(node), {{"to", std::int64_t{onnx_type(node.output().dtype())}}}));
 }
 
-// Computes x / 2 * (1 + erf(x / sqrt(2))), or its form with tanh. Opset 17 has no Gelu.
+// Adds nodes for x / 2 * (1 + erf(x / sqrt(2))), or its form with tanh, since opset 17 has no Gelu.
 void gelu(GraphWriter& to, const ExportNode& node) {
   const DType dtype = node.output().dtype();
   const std::string x = to.input(node, 0);

@@ -48,7 +48,7 @@ class GraphWriter {
   // Adds a node for a step of a translation. Its name is the node's with a number.
   std::string step(const belay::ExportNode& node, const char* op, const Names& inputs,
                    std::initializer_list<Attr> attributes = {});
-  // Adds a node with several outputs.
+  // Adds a node whose outputs get the names `outputs`.
   void add_node(const char* op, const Names& inputs, const Names& outputs, std::initializer_list<Attr> attributes);
 
   // Add constants. Equal ones without a name share one constant.

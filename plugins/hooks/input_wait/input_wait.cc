@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the time that a step waits for its batch. A traced run has the begin and end of each node. The nodes that
+// Measures the time that a step waits for its batch. A traced run has the start and end of each node. The nodes that
 // take from a queue only wait.
 #include <belay/due_steps.h>
 #include <belay/plugin.h>

@@ -27,7 +27,7 @@ OptionValues options(const Steps& steps, const Values& values, bool linear = fal
 
 float scale(TrainingDriver& training) { return training.variable("learning_rate_scale").data<float>()[0]; }
 
-// Returns the scale at the begin of each of the first runs.
+// Returns the scale at the start of each of the first runs.
 std::vector<float> scales(const OptionValues& options, int runs) {
   TrainingDriver training(module(), options);
   training.start();

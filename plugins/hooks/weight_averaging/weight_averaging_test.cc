@@ -27,7 +27,7 @@ float value(TrainingDriver& training, const std::string& variable) {
   return training.variable(variable).data<float>()[0];
 }
 
-// Returns the weight at the begin of each step.
+// Returns the weight at the start of each step.
 std::vector<double> weights(int steps) {
   TrainingDriver training(module(), {{"use_at_end", false}});
   training.start();

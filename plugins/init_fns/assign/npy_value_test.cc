@@ -34,7 +34,7 @@ class AssignNpy : public ::testing::Test {
   std::string error(const std::string& bytes, DType dtype, const belay::Dims& dims) const {
     return error_of([&] { set(bytes, dtype, dims); });
   }
-  // Returns the begin of a message about an array that does not fit the variable.
+  // Returns the start of a message about an array that does not fit the variable.
   std::string about(const std::string& type) const {
     return "INVALID_ARGUMENT: npy: '" + path_ + "' is for variable 'w', " + type + ", which";
   }

@@ -21,7 +21,7 @@ struct VectorCounts {
   std::string first_repeated = {};  // with its place
 };
 
-// Reads the file from begin to end. `row` is called with each token and returns the place for its `width` numbers.
+// Reads the file from start to end. `row` is called with each token and returns the place for its `width` numbers.
 // Null: the token is not wanted. If a token is repeated, the first one counts. The option "path" named the file.
 //
 // DATA_LOSS names the file and the line (in the binary format the token's number and byte). One cause is a line with

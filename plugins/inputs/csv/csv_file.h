@@ -42,7 +42,7 @@ class CsvFile {
   [[noreturn]] void fail_by_header(std::size_t count) const;
   // Fails with the message for a file without a header, whose first row alone has words instead of numbers.
   [[noreturn]] void fail_by_first_row() const;
-  // Returns "path:17:4": the line and the column, in characters, of the row's begin, or of its field `column`.
+  // Returns "path:17:4": the line and the column, in characters, of the row's start, or of its field `column`.
   std::string place(std::int64_t row, std::size_t column = 0) const;
 
   // Lists names for a message: "a, b and 3 more". A name with invisible characters gets quotes.

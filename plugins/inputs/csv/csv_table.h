@@ -43,10 +43,10 @@ struct Table {
 // fault, in one column for example, it shows the first and their number. It has at most 20 lines.
 Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool);
 
-// Each feature's mean and standard deviation over `rows`. If all values are the same, the deviation is 1.
 struct Scales {
   std::vector<double> means, deviations;
 };
+// Returns each feature's mean and standard deviation over `rows`. If all values are the same, the deviation is 1.
 Scales measure(const Table& table, const std::vector<std::int64_t>& rows);
 // Subtracts the mean and divides by the deviation. `scales` has one of each for every feature.
 void standardize(Table& table, const Scales& scales);

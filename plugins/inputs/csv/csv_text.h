@@ -17,7 +17,7 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct Record {
   std::size_t begin = 0, end = 0;  // in the text, without the line's end
-  std::int64_t line = 1;           // the line of its begin, from 1
+  std::int64_t line = 1;           // the line of its start, from 1
 };
 
 // True if a line ends with the character at `i`.
@@ -30,7 +30,7 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
 // `expected` is their number, if it is known.
 std::vector<std::string> split_record(std::string_view record, char delimiter, std::size_t expected = 0);
 
-// Returns the begin of a field, in bytes. If there are fewer fields, or an earlier one is broken, it returns that of
+// Returns the start of a field, in bytes. If there are fewer fields, or an earlier one is broken, it returns that of
 // the last one.
 std::size_t field_begin(std::string_view record, char delimiter, std::size_t field);
 

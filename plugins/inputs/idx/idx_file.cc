@@ -20,7 +20,7 @@ using belay::fail;
 constexpr std::size_t kMaxRank = 8;
 constexpr std::uint64_t kMaxDeflateRatio = 1032;  // limit of the content's bytes for each byte of a gzip file
 
-// An open file that is read from begin to end.
+// An open file that is read from start to end.
 class IdxReader {
  public:
   IdxReader(std::string_view option, const std::string& path)

@@ -16,9 +16,9 @@ struct FeatureTarget {
   std::string* texts = nullptr;  // the same number of strings
 };
 
-// targets[i] belongs to specs[i]. DATA_LOSS or INVALID_ARGUMENT names the feature, without the record's place. The
-// record is no tf.train.Example, a feature has another kind or length, or one without a default is missing. Other
-// features are not decoded.
+// targets[i] belongs to specs[i]. The message of an error names the feature, without the record's place. DATA_LOSS
+// or INVALID_ARGUMENT: the record is no tf.train.Example, a feature has another kind or length, or one without a
+// default is missing. Other features are not decoded.
 void decode_example(std::string_view record, const std::vector<FeatureSpec>& specs,
                     const std::vector<FeatureTarget>& targets);
 

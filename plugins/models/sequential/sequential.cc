@@ -10,7 +10,7 @@
 //     { type = "flatten" },
 //     { type = "dense", units = 10 },
 //   ]
-//   defaults = { conv = { padding = "SAME", activation = "relu" } }     # for all layers of a type
+//   defaults = { conv = { padding = "SAME", activation = "relu" } }     # for layers of a type without these keys
 //
 // The last layer returns the logits of the classes, or the numbers to predict.
 #include <belay/heads.h>

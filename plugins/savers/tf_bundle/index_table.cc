@@ -63,7 +63,7 @@ class TableBytes final : public leveldb::RandomAccessFile {
     return leveldb::Status::OK();
   }
 
-  // The begin of the last request.
+  // The start of the last request.
   std::uint64_t last() const { return last_; }
   std::vector<Block> blocks() const { return blocks_; }
 

@@ -93,7 +93,7 @@ const belay::File* ShardReader::open(std::int32_t shard) {
   }
 }
 
-// The files may have another name here, but the end of the name is the same.
+// The files may have a name that this plugin does not know, but its end is always the same.
 std::string ShardReader::in_file(const Place& place) const {
   return "the " + shard_name(place.shard, index_.shards).substr(sizeof("model") - 1) + " file";
 }

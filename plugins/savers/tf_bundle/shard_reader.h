@@ -25,7 +25,7 @@ class ShardReader {
   void check(const Tensor& tensor);
   // Fills the memory, which has room for all elements. DATA_LOSS names the file and the offset.
   void read_numbers(const Tensor& tensor, void* memory);
-  // Returns the strings as views of `keep`, and adds them to it.
+  // Adds the strings to `keep`, and fills the memory with views of them.
   void read_strings(const Tensor& tensor, belay_str* memory, std::deque<std::string>& keep);
 
  private:

@@ -75,7 +75,7 @@ std::unique_ptr<Kernel> make_unary(const KernelSpec& spec) {
                   [&]<class T>(std::type_identity<T>) { return std::make_unique<UnaryKernel<F, T>>(spec); });
 }
 
-// Rows of `inner` elements of two operands: their begin, and whether one element serves a whole row.
+// Rows of `inner` elements of two operands: their start, and whether one element serves a whole row.
 template <class T>
 struct BinaryRows {
   const T* a;

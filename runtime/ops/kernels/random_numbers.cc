@@ -117,7 +117,7 @@ constexpr std::uint64_t kWhole = 0x4330000000000000u;
   return n * kLn2High + (n * kLn2Low + (s * 2.0 + s * (p * z)));
 }
 
-// Returns cos(x) for x in [0, 2 pi], with an error of 2^-49.
+// Returns cos(x) for x in [0, 2 pi], with an error of at most 2^-49.
 [[gnu::always_inline]] inline double cos_of_turn(double x) {
   // With x = q * pi / 2 + r, |r| is at most pi / 4. q selects the series of cos or sin at r.
   constexpr double kRound = 0x1.8p52, kTwoOverPi = 0x1.45f306dc9c883p-1;

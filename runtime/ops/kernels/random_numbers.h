@@ -25,12 +25,13 @@ struct RandomNumbers {
   float last = std::numeric_limits<float>::infinity();
 };
 
-// Returns words [begin, end) of the stream; begin is a multiple of 4. Word i is word i % 4 of block i / 4 of philox().
+// Writes words [begin, end) of the stream to `out`; begin is a multiple of 4. Word i is word i % 4 of block i / 4 of
+// philox().
 void random_words(const RandomStream& stream, std::int64_t begin, std::int64_t end, std::uint32_t* out,
                   HotLevel level = hot_level());
 
-// Returns numbers [begin, end); number i is made of block i. They are the C library's float64 formulas, rounded once to
-// float32: see box_muller().
+// Writes numbers [begin, end) to `out`; number i is made of block i. They are the C library's float64 formulas, rounded
+// once to float32: see box_muller().
 void random_floats(const RandomStream& stream, const RandomNumbers& numbers, std::int64_t begin, std::int64_t end,
                    float* out, HotLevel level = hot_level());
 

@@ -66,7 +66,7 @@ struct ProdOf {
   static T finish(Acc acc, std::int64_t) { return static_cast<T>(acc); }
 };
 
-// Returns the largest term, or the smallest by negated terms. NaN: a term is NaN.
+// The reducer for the largest term or the smallest one. Its result is NaN if a term is NaN.
 template <class T, bool largest>
 struct ExtremeOf {
   using Value = T;

@@ -23,7 +23,7 @@ class ReductionPlan {
   // Terms come as rows at a fixed distance, in `terms() / term_rows()` blocks.
   std::int64_t term_rows() const noexcept { return reduced_.empty() ? 1 : reduced_[0].size; }
   std::int64_t term_stride() const noexcept { return reduced_.empty() ? 0 : reduced_[0].stride; }
-  // The distance in elements from the tensor's begin to a result, and from there to a block's first term.
+  // The distance in elements from the tensor's start to a result, and from there to a block's first term.
   std::int64_t result_offset(std::int64_t result) const noexcept { return offset(kept_, 0, result); }
   std::int64_t block_offset(std::int64_t block) const noexcept { return offset(reduced_, 1, block); }
 

@@ -14,7 +14,7 @@ namespace {
 // rows.
 constexpr std::int64_t kFewestRows = 8, kMostRows = 128;
 constexpr std::int64_t kFewestRowsTransposed = 32, kMostRowsTransposed = 64;
-constexpr std::int64_t kCached = 1 << 19;  // elements of b: two megabytes, as much as a second level cache holds
+constexpr std::int64_t kCached = 1 << 19;  // elements of b: two megabytes, the most that a second level cache holds
 
 // Multiplies few rows of a with a b that comes from memory each time. Such a b is the weights of a wide layer after an
 // optimizer's pass. Threads share the columns of c; their number changes no bit.

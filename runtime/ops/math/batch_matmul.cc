@@ -101,7 +101,7 @@ class BatchMatMulKernel final : public Kernel {
  private:
   static constexpr std::int64_t kAlone = 1 << 16;
   struct Place {
-    std::int64_t a, b;  // begin of the matrices of one product
+    std::int64_t a, b;  // start of the matrices of one product
   };
   void find_places(const Dims& a, const Dims& b, const Dims& c) {
     const Dims batch(c.begin(), c.end() - 2);

@@ -33,7 +33,7 @@ class BatchNorm {
   virtual void run(void* const* tensors) = 0;
 };
 
-// Computes float32 by oneDNN. There must be elements.
+// Makes a float32 batch norm by oneDNN. There must be elements.
 std::unique_ptr<BatchNorm> make_onednn_batch_norm(BatchNormPart part, const BatchNormSizes& sizes);
 
 }  // namespace belay::runtime

@@ -30,13 +30,13 @@ class Convolution {
   virtual void run(void* const* tensors) = 0;
 };
 
-// Computes float32 by oneDNN. NHWC images are used as they are; NCHW images are converted first. The filter is
-// converted to oneDNN's layout, which takes microseconds. With a version that stays (TensorSpec.version) it takes
+// Makes a float32 convolution by oneDNN. NHWC images are used as they are; NCHW images are converted first. The filter
+// is converted to oneDNN's layout, which takes microseconds. With a version that stays (TensorSpec.version) it takes
 // nothing. kBfloat16 rounds the factors first.
 std::unique_ptr<Convolution> make_onednn_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,
                                                      Precision precision, const Version* filter_version = nullptr);
 
-// Computes with plain loops: float64, and float32 if there is nothing to multiply.
+// Makes a convolution of plain loops: float64, and float32 if there is nothing to multiply.
 std::unique_ptr<Convolution> make_reference_convolution(ConvolutionPart part, const ConvolutionSizes& sizes, bool bias,
                                                         DType dtype);
 

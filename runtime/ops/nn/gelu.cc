@@ -48,7 +48,7 @@ struct GeluGradOf : Expensive {
   }
 };
 
-// Computes 0.5 x (1 + tanh(z)), z = sqrt(2 / pi) (x + 0.044715 x^3).
+// Computes z = sqrt(2 / pi) (x + 0.044715 x^3) of the form with tanh, 0.5 x (1 + tanh(z)).
 template <class T>
 [[gnu::always_inline]] inline T tanh_argument(T x) {
   return T(0.7978845608028654) * (x + T(0.044715) * x * x * x);

@@ -25,7 +25,7 @@ struct WindowAxis {
   std::int64_t after = 0;
 
   std::int64_t reach() const noexcept { return (size - 1) * dilation + 1; }
-  // The begin of the window at output place o; negative: in the padding.
+  // The start of the window at output place o; negative: in the padding.
   std::int64_t begin(std::int64_t o) const noexcept { return o * stride - before; }
 };
 
