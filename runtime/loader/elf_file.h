@@ -97,7 +97,7 @@ class ElfFile {
   Tables tables_;
 };
 
-// Returns "x86-64", "aarch64" or "machine 243".
+// Returns the name of a machine, for example "x86-64". A machine without a name here is "machine 243".
 std::string machine_name(std::uint16_t machine);
 // Returns this process's machine.
 std::uint16_t host_machine() noexcept;

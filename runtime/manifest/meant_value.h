@@ -21,7 +21,7 @@ std::string help_for_text(WantedValue wanted, const std::string& key, const std:
 std::string help_for_number(WantedValue wanted, const std::string& key, double number);
 
 // Takes a word that is none of `words`. Returns the meaning of another program's name, the nearest word, or one with
-// the same begin: "eval" for "evaluate", "maximum" for "max". Empty: there is none.
+// the same start: "eval" for "evaluate", "maximum" for "max". Empty: there is none.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& words);
 
 }  // namespace belay::runtime

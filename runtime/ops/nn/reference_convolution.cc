@@ -37,7 +37,7 @@ class ReferenceConvolution final : public Convolution {
     }
   };
 
-  // Calls f(place in x, place in y, place in the filter) for each pair of pixels of a filter's tap.
+  // Calls f(place in x, place in y, place in the filter) for each pair of pixels that a tap of the filter joins.
   template <class F>
   void for_each_tap(F&& f) const {
     const WindowAxis &h = s_.windows.height, &w = s_.windows.width;
