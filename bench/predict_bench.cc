@@ -127,12 +127,12 @@ void predict(int batches) {
 // There is no checkpoint, so the weights are the initial values.
 void estimator(int batches) {
   const auto log = make_stderr_logger(LogFormat::kText, LogLevel::kWarning, system_clock());
-  EstimatorOptions options;
+  EstimatorSetup options;
   options.plugins = default_plugins();
   options.plugins.push_back(&belay_module_v0);
   options.model_dir = "/there/is/none";
   options.config = RunConfig({.threads = 1});
-  options.log = log.get();
+  options.logger = log.get();
   Estimator of_mlp(
       [](const ModelArgs& model) {
         return EstimatorSpec(model, {.predictions = {{"logits", logits_of(model.feature())}}});

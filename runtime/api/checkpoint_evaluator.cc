@@ -124,10 +124,8 @@ OwnHook checkpoint_listener(const std::string& name, CheckpointCalls calls) {
   return own_hook(name, std::make_unique<CheckpointListener>(std::move(calls)));
 }
 
-void train_to_the_end(Estimator& estimator, const InputFn& input, const TrainOptions& o) {
-  runtime::TrainOptions options = runtime::train_options(o);
-  options.finishes_run = true;
-  estimator.insides().estimator.train(runtime::input_fn(input), options);
+void train_to_the_end(Estimator& estimator, const InputFn& input, const TrainOptions& options) {
+  estimator.insides().estimator.train(input, options, true);
 }
 
 void sleep_on(runtime::Clock& clock, double seconds) {

@@ -9,27 +9,18 @@
 namespace belay {
 namespace {
 
-runtime::EstimatorOptions estimator_options(const EstimatorOptions& o, runtime::Logger& log) {
-  runtime::EstimatorOptions options;
-  options.plugins = o.plugins;
-  options.model_dir = o.model_dir;
-  options.config = o.config;
-  options.params = o.params;
-  options.warm_start_from = o.warm_start_from;
-  options.saver = o.saver;
-  options.log = &log;
-  return options;
+runtime::EstimatorSetup setup_of(const EstimatorOptions& options, runtime::Logger& log) {
+  runtime::EstimatorSetup setup{options};
+  setup.logger = &log;
+  return setup;
 }
-
-runtime::InMemoryEvaluator evaluator(const InMemoryEvaluator& e) { return {runtime::input_fn(e.input), e.options}; }
 
 }  // namespace
 
 Estimator::Insides::Insides(const ModelFn& model, const EstimatorOptions& options)
-    : log(runtime::make_log(options.log)), estimator(runtime::model_fn(model), estimator_options(options, *log)) {}
+    : log(runtime::make_log(options.log)), estimator(model, setup_of(options, *log)) {}
 
-Estimator::Insides::Insides(const ModelFn& model, runtime::EstimatorOptions options)
-    : estimator(runtime::model_fn(model), std::move(options)) {}
+Estimator::Insides::Insides(const ModelFn& model, runtime::EstimatorSetup setup) : estimator(model, std::move(setup)) {}
 
 Estimator::Estimator(ModelFn model, const EstimatorOptions& options)
     : insides_(std::make_unique<Insides>(model, options)) {}
@@ -38,13 +29,13 @@ Estimator::Estimator(std::unique_ptr<Insides> insides) : insides_(std::move(insi
 
 Estimator::~Estimator() = default;
 
-Estimator& Estimator::train(const InputFn& input, const TrainOptions& o) {
-  insides_->estimator.train(runtime::input_fn(input), runtime::train_options(o));
+Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
+  insides_->estimator.train(input, options);
   return *this;
 }
 
 EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& options) {
-  return insides_->estimator.evaluate(runtime::input_fn(input), options);
+  return insides_->estimator.evaluate(input, options);
 }
 
 const std::string& Estimator::model_dir() const noexcept { return insides_->estimator.model_dir(); }
@@ -64,8 +55,8 @@ struct EstimatorPredictions::Insides {
 };
 
 EstimatorPredictions Estimator::predict(const InputFn& input, const PredictArguments& options) {
-  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(EstimatorPredictions::Insides{
-      insides_->log, insides_->estimator.predict(runtime::input_fn(input), options), {}}));
+  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(
+      EstimatorPredictions::Insides{insides_->log, insides_->estimator.predict(input, options), {}}));
 }
 
 EstimatorPredictions::EstimatorPredictions(std::unique_ptr<Insides> insides) : insides_(std::move(insides)) {}
@@ -93,31 +84,4 @@ TensorView PredictedRow::value() const { return inner_row(row_).value(); }
 const std::vector<std::string>& PredictedRow::names() const noexcept { return inner_row(row_).names(); }
 TensorView PredictedRow::at(std::size_t i) const { return inner_row(row_).at(i); }
 
-// ---- functions
-
-InMemoryEvaluator in_memory_evaluator(InputFn input, InMemoryEvaluatorOptions options) {
-  InMemoryEvaluator made{std::move(input), std::move(options)};
-  const runtime::InMemoryEvaluator checked = evaluator(made);
-  static_cast<void>(runtime::in_memory_evaluator(checked.input, checked.options));
-  return made;
-}
-
-std::string eval_metrics_text(const EvalMetrics& metrics) { return runtime::eval_metrics_text(metrics); }
-
-PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars,
-                     const std::map<std::string, std::string>& names) {
-  return runtime::warm_start(from, vars, names);
-}
-
 }  // namespace belay
-
-namespace belay::runtime {
-
-TrainOptions train_options(const belay::TrainOptions& o) {
-  TrainOptions options{
-      .hooks = o.hooks, .steps = o.steps, .max_steps = o.max_steps, .saving_listeners = o.saving_listeners};
-  for (const belay::InMemoryEvaluator& e : o.evaluators) options.evaluators.push_back(evaluator(e));
-  return options;
-}
-
-}  // namespace belay::runtime

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a program as the Estimator calls them.
+// What is in an Estimator.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "belay/runtime/estimator.h"
@@ -10,30 +9,13 @@
 
 namespace belay {
 
-struct EstimatorSpec::Insides {
-  // Checks the pieces. `initial_values`: of a model plugin.
-  Insides(const Graph& graph, Mode mode, const EstimatorPieces& pieces, runtime::InitialValues initial_values = {});
-
-  const runtime::InitialValues initial_values;
-  const runtime::EstimatorSpec spec;
-};
-
 struct Estimator::Insides {
   Insides(const ModelFn& model, const EstimatorOptions& options);
   // With a clock, a log and a file system of the caller's.
-  Insides(const ModelFn& model, runtime::EstimatorOptions options);
+  Insides(const ModelFn& model, runtime::EstimatorSetup setup);
 
   const std::shared_ptr<runtime::Logger> log;  // also of predictions, which may outlive the estimator; null: borrowed
   runtime::Estimator estimator;
 };
 
 }  // namespace belay
-
-namespace belay::runtime {
-
-// Empty ones stay empty.
-InputFn input_fn(const belay::InputFn& input);
-ModelFn model_fn(const belay::ModelFn& model);
-TrainOptions train_options(const belay::TrainOptions& options);
-
-}  // namespace belay::runtime

@@ -38,9 +38,7 @@ class PluginExporter final : public ModelExporter {
   runtime::EstimatorExport of(const Estimator& estimator) const {
     return estimator.insides().estimator.exporting(arguments_);
   }
-  runtime::InputFn inputs(const InputFn& of_evaluation) const {
-    return runtime::input_fn(input_ ? input_ : of_evaluation);
-  }
+  const InputFn& inputs(const InputFn& of_evaluation) const { return input_ ? input_ : of_evaluation; }
 
   const runtime::ExportArguments arguments_;
   const InputFn input_;

@@ -59,8 +59,8 @@ std::optional<UsedCheckpoint> newest_checkpoint(
 
 }  // namespace
 
-Estimator::Estimator(ModelFn model, EstimatorOptions options)
-    : settings_(std::make_shared<EstimatorSettings>(std::move(model), std::move(options))) {}
+Estimator::Estimator(ModelFn model, EstimatorSetup setup)
+    : settings_(std::make_shared<EstimatorSettings>(std::move(model), std::move(setup))) {}
 
 std::string Estimator::eval_dir(const std::string& name) const { return model_dir() + "/" + eval_folder(name); }
 
@@ -111,7 +111,7 @@ TrainingSessionOptions Estimator::session_options(const EstimatorModel& model, c
                                                   std::int64_t trained) const {
   const RunConfigOptions& c = config().options();
   TrainingSessionOptions o;
-  o.scaffold = model.pieces().scaffold;
+  o.scaffold = model.scaffold_of_spec();
   o.saver = settings_->options.saver;
   o.max_wait_secs = c.session_creation_timeout_secs.value_or(o.max_wait_secs);
   o.save_graph_def = c.checkpoint_save_graph_def;
@@ -160,7 +160,7 @@ void Estimator::note_finished(std::int64_t step) const {
   run.host().note_finished(step);
 }
 
-Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
+Estimator& Estimator::train(const InputFn& input, const TrainOptions& options, bool finishes_run) {
   check_may_train(options);
   // A checkpoint that cannot be read is an error here; none is step 0.
   const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
@@ -169,7 +169,7 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
     settings_->platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) +
                                          ", and the model is at step " + std::to_string(trained) +
                                          ": nothing to train");
-    if (options.finishes_run && !run_finished(settings_->platform.files, model_dir())) note_finished(trained);
+    if (finishes_run && !run_finished(settings_->platform.files, model_dir())) note_finished(trained);
     return *this;
   }
   check_hooks("train's hooks", options.hooks);
@@ -186,7 +186,7 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
   MonitoredTrainingSession session(run.host(), run.plugins(), model.graph(), of_session);
   const std::optional<double> loss = run_steps(*session, model, evaluations);
   RunHost& host = run.host();
-  if (options.finishes_run && host.saver() != nullptr && host.saver()->save_error().empty())
+  if (finishes_run && host.saver() != nullptr && host.saver()->save_error().empty())
     host.note_finished(session->global_step());
   if (loss) {
     run.host().log().info("", "the loss of the last step is " + fixed_text(*loss, 6));
@@ -258,11 +258,13 @@ Tensor Estimator::variable_value(const std::string& name) const {
   return value;
 }
 
-// ---- warm start ----
+}  // namespace belay::runtime
+
+namespace belay {
 
 PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars,
                      const std::map<std::string, std::string>& names) {
-  std::vector<std::pair<std::string, OptionValue>> options{{"from", std::filesystem::absolute(from).string()}};
+  std::vector<std::pair<std::string, runtime::OptionValue>> options{{"from", std::filesystem::absolute(from).string()}};
   if (!vars.empty()) options.emplace_back("vars", vars);
   for (const auto& [variable, source] : names) options.emplace_back("names." + variable, source);
   PluginUse use = *plugin_hook("warm_start", options).plugin;
@@ -270,4 +272,4 @@ PluginUse warm_start(const std::string& from, const std::vector<std::string>& va
   return use;
 }
 
-}  // namespace belay::runtime
+}  // namespace belay

@@ -22,28 +22,19 @@
 #include "runtime/estimator/estimator_predictions.h"
 #include "runtime/estimator/eval_events.h"
 #include "runtime/estimator/in_memory_evaluator.h"
+#include "runtime/estimator/monitored_training_session.h"
 
 namespace belay::runtime {
-
-struct TrainOptions {
-  std::vector<OwnHook> hooks = {};             // each hook of a program's own is for one call
-  std::optional<std::int64_t> steps = {};      // so many more; none of the two: until the input ends or a hook stops it
-  std::optional<std::int64_t> max_steps = {};  // up to this global step; nothing happens where it is reached
-  // Hooks that hear of checkpoints (before_save, after_save). INVALID_ARGUMENT where nothing saves.
-  std::vector<OwnHook> saving_listeners = {};
-  std::vector<InMemoryEvaluator> evaluators = {};  // evaluations inside the training: in_memory_evaluator(...)
-  // No other call follows: an evaluator in another process then learns of the end (RunHost::note_finished).
-  bool finishes_run = false;
-};
 
 class Estimator {
  public:
   // INVALID_ARGUMENT: no model function; two model directories. The model function is not called.
-  Estimator(ModelFn model, EstimatorOptions options);
+  Estimator(ModelFn model, EstimatorSetup setup);
 
   // Restores the newest checkpoint, or else initializes or starts warm; saves as the config says, and at the end.
-  // RunInUse where another process trains there.
-  Estimator& train(const InputFn& input, const TrainOptions& options = {});
+  // RunInUse where another process trains there. finishes_run: no other call follows, and an evaluator in another
+  // process learns of the end (RunHost::note_finished).
+  Estimator& train(const InputFn& input, const TrainOptions& options = {}, bool finishes_run = false);
   // The model's metrics, "loss" (the mean over the batches) and "global_step". NOT_FOUND: no such checkpoint.
   EvalMetrics evaluate(const InputFn& input, const EvaluateOptions& options = {});
   EstimatorPredictions predict(InputFn input, PredictArguments options = {});
@@ -75,11 +66,5 @@ class Estimator {
 
   std::shared_ptr<const EstimatorSettings> settings_;
 };
-
-// Takes initial values of variables from a checkpoint, where the model's directory has none: the plugin warm_start.
-//   {.warm_start_from = warm_start("/tmp/other")}                            // all trainable ones
-//   {.warm_start_from = warm_start(path, {"encoder/.*"}, {{"encoder/w", "old/w"}})}
-PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars = {},
-                     const std::map<std::string, std::string>& names = {});
 
 }  // namespace belay::runtime

@@ -23,7 +23,7 @@ InputFn over_placeholders(const InputFn& input, std::vector<NamedOutput>& featur
     const auto scope = args.graph.scope("serving");
     for (NamedOutput& f : in.features) {
       if (f.name.empty()) f.name = "input";
-      if (is_placeholder(args.built.graph(), f.output)) continue;
+      if (is_placeholder(model_of(args).graph(), f.output)) continue;
       if (f.output.rank() < 0)
         fail(Code::kInvalidArgument, "the feature '" + f.name +
                                          "' has no known rank: give plugin_exporter an input whose features are "

@@ -5,6 +5,7 @@
 
 #include "belay/ops/control.h"
 #include "belay/ops/variables.h"
+#include "belay/runtime/default_graph.h"
 #include "runtime/monitored/default_pieces.h"
 #include "runtime/platform/text.h"
 
@@ -29,13 +30,14 @@ EstimatorModel::EstimatorModel(EstimatorRun& run, Mode mode, const InputFn& inpu
   const EstimatorOptions& o = run.settings().options;
   const belay::Graph g = graph_.handle();
   ops::create_global_step(g);
-  InputResult in = input({g, mode, o.params, o.config, *this});
+  const DefaultGraph scope(g);
+  InputResult in = input({g, mode, o.params, o.config, this});
   check_hooks("the input function's hooks", in.hooks);
   input_hooks_ = std::move(in.hooks);
   if (mode == Mode::kPredict) in.labels.clear();
   if (inputs_.empty()) match_own(in);
   if (!in.features.empty()) batch_ = {in.features[0].output.operation()};
-  spec_ = run.settings().model({g, std::move(in.features), std::move(in.labels), mode, o.params, o.config, *this});
+  spec_ = run.settings().model({g, std::move(in.features), std::move(in.labels), mode, o.params, o.config, this});
   if (spec_->mode() != mode || spec_->graph().serial() != graph_.serial())
     fail(Code::kInvalidArgument, "the model function returned the EstimatorSpec of another call");
   for (const NamedOutput& p : pieces().predictions)
@@ -133,8 +135,12 @@ void EstimatorModel::add_hooks(SessionHost& session, const std::vector<OwnHook>&
   for (const OwnHook& own : hooks) runtime::add_hook(session, run_.plugins(), own);
 }
 
+ScaffoldOptions EstimatorModel::scaffold_of_spec() const {
+  return {pieces().scaffold, spec_->insides().initial_values};
+}
+
 ScaffoldOptions EstimatorModel::scaffold_pieces() const {
-  ScaffoldOptions pieces = this->pieces().scaffold;
+  ScaffoldOptions pieces = scaffold_of_spec();
   const belay::Graph g = spec_->graph();
   if (pieces.local_init_op)
     pieces.local_init_op = ops::group(g, {pieces.local_init_op, default_local_init_op(g)}, "local_init_with_metrics");

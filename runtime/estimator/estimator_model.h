@@ -19,6 +19,7 @@
 #include "runtime/estimator/estimator_run.h"
 #include "runtime/estimator/estimator_spec.h"
 #include "runtime/estimator/model_graph.h"
+#include "runtime/estimator/session_host.h"
 
 namespace belay::runtime {
 
@@ -37,6 +38,9 @@ class EstimatorModel {
   // What a run fetches besides what it wants, so that it takes a batch: a model that uses nothing of its input would
   // never come to the input's end. Empty without features.
   const std::vector<Output>& batch() const noexcept { return batch_; }
+
+  // The scaffold as the model function returned it.
+  ScaffoldOptions scaffold_of_spec() const;
 
   // ---- of input_plugin and model_plugin
   PluginInstance& create(PluginKind kind, const PluginUse& use) { return run_.create(kind, use); }

@@ -36,9 +36,9 @@ EstimatorOptions with_folder_in_config(EstimatorOptions options, const std::stri
 
 }  // namespace
 
-EstimatorSettings::EstimatorSettings(ModelFn model_fn, EstimatorOptions given)
+EstimatorSettings::EstimatorSettings(ModelFn model_fn, EstimatorSetup given)
     : model(std::move(model_fn)),
-      platform(platform_or_system(given.clock, given.log, given.files, own_log)),
+      platform(platform_or_system(given.clock, given.logger, given.files, own_log)),
       model_dir(model_dir_of(given, platform.log)),
       options(with_folder_in_config(std::move(given), model_dir)) {
   if (!model) fail(Code::kInvalidArgument, "the Estimator was given no model function");

@@ -23,21 +23,16 @@
 
 namespace belay::runtime {
 
-struct EstimatorOptions {
-  std::vector<const belay_module*> plugins = {};  // belay::default_plugins(), and models and inputs that are used
-  std::string model_dir = {};                     // empty: the config's, or a new temporary directory, with a warning
-  RunConfig config{};
-  Params params = {};
-  std::optional<PluginUse> warm_start_from = {};  // where there is no checkpoint: warm_start(...)
-  std::string saver = "safetensors";              // among the plugins
-  Logger* log = nullptr;                          // borrowed; none: text on stderr
+// A program's options, and what only the host gives.
+struct EstimatorSetup : EstimatorOptions {
+  Logger* logger = nullptr;  // borrowed; none: text on stderr
   Clock* clock = nullptr;
   FileSystem* files = nullptr;
 };
 
 // What an Estimator has once, for all its calls; nothing in it changes.
 struct EstimatorSettings {
-  EstimatorSettings(ModelFn model_fn, EstimatorOptions given);
+  EstimatorSettings(ModelFn model_fn, EstimatorSetup given);
   CheckpointPlace checkpoints() const { return {platform.files, platform.log, model_dir}; }
 
   const ModelFn model;

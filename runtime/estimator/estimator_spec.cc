@@ -5,7 +5,7 @@
 #include "runtime/estimator/estimator_model.h"
 #include "runtime/monitored/model_service.h"
 
-namespace belay::runtime {
+namespace belay {
 namespace {
 
 const Output& output_named(const std::vector<NamedOutput>& from, const char* what, std::string_view name) {
@@ -22,66 +22,38 @@ const Output& output_named(const std::vector<NamedOutput>& from, const char* wha
                                                    : "; it has: " + all));
 }
 
-std::vector<PluginOption> options_of(const Params& params) {
-  std::vector<PluginOption> options;
-  for (const auto& [name, value] : params) options.push_back({name, value, {.file = "params"}, {.file = "params"}});
-  return options;
-}
+// Checks the pieces of a model in their order. INVALID_ARGUMENT names the piece.
+class SpecCheck {
+ public:
+  SpecCheck(const Graph& graph, Mode mode, EstimatorPieces& pieces) : graph_(graph), mode_(mode), pieces_(pieces) {}
+  // The loss becomes a scalar.
+  void run();
 
-OwnHook own_hook_of(const ModelOutputs::Hook& hook) {
-  OwnHook own;
-  own.name = hook.use.name;
-  own.plugin = hook.use;
-  return own;
-}
+ private:
+  void check_output(const std::string& piece, const Output& output) const;
+  void check_loss();
+  void check_predictions() const;
+  void check_metrics() const;
+  void check_export_outputs() const;
 
-std::vector<OwnHook>& hooks_of_mode(EstimatorPieces& pieces, Mode mode, const ModelOutputs::Hook& hook) {
-  if (mode == Mode::kEval) return pieces.evaluation_hooks;
-  if (mode == Mode::kPredict) return pieces.prediction_hooks;
-  return hook.chief_only ? pieces.training_chief_hooks : pieces.training_hooks;
-}
+  const Graph& graph_;
+  const Mode mode_;
+  EstimatorPieces& pieces_;
+};
 
-// How many examples a batch has.
-Output examples_of(const Output& feature) {
-  if (feature.rank() == 0) return {};
-  return ops::reshape(ops::slice(ops::shape(feature), {0}, {1}), {});
-}
-
-}  // namespace
-
-Output ModelArgs::feature(std::string_view name) const { return output_named(features, "feature", name); }
-Output ModelArgs::label(std::string_view name) const { return output_named(labels, "label", name); }
-
-Output ModelArgs::minimize(const Output& loss, const OptimizerSettings& optimizer) const {
-  return runtime::minimize(graph, loss, built.run().optimizer(optimizer));
-}
-
-// ---- EstimatorSpec ----
-
-EstimatorSpec::EstimatorSpec(const Graph& graph, Mode mode, EstimatorPieces pieces)
-    : graph_(graph), mode_(mode), pieces_(std::move(pieces)) {
-  check();
-}
-
-EstimatorSpec EstimatorSpec::replace(const std::function<void(EstimatorPieces&)>& change) const {
-  EstimatorPieces changed = pieces_;
-  change(changed);
-  return {graph_, mode_, std::move(changed)};
-}
-
-void EstimatorSpec::check() {
+void SpecCheck::run() {
   check_output("train_op", pieces_.train_op);
   if (mode_ == Mode::kTrain && !pieces_.train_op)
     fail(Code::kInvalidArgument, "EstimatorSpec: train_op is missing; mode kTrain needs it");
   check_loss();
   check_predictions();
   check_export_outputs();
-  check_hooks("training_hooks", pieces_.training_hooks);
-  check_hooks("evaluation_hooks", pieces_.evaluation_hooks);
-  check_hooks("prediction_hooks", pieces_.prediction_hooks);
-  check_hooks("training_chief_hooks", pieces_.training_chief_hooks);
+  runtime::check_hooks("training_hooks", pieces_.training_hooks);
+  runtime::check_hooks("evaluation_hooks", pieces_.evaluation_hooks);
+  runtime::check_hooks("prediction_hooks", pieces_.prediction_hooks);
+  runtime::check_hooks("training_chief_hooks", pieces_.training_chief_hooks);
   check_metrics();
-  const ScaffoldOptions& s = pieces_.scaffold;
+  const Scaffold& s = pieces_.scaffold;
   for (const auto& [name, op] : {std::pair{"init_op", s.init_op},
                                  {"ready_op", s.ready_op},
                                  {"ready_for_local_init_op", s.ready_for_local_init_op},
@@ -90,12 +62,12 @@ void EstimatorSpec::check() {
     check_output(std::string("scaffold.") + name, op);
 }
 
-void EstimatorSpec::check_output(const std::string& piece, const Output& output) const {
+void SpecCheck::check_output(const std::string& piece, const Output& output) const {
   if (output && output.raw().graph != graph_.serial())
     fail(Code::kInvalidArgument, "EstimatorSpec: " + piece + " is of another graph than the model function was given");
 }
 
-void EstimatorSpec::check_loss() {
+void SpecCheck::check_loss() {
   Output& loss = pieces_.loss;
   check_output("loss", loss);
   if (!loss) {
@@ -111,7 +83,7 @@ void EstimatorSpec::check_loss() {
   if (loss.rank() != 0) loss = ops::reshape(loss, {});
 }
 
-void EstimatorSpec::check_predictions() const {
+void SpecCheck::check_predictions() const {
   const std::vector<NamedOutput>& all = pieces_.predictions;
   if (all.empty() && mode_ == Mode::kPredict)
     fail(Code::kInvalidArgument, "EstimatorSpec: predictions are missing; mode kPredict needs them");
@@ -127,16 +99,16 @@ void EstimatorSpec::check_predictions() const {
   }
 }
 
-void EstimatorSpec::check_export_outputs() const {
+void SpecCheck::check_export_outputs() const {
   std::vector<Signature> checked;
   try {
-    for (const Signature& s : pieces_.export_outputs) add_signature(checked, graph_.serial(), s);
+    for (const Signature& s : pieces_.export_outputs) runtime::add_signature(checked, graph_.serial(), s);
   } catch (const Error& e) {
     fail(e.code(), std::string("EstimatorSpec: export_outputs: ") + e.what());
   }
 }
 
-void EstimatorSpec::check_metrics() const {
+void SpecCheck::check_metrics() const {
   for (const auto& [name, metric] : pieces_.eval_metric_ops) {
     const std::string piece = "eval_metric_ops['" + name + "']";
     if (!metric.value || metric.value.is_operation())
@@ -150,20 +122,70 @@ void EstimatorSpec::check_metrics() const {
   }
 }
 
-void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks) {
-  for (std::size_t i = 0; i < hooks.size(); ++i)
-    if (!hooks[i].plugin && !hooks[i].make)
-      fail(Code::kInvalidArgument, list + "[" + std::to_string(i) + "] is no hook; make it by own_hook or plugin_hook");
+}  // namespace
+
+Output ModelArgs::feature(std::string_view name) const { return output_named(features, "feature", name); }
+Output ModelArgs::label(std::string_view name) const { return output_named(labels, "label", name); }
+
+Output ModelArgs::minimize(const Output& loss, const OptimizerSettings& optimizer) const {
+  return runtime::minimize(graph, loss, runtime::model_of(*this).run().optimizer(optimizer));
+}
+
+EstimatorSpec::EstimatorSpec(const Graph& graph, Mode mode, EstimatorPieces pieces,
+                             std::shared_ptr<const Insides> insides)
+    : graph_(graph),
+      mode_(mode),
+      pieces_(std::move(pieces)),
+      insides_(insides != nullptr ? std::move(insides) : std::make_shared<const Insides>()) {
+  SpecCheck(graph_, mode_, pieces_).run();
+}
+
+EstimatorSpec::EstimatorSpec(const ModelArgs& model, EstimatorPieces pieces)
+    : EstimatorSpec(model.graph, model.mode, std::move(pieces)) {}
+
+EstimatorSpec EstimatorSpec::replace(const std::function<void(EstimatorPieces&)>& change) const {
+  EstimatorPieces changed = pieces_;
+  change(changed);
+  return {graph_, mode_, std::move(changed), insides_};
 }
 
 // ---- plugins ----
 
-InputFn input_plugin(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
-                     std::int64_t prefetch) {
+namespace {
+
+std::vector<runtime::PluginOption> options_of(const Params& params) {
+  std::vector<runtime::PluginOption> options;
+  for (const auto& [name, value] : params) options.push_back({name, value, {.file = "params"}, {.file = "params"}});
+  return options;
+}
+
+OwnHook own_hook_of(const runtime::ModelOutputs::Hook& hook) {
+  OwnHook own;
+  own.name = hook.use.name;
+  own.plugin = hook.use;
+  return own;
+}
+
+std::vector<OwnHook>& hooks_of_mode(EstimatorPieces& pieces, Mode mode, const runtime::ModelOutputs::Hook& hook) {
+  if (mode == Mode::kEval) return pieces.evaluation_hooks;
+  if (mode == Mode::kPredict) return pieces.prediction_hooks;
+  return hook.chief_only ? pieces.training_chief_hooks : pieces.training_hooks;
+}
+
+// How many examples a batch has.
+Output examples_of(const Output& feature) {
+  if (feature.rank() == 0) return {};
+  return ops::reshape(ops::slice(ops::shape(feature), {0}, {1}), {});
+}
+
+}  // namespace
+
+InputFn input_plugin(const std::string& plugin,
+                     const std::vector<std::pair<std::string, runtime::OptionValue>>& options, std::int64_t prefetch) {
   PluginUse use = *plugin_hook(plugin, options).plugin;
   use.at.file = use.plugin_at.file = "input \"" + plugin + "\"";
   return [use, prefetch](const InputArgs& args) {
-    const InputFeed::Tensors tensors = args.built.open_input(use, prefetch);
+    const runtime::InputFeed::Tensors tensors = runtime::model_of(args).open_input(use, prefetch);
     return InputResult{tensors.features, tensors.labels, {}, {}};
   };
 }
@@ -173,30 +195,41 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     PluginUse use;
     use.plugin = plugin;
     use.options = options_of(args.params);
-    NodeGraph& graph = args.built.graph();
+    runtime::EstimatorModel& built = runtime::model_of(args);
+    runtime::NodeGraph& graph = built.graph();
     // A prediction has no labels: the model has those that it was trained on.
     const std::vector<DeclaredLabel> declared =
-        args.mode == Mode::kPredict ? args.built.run().schema().labels() : std::vector<DeclaredLabel>();
-    ModelOutputs out = build_model(args.built.create(PluginKind::kModel, use), graph, args.mode, args.features,
-                                   args.labels, declared, optimizer.accumulate);
+        args.mode == Mode::kPredict ? built.run().schema().labels() : std::vector<DeclaredLabel>();
+    runtime::ModelOutputs out = runtime::build_model(built.create(runtime::PluginKind::kModel, use), graph, args.mode,
+                                                     args.features, args.labels, declared, optimizer.accumulate);
     EstimatorPieces pieces;
     pieces.predictions = out.predictions;
     pieces.loss = out.loss;
     pieces.export_outputs = out.signatures;
-    pieces.scaffold.initial_values = out.initial_values;
-    for (const ModelOutputs::Hook& hook : out.hooks)
+    for (const runtime::ModelOutputs::Hook& hook : out.hooks)
       hooks_of_mode(pieces, args.mode, hook).push_back(own_hook_of(hook));
     if (args.mode == Mode::kTrain) {
-      add_train_op(graph, args.built.run().optimizer(optimizer), out);
+      runtime::add_train_op(graph, built.run().optimizer(optimizer), out);
       pieces.train_op = out.train_op;
     }
     if (args.mode == Mode::kEval)
-      for (const ModelOutputs::Metric& m : out.metrics)
+      for (const runtime::ModelOutputs::Metric& m : out.metrics)
         pieces.eval_metric_ops[m.name] =
             m.update ? ops::Metric{m.value, m.update}
                      : ops::metrics::mean(m.value, examples_of(args.features.at(0).output), m.name + "_mean");
-    return EstimatorSpec(args, std::move(pieces));
+    auto insides = std::make_shared<const EstimatorSpec::Insides>(EstimatorSpec::Insides{out.initial_values});
+    return EstimatorSpec(args.graph, args.mode, std::move(pieces), std::move(insides));
   };
+}
+
+}  // namespace belay
+
+namespace belay::runtime {
+
+void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks) {
+  for (std::size_t i = 0; i < hooks.size(); ++i)
+    if (!hooks[i].plugin && !hooks[i].make)
+      fail(Code::kInvalidArgument, list + "[" + std::to_string(i) + "] is no hook; make it by own_hook or plugin_hook");
 }
 
 }  // namespace belay::runtime

@@ -72,16 +72,6 @@ class MetricSummary {
 
 }  // namespace
 
-std::string eval_metrics_text(const EvalMetrics& metrics) {
-  std::string text;
-  for (const auto& [name, tensor] : metrics) {
-    const TensorView value = tensor;
-    if (value.dtype() == DType::kString || value.size() != 1) continue;
-    text += (text.empty() ? "" : ", ") + name + " = " + rounded_text(value.number(0));
-  }
-  return text;
-}
-
 void write_eval_metrics(EventWriter& events, Logger& log, const EvalMetrics& metrics, std::int64_t step,
                         const std::string& checkpoint) {
   MetricSummary summary(log);
@@ -101,3 +91,17 @@ void write_eval_metrics(EventWriter& events, Logger& log, const EvalMetrics& met
 }
 
 }  // namespace belay::runtime
+
+namespace belay {
+
+std::string eval_metrics_text(const EvalMetrics& metrics) {
+  std::string text;
+  for (const auto& [name, tensor] : metrics) {
+    const TensorView value = tensor;
+    if (value.dtype() == DType::kString || value.size() != 1) continue;
+    text += (text.empty() ? "" : ", ") + name + " = " + rounded_text(value.number(0));
+  }
+  return text;
+}
+
+}  // namespace belay

@@ -2,20 +2,13 @@
 // What an evaluation measured, as lines of the log and as events.
 #pragma once
 
-#include <map>
 #include <string>
 
-#include "belay/tensor.h"
+#include "belay/runtime/estimator.h"
 #include "runtime/events/event_writer.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {
-
-// By name, sorted; with "global_step".
-using EvalMetrics = std::map<std::string, Tensor>;
-
-// "accuracy = 0.975, loss = 0.0812": numbers only.
-std::string eval_metrics_text(const EvalMetrics& metrics);
 
 // One event with all of them but the global step: numbers as scalars, other numeric tensors as tensors, a string as the
 // serialized summaries that it holds, which become KEY/0, KEY/1, ...; what is none of these is a warning. And, unless

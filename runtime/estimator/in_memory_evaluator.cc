@@ -5,17 +5,21 @@
 
 #include "runtime/estimator/estimator_evaluation.h"
 
-namespace belay::runtime {
+namespace belay {
 
 InMemoryEvaluator in_memory_evaluator(InputFn input, InMemoryEvaluatorOptions options) {
   if (!input) fail(Code::kInvalidArgument, "in_memory_evaluator was given no input function");
   if (options.every_n_iter <= 0)
     fail(Code::kInvalidArgument,
          "in_memory_evaluator's every_n_iter must be above 0, got " + std::to_string(options.every_n_iter));
-  check_hooks("in_memory_evaluator's hooks", options.hooks);
-  stop_after(options.steps, false);  // refuses a number that is not above 0
+  runtime::check_hooks("in_memory_evaluator's hooks", options.hooks);
+  runtime::stop_after(options.steps, false);  // refuses a number that is not above 0
   return {std::move(input), std::move(options)};
 }
+
+}  // namespace belay
+
+namespace belay::runtime {
 
 void check_evaluators(const std::vector<InMemoryEvaluator>& evaluators) {
   std::set<std::string> names;

@@ -17,20 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "belay/runtime/estimator_options.h"
-
 #include "runtime/estimator/estimator_model.h"
 #include "runtime/estimator/eval_while_training.h"
 
 namespace belay::runtime {
-
-struct InMemoryEvaluator {
-  InputFn input;
-  InMemoryEvaluatorOptions options;
-};
-
-// For TrainOptions::evaluators. INVALID_ARGUMENT: no input function, or a number that is not above 0.
-InMemoryEvaluator in_memory_evaluator(InputFn input, InMemoryEvaluatorOptions options = {});
 
 // INVALID_ARGUMENT where two have one name.
 void check_evaluators(const std::vector<InMemoryEvaluator>& evaluators);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/tensor_input.h"
-
 #include <algorithm>
 
 #include "belay/ops/control.h"
 #include "belay/ops/queues.h"
+#include "belay/runtime/estimator.h"
 
-namespace belay::runtime {
+namespace belay {
 namespace {
 
 // Fills the queue of each session that is made.
@@ -71,4 +70,4 @@ InputFn tensor_input(NamedTensors features, NamedTensors labels, TensorInputOpti
   return TensorInput(std::move(features), std::move(labels), options);
 }
 
-}  // namespace belay::runtime
+}  // namespace belay

@@ -136,7 +136,7 @@ TEST_F(EstimatorEvaluates, EST_21_WithoutACheckpointTheInitialOrWarmValuesAreUse
   EXPECT_THAT(logged(),
               HasSubstr("there is no checkpoint in " + (temp / "model") + ": the model starts from its initial"));
 
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "source";
   Estimator(with(42), o).train(one, {.steps = 1});
   o = options();
@@ -174,7 +174,7 @@ TEST_F(EstimatorEvaluates, EST_24_AHookIsCalledOncePerStep) {
 TEST_F(EstimatorEvaluates, EST_25_ACheckpointOfAnotherModelDirectoryIsEvaluated) {
   Estimator trained([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 42, 3)); }, options());
   trained.train(one, {.steps = 5});
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "second";
   Estimator second(counting, o);
   for (const std::string& path : {trained.latest_checkpoint(), trained.model_dir()}) {
@@ -237,7 +237,7 @@ TEST_F(EstimatorEvaluates, EST_27_TheModelsHooksOfAModeBeginOnlyInIt) {
 }
 
 TEST_F(EstimatorEvaluates, PROSE_43_TakesNoLockAndWhereItMayNotWriteGoesOnWithAWarning) {
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   FaultyFileSystem files(posix_file_system());
   o.files = &files;
   Estimator estimator(counting, o);

@@ -96,7 +96,7 @@ TEST_F(EvaluatesInMemory, EHK_02_ItChangesNoBitOfTheTraining) {
     if (m.mode != Mode::kTrain) return EstimatorSpec(m, {.loss = loss});
     return EstimatorSpec(m, {.loss = loss, .train_op = m.minimize(loss, {.name = "adam"})});
   };
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   Estimator alone(random, o);
   alone.train(ten(), {});
   o.model_dir = temp / "evaluated";
@@ -109,7 +109,7 @@ TEST_F(EvaluatesInMemory, EHK_02_ItChangesNoBitOfTheTraining) {
 
 // Batches of unequal sizes, of a queue and of an input plugin.
 TEST_F(EvaluatesInMemory, EHK_03_TheLastMetricsAreThoseOfANormalEvaluation) {
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.plugins.push_back(&belay_module_digits);
   o.plugins.push_back(&belay_module_mlp);
   o.params["hidden"] = std::vector<std::int64_t>{16};
@@ -154,7 +154,7 @@ TEST_F(EvaluatesInMemory, EHK_04_WhatCannotWorkIsRefusedBeforeAnythingBegins) {
             }),
             "INVALID_ARGUMENT: two in-memory evaluators are named \"test\"; each needs a name, since its events have a "
             "folder");
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.config = RunConfig({}, variables({{"TF_CONFIG",
                                        "{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\"]}, "
                                        "\"task\": {\"type\": \"chief\", \"index\": 0}}"}}));
@@ -174,12 +174,12 @@ TEST_F(EvaluatesInMemory, EHK_04_AVariableThatTrainingHasNotGotIsAnErrorAndTheMo
       }),
       "FAILED_PRECONDITION: the evaluation of step 0 on \"eval\": the model in mode eval has the variable 'more', "
       "which training has not got; a model must make the same variables in both");
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "other";
   std::vector<Mode> called;
   const ModelFn initialized = [&](const ModelArgs& m) {
     EstimatorPieces p = pieces(m, 1, 3);
-    p.scaffold.host_init = [&called, mode = m.mode](const Scaffold&, DirectSession&) { called.push_back(mode); };
+    p.scaffold.init_fn = [&called, mode = m.mode](Session&) { called.push_back(mode); };
     return EstimatorSpec(m, p);
   };
   Estimator(initialized, o).train(one, {.steps = 1, .evaluators = {in_memory_evaluator(one, {.steps = 1})}});

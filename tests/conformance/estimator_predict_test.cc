@@ -137,7 +137,7 @@ TEST_F(EstimatorPredicts, EST_30_AnInputThatNeverEndsIsAWarning) {
 TEST_F(EstimatorPredicts, EST_31_PredictsFromAnExplicitCheckpoint) {
   Estimator trained([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 42, 3)); }, options());
   trained.train(one, {.steps = 1});
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "second";
   Estimator second(counting, o);
   EstimatorPredictions predictions = second.predict(one, {.checkpoint_path = trained.latest_checkpoint()});
@@ -201,7 +201,7 @@ TEST_F(EstimatorPredicts, T_125_APluginThatIsNotAmongTheGivenIsNamedWithWhatToAd
 
 // As the page writes it: a string, and a number without its type.
 TEST_F(EstimatorPredicts, T_125_OptionsOfAnInputAreWrittenPlainly) {
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.clock = nullptr;  // the input has a thread
   o.plugins.push_back(&belay_module_digits);
   const ModelFn model = [](const ModelArgs& m) {
@@ -216,7 +216,7 @@ TEST_F(EstimatorPredicts, T_125_OptionsOfAnInputAreWrittenPlainly) {
 
 // A model and an input that were written for the manifest.
 TEST_F(EstimatorPredicts, PROSE_45_PluginsAreModelsAndInputs) {
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.clock = nullptr;  // the input has a thread
   o.plugins.push_back(&belay_module_digits);
   o.plugins.push_back(&belay_module_mlp);
@@ -243,7 +243,7 @@ TEST_F(EstimatorPredicts, PROSE_45_PluginsAreModelsAndInputs) {
 
 // It needs no option that says so: the schema of the training has its labels.
 TEST_F(EstimatorPredicts, T_106_AModelThatPredictsHasTheClassesOfItsTraining) {
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.clock = nullptr;  // the input has a thread
   o.plugins.push_back(&belay_module_digits);
   o.plugins.push_back(&belay_module_mlp);

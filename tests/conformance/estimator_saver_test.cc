@@ -67,7 +67,7 @@ using ::testing::HasSubstr;
 class EstimatorSaves : public EstimatorTest {};
 
 TEST_F(EstimatorSaves, EST_10_TheProgramsOwnSaverWritesAndRestoresInEachCall) {
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.plugins.push_back(&belay_module_v0);
   o.saver = "parchment";
   parchments_read = 0;
@@ -88,12 +88,12 @@ TEST_F(EstimatorSaves, EST_10_TheProgramsOwnSaverWritesAndRestoresInEachCall) {
 }
 
 TEST_F(EstimatorSaves, WARM_06_AWarmStartIsReadByTheSaverThatWroteIt) {
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.plugins.push_back(&belay_module_v0);
   o.saver = "parchment";
   Estimator([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 42, 3)); }, o).train(one, {.steps = 1});
 
-  EstimatorOptions other = options();
+  EstimatorSetup other = options();
   other.model_dir = temp / "second";
   other.warm_start_from = warm_start(temp / "model");
   const ModelFn model = [](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 36, 3)); };

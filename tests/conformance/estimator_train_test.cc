@@ -25,11 +25,11 @@ TEST_F(EstimatorTrains, EST_01_TheConstructorChecksModelFunctionAndDirectories) 
             "INVALID_ARGUMENT: the Estimator's model_dir is '" + (temp / "model") +
                 "', that of its config '/tmp/other'; leave one of them out");
   EXPECT_EQ(Estimator(counting, options({.model_dir = temp / "model"})).model_dir(), temp / "model");
-  EstimatorOptions from_config = options({.model_dir = temp / "of_config"});
+  EstimatorSetup from_config = options({.model_dir = temp / "of_config"});
   from_config.model_dir = "";
   EXPECT_EQ(Estimator(counting, from_config).model_dir(), temp / "of_config");
 
-  EstimatorOptions nowhere = options();
+  EstimatorSetup nowhere = options();
   nowhere.model_dir = "";
   const Estimator temporary(counting, nowhere);
   EXPECT_TRUE(std::filesystem::is_directory(temporary.model_dir()));
@@ -47,9 +47,9 @@ TEST_F(EstimatorTrains, T_136_TheConfigHasTheFolderHoweverItWasGiven) {
     seen.push_back(in.config.model_dir());
     return one(in);
   };
-  EstimatorOptions by_config = options({.model_dir = temp / "of_config"}), nowhere = options();
+  EstimatorSetup by_config = options({.model_dir = temp / "of_config"}), nowhere = options();
   by_config.model_dir = nowhere.model_dir = "";
-  for (const EstimatorOptions& o : {options(), by_config, nowhere}) {
+  for (const EstimatorSetup& o : {options(), by_config, nowhere}) {
     seen.clear();
     Estimator estimator(model, o);
     EXPECT_EQ(estimator.config().model_dir(), estimator.model_dir());
@@ -61,7 +61,7 @@ TEST_F(EstimatorTrains, T_136_TheConfigHasTheFolderHoweverItWasGiven) {
 
 TEST_F(EstimatorTrains, EST_02_ParamsAreTheEstimatorsOwn) {
   std::vector<std::int64_t> seen;
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.params["units"] = std::int64_t{7};
   Estimator estimator(
       [&](const ModelArgs& m) {
@@ -125,7 +125,7 @@ TEST_F(EstimatorTrains, EST_04_MaxStepsIsATargetAndNothingHappensBehindIt) {
 TEST_F(EstimatorTrains, EST_06_ARenamedDirectoryGoesOn) {
   Estimator(counting, options()).train(one, {.steps = 5});
   std::filesystem::rename(temp / "model", temp / "moved");
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "moved";
   Estimator moved(counting, o);
   moved.train(one, {.steps = 5});
@@ -142,7 +142,7 @@ TEST_F(EstimatorTrains, EST_09_TheLossIsASummaryOnce) {
     ops::scalar_summary("loss", spec.pieces().loss * 2.0);
     return spec;
   };
-  EstimatorOptions o = options({.save_summary_steps = 1});
+  EstimatorSetup o = options({.save_summary_steps = 1});
   o.model_dir = temp / "own";
   Estimator(summarized, o).train(one, {.steps = 2});
   EXPECT_EQ(read_event_files(temp / "own").values.at("loss"), (std::vector<float>{2, 2}));
@@ -152,9 +152,9 @@ TEST_F(EstimatorTrains, EST_10_TheScaffoldsInitFunctionAndTheNamedSaverAreUsed) 
   int calls = 0;
   const ModelFn scaffolded = [&](const ModelArgs& m) {
     EstimatorPieces p = pieces(m, 1, 3);
-    p.scaffold.host_init = [&](const Scaffold&, DirectSession& session) {
+    p.scaffold.init_fn = [&](Session& session) {
       ++calls;
-      session.store().assign("one", Tensor(5.0f));
+      session.assign("one", Tensor(5.0f));
     };
     return EstimatorSpec(m, p);
   };
@@ -165,7 +165,7 @@ TEST_F(EstimatorTrains, EST_10_TheScaffoldsInitFunctionAndTheNamedSaverAreUsed) 
   EXPECT_EQ(number(estimator.evaluate(one, {.steps = 1}), "loss"), 5.0);
   EXPECT_EQ(calls, 1);  // a restored model is not initialized
 
-  EstimatorOptions other = options();
+  EstimatorSetup other = options();
   other.saver = "parchment";
   const auto error = ::testing::StartsWith("NOT_FOUND: there is no saver \"parchment\" among the session's plugins");
   Estimator without(counting, other);
@@ -255,7 +255,7 @@ TEST_F(EstimatorTrains, PROSE_41_WrongArgumentsAreRefusedBeforeAnythingBegins) {
   EXPECT_EQ(error_of([&] { estimator.train(one, {.max_steps = -1}); }),
             "INVALID_ARGUMENT: max_steps must be above 0, got -1");
   for (const char* type : {"evaluator", "ps"}) {
-    EstimatorOptions o = options();
+    EstimatorSetup o = options();
     o.config =
         RunConfig({}, variables({{"TF_CONFIG", std::string("{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:1\"]}, "
                                                            "\"task\": {\"type\": \"") +
@@ -263,7 +263,7 @@ TEST_F(EstimatorTrains, PROSE_41_WrongArgumentsAreRefusedBeforeAnythingBegins) {
     EXPECT_EQ(error_of([&] { Estimator(counting, o).train(one, {.steps = 1}); }),
               std::string("INVALID_ARGUMENT: a task of type ") + type + " does not train; use train_and_evaluate");
   }
-  EstimatorOptions two = options();
+  EstimatorSetup two = options();
   two.config = RunConfig({}, variables({{"TF_CONFIG", R"({"cluster": {"chief": ["a:1"], "worker": ["b:1"]},
                                                          "task": {"type": "chief", "index": 0}})"}}));
   EXPECT_EQ(error_of([&] { Estimator(counting, two).train(one, {.steps = 1}); }),
@@ -320,7 +320,7 @@ TEST_F(EstimatorTrains, PROSE_41_ADamagedNewestCheckpointIsAnErrorNotStepZero) {
 
 TEST_F(EstimatorTrains, WARM_01_TrainableVariablesComeFromAnotherModel) {
   Estimator([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 42, 3)); }, options()).train(one, {.steps = 10});
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "second";
   o.warm_start_from = warm_start(temp / "model");
   Estimator second([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 36, 3)); }, o);
@@ -331,7 +331,7 @@ TEST_F(EstimatorTrains, WARM_01_TrainableVariablesComeFromAnotherModel) {
 
 TEST_F(EstimatorTrains, WARM_03_ACheckpointOfTheModelWinsOverAWarmStart) {
   Estimator([](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 42, 3)); }, options()).train(one, {.steps = 1});
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "second";
   const ModelFn model = [](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 36, 3)); };
   Estimator(model, o).train(one, {.steps = 1});
@@ -344,7 +344,7 @@ TEST_F(EstimatorTrains, WARM_03_ACheckpointOfTheModelWinsOverAWarmStart) {
 
 TEST_F(EstimatorTrains, WARM_05_ANameThatIsNeverUsedIsAnError) {
   Estimator(counting, options()).train(one, {.steps = 1});
-  EstimatorOptions o = options();
+  EstimatorSetup o = options();
   o.model_dir = temp / "second";
   o.warm_start_from = warm_start(temp / "model", {}, {{"ones", "one"}});
   EXPECT_THAT(error_of([&] { Estimator(counting, o).train(one, {.steps = 1}); }), HasSubstr("'ones'"));

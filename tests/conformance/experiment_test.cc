@@ -201,7 +201,7 @@ TEST_F(Experiments, XP_15_ContinuousTrainAndEvalTrainsInRounds) {
   const auto no = [](const EvalMetrics*, const std::string&) { return false; };
   const auto once = [calls = 0](const EvalMetrics*, const std::string&) mutable { return ++calls == 1; };
   const auto steps_of_a_round = [&](ExperimentOptions o, const char* folder) {
-    runtime::EstimatorOptions of = options();
+    runtime::EstimatorSetup of = options();
     of.model_dir = temp / folder;
     Estimator e(std::make_unique<Insides>(ModelFn(counting), of));
     trained = 0;

@@ -55,7 +55,7 @@ class ProgramEstimatorTest : public runtime::testing::EstimatorTest {
   // In a task, as the environment says it: {"cluster": ..., "task": ...}.
   std::unique_ptr<Estimator> task(const std::string& json,
                                   runtime::RunConfigOptions config = {.save_checkpoints_steps = 10}) {
-    runtime::EstimatorOptions o = options();
+    runtime::EstimatorSetup o = options();
     config.threads = 1;
     o.config = runtime::RunConfig(std::move(config), runtime::testing::variables({{"BELAY_CONFIG", json}}));
     return std::make_unique<Estimator>(std::make_unique<Insides>(ModelFn(counting), std::move(o)));

@@ -20,7 +20,6 @@
 #include "belay/testing/error_of.h"
 #include "plugins/default_plugins.h"
 #include "runtime/estimator/estimator.h"
-#include "runtime/estimator/tensor_input.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/conformance/hooks_fixture.h"  // KeptLog
 
@@ -36,13 +35,13 @@ inline Environment variables(std::map<std::string, std::string> all) {
 
 class EstimatorTest : public ::testing::Test {
  protected:
-  EstimatorOptions options(RunConfigOptions config = {}) {
-    EstimatorOptions o;
+  EstimatorSetup options(RunConfigOptions config = {}) {
+    EstimatorSetup o;
     config.threads = 1;
     o.plugins = default_plugins();
     o.model_dir = temp / "model";
     o.config = RunConfig(std::move(config), variables({}));
-    o.log = &log;
+    o.logger = &log;
     o.clock = &clock;
     return o;
   }

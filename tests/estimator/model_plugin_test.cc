@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 
 class ModelPlugin : public EstimatorTest {
  protected:
-  EstimatorOptions with_whole() {
-    EstimatorOptions o = options();
+  EstimatorSetup with_whole() {
+    EstimatorSetup o = options();
     o.plugins.push_back(&belay_module_whole_model);
     return o;
   }
@@ -73,7 +73,7 @@ TEST_F(ModelPlugin, WithoutACheckpointAnEvaluationBeginsWithItsInitialValues) {
 }
 
 TEST_F(ModelPlugin, AHookThatTheProgramHasNotIsNamedWithItsPlugin) {
-  EstimatorOptions o = with_whole();
+  EstimatorSetup o = with_whole();
   o.params["wrong"] = std::string("no such hook");
   Estimator estimator(whole(), std::move(o));
   EXPECT_THAT(error_of([&] { estimator.train(lines()); }),

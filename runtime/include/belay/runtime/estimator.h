@@ -144,12 +144,13 @@ class EstimatorSpec {
   EstimatorSpec replace(const std::function<void(EstimatorPieces&)>& change) const;
 
   Mode mode() const noexcept { return mode_; }
+  const Graph& graph() const noexcept { return graph_; }
   const EstimatorPieces& pieces() const noexcept { return pieces_; }
 
-  // For Belay itself: the pieces in the internal form.
+  // For Belay itself: the pieces that only a model plugin has.
   struct Insides;
   const Insides& insides() const noexcept { return *insides_; }
-  EstimatorSpec(const Graph& graph, Mode mode, EstimatorPieces pieces, std::shared_ptr<const Insides> insides);
+  EstimatorSpec(const Graph& graph, Mode mode, EstimatorPieces pieces, std::shared_ptr<const Insides> insides = {});
 
  private:
   Graph graph_;
