@@ -96,7 +96,7 @@ struct Program {
 class Bench {
  public:
   Bench(std::int64_t mib, int threads, const std::string& directory, runtime::SaveMode mode) : program_(mib) {
-    runtime::TrainingSessionOptions o;
+    runtime::TrainingSessionSetup o;
     o.plugins = belay::default_plugins();
     o.checkpoint_dir = directory;
     o.checkpoint.save = mode;

@@ -18,31 +18,17 @@ std::string absolute_path(const std::string& path) {
 
 namespace {
 
-TrainingSessionOptions session_options(const OwnedGraph& graph, const belay::TrainingSessionOptions& o, bool recovers,
-                                       Logger& log) {
-  TrainingSessionOptions options;
-  options.plugins = graph.plugins();
-  options.is_chief = o.is_chief;
-  options.target = o.target;
-  options.targets = process_targets();
-  options.checkpoint_dir = absolute_path(o.checkpoint_dir);
-  options.checkpoint_filename_with_path = absolute_path(o.checkpoint_filename_with_path);
-  options.summary_dir = absolute_path(o.summary_dir);
-  options.scaffold = {o.scaffold};
-  options.hooks = o.hooks;
-  options.chief_only_hooks = o.chief_only_hooks;
-  options.init_fns = o.init_fns;
-  options.checkpoint = o.checkpoint;
-  options.session = o.session;
-  options.max_wait_secs = o.max_wait_secs;
-  options.recovery_wait_secs = o.recovery_wait_secs;
-  options.save_graph_def = o.save_graph_def;
-  options.recovers = recovers;
-  options.saver = o.saver;
-  options.threads = o.threads;
-  options.seed = o.seed;
-  options.log = &log;
-  return options;
+TrainingSessionSetup setup_of(const OwnedGraph& graph, const TrainingSessionOptions& options, bool recovers,
+                              Logger& log) {
+  TrainingSessionSetup setup{options};
+  setup.checkpoint_dir = absolute_path(options.checkpoint_dir);
+  setup.checkpoint_filename_with_path = absolute_path(options.checkpoint_filename_with_path);
+  setup.summary_dir = absolute_path(options.summary_dir);
+  setup.plugins = graph.plugins();
+  setup.targets = process_targets();
+  setup.recovers = recovers;
+  setup.logger = &log;
+  return setup;
 }
 
 }  // namespace
@@ -53,7 +39,7 @@ namespace belay {
 struct MonitoredSession::Insides {
   Insides(OwnedGraph& graph, const TrainingSessionOptions& options, bool recovers)
       : log(runtime::make_log(options.log)),
-        session(graph.insides().nodes, runtime::session_options(graph, options, recovers, *log)) {}
+        session(graph.insides().nodes, runtime::setup_of(graph, options, recovers, *log)) {}
 
   const std::unique_ptr<runtime::Logger> log;
   runtime::MonitoredTrainingSession session;

@@ -107,11 +107,12 @@ std::vector<OwnHook> Estimator::saver_hook() const {
   return {plugin_hook(kSaverHook, periods)};
 }
 
-TrainingSessionOptions Estimator::session_options(const EstimatorModel& model, const TrainOptions& options,
-                                                  std::int64_t trained) const {
+TrainingSessionSetup Estimator::session_options(const EstimatorModel& model, const TrainOptions& options,
+                                                std::int64_t trained) const {
   const RunConfigOptions& c = config().options();
-  TrainingSessionOptions o;
-  o.scaffold = model.scaffold_of_spec();
+  TrainingSessionSetup o;
+  o.scaffold = model.pieces().scaffold;
+  o.initial_values = model.initial_values();
   o.saver = settings_->options.saver;
   o.max_wait_secs = c.session_creation_timeout_secs.value_or(o.max_wait_secs);
   o.save_graph_def = c.checkpoint_save_graph_def;
@@ -180,7 +181,7 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options, b
   EstimatorModel model(run, Mode::kTrain, input);
   add_loss_summary(model.graph(), model.pieces().loss);
   InMemoryEvaluations evaluations(model, options.evaluators);
-  TrainingSessionOptions of_session = session_options(model, options, trained);
+  TrainingSessionSetup of_session = session_options(model, options, trained);
   const std::vector<OwnHook> roles = evaluations.role_hooks();
   of_session.chief_only_hooks.insert(of_session.chief_only_hooks.begin(), roles.begin(), roles.end());
   MonitoredTrainingSession session(run.host(), run.plugins(), model.graph(), of_session);

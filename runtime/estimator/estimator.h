@@ -59,8 +59,8 @@ class Estimator {
                                       std::int64_t trained) const;
   std::vector<OwnHook> saver_hook() const;
   // `trained`: the step of the newest checkpoint; -1: there is none.
-  TrainingSessionOptions session_options(const EstimatorModel& model, const TrainOptions& options,
-                                         std::int64_t trained) const;
+  TrainingSessionSetup session_options(const EstimatorModel& model, const TrainOptions& options,
+                                       std::int64_t trained) const;
   static std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel& model,
                                          InMemoryEvaluations& evaluations);
 

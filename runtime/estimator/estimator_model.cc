@@ -135,12 +135,8 @@ void EstimatorModel::add_hooks(SessionHost& session, const std::vector<OwnHook>&
   for (const OwnHook& own : hooks) runtime::add_hook(session, run_.plugins(), own);
 }
 
-ScaffoldOptions EstimatorModel::scaffold_of_spec() const {
-  return {pieces().scaffold, spec_->insides().initial_values};
-}
-
 ScaffoldOptions EstimatorModel::scaffold_pieces() const {
-  ScaffoldOptions pieces = scaffold_of_spec();
+  ScaffoldOptions pieces{this->pieces().scaffold, initial_values()};
   const belay::Graph g = spec_->graph();
   if (pieces.local_init_op)
     pieces.local_init_op = ops::group(g, {pieces.local_init_op, default_local_init_op(g)}, "local_init_with_metrics");

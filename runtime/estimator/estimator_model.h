@@ -39,8 +39,8 @@ class EstimatorModel {
   // never come to the input's end. Empty without features.
   const std::vector<Output>& batch() const noexcept { return batch_; }
 
-  // The scaffold as the model function returned it.
-  ScaffoldOptions scaffold_of_spec() const;
+  // Those of a model plugin; empty: there are none.
+  const InitialValues& initial_values() const noexcept { return spec_->insides().initial_values; }
 
   // ---- of input_plugin and model_plugin
   PluginInstance& create(PluginKind kind, const PluginUse& use) { return run_.create(kind, use); }

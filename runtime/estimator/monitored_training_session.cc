@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-RunHostOptions run_options(const TrainingSessionOptions& o) {
+RunHostOptions run_options(const TrainingSessionSetup& o) {
   RunHostOptions run;
   if (o.is_chief) {
     run.dir = o.checkpoint_dir;
@@ -68,8 +68,8 @@ void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook) {
 }
 
 struct MonitoredTrainingSession::OwnRun {
-  explicit OwnRun(const TrainingSessionOptions& o)
-      : run(platform_or_system(o.clock, o.log, o.files, log), control, run_options(o), o.targets),
+  explicit OwnRun(const TrainingSessionSetup& o)
+      : run(platform_or_system(o.clock, o.logger, o.files, log), control, run_options(o), o.targets),
         plugins(run, o.plugins) {}
 
   std::unique_ptr<Logger> log;  // null: the program's
@@ -83,11 +83,11 @@ std::string ended_text(const EndReason& reason) {
   return reason.kind == EndReason::Kind::kEndOfInput && by_queue ? "the input ended" : reason.text;
 }
 
-MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options)
+MonitoredTrainingSession::MonitoredTrainingSession(NodeGraph& graph, TrainingSessionSetup options)
     : MonitoredTrainingSession(std::make_unique<OwnRun>(options), graph, options) {}
 
 MonitoredTrainingSession::MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph,
-                                                   const TrainingSessionOptions& options)
+                                                   const TrainingSessionSetup& options)
     : own_(std::move(own)),
       run_(own_->run),
       plugins_(own_->plugins),
@@ -96,12 +96,12 @@ MonitoredTrainingSession::MonitoredTrainingSession(std::unique_ptr<OwnRun> own, 
 }
 
 MonitoredTrainingSession::MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph,
-                                                   const TrainingSessionOptions& options)
+                                                   const TrainingSessionSetup& options)
     : run_(run), plugins_(plugins), host_(run_, {.saves = true, .recovers = options.recovers}) {
   start(graph, options);
 }
 
-void MonitoredTrainingSession::start(NodeGraph& graph, const TrainingSessionOptions& options) {
+void MonitoredTrainingSession::start(NodeGraph& graph, const TrainingSessionSetup& options) {
   check_one_source({.checkpoint_dir = options.checkpoint_dir,
                     .checkpoint_filename_with_path = options.checkpoint_filename_with_path});
   check_system(run_);
@@ -132,7 +132,7 @@ MonitoredTrainingSession::~MonitoredTrainingSession() {
   }
 }
 
-void MonitoredTrainingSession::make_saver(const TrainingSessionOptions& options) {
+void MonitoredTrainingSession::make_saver(const TrainingSessionSetup& options) {
   restored_from_ = options.checkpoint_filename_with_path;
   const bool needed = run_.has_directory() || !restored_from_.empty();
   if (!needed && !plugins_.has(PluginKind::kSaver, options.saver)) return;
@@ -146,7 +146,7 @@ void MonitoredTrainingSession::add_own(const std::vector<OwnHook>& hooks) {
   for (const OwnHook& own : hooks) add_hook(host_, plugins_, own);
 }
 
-void MonitoredTrainingSession::make_hooks(const TrainingSessionOptions& options) {
+void MonitoredTrainingSession::make_hooks(const TrainingSessionSetup& options) {
   const auto replaced = [&](const PluginUse& default_hook) {
     const auto names_it = [&](const OwnHook& own) { return own.plugin && own.plugin->plugin == default_hook.plugin; };
     return std::any_of(options.hooks.begin(), options.hooks.end(), names_it) ||
@@ -163,8 +163,8 @@ void MonitoredTrainingSession::make_hooks(const TrainingSessionOptions& options)
 }
 
 std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& graph,
-                                                                  const TrainingSessionOptions& options) {
-  ScaffoldOptions pieces = options.scaffold;
+                                                                  const TrainingSessionSetup& options) {
+  ScaffoldOptions pieces{options.scaffold, options.initial_values};
   pieces.saver = run_.saver();
   // Made when they are called: where a checkpoint is restored their files need not be there.
   if (options.is_chief && !options.init_fns.empty())

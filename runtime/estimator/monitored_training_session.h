@@ -5,7 +5,7 @@
 //   const auto ops = make_op_registry();
 //   NodeGraph graph(*ops);
 //   ... build the model in graph.handle(), with a global step ...
-//   TrainingSessionOptions options;
+//   TrainingSessionSetup options;
 //   options.plugins = belay::default_plugins();
 //   options.checkpoint_dir = "/tmp/run";
 //   options.hooks.push_back(own_hook("printer", std::make_unique<Printer>()));
@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "belay/runtime/own_hook.h"
+#include "belay/runtime/training_session.h"
 
 #include "runtime/estimator/run_host.h"
 #include "runtime/estimator/run_plugins.h"
@@ -41,30 +41,13 @@ void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);
 void add_model_hooks(SessionHost& session, RunPlugins& plugins, const PluginInstance& model,
                      const ModelOutputs& outputs);
 
-struct TrainingSessionOptions {
-  // Where the default hooks and the saver come from: belay::default_plugins().
-  std::vector<const belay_module*> plugins;
-  bool is_chief = true;  // false: waits for the chief on the same target; no default hooks, no directory
-  std::string target;    // "": a store of its own; otherwise one of `targets`
-  std::shared_ptr<StoreTargets> targets;  // shared by the sessions of one program; none: its own
-  std::string checkpoint_dir;             // absolute; empty: nothing is saved
-  std::string summary_dir;                // absolute; empty: checkpoint_dir
-  // Absolute; exactly this checkpoint is restored in place of a checkpoint_dir's newest, and nothing is saved.
-  std::string checkpoint_filename_with_path;
-  ScaffoldOptions scaffold;               // its saver is made here
-  std::vector<OwnHook> hooks;             // called after the default ones
-  std::vector<OwnHook> chief_only_hooks;  // called before them, on the chief
-  std::vector<PluginUse> init_fns;        // of the chief: plugins, called before the scaffold's init_fn
-  CheckpointSettings checkpoint;          // periods (neither: every 600 s), what is kept
-  SessionSettings session;                // summaries, steps per second, grace period, recoveries
-  double max_wait_secs = 7200;            // of a worker, for the chief
-  double recovery_wait_secs = 30;         // of a worker, between two looks
-  bool save_graph_def = true;             // into the event file, for TensorBoard
-  bool recovers = true;                   // false: as SingularMonitoredSession
-  std::string saver = "safetensors";      // among the plugins
-  int threads = 0;                        // 0: all cores
-  std::uint64_t seed = 42;
-  Logger* log = nullptr;  // borrowed; none: text on stderr
+// A program's options, and what only the host gives. The paths are absolute.
+struct TrainingSessionSetup : TrainingSessionOptions {
+  std::vector<const belay_module*> plugins = {};  // for the default hooks and the saver: belay::default_plugins()
+  std::shared_ptr<StoreTargets> targets = {};     // shared by the sessions of one program; none: its own
+  InitialValues initial_values = {};              // of a model plugin
+  bool recovers = true;                           // false: as SingularMonitoredSession
+  Logger* logger = nullptr;                       // borrowed; none: text on stderr
   Clock* clock = nullptr;
   FileSystem* files = nullptr;
 };
@@ -75,10 +58,10 @@ std::string ended_text(const EndReason& reason);
 class MonitoredTrainingSession {
  public:
   // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; what hooks and model raise.
-  MonitoredTrainingSession(NodeGraph& graph, TrainingSessionOptions options);
+  MonitoredTrainingSession(NodeGraph& graph, TrainingSessionSetup options);
   // In a run that the caller has, with its plugins: directories, settings, threads, log and clock are the run's then.
   // Both outlive the session.
-  MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph, const TrainingSessionOptions& options);
+  MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph, const TrainingSessionSetup& options);
   ~MonitoredTrainingSession();
   MonitoredTrainingSession(const MonitoredTrainingSession&) = delete;
   MonitoredTrainingSession& operator=(const MonitoredTrainingSession&) = delete;
@@ -93,13 +76,13 @@ class MonitoredTrainingSession {
 
  private:
   struct OwnRun;
-  MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph, const TrainingSessionOptions& options);
+  MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph, const TrainingSessionSetup& options);
 
-  void start(NodeGraph& graph, const TrainingSessionOptions& options);
-  void make_saver(const TrainingSessionOptions& options);
-  void make_hooks(const TrainingSessionOptions& options);
+  void start(NodeGraph& graph, const TrainingSessionSetup& options);
+  void make_saver(const TrainingSessionSetup& options);
+  void make_hooks(const TrainingSessionSetup& options);
   void add_own(const std::vector<OwnHook>& hooks);
-  std::shared_ptr<SessionCreator> creator(NodeGraph& graph, const TrainingSessionOptions& options);
+  std::shared_ptr<SessionCreator> creator(NodeGraph& graph, const TrainingSessionSetup& options);
 
   const std::unique_ptr<OwnRun> own_;  // null: the caller's
   RunHost& run_;

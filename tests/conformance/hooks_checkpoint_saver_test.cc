@@ -16,10 +16,10 @@ using ::testing::Not;
 class CheckpointSaverConformance : public HookConformance, public ::testing::WithParamInterface<SaveMode> {
  protected:
   CheckpointSaverConformance() { mode = GetParam(); }
-  TrainingSessionOptions saving(PluginOptions options) { return with("checkpoint_saver", std::move(options)); }
+  TrainingSessionSetup saving(PluginOptions options) { return with("checkpoint_saver", std::move(options)); }
   // With a listener, whose calls are in the timeline.
-  TrainingSessionOptions listened(PluginOptions options) {
-    TrainingSessionOptions o = saving(std::move(options));
+  TrainingSessionSetup listened(PluginOptions options) {
+    TrainingSessionSetup o = saving(std::move(options));
     o.hooks.push_back(own_hook("a", probe("a")));
     return o;
   }
@@ -51,7 +51,7 @@ TEST_P(CheckpointSaverConformance, PROSE_14_SavesWhenASessionBeginsThenRegularly
               }),
               EndsWith("in begin: the graph has no global step"));
   // Order of one save: before_save of all, the checkpoint, its event, after_save of all.
-  TrainingSessionOptions o = listened({{"save_steps", n(2)}});
+  TrainingSessionSetup o = listened({{"save_steps", n(2)}});
   auto second = probe("b");
   std::vector<Steps> there;
   second->in["before_save"] = [&] { there.push_back(saved()); };
@@ -118,7 +118,7 @@ TEST_P(CheckpointSaverConformance, CKPT_07_AListenerIsCalledForEverySaveAndTheEn
 }
 
 TEST_P(CheckpointSaverConformance, CKPT_08_AListenerStopsTheRun) {
-  TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+  TrainingSessionSetup o = saving({{"save_steps", n(1)}});
   auto listener = probe("stopper");
   Probe& stopper = *listener;
   stopper.in["after_save"] = [&] { stopper.stop_after_save = timeline.back() == "stopper.after_save 3"; };
@@ -144,7 +144,7 @@ TEST_P(CheckpointSaverConformance, CKPT_09_AFreshProgramRestoresWhatAListenerSaw
 }
 
 TEST_P(CheckpointSaverConformance, CKPT_10_TwoListenersAreCalledAlike) {
-  TrainingSessionOptions o = listened({{"save_steps", n(1)}});
+  TrainingSessionSetup o = listened({{"save_steps", n(1)}});
   o.hooks.push_back(own_hook("b", probe("b")));
   open(std::move(o));
   run(2);
@@ -193,7 +193,7 @@ TEST_P(CheckpointSaverConformance, CKPT_17_TheCreationsSaveStartsThePeriod) {
 
 // The graph is for TensorBoard, so it is in the event file alone, once, and binary.
 TEST_P(CheckpointSaverConformance, CKPT_18_TheGraphIsInTheEventFile) {
-  TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+  TrainingSessionSetup o = saving({{"save_steps", n(1)}});
   o.save_graph_def = true;
   open(std::move(o));
   run();
@@ -204,7 +204,7 @@ TEST_P(CheckpointSaverConformance, CKPT_18_TheGraphIsInTheEventFile) {
 }
 
 TEST_P(CheckpointSaverConformance, CKPT_19_OrNowhere) {
-  TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+  TrainingSessionSetup o = saving({{"save_steps", n(1)}});
   o.save_graph_def = false;
   open(std::move(o));
   run();
@@ -242,7 +242,7 @@ TEST_P(CheckpointSaverConformance, CKPT_22_SeveralStepsPerRunAreSavedAtTheEnd) {
 
 // The first save is when the session is made, so that is where it shows.
 TEST_P(CheckpointSaverConformance, CKPT_24_WithoutASaverTheFirstSaveFails) {
-  TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+  TrainingSessionSetup o = saving({{"save_steps", n(1)}});
   o.checkpoint_dir = "";
   EXPECT_THAT(error_of([&] { open(std::move(o)); }),
               EndsWith("in after_create_session: there is no run directory to save into: give run.dir, or "
@@ -250,7 +250,7 @@ TEST_P(CheckpointSaverConformance, CKPT_24_WithoutASaverTheFirstSaveFails) {
 }
 
 TEST_P(CheckpointSaverConformance, CKPT_25_ARecoverySavesAgainAtOnce) {
-  TrainingSessionOptions o = listened({{"save_steps", n(2)}});
+  TrainingSessionSetup o = listened({{"save_steps", n(2)}});
   auto failing = probe("failing");
   int runs = 0;
   failing->in["after_run"] = [&] {
@@ -267,7 +267,7 @@ TEST_P(CheckpointSaverConformance, CKPT_25_ARecoverySavesAgainAtOnce) {
 
 // [quirk] mended: a request to stop counts whenever it is made.
 TEST_P(CheckpointSaverConformance, CKPT_26_AStopFromTheCreationsSaveIsHonoured) {
-  TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+  TrainingSessionSetup o = saving({{"save_steps", n(1)}});
   auto listener = probe("stopper");
   listener->stop_after_save = true;
   o.hooks.push_back(own_hook("stopper", std::move(listener)));
@@ -278,7 +278,7 @@ TEST_P(CheckpointSaverConformance, CKPT_26_AStopFromTheCreationsSaveIsHonoured) 
 }
 
 TEST_P(CheckpointSaverConformance, QUIRK_08_AStopFromAnySaveIsHonoured) {
-  TrainingSessionOptions o = saving({{"save_steps", n(2)}});
+  TrainingSessionSetup o = saving({{"save_steps", n(2)}});
   auto listener = probe("stopper");
   Probe& stopper = *listener;
   stopper.in["after_save"] = [&] { stopper.stop_after_save = timeline.back() != "stopper.after_save 0"; };
@@ -292,7 +292,7 @@ TEST_P(CheckpointSaverConformance, QUIRK_08_AStopFromAnySaveIsHonoured) {
 }
 
 TEST_P(CheckpointSaverConformance, CKPT_28_TheCheckpointIsThereWhenTheRunReturns) {
-  TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+  TrainingSessionSetup o = saving({{"save_steps", n(1)}});
   auto after = probe("after");
   std::vector<Steps> in_after_run;
   after->in["after_run"] = [&] { in_after_run.push_back(saved()); };
@@ -336,7 +336,7 @@ TEST_P(CheckpointSaverConformance, LSTN_01_AListenersErrorIsAHooksErrorAndLaterL
   for (const Case& c : cases) {
     new_program();
     timeline.clear();
-    TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+    TrainingSessionSetup o = saving({{"save_steps", n(1)}});
     auto listener = probe("a");
     listener->in[c.callback] = [&] {
       if (timeline.back().ends_with(" 1")) fail(c.code, "no");
@@ -366,7 +366,7 @@ TEST_P(CheckpointSaverConformance, USER_08_BothPeriodsTogetherAndExactly) {
 
 TEST_P(CheckpointSaverConformance, USER_09_TwoSaversOnOneDirectoryWriteNothingTwice) {
   // One that is named replaces the default one.
-  TrainingSessionOptions o = listened({{"save_steps", n(2)}});
+  TrainingSessionSetup o = listened({{"save_steps", n(2)}});
   o.checkpoint.save_steps = 1;
   open(std::move(o));
   run(2);
@@ -375,7 +375,7 @@ TEST_P(CheckpointSaverConformance, USER_09_TwoSaversOnOneDirectoryWriteNothingTw
   // Two of them with names of their own save each step once.
   new_program();
   timeline.clear();
-  TrainingSessionOptions two = listened({{"save_steps", n(2)}});
+  TrainingSessionSetup two = listened({{"save_steps", n(2)}});
   two.hooks.push_back(plugin_hook("checkpoint_saver", {{"save_steps", n(3)}}, "another"));
   two.checkpoint_dir = temp / "two";
   open(std::move(two));
@@ -391,7 +391,7 @@ TEST_P(CheckpointSaverConformance, USER_09_TwoSaversOnOneDirectoryWriteNothingTw
 
 TEST_P(CheckpointSaverConformance, USER_21_CheckpointsOfAnEarlierAttemptAreAdopted) {
   const auto keeping_two = [&] {
-    TrainingSessionOptions o = saving({{"save_steps", n(1)}});
+    TrainingSessionSetup o = saving({{"save_steps", n(1)}});
     o.checkpoint.max_to_keep = 2;
     return o;
   };
@@ -406,7 +406,7 @@ TEST_P(CheckpointSaverConformance, USER_21_CheckpointsOfAnEarlierAttemptAreAdopt
   end();
   // 0 keeps all.
   new_program();
-  TrainingSessionOptions all = saving({{"save_steps", n(1)}});
+  TrainingSessionSetup all = saving({{"save_steps", n(1)}});
   all.checkpoint.max_to_keep = 0;
   open(std::move(all));
   run(3);

@@ -51,7 +51,7 @@ class EvaluationConformance : public HookConformance {
 };
 
 TEST_F(EvaluationConformance, USER_04_EvaluatingInsideTrainingAndSavingOnlyWhatIsBetter) {
-  TrainingSessionOptions o = with("checkpoint_saver", {{"save_steps", n(1)}});
+  TrainingSessionSetup o = with("checkpoint_saver", {{"save_steps", n(1)}});
   auto hook = std::make_unique<SaveTheBest>(*ops, environment);
   const SaveTheBest& best = *hook;
   o.hooks.push_back(own_hook("best", std::move(hook)));

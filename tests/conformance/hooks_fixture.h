@@ -106,8 +106,8 @@ class HookConformance : public ::testing::Test {
   }
 
   // A session without default hooks in the directory `run`.
-  TrainingSessionOptions bare() {
-    TrainingSessionOptions o;
+  TrainingSessionSetup bare() {
+    TrainingSessionSetup o;
     o.plugins = default_plugins();
     o.checkpoint_dir = run_directory();
     o.checkpoint.save_secs = 0;
@@ -116,18 +116,18 @@ class HookConformance : public ::testing::Test {
     o.session.save_summaries_steps = 0;
     o.session.log_step_count_steps = 0;
     o.threads = 1;
-    o.log = &log;
+    o.logger = &log;
     o.clock = &clock;
     return o;
   }
-  TrainingSessionOptions with(const std::string& plugin, PluginOptions options = {}) {
-    TrainingSessionOptions o = bare();
+  TrainingSessionSetup with(const std::string& plugin, PluginOptions options = {}) {
+    TrainingSessionSetup o = bare();
     o.hooks.push_back(plugin_hook(plugin, std::move(options)));
     return o;
   }
   std::unique_ptr<Probe> probe(const std::string& name) { return std::make_unique<Probe>(name, timeline); }
 
-  MonitoredSession& open(TrainingSessionOptions o) {
+  MonitoredSession& open(TrainingSessionSetup o) {
     session.reset();
     session = std::make_unique<MonitoredTrainingSession>(program->graph, std::move(o));
     (*session)->finish_save();
@@ -144,10 +144,8 @@ class HookConformance : public ::testing::Test {
   std::int64_t step() { return (*session)->raw_session()->handle().value(Fetch<std::int64_t>(program->step)); }
   void set_step(std::int64_t value) { (*session)->raw_session()->handle().assign("global_step", Tensor(value)); }
   // The same, with the global step at `step` from the start.
-  static TrainingSessionOptions starting_at(std::int64_t step, TrainingSessionOptions o) {
-    o.scaffold.host_init = [step](const Scaffold&, DirectSession& made) {
-      made.handle().assign("global_step", Tensor(step));
-    };
+  static TrainingSessionSetup starting_at(std::int64_t step, TrainingSessionSetup o) {
+    o.scaffold.init_fn = [step](Session& made) { made.assign("global_step", Tensor(step)); };
     return o;
   }
   // What the hook itself says to these options: "INVALID_ARGUMENT: give ...".

@@ -20,7 +20,7 @@ using Texts = std::vector<std::string>;
 
 class LoggingTensorConformance : public HookConformance {
  protected:
-  TrainingSessionOptions logging(PluginOptions options, Texts tensors = {"loss"}) {
+  TrainingSessionSetup logging(PluginOptions options, Texts tensors = {"loss"}) {
     options.emplace_back("tensors", std::move(tensors));
     return with("logging_tensor", std::move(options));
   }
@@ -72,7 +72,7 @@ TEST_F(LoggingTensorConformance, LOGT_02_AtEndAlonePrintsOnceAndThen) {
 TEST_F(LoggingTensorConformance, LOGT_03_EveryTenthRunFromTheFirstOn) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     new_program();
-    TrainingSessionOptions o = logging({{"every_n_iter", n(10)}});
+    TrainingSessionSetup o = logging({{"every_n_iter", n(10)}});
     o.checkpoint_dir = temp / std::to_string(attempt);
     open(std::move(o));
     EXPECT_EQ(printed(35), (Steps{1, 11, 21, 31}));
@@ -157,8 +157,8 @@ TEST_F(LoggingTensorConformance, LOGT_10_NamesAreFoundInBegin) {
 
 class NanTensorConformance : public HookConformance {
  protected:
-  TrainingSessionOptions watching(PluginOptions options = {}) {
-    TrainingSessionOptions o = with("nan_tensor", std::move(options));
+  TrainingSessionSetup watching(PluginOptions options = {}) {
+    TrainingSessionSetup o = with("nan_tensor", std::move(options));
     o.hooks.push_back(own_hook("other", probe("other")));
     return o;
   }
@@ -177,7 +177,7 @@ TEST_F(NanTensorConformance, PROSE_16_LooksAfterEveryRunAtTheLossUnlessToldAnoth
   set_weight(kNan);
   EXPECT_THAT(error_of([&] { run(); }), HasSubstr("'loss' is nan at step 3"));
   new_program();
-  TrainingSessionOptions o = watching({{"tensor", std::string("weight")}, {"fail_on_nan_loss", false}});
+  TrainingSessionSetup o = watching({{"tensor", std::string("weight")}, {"fail_on_nan_loss", false}});
   o.checkpoint_dir = temp / "second";
   MonitoredSession& s = open(std::move(o));
   set_weight(kNan);
@@ -186,7 +186,7 @@ TEST_F(NanTensorConformance, PROSE_16_LooksAfterEveryRunAtTheLossUnlessToldAnoth
 }
 
 TEST_F(NanTensorConformance, NAN_01_TheRunFailsAndHasNoLastCheckpoint) {
-  TrainingSessionOptions o = watching();
+  TrainingSessionSetup o = watching();
   o.checkpoint.save_steps = 100;
   MonitoredSession& s = open(std::move(o));
   const std::string error = error_of([&] {
@@ -211,7 +211,7 @@ TEST_F(NanTensorConformance, NAN_03_InfinityCountsUnlessItIsAllowedAndOnlyAScala
   set_weight(kInf);
   EXPECT_THAT(error_of([&] { run(); }), HasSubstr("'loss' is inf at step 1"));
   new_program();
-  TrainingSessionOptions o = watching({{"check_inf", false}});
+  TrainingSessionSetup o = watching({{"check_inf", false}});
   o.checkpoint_dir = temp / "allowed";
   open(std::move(o));
   set_weight(kInf);
@@ -229,12 +229,12 @@ TEST_F(NanTensorConformance, NAN_03_InfinityCountsUnlessItIsAllowedAndOnlyAScala
 // Mended: TensorFlow saves the state that it stopped for, and over the last good one at that.
 TEST_F(NanTensorConformance, QUIRK_11_AStateWithNanIsNotSaved) {
   const auto stopping = [&](const std::string& directory) {
-    TrainingSessionOptions o = watching({{"fail_on_nan_loss", false}});
+    TrainingSessionSetup o = watching({{"fail_on_nan_loss", false}});
     o.checkpoint.save_steps = 100;
     o.checkpoint_dir = temp / directory;
     return o;
   };
-  const auto train = [&](TrainingSessionOptions o) {
+  const auto train = [&](TrainingSessionSetup o) {
     MonitoredSession& s = open(std::move(o));
     return error_of([&] {
       s.scope([&] {
@@ -251,7 +251,7 @@ TEST_F(NanTensorConformance, QUIRK_11_AStateWithNanIsNotSaved) {
   };
   EXPECT_THAT(names("refused"), ::testing::Not(::testing::Contains("model.ckpt-2")));
   new_program();
-  TrainingSessionOptions o = stopping("kept");
+  TrainingSessionSetup o = stopping("kept");
   o.checkpoint.refuse_non_finite = false;
   EXPECT_EQ(train(std::move(o)), "");
   EXPECT_THAT(names("kept"), ::testing::Contains("model.ckpt-2"));
@@ -259,7 +259,7 @@ TEST_F(NanTensorConformance, QUIRK_11_AStateWithNanIsNotSaved) {
 
 // NAN-02: the run that stops for it ends as one that has finished, but for the state that cannot be saved.
 TEST_F(NanTensorConformance, T_16d_AStateThatIsNotFiniteLeavesEveryHookItsEnd) {
-  TrainingSessionOptions o = watching({{"fail_on_nan_loss", false}});
+  TrainingSessionSetup o = watching({{"fail_on_nan_loss", false}});
   o.checkpoint.save_steps = 100;
   MonitoredSession& s = open(std::move(o));
   const std::string error = error_of([&] {

@@ -19,7 +19,7 @@ using ::testing::UnorderedElementsAreArray;
 
 class ProfilerConformance : public HookConformance {
  protected:
-  TrainingSessionOptions profiling(PluginOptions options) { return with("profiler", std::move(options)); }
+  TrainingSessionSetup profiling(PluginOptions options) { return with("profiler", std::move(options)); }
   // Steps of the traces, sorted.
   Steps traces() const {
     Steps steps;
@@ -48,7 +48,7 @@ TEST_F(ProfilerConformance, PROSE_22_TracesOnlyWhenItIsDueAndChangesNothing) {
     void after_run(RunContext& run, const RunValues&) override { traced.push_back(!run.node_stats().empty()); }
     std::vector<bool> traced;
   };
-  TrainingSessionOptions o = profiling({{"save_steps", n(2)}, {"output_dir", run_directory() + "/traces"}});
+  TrainingSessionSetup o = profiling({{"save_steps", n(2)}, {"output_dir", run_directory() + "/traces"}});
   auto watcher = std::make_unique<Watcher>();
   Watcher& watching = *watcher;
   o.hooks.push_back(own_hook("watcher", std::move(watcher)));
@@ -60,7 +60,7 @@ TEST_F(ProfilerConformance, PROSE_22_TracesOnlyWhenItIsDueAndChangesNothing) {
               ::testing::UnorderedElementsAre("timeline-2.json", "timeline-4.json"));
   // Without a place there is nothing to do.
   new_program();
-  TrainingSessionOptions nowhere = profiling({{"save_steps", n(2)}});
+  TrainingSessionSetup nowhere = profiling({{"save_steps", n(2)}});
   nowhere.checkpoint_dir = "";
   EXPECT_THAT(error_of([&] { open(std::move(nowhere)); }), HasSubstr("the run has no directory: give 'output_dir'"));
 }
@@ -136,7 +136,7 @@ TEST_F(ProfilerConformance, PROF_07_TheEventFileHasTheRunsThatHooksTraceEachStep
   };
   auto hook = std::make_unique<Tracer>();
   Tracer& tracer = *hook;
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   o.hooks.push_back(own_hook("tracer", std::move(hook)));
   open(std::move(o));
   run();
@@ -177,7 +177,7 @@ TEST_F(ProfilerConformance, PROF_08_AChromeTraceWithDataflowAndMemory) {
   EXPECT_EQ(of_phase(events, "C").back().at("args").at("bytes"), 0);  // all is free again
   // Neither where they are not wanted.
   new_program();
-  TrainingSessionOptions plain = profiling({{"save_steps", n(1)}, {"show_dataflow", false}});
+  TrainingSessionSetup plain = profiling({{"save_steps", n(1)}, {"show_dataflow", false}});
   open(std::move(plain));
   run(3);
   const nlohmann::json bare_events = trace(3);

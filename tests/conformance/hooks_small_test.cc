@@ -45,8 +45,8 @@ class BusyClock final : public Clock {
 class GlobalStepWaiterConformance : public HookConformance {
  protected:
   ~GlobalStepWaiterConformance() override { session.reset(); }  // before its clock
-  TrainingSessionOptions waiting(std::int64_t until) {
-    TrainingSessionOptions o = with("global_step_waiter", {{"wait_until_step", n(until)}});
+  TrainingSessionSetup waiting(std::int64_t until) {
+    TrainingSessionSetup o = with("global_step_waiter", {{"wait_until_step", n(until)}});
     o.clock = &busy;
     return o;
   }
@@ -76,7 +76,7 @@ TEST_F(GlobalStepWaiterConformance, PROSE_19_TheFirstRunWaitsAndNoOther) {
 TEST_F(GlobalStepWaiterConformance, GSW_01_NothingToWaitForReadsNothing) {
   for (const std::int64_t until : {0, -1}) {
     new_program();
-    TrainingSessionOptions o = waiting(until);
+    TrainingSessionSetup o = waiting(until);
     o.checkpoint_dir = temp / std::to_string(until);
     open(std::move(o));
     const PlanStats before = (*session)->raw_session()->plan_stats();
@@ -87,7 +87,7 @@ TEST_F(GlobalStepWaiterConformance, GSW_01_NothingToWaitForReadsNothing) {
 }
 
 TEST_F(GlobalStepWaiterConformance, GSW_03_LooksEveryHalfSecondLogsEveryThousandStepsAndWaitsOnce) {
-  TrainingSessionOptions o = waiting(2500);
+  TrainingSessionSetup o = waiting(2500);
   auto failing = probe("failing");
   int runs = 0;
   failing->in["after_run"] = [&] {
@@ -109,7 +109,7 @@ TEST_F(GlobalStepWaiterConformance, GSW_03_LooksEveryHalfSecondLogsEveryThousand
   EXPECT_THAT(busy.waits_ms, IsEmpty());
   // Mended: who asks to stop is not waited for.
   new_program();
-  TrainingSessionOptions stopped = waiting(10);
+  TrainingSessionSetup stopped = waiting(10);
   stopped.checkpoint_dir = temp / "stopped";
   MonitoredSession& s = open(std::move(stopped));
   busy.meanwhile = [&] {
@@ -125,7 +125,7 @@ TEST_F(GlobalStepWaiterConformance, GSW_03_LooksEveryHalfSecondLogsEveryThousand
 class FinalOpsConformance : public HookConformance {
  protected:
   // A program's own hook; what it fetched is read from it.
-  belay::FinalOps& add(TrainingSessionOptions& o, std::vector<Output> wanted, belay::FinalOps::Feeds feeds = {}) {
+  belay::FinalOps& add(TrainingSessionSetup& o, std::vector<Output> wanted, belay::FinalOps::Feeds feeds = {}) {
     auto hook = std::make_unique<belay::FinalOps>(std::move(wanted), std::move(feeds));
     belay::FinalOps& added = *hook;
     o.hooks.push_back(own_hook("final_ops", std::move(hook)));
@@ -151,7 +151,7 @@ TEST_F(FinalOpsConformance, PROSE_20_TheManifestsOneLogsAndWritesThemAtTheEnd) {
 }
 
 TEST_F(FinalOpsConformance, FINOP_01_AScalar) {
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   const belay::FinalOps& final_ops = add(o, {program->weight});
   open(std::move(o));
   run(2);
@@ -163,7 +163,7 @@ TEST_F(FinalOpsConformance, FINOP_01_AScalar) {
 
 TEST_F(FinalOpsConformance, FINOP_02_AVector) {
   const Output vector = ops::constant(program->g, Tensor({3}, {37.0f, 38.0f, 39.0f}));
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   const belay::FinalOps& final_ops = add(o, {vector, program->step});
   open(std::move(o));
   (*session)->close();
@@ -175,7 +175,7 @@ TEST_F(FinalOpsConformance, FINOP_02_AVector) {
 // FINOP-03
 TEST_F(FinalOpsConformance, T_16a_OnesThatDependOnAnInputAreAWarningAndTheErrorComesOut) {
   const Output count = ops::variable(program->g, "count", Tensor(std::int64_t{0}), ops::VariableKind::kLocal);
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   add(o, {ops::count_up_to(count, 1, "input")});
   open(std::move(o));
   (*session)->run({program->g.find("input")});  // its end
@@ -187,7 +187,7 @@ TEST_F(FinalOpsConformance, T_16a_OnesThatDependOnAnInputAreAWarningAndTheErrorC
 TEST_F(FinalOpsConformance, FINOP_04_TheFeedIsUsed) {
   const Output x = ops::placeholder(program->g, DType::kFloat32, {}, "x");
   const Output sum = ops::add(x, program->weight);
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   const belay::FinalOps& final_ops = add(o, {sum}, {{x, Tensor(10.0f)}});
   open(std::move(o));
   run();
@@ -196,7 +196,7 @@ TEST_F(FinalOpsConformance, FINOP_04_TheFeedIsUsed) {
 }
 
 TEST_F(FinalOpsConformance, FINOP_05_WithoutOpsNothingHappens) {
-  TrainingSessionOptions o = with("final_ops");
+  TrainingSessionSetup o = with("final_ops");
   const belay::FinalOps& own = add(o, {});
   o.hooks.back().name = "own";
   open(std::move(o));
@@ -230,7 +230,7 @@ TEST_F(FeedFnConformance, PROSE_21_TheManifestsOneFeedsConstantsAndAConflictIsAn
 }
 
 TEST_F(FeedFnConformance, FEED_01_CalledBeforeEachRunAndTheCallerFeedsNothing) {
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   int calls = 0;
   o.hooks.push_back(own_hook("feed", std::make_unique<belay::FeedFn>([&] {
                                ++calls;
@@ -244,7 +244,7 @@ TEST_F(FeedFnConformance, FEED_01_CalledBeforeEachRunAndTheCallerFeedsNothing) {
 }
 
 TEST_F(FeedFnConformance, FEED_02_ARunThatIsRepeatedTakesTheNextValue) {
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   float next = 0;
   o.hooks.push_back(own_hook("feed", std::make_unique<belay::FeedFn>([&] {
                                return belay::FeedFn::Feeds{{x, Tensor(next++)}};

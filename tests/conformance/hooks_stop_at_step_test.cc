@@ -11,7 +11,7 @@ using ::testing::EndsWith;
 class StopAtStepConformance : public HookConformance {
  protected:
   // The loop of a program: how many runs it makes.
-  int train(TrainingSessionOptions options) {
+  int train(TrainingSessionSetup options) {
     constexpr int kMost = 50;
     MonitoredSession& s = open(std::move(options));
     int runs = 0;
@@ -37,7 +37,7 @@ TEST_F(StopAtStepConformance, PROSE_13_FetchesTheStepAndReadsItAgainWhereItDecid
     if (run.session().value(Fetch<std::int64_t>(program->step)) == 3)
       run.session().assign("global_step", Tensor(std::int64_t{1}));
   };
-  TrainingSessionOptions o = with("stop_at_step", {{"last_step", n(3)}});
+  TrainingSessionSetup o = with("stop_at_step", {{"last_step", n(3)}});
   o.hooks.insert(o.hooks.begin(), own_hook("other", std::move(other)));
   MonitoredSession& s = open(std::move(o));
   run(3);
@@ -77,7 +77,7 @@ TEST_F(StopAtStepConformance, STOPAT_04_AJumpPastTheTargetStops) {
 
 // [quirk] kept for a recovery; a later session of a finished run counts anew.
 TEST_F(StopAtStepConformance, STOPAT_05_ARecoveryDoesNotMoveTheTarget) {
-  TrainingSessionOptions o = with("stop_at_step", {{"num_steps", n(4)}});
+  TrainingSessionSetup o = with("stop_at_step", {{"num_steps", n(4)}});
   o.checkpoint.save_steps = 2;
   auto failing = probe("failing");
   int runs = 0;
@@ -91,7 +91,7 @@ TEST_F(StopAtStepConformance, STOPAT_05_ARecoveryDoesNotMoveTheTarget) {
   EXPECT_EQ(runs, 6);
   EXPECT_EQ(saved().back(), 4);
   new_program();
-  TrainingSessionOptions again = with("stop_at_step", {{"num_steps", n(4)}});
+  TrainingSessionSetup again = with("stop_at_step", {{"num_steps", n(4)}});
   again.checkpoint.save_steps = 2;
   EXPECT_EQ(train(std::move(again)), 4);
   session.reset();
@@ -108,14 +108,14 @@ TEST_F(StopAtStepConformance, STOPAT_06_ARunAtItsTargetMakesNoFurtherRun) {
 
 TEST_F(StopAtStepConformance, STOPAT_07_AnotherWorkerNoticesAfterItsOwnRun) {
   const auto targets = std::make_shared<StoreTargets>();
-  const auto on_target = [&](TrainingSessionOptions o) {
+  const auto on_target = [&](TrainingSessionSetup o) {
     o.target = "local:shared";
     o.targets = targets;
     return o;
   };
   MonitoredSession& chief = open(on_target(with("stop_at_step", {{"last_step", n(3)}})));
   Trained other(*ops);
-  TrainingSessionOptions worker = on_target(with("stop_at_step", {{"last_step", n(3)}}));
+  TrainingSessionSetup worker = on_target(with("stop_at_step", {{"last_step", n(3)}}));
   worker.is_chief = false;
   MonitoredTrainingSession second(other.graph, std::move(worker));
   run(2);
@@ -132,7 +132,7 @@ TEST_F(StopAtStepConformance, QUIRK_09_ATargetThatIsReachedIsNotPassed) {
   for (const std::int64_t at : {0, 4, 5}) {
     new_program();
     const std::string directory = run_directory() + std::to_string(at);
-    TrainingSessionOptions o = starting_at(at, with("stop_at_step", {{"last_step", n(5)}}));
+    TrainingSessionSetup o = starting_at(at, with("stop_at_step", {{"last_step", n(5)}}));
     o.checkpoint_dir = directory;
     EXPECT_EQ(train(std::move(o)), 5 - at);
   }
@@ -143,7 +143,7 @@ TEST_F(StopAtStepConformance, USER_16_TheOvershootIsBounded) {
   EXPECT_EQ(train(with("stop_at_step", {{"last_step", n(7)}})), 7);
   session.reset();
   new_program(5);
-  TrainingSessionOptions o = with("stop_at_step", {{"last_step", n(7)}});
+  TrainingSessionSetup o = with("stop_at_step", {{"last_step", n(7)}});
   o.checkpoint_dir = temp / "several";
   o.checkpoint.save_steps = 100;
   EXPECT_EQ(train(std::move(o)), 2);

@@ -117,7 +117,7 @@ TEST_F(SummarySaverConformance, SUMM_10_ItIsPartOfTheCallersRunWithItsFeeds) {
 TEST_F(SummarySaverConformance, SUMM_11_WithoutADirectoryNothingIsComputed) {
   count_in_summary();
   const Output counter = program->g.find("counter");
-  TrainingSessionOptions o = with("summary_saver", {{"save_steps", n(1)}});
+  TrainingSessionSetup o = with("summary_saver", {{"save_steps", n(1)}});
   o.checkpoint_dir = "";
   open(std::move(o));
   run(3);
@@ -126,7 +126,7 @@ TEST_F(SummarySaverConformance, SUMM_11_WithoutADirectoryNothingIsComputed) {
 
 TEST_F(SummarySaverConformance, QUIRK_12_WithoutADirectoryNothingIsFetched) {
   summarize_weight();
-  TrainingSessionOptions o = with("summary_saver", {{"save_steps", n(1)}});
+  TrainingSessionSetup o = with("summary_saver", {{"save_steps", n(1)}});
   o.checkpoint_dir = "";
   open(std::move(o));
   const PlanStats before = (*session)->raw_session()->plan_stats();
@@ -142,7 +142,7 @@ TEST_F(SummarySaverConformance, SUMM_12_TheEndWritesNoSummaryAndAGraphWithoutAny
   end();
   EXPECT_EQ(written("weight"), (Steps{1}));
   new_program();
-  TrainingSessionOptions o = with("summary_saver", {{"save_steps", n(1)}});
+  TrainingSessionSetup o = with("summary_saver", {{"save_steps", n(1)}});
   o.checkpoint_dir = temp / "none";
   open(std::move(o));
   run(2);
@@ -159,7 +159,7 @@ class Writer final : public Hook {
 
 TEST_F(SummarySaverConformance, USER_19_AllWritersShareOneFileAndSummariesMayBeNamed) {
   summarize_weight();
-  TrainingSessionOptions o = with("summary_saver", {{"save_steps", n(1)}});
+  TrainingSessionSetup o = with("summary_saver", {{"save_steps", n(1)}});
   o.hooks.push_back(own_hook("writer", std::make_unique<Writer>()));
   o.checkpoint.save_steps = 1;
   o.session.log_step_count_steps = 1;
@@ -177,7 +177,7 @@ TEST_F(SummarySaverConformance, USER_19_AllWritersShareOneFileAndSummariesMayBeN
 TEST_F(SummarySaverConformance, USER_20_TheGraphIsWrittenOnceInBinaryOrNotAtAll) {
   for (const bool wanted : {true, false}) {
     new_program();
-    TrainingSessionOptions o = bare();
+    TrainingSessionSetup o = bare();
     o.checkpoint_dir = temp / (wanted ? "with" : "without");
     o.save_graph_def = wanted;
     const std::string directory = o.checkpoint_dir;
@@ -193,7 +193,7 @@ TEST_F(SummarySaverConformance, USER_20_TheGraphIsWrittenOnceInBinaryOrNotAtAll)
 // Each is a section of its own: no summaries does not mean no checkpoints.
 TEST_F(SummarySaverConformance, QUIRK_07_SummariesDoNotGateCheckpoints) {
   summarize_weight();
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   o.checkpoint.save_steps = 1;
   o.session.save_summaries_steps = 0;
   open(std::move(o));
@@ -205,7 +205,7 @@ TEST_F(SummarySaverConformance, QUIRK_07_SummariesDoNotGateCheckpoints) {
 
 class StepCounterConformance : public HookConformance {
  protected:
-  TrainingSessionOptions counting(PluginOptions options = {}) { return with("step_counter", std::move(options)); }
+  TrainingSessionSetup counting(PluginOptions options = {}) { return with("step_counter", std::move(options)); }
   std::vector<std::string> warnings() const { return log.of("step_counter", LogLevel::kWarning); }
 };
 
@@ -298,7 +298,7 @@ TEST_F(StepCounterConformance, QUIRK_13_NoTimeIsNoRate) {
 }
 
 TEST_F(StepCounterConformance, USER_10_AStepThatNobodyAdvancesIsNamedOnceForEachFewRunsAndThenNoMore) {
-  TrainingSessionOptions o = bare();
+  TrainingSessionSetup o = bare();
   o.session.log_step_count_steps = 100;  // the default hook logs it
   open(std::move(o));
   for (int i = 0; i < 20; ++i) (*session)->run({program->weight});

@@ -35,7 +35,7 @@ TEST_F(TrainingSessionConformance, MTS_01_ASecondSessionGoesOnWhereTheFirstOneSt
 }
 
 TEST_F(TrainingSessionConformance, MTS_02_SavesEveryHundredStepsAndAtTheEnd) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_steps = 100;
   EXPECT_EQ(start(o, 100), std::pair(std::int64_t{0}, std::int64_t{100}));
   EXPECT_THAT(checkpoints_in(temp / "run"), UnorderedElementsAre("model.ckpt-0", "model.ckpt-100"));
@@ -43,14 +43,14 @@ TEST_F(TrainingSessionConformance, MTS_02_SavesEveryHundredStepsAndAtTheEnd) {
 }
 
 TEST_F(TrainingSessionConformance, MTS_03_SavesEveryTenthOfASecondAndAtTheEnd) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_secs = 0.1;
   EXPECT_EQ(start(o, 11).second, 11);  // a second passes with each step
   EXPECT_EQ(start(o, 0).first, 11);
 }
 
 TEST_F(TrainingSessionConformance, MTS_04_WritesTheUsersSummaryAndStepsPerSecond) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_steps = 100;
   o.session.log_step_count_steps = 10;
   start(o, 101);
@@ -60,7 +60,7 @@ TEST_F(TrainingSessionConformance, MTS_04_WritesTheUsersSummaryAndStepsPerSecond
 }
 
 TEST_F(TrainingSessionConformance, MTS_05_WritesThemByTheClockToo) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_secs = 0.1;
   o.session.log_step_count_steps = 10;
   start(o, 20);
@@ -70,19 +70,19 @@ TEST_F(TrainingSessionConformance, MTS_05_WritesThemByTheClockToo) {
 }
 
 TEST_F(TrainingSessionConformance, MTS_06_APeriodOfZeroSavesNothingAndTheChiefsHooksBeginOnce) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_secs = 0;
   o.chief_only_hooks.push_back(probe("own_saver"));
   EXPECT_EQ(start(o, 3).second, 3);
   EXPECT_EQ(std::count(timeline.begin(), timeline.end(), "own_saver.begin"), 1);
   EXPECT_THAT(checkpoints_in(temp / "run"), IsEmpty());
-  TrainingSessionOptions second = options(temp / "run");
+  TrainingSessionSetup second = options(temp / "run");
   EXPECT_EQ(start(second, 0).first, 0);
 }
 
 TEST_F(TrainingSessionConformance, MTS_08_WithoutSaveGraphDefThereIsNoGraphAnywhere) {
   for (const bool wanted : {true, false}) {
-    TrainingSessionOptions o = options(temp / (wanted ? "with" : "without"));
+    TrainingSessionSetup o = options(temp / (wanted ? "with" : "without"));
     o.save_graph_def = wanted;
     o.checkpoint.save_steps = 1;
     start(o, 1);
@@ -116,7 +116,7 @@ TEST_F(TrainingSessionConformance, MTS_09_VariablesThatWereThereBeforeTheSession
 }
 
 TEST_F(TrainingSessionConformance, MTS_11_APeriodOfZeroDisablesSummariesAndStepCounts) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_steps = 0;
   o.session.log_step_count_steps = 0;
   start(o, 300);
@@ -124,7 +124,7 @@ TEST_F(TrainingSessionConformance, MTS_11_APeriodOfZeroDisablesSummariesAndStepC
 }
 
 TEST_F(TrainingSessionConformance, MTS_11_ASummaryDirectoryOfItsOwnGetsTheEvents) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.summary_dir = temp / "plots";
   start(o, 1);
   EXPECT_EQ(read_event_files(temp / "run").files, 0);
@@ -133,7 +133,7 @@ TEST_F(TrainingSessionConformance, MTS_11_ASummaryDirectoryOfItsOwnGetsTheEvents
 }
 
 TEST_F(TrainingSessionConformance, MTS_11_ASummaryDirectoryNeedsNoCheckpoints) {
-  TrainingSessionOptions o = options("");
+  TrainingSessionSetup o = options("");
   o.summary_dir = temp / "plots";
   start(o, 1);
   EXPECT_EQ(read_event_files(temp / "plots").steps.at("weight"), (Steps{0}));
@@ -142,7 +142,7 @@ TEST_F(TrainingSessionConformance, MTS_11_ASummaryDirectoryNeedsNoCheckpoints) {
 
 TEST_F(TrainingSessionConformance, MTS_11_WithoutADirectoryNothingIsOnDisk) {
   FaultyFileSystem files(posix_file_system());
-  TrainingSessionOptions o = options("");
+  TrainingSessionSetup o = options("");
   o.files = &files;
   o.checkpoint.save_steps = 1;
   {
@@ -156,7 +156,7 @@ TEST_F(TrainingSessionConformance, MTS_11_WithoutADirectoryNothingIsOnDisk) {
 
 TEST_F(TrainingSessionConformance, MTS_12_AWorkerSharesTheChiefsVariablesAndKeepsNothing) {
   const auto shared = std::make_shared<StoreTargets>();
-  TrainingSessionOptions of_chief = options(temp / "run");
+  TrainingSessionSetup of_chief = options(temp / "run");
   of_chief.target = "local:training";
   of_chief.targets = shared;
   of_chief.checkpoint.save_steps = 1;
@@ -164,7 +164,7 @@ TEST_F(TrainingSessionConformance, MTS_12_AWorkerSharesTheChiefsVariablesAndKeep
   train(chief, 3);
 
   Program other(*ops);
-  TrainingSessionOptions of_worker = options(temp / "worker");
+  TrainingSessionSetup of_worker = options(temp / "worker");
   of_worker.is_chief = false;
   of_worker.target = "local:training";
   of_worker.targets = shared;
@@ -185,7 +185,7 @@ TEST_F(TrainingSessionConformance, MTS_12_AWorkerSharesTheChiefsVariablesAndKeep
 
 // TensorFlow's raises an error.
 TEST_F(TrainingSessionConformance, MTS_13_OfTwoPeriodsTheOneThatEndsFirstSaves) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_steps = 3;
   o.checkpoint.save_secs = 5.0;
   MonitoredTrainingSession session(program.graph, std::move(o));
@@ -197,7 +197,7 @@ TEST_F(TrainingSessionConformance, MTS_13_OfTwoPeriodsTheOneThatEndsFirstSaves) 
 }
 
 TEST_F(TrainingSessionConformance, MTS_13_SoWithTwoPeriodsOfSummaries) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_steps = 4;
   o.session.save_summaries_secs = 6.0;
   start(o, 9);
@@ -205,7 +205,7 @@ TEST_F(TrainingSessionConformance, MTS_13_SoWithTwoPeriodsOfSummaries) {
 }
 
 TEST_F(TrainingSessionConformance, MTS_13_AZeroBesideAPeriodLeavesThePeriod) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_steps = 5;
   o.checkpoint.save_secs = 0;
   start(o, 5);
@@ -215,7 +215,7 @@ TEST_F(TrainingSessionConformance, MTS_13_AZeroBesideAPeriodLeavesThePeriod) {
 TEST_F(TrainingSessionConformance, MTS_14_TheTimeBetweenAWorkersLooksCanBeSet) {
   const auto shared = std::make_shared<StoreTargets>();
   const auto kept_alive = shared->open("local:training");
-  TrainingSessionOptions o = options("");
+  TrainingSessionSetup o = options("");
   o.is_chief = false;
   o.target = "local:training";
   o.targets = shared;
@@ -238,7 +238,7 @@ TEST_F(TrainingSessionConformance, MTS_15_AMissingScaffoldIsOneDefaultOne) {
 }
 
 TEST_F(TrainingSessionConformance, MTS_15_AGivenScaffoldsSummaryOperationIsTheOneThatIsWritten) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   const belay::Graph handle = program.graph.handle();
   o.scaffold.summary_op = handle.node("ScalarSummary", "own").in(program.weight).attr("tag", "own_weight").output();
   start(o, 1);
@@ -249,7 +249,7 @@ TEST_F(TrainingSessionConformance, MTS_15_AGivenScaffoldsSummaryOperationIsTheOn
 
 // Which replica writes what is decided by its flags: the chief writes what has a place and a period.
 TEST_F(TrainingSessionConformance, DIST_01_AReplicaThatIsToSummarizeWritesSummariesAndStepsPerSecond) {
-  TrainingSessionOptions o = options("");
+  TrainingSessionSetup o = options("");
   o.summary_dir = temp / "plots";
   o.session.log_step_count_steps = 10;
   start(o, 101);
@@ -259,7 +259,7 @@ TEST_F(TrainingSessionConformance, DIST_01_AReplicaThatIsToSummarizeWritesSummar
 }
 
 TEST_F(TrainingSessionConformance, DIST_02_OneThatIsNotWritesNoSummaryAtAll) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_steps = 0;
   o.session.log_step_count_steps = 0;
   start(o, 101);
@@ -267,7 +267,7 @@ TEST_F(TrainingSessionConformance, DIST_02_OneThatIsNotWritesNoSummaryAtAll) {
 }
 
 TEST_F(TrainingSessionConformance, DIST_04_OneThatIsNotToSaveLeavesNoCheckpoint) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_secs = 0;
   start(o, 101);
   EXPECT_THAT(checkpoints_in(temp / "run"), IsEmpty());
@@ -276,7 +276,7 @@ TEST_F(TrainingSessionConformance, DIST_04_OneThatIsNotToSaveLeavesNoCheckpoint)
 
 // In TensorFlow a replica that does not summarize does not save either.
 TEST_F(TrainingSessionConformance, DIST_06_WithoutSummariesCheckpointsAreWrittenAllTheSame) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_steps = 0;
   o.session.log_step_count_steps = 0;
   o.checkpoint.save_steps = 100;
@@ -286,7 +286,7 @@ TEST_F(TrainingSessionConformance, DIST_06_WithoutSummariesCheckpointsAreWritten
 
 // The default checkpoint_saver saves in its end, and by then only those before it have ended.
 TEST_F(TrainingSessionConformance, PROSE_05_CallsTheChiefsHooksThenTheDefaultOnesThenTheOthers) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.hooks.push_back(probe("every"));
   o.chief_only_hooks.push_back(probe("chief"));
   MonitoredTrainingSession session(program.graph, std::move(o));
@@ -298,7 +298,7 @@ TEST_F(TrainingSessionConformance, PROSE_05_CallsTheChiefsHooksThenTheDefaultOne
 }
 
 TEST_F(TrainingSessionConformance, PROSE_05_TheDefaultsAreTensorFlows) {
-  const TrainingSessionOptions o;
+  const TrainingSessionSetup o;
   EXPECT_TRUE(o.is_chief);
   EXPECT_EQ(o.target, "");
   EXPECT_EQ(o.checkpoint_dir, "");
@@ -325,7 +325,7 @@ TEST_F(TrainingSessionConformance, PROSE_05_WithoutAPeriodSavesEveryTenMinutes) 
 }
 
 TEST_F(TrainingSessionConformance, PROSE_05_OneGivenPeriodReplacesTheDefaultOne) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_steps = 1000;
   o.session.save_summaries_secs = 300.0;
   start(o, 650);  // over the 600 seconds and the 100 steps of the defaults
@@ -339,7 +339,7 @@ TEST_F(TrainingSessionConformance, PROSE_05_WithoutAPeriodSummarizesEveryHundred
 }
 
 TEST_F(TrainingSessionConformance, PROSE_05_AWorkerWithoutAChiefGivesUp) {
-  TrainingSessionOptions o = options("");
+  TrainingSessionSetup o = options("");
   o.is_chief = false;
   o.target = "local:training";
   o.max_wait_secs = 10;  // less than the wait between two looks

@@ -235,7 +235,7 @@ TEST_F(ProgramWishes, USER_07_StopNowEndsARunThatWaitsAndTheLastCheckpointIsWrit
   const belay::Graph handle = program.graph.handle();
   const ops::QueueRef queue = ops::fifo_queue(handle, 1, {{DType::kFloat32, Dims{}}}, "input");
   const std::vector<Output> batch = ops::dequeue(queue, "next_batch");
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.hooks.push_back(probe("x"));
   MonitoredTrainingSession session(program.graph, std::move(o));
   train(session, 3);
@@ -340,7 +340,7 @@ TEST_F(SessionWishes, USER_18_EveryRecoveryIsToldAndCounted) {
 TEST_F(ProgramWishes, USER_18_RecoveriesAreInTheLogAndInTheEventsAndBounded) {
   auto hook = std::make_unique<Probe>("probe", timeline);
   Probe& failing = *hook;
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.hooks.push_back(own_hook("probe", std::move(hook)));
   o.session.max_recoveries = 2;
   o.session.recovery_backoff_secs = 7;

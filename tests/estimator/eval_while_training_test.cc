@@ -105,12 +105,12 @@ struct Seen {
 TEST_F(EvaluatesWhileTraining, ARunThatWasKilledAndGoesOnEvaluatesAndSeesWhatOneThatWasNotDoes) {
   const auto attempt = [&](const std::string& directory, std::int64_t last, Seen& seen) {
     const auto training = make({.settings = {.every_steps = 10}});
-    TrainingSessionOptions options;
+    TrainingSessionSetup options;
     options.plugins = default_plugins();
     options.checkpoint_dir = temp / directory;
     options.checkpoint.save_steps = 10;
     options.threads = 1;
-    options.log = log.get();
+    options.logger = log.get();
     options.clock = &clock;
     options.hooks.push_back({EvalRoles::kHookName, training->evals.hook(), {}});
     MonitoredTrainingSession session(training->graph, std::move(options));  // dropped without an end, as if killed
@@ -293,12 +293,12 @@ TEST_F(NotesTheBest, T_156_WhereAnAttemptThatWasKilledHasMissedTheLastOneItIsNot
 TEST_F(NotesTheBest, TheEvaluationThatAnAttemptBeforeMissed) {
   const auto attempt = [&](std::int64_t last) {
     const auto training = make(noting({.every_steps = 10}));
-    TrainingSessionOptions options;
+    TrainingSessionSetup options;
     options.plugins = default_plugins();
     options.checkpoint_dir = temp / "run";
     options.checkpoint.save_steps = 10;
     options.threads = 1;
-    options.log = log.get();
+    options.logger = log.get();
     options.clock = &clock;
     options.hooks.push_back({EvalRoles::kHookName, training->evals.hook(), {}});
     MonitoredTrainingSession session(training->graph, std::move(options));  // dropped without an end, as if killed

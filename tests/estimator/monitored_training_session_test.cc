@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 class TrainingSession : public TrainingSessionTest {};
 
 TEST_F(TrainingSession, KeepsAsManyCheckpointsAsItIsTold) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_steps = 1;
   o.checkpoint.max_to_keep = 2;
   start(o, 6);
@@ -24,7 +24,7 @@ TEST_F(TrainingSession, KeepsAsManyCheckpointsAsItIsTold) {
 }
 
 TEST_F(TrainingSession, WritesSummariesAndStepsPerSecond) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_steps = 4;
   o.session.log_step_count_steps = 5;
   start(o, 10);
@@ -39,14 +39,14 @@ TEST_F(TrainingSession, WritesSummariesAndStepsPerSecond) {
 }
 
 TEST_F(TrainingSession, WritesSummariesAfterEachPeriodOfSeconds) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.session.save_summaries_secs = 3.0;
   start(o, 8);
   EXPECT_EQ(read_event_files(temp / "run").steps.at("weight"), (Steps{0, 3, 6}));
 }
 
 TEST_F(TrainingSession, RecoversFromTheLastCheckpointAndSaysSo) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_steps = 2;
   Probe& failing = probe_in(o);
   MonitoredTrainingSession session(program.graph, std::move(o));
@@ -62,7 +62,7 @@ TEST_F(TrainingSession, RecoversFromTheLastCheckpointAndSaysSo) {
 }
 
 TEST_F(TrainingSession, T_14c_TheStopEventIsOfTheStepThatTheVariablesAreAt) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   Probe& failing = probe_in(o);
   {
     MonitoredTrainingSession session(program.graph, std::move(o));
@@ -80,10 +80,10 @@ TEST_F(TrainingSession, T_14c_TheStopEventIsOfTheStepThatTheVariablesAreAt) {
 
 TEST_F(TrainingSession, TheInitFunctionOfTheScaffoldRunsWhereNothingIsRestored) {
   int calls = 0;
-  TrainingSessionOptions o = options(temp / "run");
-  o.scaffold.host_init = [&](const Scaffold&, DirectSession& session) {
+  TrainingSessionSetup o = options(temp / "run");
+  o.scaffold.init_fn = [&](Session& session) {
     ++calls;
-    session.store().assign("weight", Tensor(7.0f));
+    session.assign("weight", Tensor(7.0f));
   };
   for (const float expected : {7.0f, 7.5f}) {
     Program fresh(*ops);
@@ -97,7 +97,7 @@ TEST_F(TrainingSession, TheInitFunctionOfTheScaffoldRunsWhereNothingIsRestored) 
 
 TEST_F(TrainingSession, AHooksStateComesBackWithTheCheckpoint) {
   for (const std::int64_t state : {5, 6}) {
-    TrainingSessionOptions o = options(temp / "run");
+    TrainingSessionSetup o = options(temp / "run");
     Probe& kept = probe_in(o);
     MonitoredTrainingSession session(program.graph, std::move(o));
     EXPECT_EQ(kept.state, state == 5 ? 0 : 5);
@@ -120,7 +120,7 @@ TEST_F(TrainingSession, T_138_ADirectoryBelongsToOneSessionAlsoInOneProcess) {
 }
 
 TEST_F(TrainingSession, APluginsHookTakesOptionsAndReplacesTheDefaultOne) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.checkpoint.save_steps = 1;
   o.hooks.push_back(plugin_hook("checkpoint_saver", {{"save_steps", std::int64_t{2}}}));
   o.hooks.push_back(plugin_hook("stop_at_step", {{"last_step", std::int64_t{3}}}, "enough"));
@@ -135,12 +135,12 @@ TEST_F(TrainingSession, APluginsHookTakesOptionsAndReplacesTheDefaultOne) {
 // A worker has no directory and no saver, and looks into the chief's all the same.
 TEST_F(TrainingSession, AWorkerStopsOnceTheChiefHasSaved) {
   const auto shared = std::make_shared<StoreTargets>();
-  TrainingSessionOptions chiefs = options(temp / "run");
+  TrainingSessionSetup chiefs = options(temp / "run");
   chiefs.checkpoint.save_steps = 2;
   chiefs.target = "local:shared";
   chiefs.targets = shared;
   MonitoredTrainingSession chief(program.graph, std::move(chiefs));
-  TrainingSessionOptions o = options("");
+  TrainingSessionSetup o = options("");
   o.is_chief = false;
   o.target = "local:shared";
   o.targets = shared;
@@ -159,7 +159,7 @@ TEST_F(TrainingSession, AWorkerStopsOnceTheChiefHasSaved) {
 }
 
 TEST_F(TrainingSession, TwoHooksOfOneNameAreRefused) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.hooks.push_back(plugin_hook("logging_tensor", {{"tensors", std::vector<std::string>{"weight"}}, {"at_end", true}}));
   o.hooks.push_back(probe("logging_tensor"));
   EXPECT_EQ(error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
@@ -167,7 +167,7 @@ TEST_F(TrainingSession, TwoHooksOfOneNameAreRefused) {
 }
 
 TEST_F(TrainingSession, AHookOfAnotherSessionIsRefused) {
-  TrainingSessionOptions o = options("");
+  TrainingSessionSetup o = options("");
   o.hooks.push_back(probe("watch"));
   start(o, 1);
   EXPECT_THAT(error_of([&] { start(o, 1); }), HasSubstr("the hook is in another session already"));
@@ -176,14 +176,12 @@ TEST_F(TrainingSession, AHookOfAnotherSessionIsRefused) {
 TEST_F(TrainingSession, InitFunctionPluginsRunBeforeTheScaffoldsWhereNothingIsRestored) {
   start(options(temp / "source"), 3);  // leaves the weight at 2.5
   std::vector<float> seen;
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   PluginUse warm;
   warm.plugin = "warm_start";
   warm.options = {{"from", temp / "source", {}, {}}};
   o.init_fns = {warm};
-  o.scaffold.host_init = [&](const Scaffold&, DirectSession& session) {
-    seen.push_back(*static_cast<const float*>(session.store().find("weight")->value.data()));
-  };
+  o.scaffold.init_fn = [&](Session& session) { seen.push_back(session.run({program.weight})[0].scalar<float>()); };
   start(o, 1);
   EXPECT_THAT(seen, ElementsAre(2.5f));
   start(o, 1);
@@ -192,7 +190,7 @@ TEST_F(TrainingSession, InitFunctionPluginsRunBeforeTheScaffoldsWhereNothingIsRe
 
 TEST_F(TrainingSession, TheSaverIsWhicheverOfTheDefaultPluginsIsNamed) {
   for (const auto& [saver, file] : {std::pair{"npz", "model.npz"}, std::pair{"tf_bundle", "model.index"}}) {
-    TrainingSessionOptions o = options(temp / saver);
+    TrainingSessionSetup o = options(temp / saver);
     o.saver = saver;
     start(o, 3);
     EXPECT_TRUE(std::filesystem::exists(temp / (std::string(saver) + "/model.ckpt-3/" + file)));
@@ -201,12 +199,12 @@ TEST_F(TrainingSession, TheSaverIsWhicheverOfTheDefaultPluginsIsNamed) {
 }
 
 TEST_F(TrainingSession, APluginThatIsNotGivenIsNamed) {
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.plugins.clear();
   EXPECT_EQ(
       error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
       "NOT_FOUND: there is no saver \"safetensors\" among the session's plugins: give it belay::default_plugins()");
-  TrainingSessionOptions wrong = options(temp / "run");
+  TrainingSessionSetup wrong = options(temp / "run");
   wrong.saver = "parchment";
   EXPECT_THAT(
       error_of([&] { MonitoredTrainingSession session(program.graph, std::move(wrong)); }),
@@ -215,7 +213,7 @@ TEST_F(TrainingSession, APluginThatIsNotGivenIsNamed) {
 
 TEST_F(TrainingSession, ARestartWithOtherThreadsOrSeedIsAWarning) {
   start(options(temp / "run"), 1);
-  TrainingSessionOptions o = options(temp / "run");
+  TrainingSessionSetup o = options(temp / "run");
   o.threads = 2;
   o.seed = 7;
   start(o, 0);

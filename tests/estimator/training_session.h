@@ -37,18 +37,18 @@ class TrainingSessionTest : public MonitoredTest {
  protected:
   TrainingSessionTest() : program(*ops) {}
 
-  TrainingSessionOptions options(const std::string& checkpoint_dir) {
-    TrainingSessionOptions o;
+  TrainingSessionSetup options(const std::string& checkpoint_dir) {
+    TrainingSessionSetup o;
     o.plugins = default_plugins();
     o.checkpoint_dir = checkpoint_dir;
     o.checkpoint.save = SaveMode::kSync;  // tests look at what a run has saved when it returns
     o.threads = 1;
-    o.log = log.get();
+    o.logger = log.get();
     o.clock = &clock;
     return o;
   }
   // A hook of the session that is made with these options.
-  Probe& probe_in(TrainingSessionOptions& o) {
+  Probe& probe_in(TrainingSessionSetup& o) {
     auto hook = std::make_unique<Probe>("probe", timeline);
     Probe& added = *hook;
     o.hooks.push_back(own_hook("probe", std::move(hook)));
@@ -69,7 +69,7 @@ class TrainingSessionTest : public MonitoredTest {
     return step;
   }
   // One start of the program: how far it is before and after so many steps.
-  std::pair<std::int64_t, std::int64_t> start(TrainingSessionOptions o, int steps) {
+  std::pair<std::int64_t, std::int64_t> start(TrainingSessionSetup o, int steps) {
     MonitoredTrainingSession session(program.graph, std::move(o));
     std::pair<std::int64_t, std::int64_t> out;
     session->scope([&] {
