@@ -59,13 +59,7 @@ void OwnedSession::start_queue_runners(OwnedCoordinator& coordinator) {
 }
 
 void add_queue_runner(const Graph& graph, const QueueRunner& runner) {
-  runtime::from_handle(graph.raw())
-      .add_queue_runner(std::make_shared<runtime::OpQueueRunner>(
-          runtime::OpQueueRunner::Options{.queue = runner.queue,
-                                          .enqueue_ops = runner.enqueue_ops,
-                                          .close_op = runner.close_op,
-                                          .cancel_op = runner.cancel_op,
-                                          .queue_closed_codes = runner.queue_closed_codes}));
+  runtime::from_handle(graph.raw()).add_queue_runner(std::make_shared<runtime::OpQueueRunner>(runner));
 }
 
 }  // namespace belay

@@ -49,7 +49,7 @@ struct SchemaOptions {
   std::set<std::string> said = {};             // those of them that its section sets
 };
 
-class InputFeed final : public QueueRunner, public std::enable_shared_from_this<InputFeed> {
+class InputFeed final : public QueueFiller, public std::enable_shared_from_this<InputFeed> {
  public:
   struct Options {
     std::string name;           // of the manifest's [input.NAME]

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "belay/ops/queues.h"
+#include "belay/runtime/session.h"
 #include "runtime/graph/queue_runner.h"
 #include "runtime/platform/coordinator.h"
 #include "runtime/session/direct_session.h"
@@ -21,15 +21,10 @@ namespace belay::runtime {
 // normal end of a thread. When the last thread has ended, the close operation runs. After another error the queue is
 // closed with that: its readers get the remaining elements, then the error. With a coordinator a further thread waits
 // for its stop. It then runs the cancel operation, which releases a waiting enqueue.
-class OpQueueRunner final : public QueueRunner {
+class OpQueueRunner final : public QueueFiller {
  public:
-  struct Options {
-    ops::QueueRef queue;
-    std::vector<Output> enqueue_ops;
-    Output close_op = {};   // default: closes and keeps the queue's elements; made while the graph is open
-    Output cancel_op = {};  // default: closes and cancels pending enqueues
-    std::vector<Code> queue_closed_codes = {Code::kOutOfRange};
-  };
+  // The default operations are made while the graph is open.
+  using Options = belay::QueueRunner;
   explicit OpQueueRunner(Options options);
   const std::string& name() const override { return name_; }
   std::size_t fillers() const noexcept override { return enqueue_ops_.size(); }

@@ -22,7 +22,7 @@
 
 namespace belay::runtime {
 
-class QueueRunner;  // runtime/graph/queue_runner.h
+class QueueFiller;  // runtime/graph/queue_runner.h
 
 struct Port {
   std::uint32_t node = 0;
@@ -170,8 +170,8 @@ class NodeGraph {
   const std::vector<Port>& announced() const noexcept { return announced_; }
 
   // Adds a runner that fills the graph's queues while a session runs (TensorFlow's collection "queue_runners").
-  void add_queue_runner(std::shared_ptr<QueueRunner> runner) { queue_runners_.push_back(std::move(runner)); }
-  const std::vector<std::shared_ptr<QueueRunner>>& queue_runners() const noexcept { return queue_runners_; }
+  void add_queue_runner(std::shared_ptr<QueueFiller> runner) { queue_runners_.push_back(std::move(runner)); }
+  const std::vector<std::shared_ptr<QueueFiller>>& queue_runners() const noexcept { return queue_runners_; }
 
   // Returns a digest of variables' names, dtypes and shapes. A checkpoint must fit it.
   std::string variables_digest() const;
@@ -198,7 +198,7 @@ class NodeGraph {
   std::map<std::string, std::vector<Port>, std::less<>> collections_;
   std::map<std::string, Port, std::less<>> roles_;
   std::vector<Port> announced_;
-  std::vector<std::shared_ptr<QueueRunner>> queue_runners_;
+  std::vector<std::shared_ptr<QueueFiller>> queue_runners_;
   std::atomic<bool> finalized_ = false;
   std::mutex holds_mutex_;  // guards the next two
   int holds_ = 0;

@@ -13,9 +13,9 @@
 
 namespace belay::runtime {
 
-class QueueRunner {
+class QueueFiller {
  public:
-  virtual ~QueueRunner() = default;
+  virtual ~QueueFiller() = default;
   // Returns the queue's full name.
   virtual const std::string& name() const = 0;
   // Returns the number of threads that fill the queue at once.

@@ -85,7 +85,7 @@ class RecordingThread final : public Joinable {
   bool joined_ = false;
 };
 
-class RecordingRunner final : public QueueRunner {
+class RecordingRunner final : public QueueFiller {
  public:
   explicit RecordingRunner(Timeline& timeline) : timeline_(timeline) {}
   const std::string& name() const override { return name_; }

@@ -122,7 +122,7 @@ TEST_F(SessionEnds, T_08a_AnyExceptionOfTheFirstCreationOpensTheGraphAndCallsOnE
 }
 
 TEST_F(SessionEnds, T_08b_AnyExceptionOfAQueueRunnerStopsTheThreadsThatAreStarted) {
-  struct Broken final : QueueRunner {
+  struct Broken final : QueueFiller {
     const std::string& name() const override { return its_name; }
     std::vector<std::shared_ptr<Joinable>> create_threads(const belay::Session&, Coordinator* coordinator) override {
       thread = coordinator->start_thread("waiter", [coordinator] { coordinator->wait_for_stop(-1); });
