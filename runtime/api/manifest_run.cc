@@ -41,7 +41,7 @@ struct ManifestRun::Insides final : runtime::RunObserver {
   std::unique_ptr<runtime::PreparedRun> make(runtime::RunControl& of) const {
     return std::make_unique<runtime::PreparedRun>(
         *manifest,
-        runtime::ManifestRunOptions{.from_scratch = options.from_scratch,
+        runtime::PreparedRunOptions{.from_scratch = options.from_scratch,
                                     .resume = {options.accept_changes, options.must_resume, options.exact},
                                     .place = launched(options.place)},
         runtime::Platform{runtime::system_clock(), *log, runtime::posix_file_system()}, runtime::process_environment(),

@@ -134,7 +134,7 @@ RunStatus ProgramReplay::plan() {
 }
 
 RunStatus ProgramReplay::drive() {
-  runtime::ManifestRunOptions options;
+  runtime::PreparedRunOptions options;
   options.replay = replay_.options();
   run_ = std::make_unique<runtime::PreparedRun>(
       std::move(*manifest_), options, runtime::Platform{runtime::system_clock(), *log_, runtime::posix_file_system()},

@@ -90,7 +90,7 @@ int ReplayCommand::work() {
     manifest = replay_.manifest(process_environment(), problems);
   });
   if (planned != RunStatus::kDone) return static_cast<int>(planned);
-  ManifestRunOptions options;
+  PreparedRunOptions options;
   options.replay = replay_.options();
   signals_.emplace(signal_requests());
   const int status = find(std::move(manifest), options);

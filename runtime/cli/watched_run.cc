@@ -107,11 +107,11 @@ void WatchedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
   if (of_scaffold && !found.empty()) refused(found);
 }
 
-int WatchedRun::find(const ManifestRunOptions& options) {
+int WatchedRun::find(const PreparedRunOptions& options) {
   return find(manifest_of(given, process_environment(), problems), options);
 }
 
-int WatchedRun::find(std::optional<Manifest> manifest, const ManifestRunOptions& options) {
+int WatchedRun::find(std::optional<Manifest> manifest, const PreparedRunOptions& options) {
   if (!manifest) {
     refused(problems);
     return kExitUsage;

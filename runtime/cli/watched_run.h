@@ -38,9 +38,9 @@ struct WatchedRun : RunObserver {
   std::string activity() const;
 
   // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to go on.
-  int find(const ManifestRunOptions& options);
+  int find(const PreparedRunOptions& options);
   // The same of a manifest that was read already; none: it could not be, as `problems` says.
-  int find(std::optional<Manifest> manifest, const ManifestRunOptions& options);
+  int find(std::optional<Manifest> manifest, const PreparedRunOptions& options);
   // All that comes before the first write: plugins, inputs, graph. Behind find().
   int prepare();
 

@@ -64,7 +64,7 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const s
 
 }  // namespace
 
-PreparedRun::PreparedRun(const Manifest& whole, ManifestRunOptions given, const Platform& platform,
+PreparedRun::PreparedRun(const Manifest& whole, PreparedRunOptions given, const Platform& platform,
                          Environment variables, RunControl& control)
     : place(rank_of(whole, given.replay != nullptr, given.place, variables)),
       manifest(manifest_of_rank(whole, place)),

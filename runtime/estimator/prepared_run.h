@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/estimator/manifest_run_options.h"
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/model_schema.h"
+#include "runtime/estimator/prepared_run_options.h"
 #include "runtime/estimator/resume_check.h"
 #include "runtime/estimator/run_evaluations.h"
 #include "runtime/estimator/run_exports.h"
@@ -32,7 +32,7 @@ namespace belay::runtime {
 
 struct PreparedRun {
   // `whole`: the manifest of all processes. Platform and control are borrowed.
-  PreparedRun(const Manifest& whole, ManifestRunOptions given, const Platform& platform, Environment variables,
+  PreparedRun(const Manifest& whole, PreparedRunOptions given, const Platform& platform, Environment variables,
               RunControl& control);
   ~PreparedRun();
   PreparedRun(const PreparedRun&) = delete;
@@ -52,7 +52,7 @@ struct PreparedRun {
 
   const std::optional<LaunchedPlace> place;  // among several processes; none: this one trains alone
   const Manifest manifest;                   // the part that this process has
-  const ManifestRunOptions options;
+  const PreparedRunOptions options;
   const Environment environment;
   RunHost host;
   ResumeCheck resume;

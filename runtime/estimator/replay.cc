@@ -63,8 +63,8 @@ std::optional<Manifest> Replay::manifest(const Environment& environment, Diagnos
   return std::move(made->manifest);
 }
 
-std::shared_ptr<const ReplayOptions> Replay::options() {
-  auto options = std::make_shared<ReplayOptions>();
+std::shared_ptr<const ReplayTask> Replay::options() {
+  auto options = std::make_shared<ReplayTask>();
   options->steps.checkpoint = plan_.checkpoint->path();
   options->steps.left_out = left_out_;
   options->steps.first = plan_.first;

@@ -65,7 +65,7 @@ class Replay {
   // NAME{OPTIONS}.
   std::optional<Manifest> manifest(const Environment& environment, Diagnostics& problems);
   // Behind manifest(). Calls this object.
-  std::shared_ptr<const ReplayOptions> options();
+  std::shared_ptr<const ReplayTask> options();
   // Behind find_plugins(): hooks that may change a number, other data.
   void check(const PreparedRun& run, Diagnostics& problems) const;
   // Behind open_directory(). `progress` after every step. Where the steps end with an error, that is thrown; but for

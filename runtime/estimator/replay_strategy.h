@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy of a replay: a PreparedRun makes the steps of another run once more, as its ReplayOptions say.
+// The strategy of a replay: a PreparedRun makes the steps of another run once more, as its ReplayTask say.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class ReplayStrategy final : public RunStrategy {
   void add_capture();
   void choose_hooks();
 
-  const ReplayOptions& replay_;
+  const ReplayTask& replay_;
   HookChoice in_each_;  // of each step
 };
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/estimator/manifest_run_options.h"
 #include "runtime/estimator/model_graph.h"
 #include "runtime/estimator/model_schema.h"
+#include "runtime/estimator/prepared_run_options.h"
 #include "runtime/estimator/session_host.h"
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/monitored/session_creator.h"
@@ -24,7 +24,7 @@ namespace belay::runtime {
 // What a strategy works on: parts of the run, which owns them.
 struct RunParts {
   const Manifest& manifest;  // the part that this process has
-  const ManifestRunOptions& options;
+  const PreparedRunOptions& options;
   const Environment& environment;
   RunHost& host;
   RunPlugins& plugins;

@@ -120,7 +120,7 @@ class WatchedEvaluation : public ::testing::Test {
     std::optional<Manifest> manifest = parse_manifest(path, {}, environment, problems);
     ASSERT_TRUE(manifest) << problems.text();
     run_ =
-        std::make_unique<PreparedRun>(std::move(*manifest), ManifestRunOptions{},
+        std::make_unique<PreparedRun>(std::move(*manifest), PreparedRunOptions{},
                                       Platform{system_clock(), *run_log_, posix_file_system()}, environment, control_);
     find_plugins(*run_, problems);
     ASSERT_TRUE(problems.empty()) << problems.text();

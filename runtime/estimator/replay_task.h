@@ -29,7 +29,7 @@ struct ReplayedSteps {
   std::function<void(DirectSession&)> at_last = [](DirectSession&) {};
 };
 
-struct ReplayOptions {
+struct ReplayTask {
   ReplayedSteps steps;
   // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
   // the steps first to last, and may only watch: one that feeds or assigns ends the replay.

@@ -7,17 +7,17 @@
 #include <optional>
 
 #include "runtime/cluster/launcher.h"
-#include "runtime/estimator/replay_options.h"
+#include "runtime/estimator/replay_task.h"
 #include "runtime/estimator/resume_check.h"
 
 namespace belay::runtime {
 
-struct ManifestRunOptions {
+struct PreparedRunOptions {
   bool from_scratch = false;  // checkpoints of the directory are moved aside, not restored
   ResumeOptions resume = {};
-  std::shared_ptr<const ReplayOptions> replay = {};  // null: a run of its own, not steps of another one
-  std::int64_t most_eval_batches = 0;                // of each pass, whatever eval.batches says; 0: as that says
-  std::optional<LaunchedPlace> place = {};           // what a program says of it; none: as the launcher's variables say
+  std::shared_ptr<const ReplayTask> replay = {};  // null: a run of its own, not steps of another one
+  std::int64_t most_eval_batches = 0;             // of each pass, whatever eval.batches says; 0: as that says
+  std::optional<LaunchedPlace> place = {};        // what a program says of it; none: as the launcher's variables say
 };
 
 }  // namespace belay::runtime
