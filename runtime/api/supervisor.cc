@@ -41,31 +41,12 @@ std::optional<runtime::RunSaverOptions> saver_options(const SupervisorOptions& o
   return options;
 }
 
-runtime::SupervisorOptions inner_options(const SupervisorOptions& o, runtime::RunHost& run,
-                                         runtime::RunPlugins& plugins) {
-  runtime::SupervisorOptions options;
-  options.init_op = o.init_op;
-  options.init_feeds = o.init_feeds;
-  if (o.init_fn)
-    options.init_fn = [init_fn = o.init_fn](runtime::DirectSession& session) {
-      Session handle = session.handle();
-      init_fn(handle);
-    };
-  options.ready_op = o.ready_op;
-  options.ready_for_local_init_op = o.ready_for_local_init_op;
-  options.local_init_op = o.local_init_op;
-  options.summary_op = o.summary_op;
-  options.global_step = o.global_step;
-  options.is_chief = o.is_chief;
-  options.logdir = runtime::absolute_path(o.logdir);
-  options.writes_events = o.writes_events;
-  if (o.is_chief) options.saver = saver_options(o, run, plugins);
-  options.save_summaries_secs = o.save_summaries_secs;
-  options.save_model_secs = o.save_model_secs;
-  options.events_flush_secs = o.events_flush_secs;
-  options.recovery_wait_secs = o.recovery_wait_secs;
-  options.stop_grace_secs = o.stop_grace_secs;
-  return options;
+runtime::SupervisorSetup setup_of(const SupervisorOptions& options, runtime::RunHost& run,
+                                  runtime::RunPlugins& plugins) {
+  runtime::SupervisorSetup setup{options};
+  setup.logdir = runtime::absolute_path(options.logdir);
+  if (options.is_chief) setup.run_saver = saver_options(options, run, plugins);
+  return setup;
 }
 
 }  // namespace
@@ -76,7 +57,7 @@ struct Supervisor::Insides {
         run({runtime::system_clock(), *log, runtime::posix_file_system()}, control, host_options(options),
             runtime::process_targets()),
         plugins(run, graph.plugins()),
-        supervisor(graph.insides().nodes, run.environment(), inner_options(options, run, plugins)) {}
+        supervisor(graph.insides().nodes, run.environment(), setup_of(options, run, plugins)) {}
 
   const std::shared_ptr<runtime::DirectSession>& prepared() const {
     if (session == nullptr) fail(Code::kFailedPrecondition, "no session was prepared");

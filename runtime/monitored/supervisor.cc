@@ -8,10 +8,10 @@
 
 namespace belay::runtime {
 
-Supervisor::Supervisor(NodeGraph& graph, const RunEnvironment& environment, SupervisorOptions options)
+Supervisor::Supervisor(NodeGraph& graph, const RunEnvironment& environment, SupervisorSetup setup)
     : graph_(graph),
       environment_(environment),
-      options_(std::move(options)),
+      options_(std::move(setup)),
       coordinator_(
           std::make_shared<Coordinator>(environment.clock, std::vector<Code>{Code::kOutOfRange, Code::kStop})) {
   check_periods();
@@ -21,8 +21,8 @@ Supervisor::Supervisor(NodeGraph& graph, const RunEnvironment& environment, Supe
   if (options_.is_chief && !options_.logdir.empty()) {
     services.directory = std::make_shared<RunDirectory>(
         RunDirectory::open(environment.files, options_.logdir, environment.clock, environment.log));
-    if (options_.saver && !graph.collection(collections::kGlobalVariables).empty())
-      saver_ = std::make_shared<RunSaver>(environment, services.directory->directory(), *options_.saver);
+    if (options_.run_saver && !graph.collection(collections::kGlobalVariables).empty())
+      saver_ = std::make_shared<RunSaver>(environment, services.directory->directory(), *options_.run_saver);
   }
   services.writes_events = options_.writes_events;
   services.saver = saver_;
@@ -118,7 +118,11 @@ std::shared_ptr<DirectSession> Supervisor::prepare_or_wait_for_session(const Pre
     args.target = options.target;
     args.init_op = init_op_;
     args.init_feeds = options_.init_feeds;
-    args.init_fn = options_.init_fn;
+    if (options_.init_fn)
+      args.init_fn = [this](DirectSession& made) {
+        belay::Session handle = made.handle();
+        options_.init_fn(handle);
+      };
     args.saver = saver_;
     args.checkpoint_dir = options_.logdir;
     args.wait_for_checkpoint = options.wait_for_checkpoint;

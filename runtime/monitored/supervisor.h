@@ -2,7 +2,7 @@
 // The way to run a session from before monitored sessions: no hooks and no recovery, but services on timers beside the
 // training loop. It is for existing programs of that form. A new program uses MonitoredTrainingSession.
 //
-//   Supervisor supervisor(graph, environment, {.logdir = "/tmp/run", .saver = saver});
+//   Supervisor supervisor(graph, environment, setup);
 //   supervisor.managed_session([&](DirectSession& session) {
 //     while (!supervisor.should_stop()) session.handle().run({train_op});
 //   });
@@ -34,7 +34,7 @@
 #include <string>
 #include <vector>
 
-#include "belay/runtime/supervisor_options.h"
+#include "belay/runtime/supervisor.h"
 
 #include "runtime/data/queue_runner.h"
 #include "runtime/monitored/scaffold.h"
@@ -44,37 +44,18 @@
 
 namespace belay::runtime {
 
-// An operation that is left to the supervisor (std::nullopt: the first of its collection, else the default), given, or
-// left out (an empty Output).
-using OptionalPiece = std::optional<Output>;
-
-struct SupervisorOptions {
-  OptionalPiece init_op = {};
-  Feeds init_feeds = {};
-  std::function<void(DirectSession&)> init_fn = {};
-  OptionalPiece ready_op = {};
-  OptionalPiece ready_for_local_init_op = {};  // default: none, unless the collection has one
-  OptionalPiece local_init_op = {};
-  OptionalPiece summary_op = {};
-  OptionalPiece global_step = {};  // default: of the collection, else a variable named global_step
-  bool is_chief = true;            // others wait for the chief's variables, and keep nothing
-  std::string logdir = {};         // the place of checkpoints and events; empty: nowhere
-  bool writes_events = true;
-  std::optional<RunSaverOptions> saver = {};  // none, or a graph without variables to save: no checkpoints
-  double save_summaries_secs = 120;           // 0: no summaries and no steps per second
-  double save_model_secs = 600;               // 0: no checkpoints
-  double events_flush_secs = 120;             // the longest time that an event is only in memory
-  double recovery_wait_secs = 30;             // between two looks at a session that is not ready
-  double stop_grace_secs = 120;
-  std::shared_ptr<SessionManager> session_manager = {};  // none: made of the pieces above
+// A program's options, and what only the host gives. The path of the logdir is absolute.
+struct SupervisorSetup : SupervisorOptions {
+  std::optional<RunSaverOptions> run_saver = {};         // none, or a graph without variables to save: no checkpoints
+  std::shared_ptr<SessionManager> session_manager = {};  // none: made of the pieces
 };
 
 class Supervisor {
  public:
-  // Finds and makes the pieces, and freezes the graph. RunInUse: another run holds the directory. INVALID_ARGUMENT: a
-  // period or a grace is negative.
-  Supervisor(NodeGraph& graph, const RunEnvironment& environment, SupervisorOptions options = {});
-  // Stops, within the grace period. Errors are logged.
+  // Finds and makes the pieces, and freezes the graph. RunInUse where another run holds the directory. INVALID_ARGUMENT
+  // for a period or a grace that is negative.
+  Supervisor(NodeGraph& graph, const RunEnvironment& environment, SupervisorSetup setup = {});
+  // Stops, within the grace period; errors go into the log.
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -140,7 +121,7 @@ class Supervisor {
 
   NodeGraph& graph_;
   const RunEnvironment& environment_;
-  SupervisorOptions options_;
+  SupervisorSetup options_;
   Output init_op_;
   Output ready_op_;
   Output ready_for_local_init_op_;

@@ -68,10 +68,10 @@ class SupervisorConformance : public SaverTest {
     return options;
   }
   // Writes into logdir, and saves there.
-  SupervisorOptions with_logdir() {
-    SupervisorOptions options;
+  SupervisorSetup with_logdir() {
+    SupervisorSetup options;
     options.logdir = logdir;
-    options.saver = saver();
+    options.run_saver = saver();
     return options;
   }
   static std::int64_t value(DirectSession& session, const Output& output) {

@@ -53,7 +53,7 @@ TEST_F(SupervisorConformance, SUP_36_NothingIsSavedAtTheEnd) {
 TEST_F(SupervisorConformance, SUP_38_TheSummaryServiceRunsItsOperationEveryPeriodAndConsumesItsInput) {
   const Output next = add_input("input", 100);
   ops::scalar_summary("next", ops::cast(next, DType::kFloat32));
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   options.save_summaries_secs = 120;
   Supervisor supervisor(graph, timed, options);
@@ -71,7 +71,7 @@ TEST_F(SupervisorConformance, SUP_38_TheSummaryServiceRunsItsOperationEveryPerio
 TEST_F(SupervisorConformance, SUP_38_ThePeriodsZeroSwitchServicesOff) {
   global_step(5);
   ops::scalar_summary("c", ops::constant(g, Tensor(3.0f)));
-  SupervisorOptions options = with_logdir();
+  SupervisorSetup options = with_logdir();
   options.save_summaries_secs = 0;
   options.save_model_secs = 0;
   Supervisor supervisor(graph, timed, options);
@@ -84,7 +84,7 @@ TEST_F(SupervisorConformance, SUP_38_ThePeriodsZeroSwitchServicesOff) {
 
 TEST_F(SupervisorConformance, SUP_38_ASummaryThatNeedsAFeedStopsEverything) {
   ops::scalar_summary("x", ops::placeholder(g, DType::kFloat32, {}, "x"));
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   Supervisor supervisor(graph, timed, options);
   const std::string error =
@@ -94,8 +94,8 @@ TEST_F(SupervisorConformance, SUP_38_ASummaryThatNeedsAFeedStopsEverything) {
 
 TEST_F(SupervisorConformance, SUP_39_TheRateIsThatOfTheLastPeriodAndLoggedAtMostTenTimes) {
   const Output count = ops::assign_add(global_step(0), one());
-  SupervisorOptions options = with_logdir();
-  options.saver = {};
+  SupervisorSetup options = with_logdir();
+  options.run_saver = {};
   options.save_summaries_secs = 10;
   Supervisor supervisor(graph, timed, options);
   supervisor.managed_session([&](DirectSession& session) {
@@ -149,7 +149,7 @@ TEST_F(SupervisorConformance, SUP_39_StepsInNoTimeAreInfinitelyFast) {
 
 TEST_F(SupervisorConformance, SUMW_13_AllWhoWriteShareTheSessionsFileAndAnotherSessionHasItsOwn) {
   const Output summary = ops::scalar_summary("five", ops::constant(g, Tensor(3.0f)));
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   options.summary_op = Output();
   Supervisor supervisor(graph, timed, options);
@@ -167,7 +167,7 @@ TEST_F(SupervisorConformance, SUMW_13_AllWhoWriteShareTheSessionsFileAndAnotherS
 }
 
 TEST_F(SupervisorConformance, SUMW_06_WhatIsAddedBehindTheCloseIsDroppedWithAWarning) {
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   Supervisor supervisor(graph, timed, options);
   supervisor.managed_session([](DirectSession&) {}, {.start_standard_services = false});
@@ -184,13 +184,13 @@ TEST_F(SupervisorConformance, SUMW_06_WhatIsAddedBehindTheCloseIsDroppedWithAWar
 }
 
 TEST_F(SupervisorConformance, SUP_12_AWorkerHasNoSummaryWriter) {
-  SupervisorOptions options = with_logdir();
+  SupervisorSetup options = with_logdir();
   options.is_chief = false;
   EXPECT_EQ(Supervisor(graph, timed, options).summary_writer(), nullptr);
 }
 
 TEST_F(SupervisorConformance, SUP_14_WithoutEventsThereIsNoSummaryWriter) {
-  SupervisorOptions options = with_logdir();
+  SupervisorSetup options = with_logdir();
   options.writes_events = false;
   EXPECT_EQ(Supervisor(graph, timed, options).summary_writer(), nullptr);
   NodeGraph other(*ops);
@@ -246,7 +246,7 @@ TEST_F(SupervisorConformance, PROSE_27_TheNextCheckpointIsOfItsPeriodsEndAndOfOn
   NodeGraph other(*ops);
   const Output other_step = ops::create_global_step(other.handle());
   const Output other_twin = ops::variable(other.handle(), "twin", Tensor(std::int64_t{0}), ops::VariableKind::kGlobal);
-  SupervisorOptions options = with_logdir();
+  SupervisorSetup options = with_logdir();
   options.logdir = temp / "other";
   posix_file_system().make_directories(options.logdir);
   Supervisor reader(other, timed, options);

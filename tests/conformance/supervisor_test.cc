@@ -42,7 +42,7 @@ TEST_F(SupervisorConformance, SUP_02_AfterAManagedSessionItShouldStop) {
 
 TEST_F(SupervisorConformance, SUP_05_EachManagedSessionHasAnEventFile) {
   const Output summary = ops::scalar_summary("c", ops::constant(g, Tensor(3.0f)));
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   options.summary_op = Output();
   Supervisor supervisor(graph, timed, options);
@@ -58,7 +58,7 @@ TEST_F(SupervisorConformance, SUP_05_EachManagedSessionHasAnEventFile) {
 
 TEST_F(SupervisorConformance, SUP_05_OrOneFileServesThemAllWhereItIsKeptOpen) {
   const Output summary = ops::scalar_summary("c", ops::constant(g, Tensor(3.0f)));
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   options.summary_op = Output();
   {
@@ -124,7 +124,7 @@ TEST_F(SupervisorConformance, SUP_10_TheSettingsOfSessionsReachTheSession) {
 
 TEST_F(SupervisorConformance, SUP_11_AChiefsEventFileHasItsSummaryAndNothingElse) {
   const Output summary = ops::scalar_summary("c", ops::constant(g, Tensor(3.0f)));
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   options.summary_op = Output();
   Supervisor supervisor(graph, timed, options);
@@ -137,7 +137,7 @@ TEST_F(SupervisorConformance, SUP_11_AChiefsEventFileHasItsSummaryAndNothingElse
 
 TEST_F(SupervisorConformance, SUP_12_OnlyTheChiefWrites) {
   const Output summary = ops::scalar_summary("c", ops::constant(g, Tensor(3.0f)));
-  SupervisorOptions options = with_logdir();
+  SupervisorSetup options = with_logdir();
   options.is_chief = false;
   Supervisor supervisor(graph, timed, options);
   const auto session = supervisor.prepare_or_wait_for_session();
@@ -152,7 +152,7 @@ TEST_F(SupervisorConformance, SUP_12_OnlyTheChiefWrites) {
 TEST_F(SupervisorConformance, SUP_14_WithoutEventsCheckpointsAreWrittenAllTheSame) {
   const Output summary = ops::scalar_summary("c", ops::constant(g, Tensor(3.0f)));
   global_step(7);
-  SupervisorOptions options = with_logdir();
+  SupervisorSetup options = with_logdir();
   options.writes_events = false;
   Supervisor supervisor(graph, timed, options);
   const auto session = supervisor.prepare_or_wait_for_session();
@@ -174,9 +174,9 @@ TEST_F(SupervisorConformance, SUP_18_TheDefaultInitOperationInitializes) {
 
 TEST_F(SupervisorConformance, SUP_19_AnInitFunctionMayDoWithoutTheInitOperation) {
   const Output n = number("n", 4);
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.init_op = Output();
-  options.init_fn = [](DirectSession& session) { session.store().assign("n", Tensor(std::int64_t{9})); };
+  options.init_fn = [](Session& session) { session.assign("n", Tensor(std::int64_t{9})); };
   Supervisor supervisor(graph, timed, options);
   EXPECT_FALSE(supervisor.init_op());
   EXPECT_EQ(value(*supervisor.prepare_or_wait_for_session(), n), 9);
@@ -185,7 +185,7 @@ TEST_F(SupervisorConformance, SUP_19_AnInitFunctionMayDoWithoutTheInitOperation)
 TEST_F(SupervisorConformance, SUP_20_TheInitOperationGetsItsFeeds) {
   const Output n = number("n", 4);
   const Output x = ops::placeholder(g, DType::kInt64, {}, "x");
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.init_op = ops::group(g, {ops::assign(n, x)}, "init_from_feed");
   options.init_feeds = {{x, Tensor(std::int64_t{11})}};
   Supervisor supervisor(graph, timed, options);
@@ -207,7 +207,7 @@ class TwoSupervisors : public SupervisorConformance {
     NodeGraph graph;
     belay::Graph g;
     Output v, w, increment;
-    SupervisorOptions pieces;
+    SupervisorSetup pieces;
   };
   void expect_shared(std::int64_t at_start) {
     Supervisor chief(first.graph, timed, first.pieces);
@@ -231,7 +231,7 @@ TEST_F(TwoSupervisors, SUP_22_TheSameFromACheckpoint) {
   {
     Side earlier(*ops);
     earlier.pieces.logdir = logdir;
-    earlier.pieces.saver = saver();
+    earlier.pieces.run_saver = saver();
     Supervisor supervisor(earlier.graph, timed, earlier.pieces);
     const auto session = supervisor.prepare_or_wait_for_session({.start_standard_services = false});
     session->store().assign("v", Tensor(std::int64_t{10}));
@@ -239,13 +239,13 @@ TEST_F(TwoSupervisors, SUP_22_TheSameFromACheckpoint) {
     supervisor.stop();
   }
   first.pieces.logdir = logdir;
-  first.pieces.saver = saver();
+  first.pieces.run_saver = saver();
   expect_shared(10);
 }
 
 TEST_F(SupervisorConformance, SUP_24_AWorkerRunsLocalInitAndNoInitOperation) {
   const Output own = number("own", 5, ops::VariableKind::kLocal);
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.is_chief = false;
   options.init_op = Output();
   Supervisor supervisor(graph, timed, options);
@@ -255,7 +255,7 @@ TEST_F(SupervisorConformance, SUP_24_AWorkerRunsLocalInitAndNoInitOperation) {
 TEST_F(SupervisorConformance, SUP_26_AVariableThatInitMissesIsNamed) {
   number("n", 4);
   number("own", 5, ops::VariableKind::kLocal);
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.local_init_op = ops::group(g, {}, "nothing");
   Supervisor misses_local(graph, timed, options);
   EXPECT_EQ(
@@ -263,7 +263,7 @@ TEST_F(SupervisorConformance, SUP_26_AVariableThatInitMissesIsNamed) {
       "FAILED_PRECONDITION: Init operations did not make model ready. Variables not initialized (of the model): own");
   NodeGraph other(*ops);
   ops::variable(other.handle(), "n", Tensor(std::int64_t{4}));
-  SupervisorOptions without;
+  SupervisorSetup without;
   without.init_op = ops::group(other.handle(), {}, "nothing");
   Supervisor misses_global(other, timed, without);
   EXPECT_EQ(
@@ -273,7 +273,7 @@ TEST_F(SupervisorConformance, SUP_26_AVariableThatInitMissesIsNamed) {
 
 TEST_F(SupervisorConformance, SUP_28_AVariableNamedGlobalStepIsTheGlobalStep) {
   const Output step = number("global_step", 3);
-  SupervisorOptions options = with_logdir();
+  SupervisorSetup options = with_logdir();
   Supervisor supervisor(graph, timed, options);
   EXPECT_EQ(supervisor.global_step().name(), step.name());
   supervisor.managed_session([](DirectSession& session) { EXPECT_EQ(session.global_step(), 3); });
@@ -305,7 +305,7 @@ TEST_F(SupervisorConformance, SUP_33_APrepareAfterAStopForgetsIt) {
 
 TEST_F(SupervisorConformance, SUP_34_TheSameForAWorker) {
   number("own", 5, ops::VariableKind::kLocal);
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.is_chief = false;
   Supervisor supervisor(graph, timed, options);
   for (int i = 0; i < 2; ++i) {
@@ -357,7 +357,7 @@ TEST_F(SupervisorConformance, SUP_37_ASaverIsMadeOnlyWhereThereIsSomethingToSave
 // ---- arguments, defaults, order ----
 
 TEST_F(SupervisorConformance, PROSE_27_TheDefaultsAreTensorFlows) {
-  const SupervisorOptions options;
+  const SupervisorSetup options;
   EXPECT_TRUE(options.is_chief);
   EXPECT_EQ(options.save_summaries_secs, 120);
   EXPECT_EQ(options.save_model_secs, 600);
@@ -380,11 +380,11 @@ TEST_F(SupervisorConformance, PROSE_27_TheConstructorFreezesTheGraph) {
 }
 
 TEST_F(SupervisorConformance, PROSE_27_APeriodIsNotNegative) {
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.save_model_secs = -1;
   EXPECT_EQ(error_of([&] { Supervisor(graph, timed, options); }),
             "INVALID_ARGUMENT: save_model_secs is -1.000000; it must be >= 0 seconds");
-  options = SupervisorOptions();
+  options = SupervisorSetup();
   options.stop_grace_secs = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(error_of([&] { Supervisor(graph, timed, options); }),
             "INVALID_ARGUMENT: stop_grace_secs is nan; it must be >= 0 seconds");
@@ -403,7 +403,7 @@ TEST_F(SupervisorConformance, PROSE_27_WithoutStandardServicesQueueRunnersAreThe
 
 TEST_F(SupervisorConformance, PROSE_27_APreparedSessionIsClosedAndTheEventsEndHoweverTheBodyEnds) {
   number("n", 4);
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.logdir = logdir;
   Supervisor supervisor(graph, timed, options);
   std::shared_ptr<DirectSession> kept;
@@ -462,7 +462,7 @@ TEST_F(SupervisorConformance, PROSE_27_AnErrorBehindAStopIsNotLost) {
 
 TEST_F(SupervisorConformance, PROSE_27_ThreadsThatOutliveTheGracePeriodAreAnError) {
   number("n", 4);
-  SupervisorOptions options;
+  SupervisorSetup options;
   options.stop_grace_secs = 0.001;
   Supervisor supervisor(graph, timed, options);
   std::atomic<bool> started = false, release = false;

@@ -238,7 +238,7 @@ TEST_F(SharedGraph, T_10_StaysFrozenWhereItWasBeforeTheFirst) {
 TEST_F(SharedGraph, T_10_IsFrozenWhileASupervisorLives) {
   auto first = make();
   {
-    Supervisor supervisor(graph, environment, SupervisorOptions{});
+    Supervisor supervisor(graph, environment, SupervisorSetup{});
     first->close();
     EXPECT_TRUE(graph.finalized());
   }
