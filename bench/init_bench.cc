@@ -27,7 +27,7 @@ void initialize(benchmark::State& state, const Draw& draw) {
   for (std::int64_t i = 0; i < kVariables; ++i)
     ops::variable(graph.handle(), "v" + std::to_string(i), draw(graph.handle(), {kElements / kVariables}));
   graph.finalize();
-  SessionOptions options;
+  DirectSessionOptions options;
   options.threads = static_cast<int>(state.range(0));
   for (auto _ : state) {
     DirectSession session(graph, std::make_shared<VariableStore>(), options);

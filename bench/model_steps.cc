@@ -28,7 +28,8 @@ Output add_training(const ModelGraph& model, const std::string& name) {
   return runtime::minimize(model.graph, model.loss, runtime::LinkedOptimizer(optimizer, default_plugins()).use());
 }
 
-void answer(ModelGraph& model, const Output& wanted, const Feeds& values, const runtime::SessionOptions& options) {
+void answer(ModelGraph& model, const Output& wanted, const Feeds& values,
+            const runtime::DirectSessionOptions& options) {
   const std::vector<runtime::Port> initializers = model.nodes.collection("variable_init");
   model.nodes.finalize();
   const auto session =
@@ -45,20 +46,20 @@ void answer(ModelGraph& model, const Output& wanted, const Feeds& values, const 
   rounds::answer([&] { session->run(request); });
 }
 
-void train(const std::string& name, const runtime::SessionOptions& options) {
+void train(const std::string& name, const runtime::DirectSessionOptions& options) {
   const std::unique_ptr<ModelGraph> model = build_model(name);
   const Output step = add_training(*model, name);
   answer(*model, step, {{model->x, make_features(*model)}, {model->labels, make_labels(*model)}}, options);
 }
 
-void forward(const std::string& name, std::int64_t batch, const runtime::SessionOptions& options) {
+void forward(const std::string& name, std::int64_t batch, const runtime::DirectSessionOptions& options) {
   const std::unique_ptr<ModelGraph> model = build_model(name, DType::kFloat32, batch);
   answer(*model, model->logits, {{model->x, make_features(*model)}}, options);
 }
 
 void run(const std::vector<std::string>& arguments) {
   const std::string kind = arguments.size() > 2 ? arguments[2] : "";
-  runtime::SessionOptions options;
+  runtime::DirectSessionOptions options;
   options.threads = arguments.size() > 1 ? std::atoi(arguments[1].c_str()) : 0;
   if (kind == "bf16") options.precision = runtime::Precision::kBfloat16;
   if (kind == "forward" && arguments.size() == 4) {

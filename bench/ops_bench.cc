@@ -104,7 +104,7 @@ void measure(benchmark::State& state, const Case& c) {
   std::vector<belay_feed> feeds;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!c.variable || i != 1) feeds.push_back({inputs[i].raw(), values[i].view()});
-  runtime::SessionOptions options;
+  runtime::DirectSessionOptions options;
   options.precision = c.precision;
   const auto session =
       std::make_shared<runtime::DirectSession>(nodes, std::make_shared<runtime::VariableStore>(), options);

@@ -79,7 +79,8 @@ void forward(int batches) {
   const Output logits = logits_of(x);
   const std::vector<Port> initializers = graph.collection("variable_init");
   graph.finalize();
-  const auto session = std::make_shared<DirectSession>(graph, std::make_shared<VariableStore>(), SessionOptions{});
+  const auto session =
+      std::make_shared<DirectSession>(graph, std::make_shared<VariableStore>(), DirectSessionOptions{});
   session->run_once(initializers);
   const belay_feed feed{x.raw(), pixels().view()};
   FetchSet fetches(std::vector<FetchRef>{logits});
@@ -103,7 +104,7 @@ void predict(int batches) {
   const auto log = make_stderr_logger(LogFormat::kText, LogLevel::kWarning, system_clock());
   StoreTargets targets;
   CancellationSource interrupt;
-  SessionOptions options;
+  DirectSessionOptions options;
   options.queues = make_queue;
   RunEnvironment environment{system_clock(), *log, posix_file_system(), targets, interrupt, options};
   HostServices services(*log, system_clock(), "", 42);

@@ -45,7 +45,7 @@ struct TinyGraph {
 void raw_run(benchmark::State& state) {
   TinyGraph tiny;
   tiny.graph.finalize();
-  auto session = std::make_shared<DirectSession>(tiny.graph, std::make_shared<VariableStore>(), SessionOptions{});
+  auto session = std::make_shared<DirectSession>(tiny.graph, std::make_shared<VariableStore>(), DirectSessionOptions{});
   RunRequest request;
   request.fetches = &tiny.fetches;
   request.feeds = {&tiny.feed, 1};
@@ -66,7 +66,8 @@ void hooked_run(benchmark::State& state) {
   const std::unique_ptr<Logger> log = make_logger(nowhere, LogFormat::kText, LogLevel::kInfo, system_clock());
   StoreTargets targets;
   CancellationSource interrupt;
-  const RunEnvironment environment{system_clock(), *log, posix_file_system(), targets, interrupt, SessionOptions{}};
+  const RunEnvironment environment{system_clock(), *log,      posix_file_system(),
+                                   targets,        interrupt, DirectSessionOptions{}};
   const HostServices services(*log, system_clock(), "", 42);
   CallMonitor monitor;
   PluginInstances instances;

@@ -30,9 +30,9 @@ struct OwnedSession::Insides {
 
   Insides(runtime::NodeGraph& nodes, const SessionOptions& options)
       : frozen(nodes),
-        session(std::make_shared<runtime::DirectSession>(
-            nodes, std::make_shared<runtime::VariableStore>(),
-            runtime::SessionOptions{options.threads, options.seed, runtime::make_queue, nullptr, options.precision})) {}
+        session(std::make_shared<runtime::DirectSession>(nodes, std::make_shared<runtime::VariableStore>(),
+                                                         runtime::DirectSessionOptions{options, runtime::make_queue})) {
+  }
 
   const Frozen frozen;
   const std::shared_ptr<runtime::DirectSession> session;

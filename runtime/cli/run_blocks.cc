@@ -102,7 +102,7 @@ void add_optimizer(const PreparedRun& run, Block& block) {
 }
 
 void add_machine(const PreparedRun& run, Block& block) {
-  const SessionOptions& session = run.host.environment().session;
+  const DirectSessionOptions& session = run.host.environment().session;
   block.row("machine",
             count_text(session.threads, "thread") + ", " + isa_text() + ", seed " + std::to_string(session.seed));
   block.fields().add("threads", static_cast<std::int64_t>(session.threads));

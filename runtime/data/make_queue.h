@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the queue of a queue node, for SessionOptions.queues.
+// Makes the queue of a queue node, for DirectSessionOptions.queues.
 #pragma once
 
 #include <memory>

@@ -32,8 +32,10 @@ RunHost::RunHost(const Platform& platform, RunControl& control, RunHostOptions o
                    *files_,
                    *targets_,
                    control.interrupt(),
-                   SessionOptions{options_.threads == 0 ? available_threads() : options_.threads, options_.seed,
-                                  make_queue, &platform.clock, options_.session.precision}},
+                   DirectSessionOptions{{options_.threads == 0 ? available_threads() : options_.threads, options_.seed,
+                                         options_.session.precision},
+                                        make_queue,
+                                        &platform.clock}},
       services_(platform.log, platform.clock, options_.dir.empty() ? events_dir_ : options_.dir, options_.seed),
       monitors_(2) {
   add_session_services(services_);

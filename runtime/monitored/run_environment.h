@@ -22,7 +22,7 @@ struct RunEnvironment {
   FileSystem& files;
   StoreTargets& targets;
   CancellationSource& interrupt;  // a signal: ends every wait of the run
-  SessionOptions session;         // threads, seed, queues
+  DirectSessionOptions session;   // threads, seed, queues
 };
 
 // A wait of one session while it has nothing to run. It uses the environment's clock, and ends when the environment is

@@ -67,7 +67,7 @@ SessionManager::SessionManager(NodeGraph& graph, const RunEnvironment& environme
 }
 
 std::shared_ptr<DirectSession> SessionManager::open(const std::string& target) {
-  SessionOptions options = environment_.session;
+  DirectSessionOptions options = environment_.session;
   options.clock = &environment_.clock;
   return std::make_shared<DirectSession>(graph_, environment_.targets.open(target), options);
 }

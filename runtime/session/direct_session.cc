@@ -70,7 +70,7 @@ DenseTensor Run::owned_result(const FetchSet& fetches, std::size_t i) const {
   return slot == kNoValue ? DenseTensor() : state_->slots[slot].tensor;
 }
 
-DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, SessionOptions options)
+DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, DirectSessionOptions options)
     : graph_(graph),
       store_(std::move(store)),
       options_(std::move(options)),

@@ -22,6 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "belay/runtime/session.h"
 #include "belay/session.h"
 #include "runtime/graph/lookup_table.h"
 #include "runtime/graph/node_graph.h"
@@ -36,12 +37,10 @@ namespace belay::runtime {
 
 using QueueFactory = std::function<std::unique_ptr<Queue>(const Node&)>;
 
-struct SessionOptions {
-  int threads = 1;          // the full team, used by hooked runs; others run on one thread
-  std::uint64_t seed = 42;  // for the random operations
-  QueueFactory queues;      // runtime/data/make_queue.h; a graph with queues needs it
-  Clock* clock = nullptr;   // null: the system's
-  Precision precision = Precision::kFloat32;
+// A program's options, and what only the host gives. Hooked runs use all of `threads`, others run on one thread.
+struct DirectSessionOptions : SessionOptions {
+  QueueFactory queues = {};  // runtime/data/make_queue.h; a graph with queues needs it
+  Clock* clock = nullptr;    // null: the system's
 };
 
 // The options of a program's run, besides those of a hook.
@@ -139,7 +138,7 @@ struct PlanStats {
 class DirectSession : public std::enable_shared_from_this<DirectSession> {
  public:
   // The graph must be finalized and outlive the session. New variables of the graph are made in the store.
-  DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, SessionOptions options);
+  DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> store, DirectSessionOptions options);
   ~DirectSession();
   DirectSession(const DirectSession&) = delete;
   DirectSession& operator=(const DirectSession&) = delete;
@@ -198,7 +197,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   NodeGraph& graph_;
   std::shared_ptr<VariableStore> store_;
   VariableStore local_store_;
-  SessionOptions options_;
+  DirectSessionOptions options_;
   Clock* clock_;
   CancellationSource cancellation_;
   std::atomic<bool> closed_{false};

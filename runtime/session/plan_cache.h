@@ -46,7 +46,7 @@ class PlanCache {
  public:
   using VariablesByNode = std::unordered_map<std::uint32_t, Variable*>;
   // Borrows all of them. `global_step` returns the session's step. It is called if the graph has successions.
-  PlanCache(const NodeGraph& graph, const VariablesByNode& variable_of, const SessionOptions& options,
+  PlanCache(const NodeGraph& graph, const VariablesByNode& variable_of, const DirectSessionOptions& options,
             std::function<std::int64_t()> global_step)
       : graph_(graph), variable_of_(variable_of), options_(options), global_step_(std::move(global_step)) {}
   PlanCache(const PlanCache&) = delete;
@@ -79,7 +79,7 @@ class PlanCache {
   const std::shared_ptr<const char> identity_ = std::make_shared<const char>('\0');
   const NodeGraph& graph_;
   const VariablesByNode& variable_of_;
-  const SessionOptions& options_;
+  const DirectSessionOptions& options_;
   const std::function<std::int64_t()> global_step_;
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<CachedPlan>> plans_;  // the newest first; at most kMaxPlans

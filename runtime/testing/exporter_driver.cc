@@ -50,7 +50,7 @@ void ExporterDriver::model(const std::function<Signature(const Graph&)>& build) 
   outputs.signatures.push_back(build(engine_->graph.handle()));
   engine_->graph.finalize();
   engine_->session =
-      std::make_shared<runtime::DirectSession>(engine_->graph, engine_->store, runtime::SessionOptions{});
+      std::make_shared<runtime::DirectSession>(engine_->graph, engine_->store, runtime::DirectSessionOptions{});
   engine_->session->run_once(engine_->graph.collection("variable_init"));
   engine_->exported.emplace(engine_->graph, std::vector<NamedOutput>{}, outputs, "");
   engine_->exported->set_model("model");

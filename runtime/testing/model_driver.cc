@@ -113,7 +113,7 @@ void ModelDriver::build(Mode mode, std::uint64_t seed) {
   }
   runtime::Scaffold scaffold;
   scaffold.finalize(e.graph);
-  runtime::SessionOptions options;
+  runtime::DirectSessionOptions options;
   options.seed = seed;
   options.queues = runtime::make_queue;
   e.session = std::make_shared<runtime::DirectSession>(e.graph, e.store, options);

@@ -136,7 +136,7 @@ void NodeDriver::build(int threads, std::uint64_t seed) {
   engine_->add_node();
   engine_->add_gradients();
   engine_->graph.finalize();
-  runtime::SessionOptions options;
+  runtime::DirectSessionOptions options;
   options.threads = threads;
   options.seed = seed;
   options.queues = runtime::make_queue;

@@ -57,7 +57,7 @@ void OptimizerDriver::build(int threads) {
   e.rate = ops::placeholder(g, e.variables[0].dtype(), {}, "driver/learning_rate");
   e.train_op = runtime::apply_gradients(g, gradients, e.rate, step, *e.optimizer);
   e.graph.finalize();
-  runtime::SessionOptions options;
+  runtime::DirectSessionOptions options;
   options.threads = threads;
   e.session = std::make_shared<runtime::DirectSession>(e.graph, e.store, options);
   std::vector<runtime::Port> inits = e.graph.collection("variable_init");

@@ -26,7 +26,7 @@ struct ScheduleDriver::Engine {
     runtime::add_learning_rate(g, settings, ops::create_global_step(g), &*schedule);
     rate = g.find("learning_rate_schedule/base_learning_rate");  // before its check: a test sees NaN and infinity
     graph.finalize();
-    session = std::make_shared<runtime::DirectSession>(graph, store, runtime::SessionOptions{});
+    session = std::make_shared<runtime::DirectSession>(graph, store, runtime::DirectSessionOptions{});
     session->run_once(graph.collection("variable_init"));
   }
 

@@ -145,7 +145,7 @@ class StepBuckets : public SessionTest {
                             {.ranks = 2, .bucket_mib = bucket_mib, .rounds_gradients = rounds}, outputs_);
   }
   void start(RankOfTwo::Before begins = {}, RankOfTwo::Before sums = {}) {
-    SessionOptions options;
+    DirectSessionOptions options;
     options.clock = &clock;
     options.queues = [this](const Node& node) { return std::make_unique<OneBatch>(ranks, node.name); };
     open(std::move(options));

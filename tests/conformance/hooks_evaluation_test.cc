@@ -47,7 +47,7 @@ class EvaluationConformance : public HookConformance {
   StoreTargets targets;
   CancellationSource interrupt;
   const RunEnvironment environment{clock,   log,       posix_file_system(),
-                                   targets, interrupt, SessionOptions{1, 42, {}, &clock}};
+                                   targets, interrupt, DirectSessionOptions{{1, 42}, {}, &clock}};
 };
 
 TEST_F(EvaluationConformance, USER_04_EvaluatingInsideTrainingAndSavingOnlyWhatIsBetter) {

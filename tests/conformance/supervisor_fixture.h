@@ -135,7 +135,8 @@ class SupervisorConformance : public SaverTest {
   }
 
   ServiceClock time;
-  RunEnvironment timed{time, *log, posix_file_system(), targets, interrupt, SessionOptions{1, 42, make_queue, &time}};
+  RunEnvironment timed{time,    *log,      posix_file_system(),
+                       targets, interrupt, DirectSessionOptions{{1, 42}, make_queue, &time}};
   const std::string logdir;
 };
 

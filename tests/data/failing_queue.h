@@ -28,7 +28,7 @@ class FailingQueue final : public BoundedQueue {
   int enqueues_ = 0;
 };
 
-// For SessionOptions.queues.
+// For DirectSessionOptions.queues.
 inline QueueFactory failing_queues(std::function<void()> fails) {
   return [fails = std::move(fails)](const Node& node) {
     BoundedQueue::Options options;

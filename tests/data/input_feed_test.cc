@@ -212,7 +212,7 @@ class InputFeedTest : public SessionTest {
   }
   // A session as it is begun, and begun again.
   void open_session() {
-    SessionOptions options;
+    DirectSessionOptions options;
     options.queues = queues;
     session = std::make_shared<DirectSession>(graph, store, options);
     session->run_once(graph.collection("variable_init"));
@@ -535,7 +535,7 @@ class InputPassesTest : public InputFeedTest {
   void start(const std::vector<std::pair<std::string, OptionValue>>& options, std::int64_t prefetch) {
     create(options);
     feed({.name = "train", .prefetch = prefetch});
-    SessionOptions session_options;
+    DirectSessionOptions session_options;
     session_options.queues = make_queue;
     session = std::make_shared<DirectSession>(graph, store, session_options);
     session->run_once(graph.collection("variable_init"));

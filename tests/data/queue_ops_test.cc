@@ -12,7 +12,7 @@ namespace {
 class QueueOpsTest : public SessionTest {
  protected:
   DirectSession& start() {
-    SessionOptions options;
+    DirectSessionOptions options;
     options.queues = make_queue;
     return open(options);
   }

@@ -20,7 +20,7 @@ class QueueRunnerTest : public SessionTest {
  protected:
   std::shared_ptr<DirectSession> start() {
     graph.finalize();
-    SessionOptions options;
+    DirectSessionOptions options;
     options.queues = queues;
     shared = std::make_shared<DirectSession>(graph, store, options);
     return shared;
@@ -231,7 +231,7 @@ TEST_F(QueueRunnerTest, AnEnqueueOfAVariableIsNeverTorn) {
   const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kFloat32, Dims{kSize}}}, "queue");
   const Output put = ops::enqueue(queue, {v});
   const std::vector<Output> taken = ops::dequeue(queue);
-  SessionOptions options;
+  DirectSessionOptions options;
   options.queues = make_queue;
   open(options);
   initialize();

@@ -287,7 +287,7 @@ class LoadCheckpoint : public CheckpointChoiceTest {
       if (name == "global_step") g.collect(belay::collections::kGlobalStep, made);
     }
     graph_.finalize();
-    auto made = std::make_shared<DirectSession>(graph_, std::make_shared<VariableStore>(), SessionOptions{});
+    auto made = std::make_shared<DirectSession>(graph_, std::make_shared<VariableStore>(), DirectSessionOptions{});
     made->run_once(graph_.collection("variable_init"));
     return made;
   }

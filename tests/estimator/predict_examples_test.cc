@@ -70,7 +70,8 @@ class ExampleModel : public MonitoredTest, public ::testing::WithParamInterface<
     for (const NamedOutput& p : outputs.predictions) names.push_back(p.name);
     built.finalize();
     std::set<std::string> all;
-    const auto session = std::make_shared<DirectSession>(built, std::make_shared<VariableStore>(), SessionOptions{});
+    const auto session =
+        std::make_shared<DirectSession>(built, std::make_shared<VariableStore>(), DirectSessionOptions{});
     for (const VariableInfo& v : session->handle().variables())
       all.insert(v.name + " " + dtype_name(v.dtype) + " " + dims_text(v.dims));
     return all;

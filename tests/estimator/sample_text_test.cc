@@ -266,7 +266,7 @@ class SampledModel : public ::testing::Test {
     adam.learning_rate.learning_rate = 0.02;
     add_train_op(training, LinkedOptimizer(adam, default_plugins()).use(), outputs);
     training.finalize();
-    const auto trainer = std::make_shared<DirectSession>(training, store, SessionOptions{});
+    const auto trainer = std::make_shared<DirectSession>(training, store, DirectSessionOptions{});
     trainer->run_once(training.collection("variable_init"));
     for (int step = 0; step < 150; ++step)
       trainer->handle().run({outputs.train_op}, {{ids, windows(step)}, {next, windows(step + 1)}});
@@ -287,7 +287,7 @@ class SampledModel : public ::testing::Test {
                                              {{"next", DType::kInt32, {-1, kWindow}, 3}});
     model = {ids, outputs.predictions.at(0).output, kAbc};
     prediction.finalize();
-    session = std::make_shared<DirectSession>(prediction, store, SessionOptions{});
+    session = std::make_shared<DirectSession>(prediction, store, DirectSessionOptions{});
   }
   void learns_the_text() {
     predict();

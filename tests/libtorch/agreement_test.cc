@@ -35,7 +35,7 @@ class OurModel {
     const std::vector<runtime::Port> initializers = model_->nodes.collection("variable_init");
     model_->nodes.finalize();
     session_ = std::make_shared<runtime::DirectSession>(model_->nodes, std::make_shared<runtime::VariableStore>(),
-                                                        runtime::SessionOptions{});
+                                                        runtime::DirectSessionOptions{});
     session_->run_once(initializers);
   }
 

@@ -33,7 +33,8 @@ class MonitoredTest : public ::testing::Test {
  protected:
   MonitoredTest()
       : log(make_logger(output(), LogFormat::kJson, LogLevel::kInfo, clock)),
-        environment{clock, *log, posix_file_system(), targets, interrupt, SessionOptions{1, 42, make_queue, &clock}},
+        environment{clock,   *log,      posix_file_system(),
+                    targets, interrupt, DirectSessionOptions{{1, 42}, make_queue, &clock}},
         ops(make_op_registry()),
         graph(*ops),
         g(graph.handle()),

@@ -142,7 +142,7 @@ TEST_F(SessionTest, ScatterAddTakesAllNumbers) {
     add(number, std::int64_t{});
   };
   add_both(float{}), add_both(double{}), add_both(std::int32_t{}), add_both(std::int64_t{}), add_both(std::uint8_t{});
-  SessionOptions options;
+  DirectSessionOptions options;
   options.threads = 2;
   open(options);
   initialize();

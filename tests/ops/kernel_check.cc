@@ -85,7 +85,7 @@ Evaluator::Evaluator(const Build& build, const std::vector<Operand>& operands, c
     gradients_ = g.gradients({value_}, differentiated, {weights_});
   }
   graph_.finalize();
-  SessionOptions session;
+  DirectSessionOptions session;
   session.threads = options.threads;
   session_ = std::make_unique<DirectSession>(graph_, std::make_shared<VariableStore>(), session);
 }
@@ -201,7 +201,7 @@ std::vector<double> run_numbers(const Build& build, const std::vector<Tensor>& i
   const Output y = build(placeholders);
   EXPECT_TRUE(wanted == DType::kInvalid || wanted == y.dtype()) << dtype_name(y.dtype());
   graph.finalize();
-  SessionOptions options;
+  DirectSessionOptions options;
   options.threads = threads;
   DirectSession session(graph, std::make_shared<VariableStore>(), options);
   std::vector<belay_feed> feeds;

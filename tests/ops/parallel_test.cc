@@ -48,7 +48,7 @@ class TeamTest : public SessionTest {
     return {result.data<const float>(), result.data<const float>() + result.size()};
   }
   void open_on_two_threads() {
-    SessionOptions options;
+    DirectSessionOptions options;
     options.threads = 2;
     open(std::move(options));
   }

@@ -213,7 +213,7 @@ TEST_F(PluginOpTest, ANodeHasItsShapeItsValueAndItsGradient) {
 TEST_F(PluginOpTest, T_41b_RunAndItsPartsAreInTheHostsModeAndAllElseInTheCallers) {
   const Output x = input({64});
   const Output y = g.node("Moody").in(x).output() + ops::constant(g, Tensor(1e-10f));
-  SessionOptions options;
+  DirectSessionOptions options;
   options.threads = 2;
   open(std::move(options));
   const std::uint32_t own = vector_control();
@@ -295,7 +295,7 @@ TEST_F(PluginOpTest, B_06b_ScratchMemoryComesFromTheRunsContext) {
 TEST_F(PluginOpTest, B_06d_ARunThatIsLateSaysSoToTheOperation) {
   const Output y = g.node("Contextual").in(ops::constant(g, Tensor({1}, {0.f}))).output();
   FakeClock clock;
-  SessionOptions options;
+  DirectSessionOptions options;
   options.clock = &clock;
   open(std::move(options));
   RunOptions late;
@@ -322,7 +322,7 @@ TEST_F(PluginOpTest, RandomNumbersFollowFromSeedNodeAndStep) {
   const Floats first = floats(a);
   EXPECT_EQ(floats(a), first) << "the graph has no global step: the counter stays 0";
   EXPECT_NE(floats(b), first) << "equal nodes are not merged";
-  EXPECT_EQ(first[0], static_cast<float>(philox(mix_key(SessionOptions().seed, stream_id("a")), 0, 0)[0] >> 8));
+  EXPECT_EQ(first[0], static_cast<float>(philox(mix_key(DirectSessionOptions().seed, stream_id("a")), 0, 0)[0] >> 8));
 }
 
 TEST_F(PluginOpTest, TheResultIsTheSameOnOneThreadAndOnTwo) {
@@ -334,7 +334,7 @@ TEST_F(PluginOpTest, TheResultIsTheSameOnOneThreadAndOnTwo) {
     for (std::int64_t i = 0; i < n; ++i) data.push_back(static_cast<float>(i));
     Floats results[2];
     for (const int threads : {1, 2}) {
-      SessionOptions options;
+      DirectSessionOptions options;
       options.threads = threads;
       DirectSession session(graph, store, options);
       const RunResult r = session.handle().run({y}, {{x, Tensor({n}, data)}});

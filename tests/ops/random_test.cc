@@ -150,7 +150,7 @@ TEST(RandomNumbers, OfBothDtypesAreTheSameUpToRounding) {
 }
 
 TEST(RandomNumbers, AreThoseOfTheNodesPhiloxStream) {
-  const std::uint64_t key = mix_key(SessionOptions().seed, stream_id("x"));
+  const std::uint64_t key = mix_key(DirectSessionOptions().seed, stream_id("x"));
   const std::vector<double> u = draw<double>(uniform(-3, 5)), z = draw<double>(normal(2, 0.5));
   for (std::size_t i = 0; i < u.size(); ++i) {
     const PhiloxBlock b = philox(key, i, 0);
@@ -305,7 +305,7 @@ TEST(Dropout, OfAlmostEverythingKeepsNothing) {
 
 TEST(Dropout, TheMaskIsThatOfTheNodesPhiloxStream) {
   const Tensor x({kDraws}, std::vector<float>(kDraws, 1.0f));
-  const std::uint64_t key = mix_key(SessionOptions().seed, stream_id("drop"));
+  const std::uint64_t key = mix_key(DirectSessionOptions().seed, stream_id("drop"));
   const std::vector<std::uint8_t> mask = run_op<std::uint8_t>(dropout_mask(0.75), {x}, 2);
   for (std::size_t i = 0; i < mask.size(); ++i) ASSERT_EQ(mask[i], philox(key, i / 4, 0)[i % 4] >= 0xC0000000u) << i;
 }

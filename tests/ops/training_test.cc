@@ -116,7 +116,7 @@ class TrainingTest : public SessionTest {
   }
   void check(Kind kind, DType dtype, const std::vector<std::size_t>& sizes, int threads, double tolerance) {
     build(kind, dtype, sizes);
-    SessionOptions options;
+    DirectSessionOptions options;
     options.threads = threads;
     open(std::move(options));
     initialize();

@@ -55,7 +55,7 @@ struct Mlp {
 std::string trained(int threads, Watch watch) {
   Mlp mlp;
   const auto store = std::make_shared<VariableStore>();
-  SessionOptions options;
+  DirectSessionOptions options;
   options.threads = threads;
   DirectSession session(mlp.graph, store, options);
   session.run_once(mlp.inits);

@@ -148,7 +148,7 @@ class OptimizerFormulas : public SessionTest, public ::testing::WithParamInterfa
     OptimizerSettings section = c.section;
     section.learning_rate.learning_rate = kRate;
     const Output train = minimize(g, ops::add_n(losses), LinkedOptimizer(section, default_plugins()).use());
-    SessionOptions options;
+    DirectSessionOptions options;
     options.threads = threads;
     open(std::move(options));
     initialize();

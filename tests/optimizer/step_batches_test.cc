@@ -35,7 +35,7 @@ struct Line final : SessionTest {
     b = ops::variable(g, "b", Tensor(0.0));
     loss = ops::reduce_mean(ops::square(w * x + b - (x * 3.0 + 2.0)));
     train = minimize(g, loss, LinkedOptimizer(settings, default_plugins()).use());
-    SessionOptions options;
+    DirectSessionOptions options;
     options.queues = make_queue;
     open(options);
     initialize();
@@ -87,7 +87,7 @@ TEST(StepBatches, AStepWhoseInputEndsHalfWayChangesNothing) {
 class MeanOverBatches : public SessionTest {
  protected:
   DirectSession& start(int threads = 1) {
-    SessionOptions options;
+    DirectSessionOptions options;
     options.queues = make_queue;
     options.threads = threads;
     return open(options);

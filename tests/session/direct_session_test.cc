@@ -114,7 +114,7 @@ TEST_F(SessionTest, ReportsUninitializedVariablesByName) {
 // An input's thread, an evaluation beside the training: they must not take the processors of the hooked run.
 TEST_F(SessionTest, OnlyARunWithTheFullTeamHasMoreThanOneThread) {
   const Output x = ops::constant(g, Tensor(1.0f));
-  SessionOptions options;
+  DirectSessionOptions options;
   options.threads = 2;
   open(options);
   FetchSet fetches(std::vector<FetchRef>{x});
@@ -265,7 +265,7 @@ TYPED_TEST(UpdatesOfDtype, AddAndSubtract) {
   const Output add = ops::assign_add(v, by), subtract = ops::assign_sub(v, by);
   for (const int threads : {1, 2}) {
     SCOPED_TRACE(threads);
-    SessionOptions options;
+    DirectSessionOptions options;
     options.threads = threads;
     this->open(options);
     this->initialize();

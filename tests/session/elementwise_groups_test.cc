@@ -128,7 +128,7 @@ TEST_F(ElementwiseGroupsTest, FusedAndUnfusedGiveTheSameBits) {
       then(ops::sqrt(ops::abs(y)));
       then(ops::log1p(ops::square(y)) - kept);
       own.finalize();
-      SessionOptions options;
+      DirectSessionOptions options;
       options.threads = threads;
       DirectSession session(own, std::make_shared<VariableStore>(), options);
       Tensor fed_x(DType::kFloat32, c.x), fed_z(DType::kFloat32, c.z);

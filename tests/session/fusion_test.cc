@@ -47,7 +47,7 @@ class FusionTest : public SessionTest {
     const std::vector<Port> inits = own.collection("variable_init");
     own.finalize();
     for (const int threads : {1, 2}) {
-      SessionOptions options;
+      DirectSessionOptions options;
       options.threads = threads;
       DirectSession session(own, std::make_shared<VariableStore>(), options);
       session.run_once(inits);

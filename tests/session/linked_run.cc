@@ -23,7 +23,7 @@ std::unique_ptr<Logger> silent_logger() {
 LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_module*>& modules)
     : clock_(system_clock()),
       log_(silent_logger()),
-      environment_{clock_, *log_, posix_file_system(), targets_, interrupt_, SessionOptions{}},
+      environment_{clock_, *log_, posix_file_system(), targets_, interrupt_, DirectSessionOptions{}},
       ops_(make_op_registry()),
       graph_(*ops_),
       services_(*log_, clock_, temp_ / "run", 42),

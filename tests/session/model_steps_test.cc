@@ -65,7 +65,7 @@ TEST_P(ModelSteps, AllocateNothing) {
   adam.name = "adam";
   const Output train =
       minimize(g, ops::softmax_cross_entropy(logits, ids), LinkedOptimizer(adam, default_plugins()).use());
-  SessionOptions options;
+  DirectSessionOptions options;
   options.threads = kLoopsAllocate ? 1 : 2;
   open(options);
   initialize();

@@ -73,7 +73,7 @@ enum class Watch { kNothing, kEverythingByTheCaller, kEverythingByAHook };
 // All variables after some steps.
 std::map<std::string, std::vector<double>> trained(const Cnn::Options& options, int threads, Watch watch, int steps) {
   Cnn cnn(options);
-  SessionOptions session_options;
+  DirectSessionOptions session_options;
   session_options.threads = threads;
   DirectSession session(cnn.graph, std::make_shared<VariableStore>(), session_options);
   session.run_once(cnn.graph.collection("variable_init"));

@@ -40,7 +40,7 @@ class PrecisionTest : public SessionTest {
   float product_of(float element, Precision precision) {
     const Output a = ops::placeholder(g, DType::kFloat32, {64, 64}, "a");
     const Output c = ops::matmul(a, a);
-    SessionOptions options;
+    DirectSessionOptions options;
     options.precision = precision;
     open(std::move(options));
     return values<float>(c, {{a, Tensor({64, 64}, std::vector<float>(64 * 64, element))}}).front();
@@ -81,7 +81,7 @@ std::vector<std::vector<float>> results_of(const PrecisionCase& c, Precision pre
   std::vector<FetchRef> fetches = {y};
   for (const Output& gradient : graph.handle().gradients({y}, inputs)) fetches.emplace_back(gradient);
   graph.finalize();
-  SessionOptions options;
+  DirectSessionOptions options;
   options.precision = precision;
   DirectSession session(graph, std::make_shared<VariableStore>(), std::move(options));
   const RunResult r = session.handle().run(fetches, feeds);

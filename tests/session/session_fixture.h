@@ -21,7 +21,7 @@ class SessionTest : public ::testing::Test {
  protected:
   SessionTest() : ops(make_op_registry()), graph(*ops), g(graph.handle()) {}
 
-  DirectSession& open(SessionOptions options = {}) {
+  DirectSession& open(DirectSessionOptions options = {}) {
     graph.finalize();
     session_ = std::make_unique<DirectSession>(graph, store, std::move(options));
     return *session_;

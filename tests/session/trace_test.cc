@@ -25,7 +25,7 @@ class TickingClock final : public Clock {
 class TraceTest : public SessionTest {
  protected:
   void open_with_clock() {
-    SessionOptions options;
+    DirectSessionOptions options;
     options.clock = &clock;
     open(std::move(options));
   }
