@@ -48,7 +48,7 @@ struct KernelSpec {
 };
 
 // The facts about the run for a kernel.
-struct StepContext {
+struct KernelContext {
   std::uint64_t counter = 0;            // for random streams: the global step (0: there is none)
   const CancelToken* cancel = nullptr;  // the run's; null: nothing cancels it
 };
@@ -58,10 +58,10 @@ class Kernel {
   virtual ~Kernel() = default;
   // in[i] and out[i] are the elements, 64-byte aligned unless the caller feeds them. For an operation that writes
   // variables, the inputs of OpDef.ref_inputs are the variables' memory.
-  virtual void run(void* const* in, void* const* out, const StepContext& context) = 0;
+  virtual void run(void* const* in, void* const* out, const KernelContext& context) = 0;
   // Called for an operation that writes, under the exclusive gate: for all writes of the run before the first run(). It
   // is the last point at which a write may fail.
-  virtual void check(void* const* in, const StepContext& context) { (void)in, (void)context; }
+  virtual void check(void* const* in, const KernelContext& context) { (void)in, (void)context; }
 };
 
 template <class T>

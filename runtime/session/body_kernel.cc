@@ -54,7 +54,7 @@ class BodyKernel final : public Kernel {
     program_ = std::make_unique<Program>(graph, *plan_, 0, values_, slots_, node.seed);
   }
 
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     for (std::size_t i = 0; i < inputs_.size(); ++i) values_.data[inputs_[i]] = in[i];
     program_->bind(arena_.at_least(program_->arena_bytes()), values_);
     program_->run(mask_, context);

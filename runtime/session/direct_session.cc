@@ -22,13 +22,13 @@ constexpr std::size_t kMaxPrograms = 8;  // per stage and run state, for differe
 // Lets the kernels of a run ask whether it is cancelled, while it runs.
 class Cancellable {
  public:
-  Cancellable(StepContext& context, const CancelToken& cancel) : context_(context) { context_.cancel = &cancel; }
+  Cancellable(KernelContext& context, const CancelToken& cancel) : context_(context) { context_.cancel = &cancel; }
   ~Cancellable() { context_.cancel = nullptr; }
   Cancellable(const Cancellable&) = delete;
   Cancellable& operator=(const Cancellable&) = delete;
 
  private:
-  StepContext& context_;
+  KernelContext& context_;
 };
 
 // A std::shared_lock that can be empty.

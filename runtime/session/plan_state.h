@@ -70,7 +70,7 @@ struct PlanState {
   std::int64_t pass = 0;          // index in Plan::passes
   SlotMask mask;
   std::vector<TakenPosition> taken;
-  StepContext context;
+  KernelContext context;
   bool context_known = false;
   bool committed = false;
   bool finite = true;  // as far as the commit has looked

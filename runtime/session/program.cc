@@ -16,7 +16,7 @@ class CopyToSlot final : public Kernel {
  public:
   CopyToSlot(FetchBuffer& buffer, TensorSpec spec) : buffer_(buffer), spec_(std::move(spec)) {}
 
-  void run(void* const* in, void* const*, const StepContext&) override {
+  void run(void* const* in, void* const*, const KernelContext&) override {
     DenseTensor& t = buffer_.tensor;
     if (!t || t.shared() || t.dims() != spec_.dims) t = DenseTensor(spec_.dtype, spec_.dims);
     if (spec_.dtype == DType::kString) {
@@ -239,7 +239,7 @@ void Program::fail_in(std::size_t op, const Error& error) const {
   fail(error.code(), "node '" + n.name + "' (" + n.op->name + "): " + error.what());
 }
 
-void Program::check_writes(const SlotMask& mask, const StepContext& context) {
+void Program::check_writes(const SlotMask& mask, const KernelContext& context) {
   std::size_t at = 0;
   try {
     for (const std::uint32_t i : writers_) {
@@ -251,7 +251,7 @@ void Program::check_writes(const SlotMask& mask, const StepContext& context) {
   }
 }
 
-void Program::run(const SlotMask& mask, const StepContext& context) {
+void Program::run(const SlotMask& mask, const KernelContext& context) {
   std::size_t at = 0;
   void** const pointers = pointers_.data();
   try {
@@ -264,7 +264,7 @@ void Program::run(const SlotMask& mask, const StepContext& context) {
   }
 }
 
-void Program::run_traced(const SlotMask& mask, const StepContext& context, Clock& clock,
+void Program::run_traced(const SlotMask& mask, const KernelContext& context, Clock& clock,
                          std::vector<NodeStats>& stats) {
   std::size_t at = 0;
   try {

@@ -84,9 +84,9 @@ class Program {
   void publish(RunValuesTable& values) const;
 
   // check_writes is the last call before writes that may fail. run then makes the steps whose condition is true.
-  void check_writes(const SlotMask& mask, const StepContext& context);
-  void run(const SlotMask& mask, const StepContext& context);
-  void run_traced(const SlotMask& mask, const StepContext& context, Clock& clock, std::vector<NodeStats>& stats);
+  void check_writes(const SlotMask& mask, const KernelContext& context);
+  void run(const SlotMask& mask, const KernelContext& context);
+  void run_traced(const SlotMask& mask, const KernelContext& context, Clock& clock, std::vector<NodeStats>& stats);
   // Calls f for each variable that the last run(mask) wrote.
   template <class F>
   void for_each_written(const SlotMask& mask, F&& f) const {

@@ -122,7 +122,7 @@ class Simplifier {
     const Team team(spec.threads);
     const KernelMode mode;
     void* const out[] = {result.data()};
-    spec.node.op->kernel(spec)->run(in.data(), out, StepContext{});
+    spec.node.op->kernel(spec)->run(in.data(), out, KernelContext{});
     return result;
   }
 

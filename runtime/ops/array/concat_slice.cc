@@ -45,7 +45,7 @@ void infer_transpose(InferContext& c) {
 class TransposeKernel final : public Kernel {
  public:
   explicit TransposeKernel(const KernelSpec& spec) : copy_(plan(spec)), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override { copy_.run(in[0], out[0], threads_); }
+  void run(void* const* in, void* const* out, const KernelContext&) override { copy_.run(in[0], out[0], threads_); }
 
  private:
   static StridedCopy plan(const KernelSpec& spec) {
@@ -114,7 +114,7 @@ class TakeKernel final : public Kernel {
  public:
   TakeKernel(const KernelSpec& spec, const Dims& begin)
       : copy_(spec.inputs[0], begin, spec.outputs[0].dims, true), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override { copy_.take(in[0], out[0], threads_); }
+  void run(void* const* in, void* const* out, const KernelContext&) override { copy_.take(in[0], out[0], threads_); }
 
  private:
   PartCopy copy_;
@@ -150,7 +150,7 @@ class SliceGradKernel final : public Kernel {
       : copy_(spec.outputs[0], spec.attrs().integers("begin"), spec.inputs[0].dims, false),
         bytes_(spec.outputs[0].bytes()),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     if (bytes_ != 0) std::memset(out[0], 0, bytes_);
     copy_.put(in[0], out[0], threads_);
   }
@@ -215,7 +215,7 @@ class ConcatKernel final : public Kernel {
       begin[axis] += part.dims[axis];
     }
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].put(in[i], out[0], threads_);
   }
 

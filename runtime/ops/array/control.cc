@@ -33,7 +33,7 @@ class CheckNumericsKernel final : public Kernel {
  public:
   explicit CheckNumericsKernel(const KernelSpec& spec)
       : n_(spec.outputs[0].elements()), message_(spec.attrs().text("message")) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     bool nan = false, inf = false;
     for (std::int64_t i = 0; i < n_; ++i) {

@@ -77,7 +77,7 @@ class GatherKernel final : public Kernel {
       : size_(spec.inputs[0].dims, spec.inputs[1].dims, spec.attrs().integer("axis")),
         bytes_(size_.inner * static_cast<std::int64_t>(dtype_size(spec.inputs[0].dtype))),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const std::byte* params = input<std::byte>(in, 0);
     const Index* indices = input<Index>(in, 1);
     std::byte* y = output<std::byte>(out, 0);
@@ -172,7 +172,7 @@ class GatherGradKernel final : public Kernel {
   explicit GatherGradKernel(const KernelSpec& spec)
       : adder_(Slices(spec.outputs[0].dims, spec.inputs[1].dims, spec.attrs().integer("axis")), spec.threads),
         n_(spec.outputs[0].elements()) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     adder_.check(input<Index>(in, 1));
     std::fill_n(output<T>(out, 0), n_, T(0));
     adder_.add(output<T>(out, 0), input<T>(in, 0), input<Index>(in, 1));
@@ -211,8 +211,8 @@ class ScatterAddKernel final : public Kernel {
  public:
   explicit ScatterAddKernel(const KernelSpec& spec)
       : adder_(Slices(spec.inputs[0].dims, spec.inputs[1].dims, 0), spec.threads) {}
-  void check(void* const* in, const StepContext&) override { adder_.check(input<Index>(in, 1)); }
-  void run(void* const* in, void* const*, const StepContext&) override {
+  void check(void* const* in, const KernelContext&) override { adder_.check(input<Index>(in, 1)); }
+  void run(void* const* in, void* const*, const KernelContext&) override {
     adder_.add(static_cast<T*>(in[0]), input<T>(in, 2), input<Index>(in, 1));
   }
 

@@ -82,7 +82,7 @@ void infer_shape(InferContext& c) { c.output(DType::kInt64, Shape{c.shape(0).ran
 class DimsKernel final : public Kernel {
  public:
   explicit DimsKernel(Dims values) : values_(std::move(values)) {}
-  void run(void* const*, void* const* out, const StepContext&) override {
+  void run(void* const*, void* const* out, const KernelContext&) override {
     std::copy(values_.begin(), values_.end(), output<std::int64_t>(out, 0));
   }
 
@@ -111,7 +111,7 @@ template <class T>
 class FillKernel final : public Kernel {
  public:
   FillKernel(const KernelSpec& spec, T value) : n_(spec.outputs[0].elements()), value_(value), threads_(spec.threads) {}
-  void run(void* const*, void* const* out, const StepContext&) override {
+  void run(void* const*, void* const* out, const KernelContext&) override {
     T* y = output<T>(out, 0);
     parallel_for(n_, 1 << 16, threads_,
                  [&](std::int64_t begin, std::int64_t end, int) { std::fill(y + begin, y + end, value_); });
@@ -158,7 +158,7 @@ class OneHotKernel final : public Kernel {
         depth_(spec.attrs().integer("depth")),
         on_(static_cast<T>(spec.attrs().number("on"))),
         off_(static_cast<T>(spec.attrs().number("off"))) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const Index* x = input<Index>(in, 0);
     T* y = output<T>(out, 0);
     std::fill_n(y, n_ * depth_, off_);

@@ -112,7 +112,7 @@ class StridedSliceKernel final : public Kernel {
  public:
   explicit StridedSliceKernel(const KernelSpec& spec)
       : copy_(spec.attrs(), spec.inputs[0], true), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override { copy_.take(in[0], out[0], threads_); }
+  void run(void* const* in, void* const* out, const KernelContext&) override { copy_.take(in[0], out[0], threads_); }
 
  private:
   PartsCopy copy_;
@@ -124,7 +124,7 @@ class StridedSliceGradKernel final : public Kernel {
  public:
   explicit StridedSliceGradKernel(const KernelSpec& spec)
       : copy_(spec.attrs(), spec.outputs[0], false), bytes_(spec.outputs[0].bytes()), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     if (bytes_ != 0) std::memset(out[0], 0, bytes_);
     copy_.put(in[0], out[0], threads_);
   }
@@ -208,7 +208,7 @@ class PadKernel final : public Kernel {
         offset_(spec.inputs[0].elements() == 0 ? 0 : offset_of(spec.attrs().integers("before"), spec.outputs[0].dims)),
         copy_(sizeof(T), spec.inputs[0].dims, dense_strides(spec.inputs[0].dims), dense_strides(spec.outputs[0].dims)),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     T* y = output<T>(out, 0);
     std::fill_n(y, n_, value_);
     copy_.run(in[0], y + offset_, threads_);
@@ -230,7 +230,7 @@ class PadGradKernel final : public Kernel {
         copy_(dtype_size(spec.inputs[0].dtype), spec.outputs[0].dims, dense_strides(spec.inputs[0].dims),
               dense_strides(spec.outputs[0].dims)),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     copy_.run(static_cast<const std::byte*>(in[0]) + offset_, out[0], threads_);
   }
 
@@ -294,7 +294,7 @@ class TileKernel final : public Kernel {
     }
     copy_ = StridedCopy(dtype_size(spec.inputs[0].dtype), dims, from, dense_strides(dims));
   }
-  void run(void* const* in, void* const* out, const StepContext&) override { copy_.run(in[0], out[0], threads_); }
+  void run(void* const* in, void* const* out, const KernelContext&) override { copy_.run(in[0], out[0], threads_); }
 
  private:
   StridedCopy copy_;

@@ -141,7 +141,7 @@ class CondKernel final : public Kernel {
     else_ = spec.bodies->make(body_of(spec, "else_body"), specs_between(spec.inputs, else_begin_, spec.inputs.size()),
                               spec);
   }
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     if (*input<bool>(in, 0)) {
       then_->run(in + 1, out, context);
     } else {
@@ -175,7 +175,7 @@ class WhileKernel final : public Kernel {
     }
   }
 
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     for (std::size_t i = n_; i < condition_in_.size(); ++i) condition_in_[i] = in[i];
     for (std::size_t i = n_; i < body_in_.size(); ++i) body_in_[i] = in[condition_in_.size() + i - n_];
     for (std::size_t i = 0; i < n_; ++i) copy(values_[0][i].data(), in[i], i);

@@ -12,7 +12,7 @@ namespace {
 class CopyKernel final : public Kernel {
  public:
   explicit CopyKernel(const KernelSpec& spec) : bytes_(spec.outputs[0].bytes()) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     if (bytes_ != 0 && in[0] != out[0]) std::memcpy(out[0], in[0], bytes_);
   }
 

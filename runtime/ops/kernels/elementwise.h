@@ -55,7 +55,7 @@ class UnaryKernel final : public Kernel {
  public:
   explicit UnaryKernel(const KernelSpec& spec)
       : f_(functor_of<F>(spec.attrs())), n_(spec.outputs[0].elements()), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     R* y = output<R>(out, 0);
     parallel_for(n_, F::kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
@@ -115,7 +115,7 @@ class BinaryKernel final : public Kernel {
       : f_(functor_of<F>(spec.attrs())),
         plan_({&spec.inputs[0].dims, &spec.inputs[1].dims}, spec.outputs[0].dims),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T *a = input<T>(in, 0), *b = input<T>(in, 1);
     R* y = output<R>(out, 0);
     BinaryRows<T> rows{a, b, 0, 0, plan_.contiguous(0), plan_.contiguous(1), 1, plan_.inner()};

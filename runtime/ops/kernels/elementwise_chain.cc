@@ -64,7 +64,7 @@ class ElementwiseChain final : public Kernel {
     if (tiling_.rest != tiling_.tile) rest_ = make_kernels(spec, values, tiling_.rest);
   }
 
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     if (workers_.empty()) return;
     parallel_items(tiling_.tiles, parts_, [&](std::int64_t begin, std::int64_t end, int part) {
       Worker& w = workers_[static_cast<std::size_t>(part)];

@@ -153,7 +153,7 @@ class ReduceKernel final : public Kernel {
     if (plan_.inner_reduced() && plan_.results() == 1 && plan_.terms() == 1)
       chunks_.resize(static_cast<std::size_t>((plan_.inner() + kChunk - 1) / kChunk), R::identity());
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
     if (!plan_.inner_reduced()) {
@@ -242,7 +242,7 @@ class SquaresKernel final : public Kernel {
       for (std::int64_t n = spec.inputs[i].elements(), at = 0; at < n; at += kChunk)
         chunks_.push_back({i, at, std::min(kChunk, n - at), 0});
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     parallel_for(static_cast<std::int64_t>(chunks_.size()), 2, threads_,
                  [&](std::int64_t begin, std::int64_t end, int) {
                    for (std::int64_t i = begin; i < end; ++i) {

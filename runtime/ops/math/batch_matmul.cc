@@ -79,7 +79,7 @@ class BatchMatMulKernel final : public Kernel {
       turned_.resize(static_cast<std::size_t>(threads_) * static_cast<std::size_t>(size_.k * size_.n));
     }
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T *a = input<T>(in, 0), *b = input<T>(in, 1);
     T* c = output<T>(out, 0);
     const std::int64_t step = size_.m * size_.n;

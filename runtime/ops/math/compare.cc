@@ -151,7 +151,7 @@ class SelectKernel final : public Kernel {
   explicit SelectKernel(const KernelSpec& spec)
       : plan_({&spec.inputs[0].dims, &spec.inputs[1].dims, &spec.inputs[2].dims}, spec.outputs[0].dims),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const SelectRow<T> all{input<std::uint8_t>(in, 0), input<T>(in, 1),     input<T>(in, 2),
                            plan_.contiguous(0),        plan_.contiguous(1), plan_.contiguous(2)};
     T* y = output<T>(out, 0);

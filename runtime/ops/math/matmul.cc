@@ -49,7 +49,7 @@ class MatMulKernel final : public Kernel {
  public:
   explicit MatMulKernel(const KernelSpec& spec)
       : product_(make_product<T>(sizes_of(spec), false, spec.precision, spec.threads, spec.inputs[1].version)) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     product_->run(input<T>(in, 0), input<T>(in, 1), nullptr, output<T>(out, 0));
   }
 
@@ -79,7 +79,7 @@ class FusedDenseKernel final : public Kernel {
         n_(spec.outputs[0].elements()),
         threads_(spec.threads),
         activation_(fused_activation(spec.members.back()->op->name)) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     float* y = output<float>(out, 0);
     product_->run(input<float>(in, 0), input<float>(in, 1), bias_ ? input<float>(in, 2) : nullptr, y);
     if (activation_ != nullptr) activation_->apply_to_all(y, n_, threads_);

@@ -126,7 +126,7 @@ class ProdGradKernel final : public Kernel {
       : plan_(spec.inputs[1].dims, reduced_axes(spec.attrs(), spec.inputs[1].dims.size())),
         results_(spec.inputs[0].elements()),
         terms_(plan_.terms() * (plan_.inner_reduced() ? plan_.inner() : 1)) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T *dy = input<T>(in, 0), *x = input<T>(in, 1);
     T* dx = output<T>(out, 0);
     for (std::int64_t r = 0; r < results_; ++r) {
@@ -186,7 +186,7 @@ class BroadcastKernel final : public Kernel {
     if (spec.attrs().flag("average"))
       scale_ = static_cast<T>(static_cast<double>(count_of(dims)) / static_cast<double>(spec.outputs[0].elements()));
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
     const std::int64_t inner = plan_.inner();
@@ -335,7 +335,7 @@ class ArgKernel final : public Kernel {
     const std::size_t at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.size()) : axis);
     for (std::size_t i = 0; i < dims.size(); ++i) (i < at ? outer_ : (i == at ? terms_ : inner_)) *= dims[i];
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     std::int64_t* y = output<std::int64_t>(out, 0);
     parallel_for(outer_ * inner_, kCheapGrain / (terms_ + 1) + 1, threads_,

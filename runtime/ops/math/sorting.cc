@@ -48,7 +48,7 @@ class TopKKernel final : public Kernel {
     rows_ = n_ == 0 ? 0 : spec.inputs[0].elements() / n_;
     order_.resize(static_cast<std::size_t>(n_ * threads_));
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     parallel_for(rows_, kGrain / (n_ + 1) + 1, threads_, [&](std::int64_t begin, std::int64_t end, int part) {
       std::int32_t* order = order_.data() + part * n_;
       for (std::int64_t r = begin; r < end; ++r) {
@@ -95,7 +95,7 @@ class TopKGradKernel final : public Kernel {
  public:
   explicit TopKGradKernel(const KernelSpec& spec)
       : k_(spec.inputs[0].dims.back()), n_(spec.outputs[0].dims.back()), elements_(spec.outputs[0].elements()) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const std::int32_t* indices = input<std::int32_t>(in, 1);
     T* dx = output<T>(out, 0);
     std::fill_n(dx, elements_, T(0));
@@ -131,7 +131,7 @@ class InTopKKernel final : public Kernel {
  public:
   explicit InTopKKernel(const KernelSpec& spec)
       : k_(spec.attrs().integer("k")), rows_(spec.inputs[0].dims[0]), classes_(spec.inputs[0].dims[1]) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     for (std::int64_t r = 0; r < rows_; ++r)
       output<bool>(out, 0)[r] = is_in(input<T>(in, 0) + r * classes_, input<Index>(in, 1)[r]);
   }
@@ -176,7 +176,7 @@ class CumsumKernel final : public Kernel {
     const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(dims.size()) : axis);
     for (std::size_t i = 0; i < dims.size(); ++i) (i < at ? outer_ : (i == at ? terms_ : inner_)) *= dims[i];
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     using Sum = std::conditional_t<std::is_floating_point_v<T>, double, WrappingOf<T>>;
     parallel_for(outer_ * inner_, kGrain / (terms_ + 1) + 1, threads_, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = begin; i < end; ++i) {

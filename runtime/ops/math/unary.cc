@@ -261,7 +261,7 @@ class AddNKernel final : public Kernel {
  public:
   explicit AddNKernel(const KernelSpec& spec)
       : n_in_(spec.inputs.size()), n_(spec.outputs[0].elements()), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     T* y = output<T>(out, 0);
     parallel_for(n_, kCheapGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t at = begin; at < end; at += kSumTile) {

@@ -180,7 +180,7 @@ class SoftmaxKernel final : public Kernel {
  public:
   explicit SoftmaxKernel(const KernelSpec& spec)
       : n_(spec.inputs[0].dims.back()), rows_(n_ == 0 ? 0 : spec.inputs[0].elements() / n_), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
     parallel_for(rows_, kExpensiveGrain / (n_ + 1) + 1, threads_, [&](std::int64_t begin, std::int64_t end, int) {

@@ -234,7 +234,7 @@ class AttentionKernel final : public Kernel {
  public:
   explicit AttentionKernel(const KernelSpec& spec)
       : a_(spec), keys_turned_(a_.width * a_.keys, a_.threads), scores_(kBlock * a_.keys, a_.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const std::size_t n = a_.packed ? 1 : 3;
     const T *q = input<T>(in, 0), *k = input<T>(in, n == 1 ? 0 : 1), *v = input<T>(in, n - 1);
     const T* mask = a_.masked ? input<T>(in, n) : nullptr;
@@ -314,7 +314,7 @@ class AttentionGradKernel final : public Kernel {
         values_turned_(a_.value_width * a_.keys, a_.threads),
         weights_(kBlock * a_.keys, a_.threads),
         gradient_(kBlock * a_.keys, a_.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const std::size_t n = a_.packed ? 1 : 3, kept = n + (a_.masked ? 1 : 0);
     const T *q = input<T>(in, 0), *k = input<T>(in, n == 1 ? 0 : 1), *v = input<T>(in, n - 1);
     const T* mask = a_.masked ? input<T>(in, n) : nullptr;

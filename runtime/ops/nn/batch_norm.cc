@@ -170,7 +170,7 @@ class TrainingKernel final : public Kernel {
     const std::int64_t n = sizes_of(spec).count();
     correction_ = static_cast<T>(n > 1 ? static_cast<double>(n) / static_cast<double>(n - 1) : 1.0);
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const std::array<void*, 6> tensors{in[0], in[1], in[2], out[0], out[1], out[3]};
     norm_->run(tensors.data());
     T* corrected = output<T>(out, 2);
@@ -189,7 +189,7 @@ class PlainKernel final : public Kernel {
  public:
   PlainKernel(const KernelSpec& spec, BatchNormPart part)
       : norm_(make_batch_norm(part, spec)), n_outputs_(spec.outputs.size()) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     std::array<void*, 8> tensors;
     std::copy_n(in, 5, tensors.begin());
     std::copy_n(out, n_outputs_, tensors.begin() + 5);
@@ -219,7 +219,7 @@ class ActivatedTraining final : public Kernel {
         activation_(*fused_activation(spec.members.back()->op->name)),
         n_(spec.outputs[0].elements()),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     norm_.run(in, out, context);
     activation_.apply_to_all(output<float>(out, 0), n_, threads_);
   }
@@ -237,7 +237,7 @@ class ReluTraining final : public Kernel {
  public:
   explicit ReluTraining(const KernelSpec& spec)
       : fast_(spec, true), careful_(spec), channels_(spec.outputs[1].elements()) {}
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     fast_.run(in, out, context);
     const float* const numbers[] = {input<float>(in, 1), input<float>(in, 2), output<float>(out, 1),
                                     output<float>(out, 3)};
@@ -264,7 +264,7 @@ class ActivatedInference final : public Kernel {
     whole_ = make_part(spec, part_);
     if (n_ % part_ != 0) rest_ = make_part(spec, n_ % part_);
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     for (std::int64_t first = 0; first < n_; first += part_) {
       const std::int64_t n = std::min(part_, n_ - first);
       float* y = output<float>(out, 0) + first * each_;

@@ -114,7 +114,7 @@ class ConvolutionKernel final : public Kernel {
       : convolution_(make_convolution(part, sizes_of(spec, x, filter), inputs.size() > 2, spec.outputs[0].dtype,
                                       spec.precision, spec.inputs[1].version)),
         inputs_(std::move(inputs)) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     std::array<void*, 4> tensors;
     for (std::size_t i = 0; i < inputs_.size(); ++i) tensors[i] = in[inputs_[i]];
     tensors[inputs_.size()] = out[0];
@@ -156,7 +156,7 @@ class FusedConvolutionKernel final : public Kernel {
         n_(spec.outputs[0].elements()),
         threads_(spec.threads),
         activation_(fused_activation(spec.members.back()->op->name)) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     std::array<void*, 4> tensors;
     std::copy_n(in, n_inputs_, tensors.begin());
     tensors[n_inputs_] = out[0];
@@ -191,7 +191,7 @@ class PooledConvolutionKernel final : public Kernel {
     if (images_ != 0 && n % images_ != 0) rest_ = make_part(spec, n % images_);
     y_ = DenseTensor(DType::kFloat32, {images_ * y_elements()});
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     runs_.fetch_add(1, std::memory_order_relaxed);
     for (std::int64_t first = 0; first < sizes_.x.n; first += images_) {
       Part& part = first + images_ <= sizes_.x.n ? whole_ : rest_;

@@ -80,7 +80,7 @@ class LayerNormKernel final : public Kernel {
       : size_(spec.inputs[0].dims), epsilon_(static_cast<T>(spec.attrs().number("epsilon"))), threads_(spec.threads) {
     if (!spec.members.empty()) activation_ = fused_activation(spec.members.back()->op->name);
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {
       if (activation_ == nullptr) return hot<T, normalize_rows<T>>(rows(in, out, begin, end));
       if constexpr (std::is_same_v<T, float>) {
@@ -188,7 +188,7 @@ class LayerNormGradKernel final : public Kernel {
         chunks_(std::clamp<std::int64_t>(size_.rows * size_.n / kChunk, 1, kMostChunks)),
         sums_(static_cast<std::size_t>(chunks_ * 2 * size_.n)),
         threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const std::int64_t n = size_.n;
     std::fill(sums_.begin(), sums_.end(), T(0));
     parallel_items(chunks_, threads_, [&](std::int64_t first, std::int64_t last, int) {

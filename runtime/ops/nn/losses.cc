@@ -84,7 +84,7 @@ template <class T, class Label>
 class SparseKernel final : public Kernel {
  public:
   explicit SparseKernel(const KernelSpec& spec) : size_(spec.inputs[0].dims), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     const Label* labels = input<Label>(in, 1);
     T *loss = output<T>(out, 0), *backprop = output<T>(out, 1);
@@ -154,7 +154,7 @@ template <class T>
 class DenseKernel final : public Kernel {
  public:
   explicit DenseKernel(const KernelSpec& spec) : size_(spec.inputs[0].dims), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T *x = input<T>(in, 0), *labels = input<T>(in, 1);
     T *loss = output<T>(out, 0), *backprop = output<T>(out, 1);
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {

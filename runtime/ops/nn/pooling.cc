@@ -191,7 +191,7 @@ class MaxPoolKernel final : public Kernel {
  public:
   explicit MaxPoolKernel(const KernelSpec& spec)
       : sizes_(pool_sizes(spec.attrs(), spec.inputs[0].dims)), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     max_pool<false>(sizes_, threads_, input<T>(in, 0), output<T>(out, 0), output<Index>(out, 1));
   }
 
@@ -220,7 +220,7 @@ class MaxPoolGradKernel final : public Kernel {
  public:
   explicit MaxPoolGradKernel(const KernelSpec& spec)
       : sizes_(pool_sizes(spec.attrs(), spec.outputs[0].dims)), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     max_pool_gradient<false, T, Index>(sizes_, threads_, input<T>(in, 0), input<Index>(in, 1), nullptr,
                                        output<T>(out, 0));
   }
@@ -237,7 +237,7 @@ class ReluMaxPoolGradKernel final : public Kernel {
  public:
   explicit ReluMaxPoolGradKernel(const KernelSpec& spec)
       : sizes_(pool_sizes(spec.attrs(), spec.outputs[0].dims)), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     max_pool_gradient<true>(sizes_, threads_, input<T>(in, 0), input<Index>(in, 1), input<T>(in, 2), output<T>(out, 0));
   }
 
@@ -266,7 +266,7 @@ class MeanPoolKernel final : public Kernel {
  public:
   explicit MeanPoolKernel(const KernelSpec& spec)
       : sizes_(pool_sizes(spec.attrs(), spec.inputs[0].dims)), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
     parallel_items(
@@ -284,7 +284,7 @@ class MeanPoolGradKernel final : public Kernel {
  public:
   explicit MeanPoolGradKernel(const KernelSpec& spec)
       : sizes_(pool_sizes(spec.attrs(), spec.outputs[0].dims)), threads_(spec.threads) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* dy = input<T>(in, 0);
     T* dx = output<T>(out, 0);
     parallel_items(sizes_.n, images_grain(sizes_), threads_, [&](std::int64_t begin, std::int64_t end, int) {
@@ -324,7 +324,7 @@ class PooledBiasGradient final : public Kernel {
         threads_(spec.threads),
         block_(static_cast<std::size_t>(channels_ * threads_)),
         sums_(static_cast<std::size_t>(channels_ * threads_)) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const float *dy = input<float>(in, 0), *y = input<float>(in, 1);
     std::fill(sums_.begin(), sums_.end(), 0.0);
     parallel_for(rows_, kCheapGrain / (channels_ + 1) + 1, threads_,

@@ -136,7 +136,7 @@ RecurrentKernel<T>::RecurrentKernel(const KernelSpec& spec, const RecurrentCell&
                               spec.precision, spec.threads, spec.inputs[1].version)) {}
 
 template <class T>
-void RecurrentKernel<T>::run(void* const* in, void* const* out, const StepContext&) {
+void RecurrentKernel<T>::run(void* const* in, void* const* out, const KernelContext&) {
   x_sums_->run(input<T>(in, 0), input<T>(in, 1), input<T>(in, 3), output<T>(out, 1 + cell_.states));
   parallel_items(size_.sequence.batch, threads_, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t t = 0; t < size_.sequence.time; ++t) step(in, out, size_.step(begin, end - begin, t));
@@ -256,7 +256,7 @@ T* RecurrentGradKernel<T>::state_gradient(void* const* out, const StepRows& s, s
 }
 
 template <class T>
-void RecurrentGradKernel<T>::run(void* const* in, void* const* out, const StepContext&) {
+void RecurrentGradKernel<T>::run(void* const* in, void* const* out, const KernelContext&) {
   const std::int64_t batch = size_.sequence.batch;
   const StepRows all = size_.step(0, batch, 0);
   const T* transposed = products_->transposed(in);

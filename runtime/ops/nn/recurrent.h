@@ -102,7 +102,7 @@ template <class T>
 class RecurrentKernel : public Kernel {
  public:
   RecurrentKernel(const KernelSpec& spec, const RecurrentCell& cell);
-  void run(void* const* in, void* const* out, const StepContext& context) final;
+  void run(void* const* in, void* const* out, const KernelContext& context) final;
 
  protected:
   // Makes h, the other states, the gates and the kept values of a step. On entry the place of the gates has the sums
@@ -128,7 +128,7 @@ class RecurrentGradKernel : public Kernel {
  public:
   RecurrentGradKernel(const KernelSpec& spec, const RecurrentCell& cell);
   ~RecurrentGradKernel() override;
-  void run(void* const* in, void* const* out, const StepContext& context) final;
+  void run(void* const* in, void* const* out, const KernelContext& context) final;
 
  protected:
   // Differentiates a step. Makes the gradients of its gates' sums (x_sums, h_sums) and adds to those of the biases.

@@ -59,7 +59,7 @@ std::int32_t output(belay_op_outputs* handle, std::int32_t dtype, std::int32_t r
 // The object that belay_op_context points to.
 struct OpContext {
   const int threads;
-  const StepContext* step = nullptr;  // of the current run
+  const KernelContext* step = nullptr;  // of the current run
   DenseTensor scratch = {};
 };
 OpContext& from(belay_op_context* handle) noexcept { return *reinterpret_cast<OpContext*>(handle); }
@@ -80,7 +80,7 @@ std::int32_t parallel(belay_op_context* context, std::int64_t n, std::int64_t gr
 }
 
 std::int32_t cancelled(belay_op_context* context) {
-  const StepContext* step = from(context).step;
+  const KernelContext* step = from(context).step;
   return step != nullptr && step->cancel != nullptr && step->cancel->cancelled() ? 1 : 0;
 }
 
@@ -183,7 +183,7 @@ class PluginKernel final : public Kernel {
     if (kernel_ != nullptr) instance_.release("destroy_kernel", &belay_op_api::destroy_kernel, kernel_);
   }
 
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].data = inputs_[i].bytes == 0 ? nullptr : in[i];
     for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].data = outputs_[i].bytes == 0 ? nullptr : out[i];
     run_.counter = context.counter;

@@ -68,7 +68,7 @@ class RandomFloats final : public Kernel {
         threads_(spec.threads),
         key_(stream_key(spec)),
         numbers_(numbers_of(spec, distribution)) {}
-  void run(void* const*, void* const* out, const StepContext& context) override {
+  void run(void* const*, void* const* out, const KernelContext& context) override {
     auto* y = output<float>(out, 0);
     parallel_for(n_, kGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
       random_floats({key_, context.counter}, numbers_, begin, end, y + begin);
@@ -94,7 +94,7 @@ class RandomDoubles final : public Kernel {
     last_ = spec.attrs().number("high");
     if (numbers_.a < last_) last_ = std::nextafter(last_, -std::numeric_limits<double>::infinity());
   }
-  void run(void* const*, void* const* out, const StepContext& context) override {
+  void run(void* const*, void* const* out, const KernelContext& context) override {
     auto* y = output<double>(out, 0);
     with_words(n_, 4, threads_, {key_, context.counter},
                [&](std::int64_t begin, std::int64_t end, const std::uint32_t* w) {
@@ -108,7 +108,7 @@ class RandomDoubles final : public Kernel {
   }
 
  private:
-  double normal(std::int64_t i, double u, double v, const StepContext& context) const {
+  double normal(std::int64_t i, double u, double v, const KernelContext& context) const {
     double z = box_muller(u, v);
     // It is drawn again from a separate stream of the element until it fits; 4.6 % of the first draws do not.
     const bool truncated = numbers_.distribution == Distribution::kTruncatedNormal;
@@ -162,7 +162,7 @@ class DropoutKernel final : public Kernel {
         key_(stream_key(spec)),
         threshold_(threshold_of(spec.attrs().number("rate"))),
         scale_(static_cast<T>(1 / (1 - spec.attrs().number("rate")))) {}
-  void run(void* const* in, void* const* out, const StepContext& context) override {
+  void run(void* const* in, void* const* out, const KernelContext& context) override {
     const T* x = input<T>(in, 0);
     T* y = output<T>(out, 0);
     auto* mask = output<std::uint8_t>(out, 1);
@@ -210,7 +210,7 @@ class DropoutGradKernel final : public Kernel {
       : n_(spec.outputs[0].elements()),
         threads_(spec.threads),
         scale_(static_cast<T>(1 / (1 - spec.attrs().number("rate")))) {}
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     const T* dy = input<T>(in, 0);
     const auto* mask = input<std::uint8_t>(in, 1);
     T* dx = output<T>(out, 0);

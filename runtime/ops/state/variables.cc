@@ -41,7 +41,7 @@ class AssignKernel final : public Kernel {
       fail(Code::kInvalidArgument, "the variable has shape " + dims_text(spec.inputs[0].dims) + ", the value " +
                                        dims_text(spec.inputs[1].dims));
   }
-  void run(void* const* in, void* const*, const StepContext&) override {
+  void run(void* const* in, void* const*, const KernelContext&) override {
     // The value is in another tensor's memory, or in the variable's.
     if (in[0] == in[1]) return;
     parallel_for(static_cast<std::int64_t>(bytes_), 1 << 20, threads_, [&](std::int64_t begin, std::int64_t end, int) {
@@ -65,7 +65,7 @@ class AssignUpdateKernel final : public Kernel {
       fail(Code::kInvalidArgument, "the variable has shape " + dims_text(spec.inputs[0].dims) + ", the value " +
                                        dims_text(spec.inputs[1].dims));
   }
-  void run(void* const* in, void* const*, const StepContext&) override {
+  void run(void* const* in, void* const*, const KernelContext&) override {
     T* variable = static_cast<T*>(in[0]);
     const T* value = input<T>(in, 1);
     parallel_for(n_, 1 << 15, threads_, [&](std::int64_t begin, std::int64_t end, int) {
@@ -104,10 +104,10 @@ template <class T>
 class CountUpToKernel final : public Kernel {
  public:
   explicit CountUpToKernel(const KernelSpec& spec) : limit_(spec.attrs().integer("limit")) {}
-  void check(void* const* in, const StepContext&) override {
+  void check(void* const* in, const KernelContext&) override {
     if (*input<T>(in, 0) >= limit_) fail(Code::kOutOfRange, "Reached limit of " + std::to_string(limit_));
   }
-  void run(void* const* in, void* const*, const StepContext&) override { ++*static_cast<T*>(in[0]); }
+  void run(void* const* in, void* const*, const KernelContext&) override { ++*static_cast<T*>(in[0]); }
 
  private:
   std::int64_t limit_;

@@ -38,7 +38,7 @@ class HistogramSummaryKernel final : public Kernel {
     value_ = summary_.add_value();
     value_->set_tag(spec.attrs().text("tag"));
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     count(input<T>(in, 0));
     pb::HistogramProto& histogram = *value_->mutable_histo();
     write_buckets(histogram);

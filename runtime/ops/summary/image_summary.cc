@@ -86,7 +86,7 @@ class ImageSummaryKernel final : public Kernel {
     }
     pixels_.resize(static_cast<std::size_t>(size_.elements()));
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     for (int i = 0; i < summary_.value_size(); ++i) {
       const std::int64_t at = i * size_.elements();
       const std::uint8_t* pixels = pixels_.data();

@@ -23,7 +23,7 @@ class ScalarSummaryKernel final : public Kernel {
     value_ = summary_.add_value();
     value_->set_tag(spec.attrs().text("tag"));
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     value_->set_simple_value(
         static_cast<float>(TensorView(detail::raw_tensor(dtype_, 0, nullptr, in[0], dtype_size(dtype_))).number(0)));
     summary_.SerializeToString(&bytes_);
@@ -62,7 +62,7 @@ class TextSummaryKernel final : public Kernel {
     for (const std::int64_t d : spec.inputs[0].dims) tensor_->mutable_tensor_shape()->add_dim()->set_size(d);
     for (std::int64_t i = 0; i < spec.inputs[0].elements(); ++i) tensor_->add_string_val();
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     for (int i = 0; i < tensor_->string_val_size(); ++i) {
       const std::string_view text = detail::view(input<belay_str>(in, 0)[i]);
       tensor_->mutable_string_val(i)->assign(text.data(), text.size());
@@ -93,7 +93,7 @@ class MergeSummaryKernel final : public Kernel {
   explicit MergeSummaryKernel(const KernelSpec& spec) {
     for (const TensorSpec& t : spec.inputs) counts_.push_back(t.elements());
   }
-  void run(void* const* in, void* const* out, const StepContext&) override {
+  void run(void* const* in, void* const* out, const KernelContext&) override {
     bytes_.clear();
     for (std::size_t i = 0; i < counts_.size(); ++i)
       for (std::int64_t e = 0; e < counts_[i]; ++e) bytes_.append(detail::view(input<belay_str>(in, i)[e]));

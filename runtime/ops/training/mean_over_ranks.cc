@@ -73,7 +73,7 @@ class BeginBucketKernel final : public Kernel {
     }
   }
 
-  void run(void* const* in, void* const*, const StepContext&) override {
+  void run(void* const* in, void* const*, const KernelContext&) override {
     auto* const queue = static_cast<Queue*>(in[0]);
     if (queue != queue_) ranks_ = &ranks_behind(*queue), queue_ = queue;
     float* const memory = ranks_->bucket(bucket_);

@@ -50,7 +50,7 @@ class UpdateKernel final : public Kernel {
       ends_.push_back((ends_.empty() ? 0 : ends_.back()) + count_of(var));
     }
   }
-  void run(void* const* in, void* const*, const StepContext&) override {
+  void run(void* const* in, void* const*, const KernelContext&) override {
     const typename Update::Step step = update_.prepare(in);
     parallel_for(ends_.back(), kUpdateGrain, threads_, [&](std::int64_t begin, std::int64_t end, int) {
       std::size_t i = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin());
