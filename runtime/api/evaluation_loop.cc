@@ -40,11 +40,11 @@ class CheckpointEvaluation {
 
   std::vector<Tensor> run(const std::string& checkpoint) {
     ScaffoldOptions pieces{scaffold_};
-    pieces.host_init = [&](const Scaffold&, DirectSession& session) {
+    pieces.host_init = [&](const SessionScaffold&, DirectSession& session) {
       load_checkpoint({host_.files(), host_.log(), ""}, {.kind = CheckpointChoice::Kind::kPath, .path = checkpoint},
                       host_.codec(), session);
     };
-    return once_.run(session_, std::make_shared<Scaffold>(std::move(pieces)));
+    return once_.run(session_, std::make_shared<SessionScaffold>(std::move(pieces)));
   }
   const Platform& platform() const noexcept { return platform_; }
 

@@ -67,10 +67,10 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   EvaluateOnce once_;
   bool begun_ = false;
   TrainedVariables variables_;
-  VariableStore* trained_ = nullptr;    // of the run that is under way
-  std::shared_ptr<Scaffold> scaffold_;  // that copies them; null before the first run
-  EvalMetrics metrics_;                 // of the last run
-  EvalResult result_;                   // the same without strings
+  VariableStore* trained_ = nullptr;           // of the run that is under way
+  std::shared_ptr<SessionScaffold> scaffold_;  // that copies them; null before the first run
+  EvalMetrics metrics_;                        // of the last run
+  EvalResult result_;                          // the same without strings
 };
 
 }  // namespace belay::runtime

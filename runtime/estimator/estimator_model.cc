@@ -143,17 +143,17 @@ ScaffoldOptions EstimatorModel::scaffold_pieces() const {
   return pieces;
 }
 
-std::shared_ptr<Scaffold> EstimatorModel::filled(std::function<void(DirectSession&)> fill) {
+std::shared_ptr<SessionScaffold> EstimatorModel::filled(std::function<void(DirectSession&)> fill) {
   ScaffoldOptions pieces = scaffold_pieces();
   pieces.init_op = ops::no_op(spec_->graph(), "filled");
   pieces.init_feeds = {};
   pieces.initial_values = {};
   pieces.init_fn = {};
-  pieces.host_init = [fill = std::move(fill)](const Scaffold&, DirectSession& session) { fill(session); };
-  return std::make_shared<Scaffold>(std::move(pieces));
+  pieces.host_init = [fill = std::move(fill)](const SessionScaffold&, DirectSession& session) { fill(session); };
+  return std::make_shared<SessionScaffold>(std::move(pieces));
 }
 
-std::shared_ptr<Scaffold> EstimatorModel::scaffold(SessionHost& session) {
+std::shared_ptr<SessionScaffold> EstimatorModel::scaffold(SessionHost& session) {
   if (run_.restores()) return filled([this](DirectSession& restored) { run_.restore(restored); });
   const EstimatorSettings& settings = run_.settings();
   run_.host().log().info(
@@ -161,11 +161,11 @@ std::shared_ptr<Scaffold> EstimatorModel::scaffold(SessionHost& session) {
   ScaffoldOptions pieces = scaffold_pieces();
   if (settings.options.warm_start_from) {
     session.add_init_fn(run_.plugins().linked(PluginKind::kInitFn, *settings.options.warm_start_from));
-    pieces.host_init = [this, &session](const Scaffold&, DirectSession& fresh) {
+    pieces.host_init = [this, &session](const SessionScaffold&, DirectSession& fresh) {
       session.call_init_fns(graph_, fresh);
     };
   }
-  return std::make_shared<Scaffold>(std::move(pieces));
+  return std::make_shared<SessionScaffold>(std::move(pieces));
 }
 
 }  // namespace belay::runtime

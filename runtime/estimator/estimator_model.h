@@ -49,9 +49,9 @@ class EstimatorModel {
   // ---- evaluation and prediction
   // Restores the run's checkpoint instead of initializing; without one the warm start comes first. `session` has the
   // warm start's instance, and outlives the scaffold.
-  std::shared_ptr<Scaffold> scaffold(SessionHost& session);
+  std::shared_ptr<SessionScaffold> scaffold(SessionHost& session);
   // Calls `fill`, which sets every global variable, instead of initializing.
-  std::shared_ptr<Scaffold> filled(std::function<void(DirectSession&)> fill);
+  std::shared_ptr<SessionScaffold> filled(std::function<void(DirectSession&)> fill);
   // Adds them to the session in this order. INVALID_ARGUMENT: a name that is there already.
   void add_hooks(SessionHost& session, const std::vector<OwnHook>& hooks);
 

@@ -77,8 +77,8 @@ void EvaluateOnce::add_final_ops(SessionHost& session) {
   });
 }
 
-std::vector<Tensor> EvaluateOnce::run(SessionHost& session, std::shared_ptr<Scaffold> scaffold, std::int64_t most,
-                                      const std::function<bool()>& keep_going) {
+std::vector<Tensor> EvaluateOnce::run(SessionHost& session, std::shared_ptr<SessionScaffold> scaffold,
+                                      std::int64_t most, const std::function<bool()>& keep_going) {
   if (final_ops_ == nullptr) add_final_ops(session);
   RunHost& run = session.run();
   run.log().info("", "evaluation started");

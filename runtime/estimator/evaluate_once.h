@@ -63,7 +63,7 @@ class EvaluateOnce {
   // fetches. Its model is restored or initialized as the scaffold says. At most `most` runs of the operations, if that
   // is above 0; keep_going is asked before each: false is CANCELLED. Again only with the same session.
   std::vector<Tensor> run(
-      SessionHost& session, std::shared_ptr<Scaffold> scaffold, std::int64_t most = 0,
+      SessionHost& session, std::shared_ptr<SessionScaffold> scaffold, std::int64_t most = 0,
       const std::function<bool()>& keep_going = [] { return true; });
   // Of the operations, in the last call.
   std::int64_t runs() const noexcept { return runs_; }

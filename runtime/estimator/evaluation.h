@@ -132,7 +132,7 @@ class Evaluation final : public RepeatedEvaluation {
   RunInput& input_;
   const std::shared_ptr<ModelGraph> model_;
   SessionHost host_;
-  Scaffold scaffold_;
+  SessionScaffold scaffold_;
   FetchSet batch_;         // loss, each metric or its update, the shape of a feature
   FetchSet reset_locals_;  // the initializers of local variables
   FetchSet totals_;        // metrics that count in variables of their own

@@ -168,14 +168,14 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
   pieces.saver = run_.saver();
   // Made when they are called: where a checkpoint is restored their files need not be there.
   if (options.is_chief && !options.init_fns.empty())
-    pieces.host_init = [this, &graph, uses = options.init_fns](const Scaffold&, DirectSession& session) {
+    pieces.host_init = [this, &graph, uses = options.init_fns](const SessionScaffold&, DirectSession& session) {
       if (!host_.has_init_fns())
         for (const PluginUse& use : uses) host_.add_init_fn(plugins_.linked(PluginKind::kInitFn, use));
       host_.call_init_fns(graph, session);
     };
   // Where summary_saver looks for it.
   if (pieces.summary_op) graph.replace_collection(collections::kSummaryOp, {graph.resolve(pieces.summary_op.raw())});
-  auto scaffold = std::make_shared<Scaffold>(std::move(pieces));
+  auto scaffold = std::make_shared<SessionScaffold>(std::move(pieces));
   if (!options.is_chief)
     return std::make_shared<WorkerSessionCreator>(
         graph, run_.environment(),

@@ -107,14 +107,15 @@ UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_vie
     if (!c.label && c.name != kIdName) model.names = c.class_names;
   UsedCheckpoint used;
   ScaffoldOptions pieces;
-  pieces.host_init = [&](const Scaffold&, DirectSession& session) {
+  pieces.host_init = [&](const SessionScaffold&, DirectSession& session) {
     used = load_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), run.host.codec(), session);
   };
   HookSet no_hooks;
   MonitoredSessionOptions settings;
   settings.monitor = &run.host.monitor();
   SingularMonitoredSession session(graph, run.host.environment(), no_hooks,
-                                   {.scaffold = std::make_shared<Scaffold>(std::move(pieces))}, std::move(settings));
+                                   {.scaffold = std::make_shared<SessionScaffold>(std::move(pieces))},
+                                   std::move(settings));
   const PredictSettings& given = run.manifest.predict;
   const SampleOptions options{.prompt = given.prompt,
                               .length = given.length,

@@ -93,13 +93,14 @@ void Predictions::open() {
   ScaffoldOptions options;
   if (options_.fill) {
     options.init_op = default_init_op(graph_->handle());  // not the model's, which is for a new run
-    options.host_init = [this](const Scaffold&, DirectSession& session) { options_.fill(session); };
+    options.host_init = [this](const SessionScaffold&, DirectSession& session) { options_.fill(session); };
   }
   MonitoredSessionOptions of_session;
   of_session.monitor = options_.monitor;
   auto session = std::make_unique<SingularMonitoredSession>(
       *graph_, environment_, hooks_,
-      ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(std::move(options))}, std::move(of_session));
+      ChiefSessionCreator::Options{.scaffold = std::make_shared<SessionScaffold>(std::move(options))},
+      std::move(of_session));
   const std::lock_guard lock(mutex_);
   session_ = std::move(session);
   state_ = State::kOpen;

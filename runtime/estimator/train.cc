@@ -54,10 +54,10 @@ std::shared_ptr<SessionCreator> Training::creator() {
   pieces.saver = host_.saver();
   pieces.initial_values = run_.model.outputs.initial_values;
   if (run_.training.has_init_fns())
-    pieces.host_init = [this](const Scaffold&, DirectSession& session) {
+    pieces.host_init = [this](const SessionScaffold&, DirectSession& session) {
       run_.training.call_init_fns(graph_, session);
     };
-  ChiefSessionCreator::Options options{.scaffold = std::make_shared<Scaffold>(std::move(pieces))};
+  ChiefSessionCreator::Options options{.scaffold = std::make_shared<SessionScaffold>(std::move(pieces))};
   if (host_.has_directory()) options.checkpoint_dir = host_.directory().path();
   return strategy_.creator(std::move(options));
 }

@@ -36,7 +36,8 @@ void GivenValues::set(DirectSession& session) const {
   for (const auto& [name, value] : values_) session.store().assign(name, TensorView(value.view()));
 }
 
-Scaffold::Scaffold(const Scaffold& copy_from, ScaffoldOptions options) : options_(std::move(options)) {
+SessionScaffold::SessionScaffold(const SessionScaffold& copy_from, ScaffoldOptions options)
+    : options_(std::move(options)) {
   const auto take = [](Output& mine, const Output& other) {
     if (!mine) mine = other;
   };
@@ -54,7 +55,7 @@ Scaffold::Scaffold(const Scaffold& copy_from, ScaffoldOptions options) : options
   if (options_.saver == nullptr) options_.saver = other.saver;
 }
 
-Scaffold& Scaffold::finalize(NodeGraph& graph) {
+SessionScaffold& SessionScaffold::finalize(NodeGraph& graph) {
   const belay::Graph g = graph.handle();
   const auto fill = [&](Output& piece, const char* collection, Output (*make)(const belay::Graph&)) {
     if (!piece) piece = get_or_default(g, collection, make);
@@ -68,7 +69,7 @@ Scaffold& Scaffold::finalize(NodeGraph& graph) {
   return *this;
 }
 
-std::function<void(DirectSession&)> Scaffold::init_fn() const {
+std::function<void(DirectSession&)> SessionScaffold::init_fn() const {
   if (!options_.host_init && !options_.init_fn) return {};
   return [this](DirectSession& session) {
     if (options_.host_init) options_.host_init(*this, session);

@@ -3,7 +3,7 @@
 // it. Pieces that are not given come from the graph's collections, or are made, when the scaffold is finalized. The
 // graph is then frozen.
 //
-//   Scaffold scaffold(options);
+//   SessionScaffold scaffold(options);
 //   scaffold.finalize(graph);      // done by the session creators
 #pragma once
 
@@ -21,10 +21,10 @@
 namespace belay::runtime {
 
 class RunSaver;
-class Scaffold;
+class SessionScaffold;
 
-using InitFn = std::function<void(const Scaffold&, DirectSession&)>;
-// Fills the memory with a variable's initial value. False: it has none.
+using InitFn = std::function<void(const SessionScaffold&, DirectSession&)>;
+// Fills the memory with the value that a variable begins with; false: it has none.
 using InitialValues = std::function<bool(const std::string& variable, const belay_tensor& value)>;
 
 // A program's pieces, and those that only the host gives.
@@ -48,17 +48,17 @@ class GivenValues {
   std::vector<std::pair<std::string, DenseTensor>> values_;
 };
 
-class Scaffold {
+class SessionScaffold {
  public:
-  explicit Scaffold(ScaffoldOptions options = {}) : options_(std::move(options)) {}
+  explicit SessionScaffold(ScaffoldOptions options = {}) : options_(std::move(options)) {}
   // A copy of another's pieces, over which the given ones win. host_init gets the new scaffold.
-  Scaffold(const Scaffold& copy_from, ScaffoldOptions options);
-  Scaffold(const Scaffold&) = delete;
-  Scaffold& operator=(const Scaffold&) = delete;
+  SessionScaffold(const SessionScaffold& copy_from, ScaffoldOptions options);
+  SessionScaffold(const SessionScaffold&) = delete;
+  SessionScaffold& operator=(const SessionScaffold&) = delete;
 
-  // Fills the gaps in the order init, ready, ready for local init, local init, summary; then freezes the graph. It may
-  // be called again. FAILED_PRECONDITION "More than one item": a collection has several candidates.
-  Scaffold& finalize(NodeGraph& graph);
+  // Fills the gaps in the order init, ready, ready for local init, local init, summary; then freezes the graph. Safe to
+  // call again. A collection with several candidates is FAILED_PRECONDITION "More than one item".
+  SessionScaffold& finalize(NodeGraph& graph);
 
   const Output& init_op() const noexcept { return options_.init_op; }
   const Feeds& init_feeds() const noexcept { return options_.init_feeds; }

@@ -5,7 +5,7 @@ namespace belay::runtime {
 namespace {
 
 std::unique_ptr<SessionManager> make_manager(NodeGraph& graph, const RunEnvironment& environment,
-                                             const Scaffold& scaffold, Pause& pause, double recovery_wait_secs,
+                                             const SessionScaffold& scaffold, Pause& pause, double recovery_wait_secs,
                                              double first_wait_secs) {
   SessionManagerOptions options;
   options.local_init_op = scaffold.local_init_op();
@@ -22,11 +22,11 @@ std::unique_ptr<SessionManager> make_manager(NodeGraph& graph, const RunEnvironm
 
 ChiefSessionCreator::ChiefSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options)
     : graph_(graph), environment_(environment), options_(std::move(options)) {
-  if (options_.scaffold == nullptr) options_.scaffold = std::make_shared<Scaffold>();
+  if (options_.scaffold == nullptr) options_.scaffold = std::make_shared<SessionScaffold>();
 }
 
 CreatedSession ChiefSessionCreator::create_session() {
-  Scaffold& scaffold = options_.scaffold->finalize(graph_);
+  SessionScaffold& scaffold = options_.scaffold->finalize(graph_);
   if (manager_ == nullptr) manager_ = make_manager(graph_, environment_, scaffold, pause(), 30, 0);
   PrepareArgs args;
   args.target = options_.target;
@@ -43,11 +43,11 @@ CreatedSession ChiefSessionCreator::create_session() {
 
 WorkerSessionCreator::WorkerSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options)
     : graph_(graph), environment_(environment), options_(std::move(options)) {
-  if (options_.scaffold == nullptr) options_.scaffold = std::make_shared<Scaffold>();
+  if (options_.scaffold == nullptr) options_.scaffold = std::make_shared<SessionScaffold>();
 }
 
 CreatedSession WorkerSessionCreator::create_session() {
-  Scaffold& scaffold = options_.scaffold->finalize(graph_);
+  SessionScaffold& scaffold = options_.scaffold->finalize(graph_);
   if (manager_ == nullptr)
     manager_ =
         make_manager(graph_, environment_, scaffold, pause(), options_.recovery_wait_secs, options_.first_wait_secs);

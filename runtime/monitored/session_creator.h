@@ -29,7 +29,7 @@ class SessionCreator {
 class ChiefSessionCreator final : public SessionCreator {
  public:
   struct Options {
-    std::shared_ptr<Scaffold> scaffold = {};  // none: a default one
+    std::shared_ptr<SessionScaffold> scaffold = {};  // none: a default one
     std::string target = {};
     std::string checkpoint_dir = {};
     std::string checkpoint_filename_with_path = {};
@@ -38,7 +38,7 @@ class ChiefSessionCreator final : public SessionCreator {
   ChiefSessionCreator(NodeGraph& graph, const RunEnvironment& environment, Options options);
   CreatedSession create_session() override;
   NodeGraph& graph() override { return graph_; }
-  Scaffold& scaffold() noexcept { return *options_.scaffold; }
+  SessionScaffold& scaffold() noexcept { return *options_.scaffold; }
 
  private:
   NodeGraph& graph_;
@@ -51,7 +51,7 @@ class ChiefSessionCreator final : public SessionCreator {
 class WorkerSessionCreator final : public SessionCreator {
  public:
   struct Options {
-    std::shared_ptr<Scaffold> scaffold = {};
+    std::shared_ptr<SessionScaffold> scaffold = {};
     std::string target = {};
     double max_wait_secs = 1800;
     double recovery_wait_secs = 30;  // between two looks

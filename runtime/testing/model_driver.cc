@@ -111,7 +111,7 @@ void ModelDriver::build(Mode mode, std::uint64_t seed) {
     const auto after = g.after(updates);
     e.train_op = ops::assign_add(step, ops::constant(g, Tensor(std::int64_t{1}))).operation();
   }
-  runtime::Scaffold scaffold;
+  runtime::SessionScaffold scaffold;
   scaffold.finalize(e.graph);
   runtime::DirectSessionOptions options;
   options.seed = seed;

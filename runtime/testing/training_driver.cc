@@ -164,7 +164,7 @@ struct Process {
     runtime::ScaffoldOptions pieces;
     pieces.saver = run->saver();
     runtime::ChiefSessionCreator::Options creation;
-    creation.scaffold = std::make_shared<runtime::Scaffold>(std::move(pieces));
+    creation.scaffold = std::make_shared<runtime::SessionScaffold>(std::move(pieces));
     creation.checkpoint_dir = setup.folder.path();
     session =
         host->open(std::make_shared<runtime::ChiefSessionCreator>(graph, run->environment(), std::move(creation)));

@@ -73,7 +73,7 @@ TEST_F(EvaluatesRepeatedly, EVAL_09_WhatIsFedIsFedInEachRun) {
   const OwnHook five = stop_after(5);
   session.add_hook(five.name, five.make);
   std::vector<float> sums;
-  const auto scaffold = std::make_shared<Scaffold>(ScaffoldOptions());
+  const auto scaffold = std::make_shared<SessionScaffold>(ScaffoldOptions());
   evaluate_repeatedly(platform(), model(), {.max_number_of_evaluations = 1}, [&](const std::string&) {
     sums.push_back(TensorView(once.run(session, scaffold).at(0)).scalar<float>());
     return true;

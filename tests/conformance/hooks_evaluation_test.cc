@@ -29,10 +29,12 @@ class SaveTheBest final : public Hook {
  private:
   float evaluate(float trained) {
     ScaffoldOptions pieces;
-    pieces.host_init = [&](const Scaffold&, DirectSession& made) { made.handle().assign("weight", Tensor(trained)); };
+    pieces.host_init = [&](const SessionScaffold&, DirectSession& made) {
+      made.handle().assign("weight", Tensor(trained));
+    };
     HookSet none;
     SingularMonitoredSession session(graph_, environment_, none,
-                                     {.scaffold = std::make_shared<Scaffold>(std::move(pieces))});
+                                     {.scaffold = std::make_shared<SessionScaffold>(std::move(pieces))});
     return session.run({distance_})[0].scalar<float>();
   }
 

@@ -132,7 +132,7 @@ class LifecyclePage : public SaverTest {
     saver = make_saver();
     ScaffoldOptions pieces;
     pieces.saver = saver;
-    pieces.host_init = [this](const Scaffold&, DirectSession&) {
+    pieces.host_init = [this](const SessionScaffold&, DirectSession&) {
       timeline.push_back("init_fn");
       if (at_init) at_init();
     };
@@ -141,7 +141,8 @@ class LifecyclePage : public SaverTest {
     options.recovers = recovers;
     const auto creator = std::make_shared<RecordingCreator>(
         graph, environment,
-        ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(pieces), .checkpoint_dir = run.path()},
+        ChiefSessionCreator::Options{.scaffold = std::make_shared<SessionScaffold>(pieces),
+                                     .checkpoint_dir = run.path()},
         timeline);
     session = std::make_unique<MonitoredSession>(creator, environment, hooks, options);
     return *session;

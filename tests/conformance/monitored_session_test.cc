@@ -121,7 +121,7 @@ TEST_F(SavedSession, MON_04_ASessionGoesOnFromTheDirectoryOrFromExactlyTheFile) 
 
 TEST_F(MonitoredConformance, MON_05_APreemptionOfTheInitFnIsTriedAgain) {
   int calls = 0;
-  scaffold.host_init = [&](const Scaffold&, DirectSession&) {
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession&) {
     if (++calls < 4) fail(Code::kAborted, "preempted");
   };
   open();
@@ -264,7 +264,7 @@ TEST_F(MonitoredConformance, MON_17_TheGraphIsFrozenWhileItIsOpenAndOpenAgainAft
 }
 
 TEST_F(MonitoredConformance, MON_17_AGraphThatWasFrozenBeforeStaysSo) {
-  Scaffold().finalize(graph);
+  SessionScaffold().finalize(graph);
   open();
   session().close();
   EXPECT_TRUE(graph.finalized());
@@ -323,7 +323,7 @@ TEST_F(MonitoredConformance, MON_23_AnErrorOfBeginLeavesTheConstructorWithoutEnd
 
 TEST_F(MonitoredConformance, MON_24_APreemptionOfAfterCreateSessionMakesAnotherSessionAndClosesTheFirst) {
   std::vector<std::shared_ptr<DirectSession>> made;
-  scaffold.host_init = [&](const Scaffold&, DirectSession& s) { made.push_back(s.shared_from_this()); };
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession& s) { made.push_back(s.shared_from_this()); };
   Probe& x = add_probe("x");
   x.in["after_create_session"] = [&] {
     if (made.size() == 1) fail(Code::kUnavailable, "not there yet");
@@ -337,7 +337,7 @@ TEST_F(MonitoredConformance, MON_24_APreemptionOfAfterCreateSessionMakesAnotherS
 
 TEST_F(MonitoredConformance, MON_24_AnErrorOfAfterCreateSessionClosesWhatWasOpenedAndLeavesTheConstructor) {
   std::shared_ptr<DirectSession> raw;
-  scaffold.host_init = [&](const Scaffold&, DirectSession& s) { raw = s.shared_from_this(); };
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession& s) { raw = s.shared_from_this(); };
   add_probe("x").in["after_create_session"] = [] { fail(Code::kInternal, "no"); };
   add_probe("y");
   EXPECT_EQ(error_of([&] { open(); }), "INTERNAL: hook \"x\" in after_create_session: no");

@@ -197,7 +197,7 @@ TEST_F(RecoverableConformance, RECOV_16_ARecoveryWaitsForThreadsAtMostTheGracePe
 TEST_F(RecoverableConformance, RECOV_16_AThreadThatEndsInTimeIsJoinedBeforeTheNewSessionIsMade) {
   std::atomic<bool> ended{false};
   std::vector<bool> ended_at_init;
-  scaffold.host_init = [&](const Scaffold&, DirectSession&) { ended_at_init.push_back(ended); };
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession&) { ended_at_init.push_back(ended); };
   open();
   Coordinator& c = coordinator();
   c.start_thread("obedient", [&] {

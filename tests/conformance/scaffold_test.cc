@@ -17,7 +17,7 @@ class ScaffoldConformance : public ScaffoldTest {};
 TEST_F(ScaffoldConformance, SCAF_02_BothReadyOpsNameTheVariablesUntilTheyAreInitialized) {
   ops::variable(g, "weight", Tensor(1.0f));
   ops::variable(g, "seen", Tensor(std::int64_t{0}), ops::VariableKind::kLocal);
-  Scaffold scaffold;
+  SessionScaffold scaffold;
   EXPECT_FALSE(scaffold.init_op());
   EXPECT_EQ(&scaffold.finalize(graph), &scaffold);
   EXPECT_TRUE(graph.finalized());
@@ -38,7 +38,7 @@ TEST_F(ScaffoldConformance, SCAF_02_BothReadyOpsNameTheVariablesUntilTheyAreInit
 }
 
 TEST_F(ScaffoldConformance, SCAF_03_AGraphWithoutVariablesHasAllTheOperationsAndIsReady) {
-  Scaffold scaffold;
+  SessionScaffold scaffold;
   scaffold.finalize(graph);
   open();
   run(scaffold.init_op());
@@ -52,7 +52,7 @@ class SavingScaffold : public SaverTest {};
 TEST_F(SavingScaffold, SCAF_03_TheSaverAcceptsAGraphWithoutVariables) {
   ScaffoldOptions pieces;
   pieces.saver = make_saver();
-  Scaffold scaffold(pieces);
+  SessionScaffold scaffold(pieces);
   scaffold.finalize(graph);
   const std::shared_ptr<DirectSession> session = open_session();
   scaffold.saver()->request();
@@ -63,15 +63,15 @@ TEST_F(SavingScaffold, SCAF_03_TheSaverAcceptsAGraphWithoutVariables) {
 
 TEST_F(ScaffoldConformance, SCAF_04_TwoScaffoldsOfOneGraphShareTheirOperations) {
   ops::scalar_summary("weight", ops::variable(g, "weight", Tensor(1.0f)));
-  Scaffold first, second;
+  SessionScaffold first, second;
   first.finalize(graph);
   const std::size_t size = graph.size();
   second.finalize(graph);
   EXPECT_EQ(graph.size(), size);
-  using Piece = const Output& (Scaffold::*)() const noexcept;
-  for (const Piece piece :
-       {Piece(&Scaffold::init_op), Piece(&Scaffold::ready_op), Piece(&Scaffold::ready_for_local_init_op),
-        Piece(&Scaffold::local_init_op), Piece(&Scaffold::summary_op)}) {
+  using Piece = const Output& (SessionScaffold::*)() const noexcept;
+  for (const Piece piece : {Piece(&SessionScaffold::init_op), Piece(&SessionScaffold::ready_op),
+                            Piece(&SessionScaffold::ready_for_local_init_op), Piece(&SessionScaffold::local_init_op),
+                            Piece(&SessionScaffold::summary_op)}) {
     EXPECT_EQ((first.*piece)().raw().node, (second.*piece)().raw().node);
   }
 }
@@ -83,7 +83,7 @@ TEST_F(ScaffoldConformance, SCAF_05_TwoCandidatesInACollectionAreAnError) {
     const belay::Graph handle = two.handle();
     handle.collect(collection, ops::no_op(handle, "a"));
     handle.collect(collection, ops::no_op(handle, "b"));
-    EXPECT_EQ(error_of([&] { Scaffold().finalize(two); }),
+    EXPECT_EQ(error_of([&] { SessionScaffold().finalize(two); }),
               "FAILED_PRECONDITION: More than one item in the graph's collection '" + std::string(collection) +
                   "' (2); give the piece to the Scaffold instead");
     EXPECT_FALSE(two.finalized());
@@ -99,7 +99,7 @@ TEST_F(ScaffoldConformance, SCAF_06_WhatIsGivenWinsAndJoinsNoCollection) {
   options.local_init_op = operation("local_a");
   options.summary_op = operation("summary_a");
   g.collect(collections::kInitOp, operation("init_b"));
-  Scaffold scaffold(options);
+  SessionScaffold scaffold(options);
   const std::size_t size = graph.size();
   scaffold.finalize(graph);
   EXPECT_EQ(graph.size(), size);
@@ -113,7 +113,7 @@ TEST_F(ScaffoldConformance, SCAF_06_WhatIsGivenWinsAndJoinsNoCollection) {
 }
 
 TEST_F(ScaffoldConformance, SCAF_07_TheGraphIsFrozen) {
-  Scaffold().finalize(graph);
+  SessionScaffold().finalize(graph);
   EXPECT_EQ(
       error_of([&] { ops::no_op(g, "late"); }),
       "FAILED_PRECONDITION: Graph is finalized and cannot be modified: node 'late' (NoOp) was added after the session "
@@ -121,28 +121,28 @@ TEST_F(ScaffoldConformance, SCAF_07_TheGraphIsFrozen) {
 }
 
 TEST_F(ScaffoldConformance, SCAF_10_OnlyAScaffoldCanBeCopiedFrom) {
-  static_assert(std::is_constructible_v<Scaffold, const Scaffold&, ScaffoldOptions>);
-  static_assert(!std::is_constructible_v<Scaffold, const std::string&, ScaffoldOptions>);
-  static_assert(!std::is_constructible_v<Scaffold, NodeGraph&, ScaffoldOptions>);
-  static_assert(!std::is_constructible_v<Scaffold, std::nullptr_t, ScaffoldOptions>);
+  static_assert(std::is_constructible_v<SessionScaffold, const SessionScaffold&, ScaffoldOptions>);
+  static_assert(!std::is_constructible_v<SessionScaffold, const std::string&, ScaffoldOptions>);
+  static_assert(!std::is_constructible_v<SessionScaffold, NodeGraph&, ScaffoldOptions>);
+  static_assert(!std::is_constructible_v<SessionScaffold, std::nullptr_t, ScaffoldOptions>);
 }
 
 TEST_F(ScaffoldConformance, SCAF_11_TheInitFunctionOfACopyGetsTheCopy) {
-  std::vector<const Scaffold*> seen;
+  std::vector<const SessionScaffold*> seen;
   ScaffoldOptions options;
-  options.host_init = [&](const Scaffold& scaffold, DirectSession&) { seen.push_back(&scaffold); };
-  const Scaffold original(options);
-  const Scaffold copy(original, {});
+  options.host_init = [&](const SessionScaffold& scaffold, DirectSession&) { seen.push_back(&scaffold); };
+  const SessionScaffold original(options);
+  const SessionScaffold copy(original, {});
   graph.finalize();
   DirectSession& session = open();
   original.init_fn()(session);
   copy.init_fn()(session);
-  EXPECT_EQ(seen, (std::vector<const Scaffold*>{&original, &copy}));
+  EXPECT_EQ(seen, (std::vector<const SessionScaffold*>{&original, &copy}));
 }
 
 TEST_F(ScaffoldConformance, SCAF_13_FinalizedAgainItAddsNothing) {
   ops::variable(g, "weight", Tensor(1.0f));
-  Scaffold scaffold;
+  SessionScaffold scaffold;
   scaffold.finalize(graph);
   const std::size_t size = graph.size();
   const belay_output init = scaffold.init_op().raw();
@@ -152,7 +152,7 @@ TEST_F(ScaffoldConformance, SCAF_13_FinalizedAgainItAddsNothing) {
 }
 
 TEST_F(ScaffoldConformance, SCAF_13_EveryCreatedSessionFinalizesItAgain) {
-  const auto scaffold = std::make_shared<Scaffold>();
+  const auto scaffold = std::make_shared<SessionScaffold>();
   ChiefSessionCreator creator(graph, environment, {.scaffold = scaffold});
   creator.create_session();
   const std::size_t size = graph.size();
@@ -165,7 +165,7 @@ TEST_F(ScaffoldConformance, PROSE_02_TheConstructorStoresAndFinalizeFillsTheGaps
   ops::scalar_summary("a", weight);
   ops::scalar_summary("b", weight);
   const std::size_t size = graph.size();
-  Scaffold scaffold;
+  SessionScaffold scaffold;
   EXPECT_EQ(graph.size(), size);
   for (const Output& piece : {scaffold.init_op(), scaffold.ready_op(), scaffold.ready_for_local_init_op(),
                               scaffold.local_init_op(), scaffold.summary_op()})

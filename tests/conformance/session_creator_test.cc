@@ -37,8 +37,8 @@ TEST_F(SessionCreatorConformance, CHIEF_01_TheNewestCheckpointOrExactlyTheGivenO
   int init_calls = 0;
   ScaffoldOptions pieces;
   pieces.saver = make_saver();
-  pieces.host_init = [&](const Scaffold&, DirectSession&) { ++init_calls; };
-  const auto scaffold = std::make_shared<Scaffold>(pieces);
+  pieces.host_init = [&](const SessionScaffold&, DirectSession&) { ++init_calls; };
+  const auto scaffold = std::make_shared<SessionScaffold>(pieces);
   ChiefSessionCreator creator(graph, environment, {.scaffold = scaffold, .checkpoint_dir = run.path()});
   const CreatedSession first = creator.create_session();
   EXPECT_FALSE(first.restored);
@@ -66,10 +66,10 @@ TEST_F(SessionCreatorConformance, CHIEF_01_WithoutACheckpointInitOpRunsWithItsFe
   ScaffoldOptions pieces;
   pieces.init_op = ops::group(g, {ops::assign(weight, x), zero}, "init_from_feed");
   pieces.init_feeds = {{x, Tensor(6.0f)}};
-  pieces.host_init = [&](const Scaffold&, DirectSession& session) {
+  pieces.host_init = [&](const SessionScaffold&, DirectSession& session) {
     seen_by_init_fn.push_back(session.handle().run({weight})[0].scalar<float>());
   };
-  ChiefSessionCreator creator(graph, environment, {.scaffold = std::make_shared<Scaffold>(pieces)});
+  ChiefSessionCreator creator(graph, environment, {.scaffold = std::make_shared<SessionScaffold>(pieces)});
   EXPECT_EQ(weight_of(creator.create_session()), 6.0f);
   EXPECT_THAT(seen_by_init_fn, ElementsAre(6.0f));
 }
@@ -91,9 +91,9 @@ TEST_F(SessionCreatorConformance, CHIEF_03_ARestoredSessionSkipsInitOpAndInitFun
                               {ops::assign(weight, ops::constant(g, Tensor(100.0f))),
                                ops::assign(step, ops::constant(g, Tensor(std::int64_t{0})))},
                               "init_to_100");
-  pieces.host_init = [&](const Scaffold&, DirectSession&) { ++init_fn_calls; };
+  pieces.host_init = [&](const SessionScaffold&, DirectSession&) { ++init_fn_calls; };
   ChiefSessionCreator creator(graph, environment,
-                              {.scaffold = std::make_shared<Scaffold>(pieces), .checkpoint_dir = run.path()});
+                              {.scaffold = std::make_shared<SessionScaffold>(pieces), .checkpoint_dir = run.path()});
   const CreatedSession fresh = creator.create_session();
   EXPECT_EQ(weight_of(fresh), 100.0f);
   EXPECT_EQ(init_fn_calls, 1);
@@ -114,11 +114,11 @@ TEST_F(SessionCreatorConformance, CHIEF_04_AnInitFunctionLoadsAChosenCheckpointO
 
   std::vector<float> before;
   ScaffoldOptions pieces;
-  pieces.host_init = [&](const Scaffold&, DirectSession& session) {
+  pieces.host_init = [&](const SessionScaffold&, DirectSession& session) {
     before.push_back(session.handle().run({weight})[0].scalar<float>());
     saver->restore_exactly(session, run.path() + "/model.ckpt-10");
   };
-  ChiefSessionCreator creator(graph, environment, {.scaffold = std::make_shared<Scaffold>(pieces)});
+  ChiefSessionCreator creator(graph, environment, {.scaffold = std::make_shared<SessionScaffold>(pieces)});
   const CreatedSession created = creator.create_session();
   EXPECT_FALSE(created.restored);
   EXPECT_THAT(before, ElementsAre(1.0f));
@@ -129,7 +129,8 @@ TEST_F(SessionCreatorConformance, CHIEF_05_AChiefWaitsForNoCheckpoint) {
   ScaffoldOptions pieces;
   pieces.saver = make_saver();
   ChiefSessionCreator creator(
-      graph, environment, {.scaffold = std::make_shared<Scaffold>(pieces), .checkpoint_dir = temp / "nothing_there"});
+      graph, environment,
+      {.scaffold = std::make_shared<SessionScaffold>(pieces), .checkpoint_dir = temp / "nothing_there"});
   EXPECT_FALSE(creator.create_session().restored);
   EXPECT_TRUE(clock.new_waits_ms().empty());
 }
@@ -166,9 +167,10 @@ TEST_F(SessionCreatorConformance, CLU_07_SessionsOfOneTargetShareVariablesAndNoO
 TEST_F(SessionCreatorConformance, WORK_01_AWorkerRunsNeitherInitOperationNorInitFunction) {
   bool called = false;
   ScaffoldOptions pieces;
-  pieces.host_init = [&](const Scaffold&, DirectSession&) { called = true; };
+  pieces.host_init = [&](const SessionScaffold&, DirectSession&) { called = true; };
   WorkerSessionCreator worker(
-      graph, environment, {.scaffold = std::make_shared<Scaffold>(pieces), .target = "local:job", .max_wait_secs = 1});
+      graph, environment,
+      {.scaffold = std::make_shared<SessionScaffold>(pieces), .target = "local:job", .max_wait_secs = 1});
   EXPECT_THAT(error_of([&] { worker.create_session(); }), ::testing::StartsWith("DEADLINE_EXCEEDED: "));
   EXPECT_FALSE(called);
 }

@@ -36,7 +36,7 @@ TEST_F(SessionQuirks, QUIRK_02_ASecondCloseDoesNothingAndARunBehindItSaysSo) {
 
 TEST_F(SessionQuirks, QUIRK_03_ACreationThatFailsLeavesNoSessionBehind) {
   std::vector<std::weak_ptr<DirectSession>> made;
-  scaffold.host_init = [&](const Scaffold&, DirectSession& s) {
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession& s) {
     made.push_back(s.weak_from_this());
     fail(made.size() < 3 ? Code::kAborted : Code::kInternal, "no");
   };

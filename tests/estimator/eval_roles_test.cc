@@ -110,10 +110,10 @@ TEST_F(EvalRolesTest, TheStateBringsThemIntoTheNextSession) {
   hooks.load_states(states, *log);
   EXPECT_EQ(roles.last_step(), 1);
   ScaffoldOptions pieces;
-  pieces.host_init = [](const Scaffold&, DirectSession& s) {
+  pieces.host_init = [](const SessionScaffold&, DirectSession& s) {
     s.store().assign("global_step", TensorView(Tensor(std::int64_t{1}).view()));
   };
-  SingularMonitoredSession session(graph, environment, hooks, {.scaffold = std::make_shared<Scaffold>(pieces)});
+  SingularMonitoredSession session(graph, environment, hooks, {.scaffold = std::make_shared<SessionScaffold>(pieces)});
   session.scope([&] {
     EXPECT_EQ(value(*session.raw_session(), "eval/loss"), std::numeric_limits<double>::infinity());
     EXPECT_TRUE(std::isnan(value(*session.raw_session(), "eval/accuracy")));

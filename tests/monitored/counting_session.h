@@ -17,7 +17,7 @@ class CountingSessionTest : public MonitoredTest {
     drop();
     options.monitor = &monitor;
     const auto creator = std::make_shared<ChiefSessionCreator>(
-        graph, environment, ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(scaffold)});
+        graph, environment, ChiefSessionCreator::Options{.scaffold = std::make_shared<SessionScaffold>(scaffold)});
     session_.emplace(creator, environment, hooks, std::move(options));
     return *session_;
   }

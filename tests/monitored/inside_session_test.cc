@@ -90,7 +90,7 @@ TEST_F(InsideSession, T_03a_ALookSeesWhatStopsTheLoop) {
 TEST_F(InsideSession, T_03a_WhileASessionIsMadeAnewShouldStopKnowsOfRequestsOnly) {
   Probe& x = add_probe("x");
   std::vector<bool> seen;
-  scaffold.host_init = [&](const Scaffold&, DirectSession&) {
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession&) {
     if (!timeline.empty() && timeline.back() == "x.before_run") seen.push_back(session().should_stop());
   };
   open();
@@ -169,7 +169,7 @@ class CalledBack : public SavedSession {
       x.in[callback] = [&, callback] {
         if (opened) said[callback] = error_of(call);
       };
-    scaffold.host_init = [&](const Scaffold&, DirectSession&) {
+    scaffold.host_init = [&](const SessionScaffold&, DirectSession&) {
       if (opened) said["init_fn"] = error_of(call);
     };
     open();

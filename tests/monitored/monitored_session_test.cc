@@ -51,7 +51,7 @@ TEST_F(MonitoredSessionTest, AnErrorOfEndLeavesOutTheLaterHooksAndReleasesEveryt
 }
 
 TEST_F(MonitoredSessionTest, AnInterruptEndsThePauseOfARecovery) {
-  scaffold.host_init = [&](const Scaffold&, DirectSession&) {
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession&) {
     interrupt.cancel(Error(Code::kCancelled, "SIGINT"));
     fail(Code::kAborted, "preempted");
   };
@@ -93,7 +93,7 @@ TEST_F(MonitoredSessionTest, AFetchSetThatIsKeptServesTheNewSession) {
 TEST_F(MonitoredSessionTest, ARecoveryThatFailsLeavesNothingToEnd) {
   Probe& x = add_probe("x");
   bool broken = false;
-  scaffold.host_init = [&](const Scaffold&, DirectSession&) {
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession&) {
     if (broken) fail(Code::kDataLoss, "the initial values are gone");
   };
   open();

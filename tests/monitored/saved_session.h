@@ -25,7 +25,7 @@ class SavedSession : public SaverTest {
     options.monitor = &monitor;
     const auto creator = std::make_shared<ChiefSessionCreator>(
         graph, environment,
-        ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(scaffold),
+        ChiefSessionCreator::Options{.scaffold = std::make_shared<SessionScaffold>(scaffold),
                                      .checkpoint_dir = exactly.empty() ? run.path() : "",
                                      .checkpoint_filename_with_path = exactly});
     session_ = std::make_unique<MonitoredSession>(creator, environment, hooks, std::move(options));

@@ -56,7 +56,7 @@ class EndOfInputInARecovery : public SessionEnds, public ::testing::WithParamInt
 TEST_P(EndOfInputInARecovery, T_02a_OfAnInitFunctionIsAnError) {
   add_probe("x");
   const auto init = once_again([] { fail(GetParam(), "the file is too short"); });
-  scaffold.host_init = [init](const Scaffold&, DirectSession&) mutable { init(); };
+  scaffold.host_init = [init](const SessionScaffold&, DirectSession&) mutable { init(); };
   open();
   expect_an_error("");
 }
@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Codes, SavedEnds, ::testing::Values(Code::kOutOfRange, 
 
 TEST_F(SessionEnds, T_08a_AnyExceptionOfTheFirstCreationOpensTheGraphAndCallsOnError) {
   Probe& x = add_probe("x");
-  scaffold.host_init = [](const Scaffold&, DirectSession&) { throw std::runtime_error("the file is missing"); };
+  scaffold.host_init = [](const SessionScaffold&, DirectSession&) { throw std::runtime_error("the file is missing"); };
   EXPECT_THROW(open(), std::runtime_error);
   EXPECT_FALSE(graph.finalized());
   EXPECT_EQ(x.error, "UNKNOWN: the file is missing");
@@ -143,7 +143,7 @@ TEST_F(SessionEnds, T_08b_AnyExceptionOfAQueueRunnerStopsTheThreadsThatAreStarte
 TEST_F(SessionEnds, T_08a_AnyExceptionOfARecoveryLeavesTheScopeAsItIs) {
   Probe& x = add_probe("x");
   const auto init = once_again([] { throw std::out_of_range("the file is too short"); });
-  scaffold.host_init = [init](const Scaffold&, DirectSession&) mutable { init(); };
+  scaffold.host_init = [init](const SessionScaffold&, DirectSession&) mutable { init(); };
   open();
   EXPECT_THROW(recover(), std::out_of_range);
   EXPECT_TRUE(session().closed());
@@ -168,7 +168,7 @@ TEST_F(SessionEnds, T_15a_WhatIsNoExceptionClosesTheSessionToo) {
 TEST_F(SessionEnds, T_01b_TheVariablesOfALostSessionAreFreedBeforeTheNewOnesAreMade) {
   std::weak_ptr<VariableStore> lost;
   int made = 0;
-  scaffold.host_init = [&](const Scaffold&, DirectSession& session) {
+  scaffold.host_init = [&](const SessionScaffold&, DirectSession& session) {
     if (++made == 2) {
       EXPECT_TRUE(lost.expired());
     }
@@ -228,7 +228,7 @@ TEST_F(SharedGraph, T_10_ASessionThatCannotBeMadeOpensItUnderNoOther) {
 }
 
 TEST_F(SharedGraph, T_10_StaysFrozenWhereItWasBeforeTheFirst) {
-  Scaffold().finalize(graph);
+  SessionScaffold().finalize(graph);
   auto first = make(), second = make();
   second->close();
   first->close();

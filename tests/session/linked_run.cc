@@ -99,7 +99,7 @@ MonitoredSession& LinkedRun::start() {
   pieces.saver = saver_;
   auto creator = std::make_shared<ChiefSessionCreator>(
       graph_, environment_,
-      ChiefSessionCreator::Options{.scaffold = std::make_shared<Scaffold>(std::move(pieces)),
+      ChiefSessionCreator::Options{.scaffold = std::make_shared<SessionScaffold>(std::move(pieces)),
                                    .checkpoint_dir = directory_.path()});
   MonitoredSessionOptions options;
   options.saver = saver_.get();
