@@ -46,42 +46,10 @@ std::string Estimator::latest_checkpoint() const { return insides_->estimator.la
 std::vector<std::string> Estimator::variable_names() const { return insides_->estimator.variable_names(); }
 Tensor Estimator::variable_value(const std::string& name) const { return insides_->estimator.variable_value(name); }
 
-// ---- predictions
-
-struct EstimatorPredictions::Insides {
-  std::shared_ptr<runtime::Logger> log;
-  runtime::EstimatorPredictions predictions;
-  PredictedRow row;
-};
-
 EstimatorPredictions Estimator::predict(const InputFn& input, const PredictArguments& options) {
-  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(
-      EstimatorPredictions::Insides{insides_->log, insides_->estimator.predict(input, options), {}}));
+  EstimatorPredictions predictions = insides_->estimator.predict(input, options);
+  predictions.insides().log = insides_->log;
+  return predictions;
 }
-
-EstimatorPredictions::EstimatorPredictions(std::unique_ptr<Insides> insides) : insides_(std::move(insides)) {}
-EstimatorPredictions::EstimatorPredictions(EstimatorPredictions&&) noexcept = default;
-EstimatorPredictions::~EstimatorPredictions() = default;
-
-const PredictedRow* EstimatorPredictions::next() {
-  const runtime::PredictedRow* row = insides_->predictions.next();
-  insides_->row.row_ = row;
-  return row == nullptr ? nullptr : &insides_->row;
-}
-
-void EstimatorPredictions::close() { insides_->predictions.close(); }
-
-const std::string& EstimatorPredictions::checkpoint() const noexcept { return insides_->predictions.checkpoint(); }
-
-namespace {
-
-const runtime::PredictedRow& inner_row(const void* row) { return *static_cast<const runtime::PredictedRow*>(row); }
-
-}  // namespace
-
-TensorView PredictedRow::operator[](std::string_view name) const { return inner_row(row_)[name]; }
-TensorView PredictedRow::value() const { return inner_row(row_).value(); }
-const std::vector<std::string>& PredictedRow::names() const noexcept { return inner_row(row_).names(); }
-TensorView PredictedRow::at(std::size_t i) const { return inner_row(row_).at(i); }
 
 }  // namespace belay

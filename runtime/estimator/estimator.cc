@@ -212,7 +212,8 @@ EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& opt
 // ---- predict ----
 
 EstimatorPredictions Estimator::predict(InputFn input, PredictArguments options) {
-  return {settings_, std::move(input), std::move(options)};
+  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(
+      EstimatorPredictions::Insides{nullptr, {settings_, std::move(input), std::move(options)}}));
 }
 
 // ---- the newest checkpoint ----

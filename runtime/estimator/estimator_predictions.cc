@@ -9,22 +9,6 @@
 
 namespace belay::runtime {
 
-// ---- PredictedRow ----
-
-TensorView PredictedRow::operator[](std::string_view name) const {
-  for (std::size_t i = 0; i < names_->size(); ++i)
-    if ((*names_)[i] == name) return {values_[i]};
-  fail(Code::kNotFound,
-       "there is no prediction '" + std::string(name) + "'" + did_you_mean(std::string(name), *names_));
-}
-
-TensorView PredictedRow::value() const {
-  if (values_.size() != 1)
-    fail(Code::kInvalidArgument, "there is no single prediction, but " + std::to_string(values_.size()) + ": " +
-                                     joined(*names_) + "; choose one by its name");
-  return {values_[0]};
-}
-
 // ---- the session ----
 
 namespace {
@@ -38,7 +22,7 @@ bool may_end(const NodeGraph& graph) {
 
 }  // namespace
 
-class EstimatorPredictions::Session {
+class PredictionSequence::Session {
  public:
   Session(const EstimatorSettings& settings, const InputFn& input, const PredictArguments& options);
   const PredictedRow* next();
@@ -66,8 +50,8 @@ class EstimatorPredictions::Session {
   PredictedRow prediction_;
 };
 
-EstimatorPredictions::Session::Session(const EstimatorSettings& settings, const InputFn& input,
-                                       const PredictArguments& options)
+PredictionSequence::Session::Session(const EstimatorSettings& settings, const InputFn& input,
+                                     const PredictArguments& options)
     : run_(settings, Mode::kPredict, ""),
       host_(run_.host(), {.mode = Mode::kPredict}),
       single_(options.yield_single_examples) {
@@ -85,7 +69,7 @@ EstimatorPredictions::Session::Session(const EstimatorSettings& settings, const 
       model_->graph(), run_.host().environment(), ChiefSessionCreator::Options{.scaffold = model_->scaffold(host_)}));
 }
 
-void EstimatorPredictions::Session::choose(const std::vector<std::string>& keys) {
+void PredictionSequence::Session::choose(const std::vector<std::string>& keys) {
   const std::vector<NamedOutput>& all = model_->pieces().predictions;
   if (!keys.empty() && all.size() == 1 && all[0].name.empty())
     fail(Code::kInvalidArgument, "predict_keys = " + joined(keys) +
@@ -105,19 +89,18 @@ void EstimatorPredictions::Session::choose(const std::vector<std::string>& keys)
   fetches.insert(fetches.end(), model_->batch().begin(), model_->batch().end());
   fetches_ = FetchSet(fetches);
   call_.fetches = &fetches_;
-  prediction_.names_ = &names_;
-  prediction_.values_.resize(names_.size());
+  prediction_ = PredictedRow(names_);
   whole_.resize(names_.size());
 }
 
-const PredictedRow* EstimatorPredictions::Session::next() {
+const PredictedRow* PredictionSequence::Session::next() {
   if (next_ >= examples_ && !take_batch()) return nullptr;
   point_at(next_++);
   return &prediction_;
 }
 
 // False: the session has ended.
-bool EstimatorPredictions::Session::take_batch() {
+bool PredictionSequence::Session::take_batch() {
   batch_.reset();
   do {
     if (session_->should_stop()) {
@@ -136,7 +119,7 @@ bool EstimatorPredictions::Session::take_batch() {
   return true;
 }
 
-void EstimatorPredictions::Session::check_batch() {
+void PredictionSequence::Session::check_batch() {
   for (std::size_t i = 0; i < whole_.size(); ++i) whole_[i] = batch_->result(fetches_, i);
   examples_ = 1;
   if (!single_) return;
@@ -154,22 +137,22 @@ void EstimatorPredictions::Session::check_batch() {
   }
 }
 
-void EstimatorPredictions::Session::point_at(std::int64_t example) {
+void PredictionSequence::Session::point_at(std::int64_t example) {
   for (std::size_t i = 0; i < whole_.size(); ++i) {
     const TensorView whole(whole_[i]);
-    prediction_.values_[i] = single_ ? whole.row(example).raw() : whole.raw();
+    prediction_.point_at(i, single_ ? whole.row(example).raw() : whole.raw());
   }
 }
 
-// ---- EstimatorPredictions ----
+// ---- the sequence ----
 
-EstimatorPredictions::EstimatorPredictions(std::shared_ptr<const EstimatorSettings> settings, InputFn input,
-                                           PredictArguments options)
+PredictionSequence::PredictionSequence(std::shared_ptr<const EstimatorSettings> settings, InputFn input,
+                                       PredictArguments options)
     : settings_(std::move(settings)), input_(std::move(input)), options_(std::move(options)) {}
-EstimatorPredictions::~EstimatorPredictions() = default;
-EstimatorPredictions::EstimatorPredictions(EstimatorPredictions&&) noexcept = default;
+PredictionSequence::~PredictionSequence() = default;
+PredictionSequence::PredictionSequence(PredictionSequence&&) noexcept = default;
 
-const PredictedRow* EstimatorPredictions::next() {
+const PredictedRow* PredictionSequence::next() {
   if (!begun_) {
     begun_ = true;
     session_ = std::make_unique<Session>(*settings_, input_, options_);
@@ -186,10 +169,43 @@ const PredictedRow* EstimatorPredictions::next() {
   return nullptr;
 }
 
-void EstimatorPredictions::close() {
+void PredictionSequence::close() {
   begun_ = true;
   const std::unique_ptr<Session> ending = std::move(session_);
   if (ending != nullptr) ending->close();
 }
 
 }  // namespace belay::runtime
+
+namespace belay {
+
+// ---- PredictedRow ----
+
+TensorView PredictedRow::operator[](std::string_view name) const {
+  for (std::size_t i = 0; i < names_->size(); ++i)
+    if ((*names_)[i] == name) return {values_[i]};
+  fail(Code::kNotFound,
+       "there is no prediction '" + std::string(name) + "'" + did_you_mean(std::string(name), *names_));
+}
+
+TensorView PredictedRow::value() const {
+  if (values_.size() != 1)
+    fail(Code::kInvalidArgument, "there is no single prediction, but " + std::to_string(values_.size()) + ": " +
+                                     runtime::joined(*names_) + "; choose one by its name");
+  return {values_[0]};
+}
+
+const std::vector<std::string>& PredictedRow::names() const noexcept { return *names_; }
+TensorView PredictedRow::at(std::size_t i) const { return {values_[i]}; }
+
+// ---- EstimatorPredictions ----
+
+EstimatorPredictions::EstimatorPredictions(std::unique_ptr<Insides> insides) : insides_(std::move(insides)) {}
+EstimatorPredictions::EstimatorPredictions(EstimatorPredictions&&) noexcept = default;
+EstimatorPredictions::~EstimatorPredictions() = default;
+
+const PredictedRow* EstimatorPredictions::next() { return insides_->sequence.next(); }
+void EstimatorPredictions::close() { insides_->sequence.close(); }
+const std::string& EstimatorPredictions::checkpoint() const noexcept { return insides_->sequence.checkpoint(); }
+
+}  // namespace belay

@@ -206,9 +206,14 @@ class PredictedRow {
   const std::vector<std::string>& names() const noexcept;
   TensorView at(std::size_t i) const;
 
+  // For Belay itself.
+  PredictedRow() = default;
+  explicit PredictedRow(const std::vector<std::string>& names) : names_(&names), values_(names.size()) {}
+  void point_at(std::size_t i, const belay_tensor& value) { values_[i] = value; }
+
  private:
-  friend class EstimatorPredictions;
-  const void* row_ = nullptr;
+  const std::vector<std::string>* names_ = nullptr;
+  std::vector<belay_tensor> values_;
 };
 
 // A sequence that computes while it is read, once. Nothing happens before the first element is requested. After the
@@ -250,11 +255,12 @@ class EstimatorPredictions {
   Iterator begin() { return Iterator(*this); }
   static std::default_sentinel_t end() { return {}; }
 
- private:
-  friend class Estimator;
+  // For Belay itself.
   struct Insides;
   explicit EstimatorPredictions(std::unique_ptr<Insides> insides);
+  Insides& insides() noexcept { return *insides_; }
 
+ private:
   std::unique_ptr<Insides> insides_;
 };
 
