@@ -30,7 +30,7 @@
 #include "belay/ops/variables.h"
 #include "belay/plugin.h"
 #include "plugins/default_plugins.h"
-#include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/host/monitored_training_session.h"
 #include "runtime/ops/registry.h"
 
 namespace {

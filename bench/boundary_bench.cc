@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "belay/testing/allocations.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "runtime/session/run_context.h"
 #include "runtime/session/session_service.h"
 

@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/checkpoint_reader.h"
-#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/read/checkpoint_reader.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "runtime/graph/dense_tensor.h"
 #include "runtime/platform/crc32c.h"
 #include "runtime/platform/file_system.h"

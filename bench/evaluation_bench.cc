@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "plugins/default_plugins.h"
-#include "runtime/estimator/eval_while_training.h"
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/estimator/evaluation/eval_while_training.h"
+#include "runtime/monitored/layers/monitored_session.h"
 #include "runtime/ops/registry.h"
 
 extern "C" {

@@ -18,7 +18,7 @@
 #include "belay/ops/reductions.h"
 #include "belay/ops/variables.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/file/cpu_features.h"
 #include "runtime/ops/registry.h"
 #include "runtime/session/direct_session.h"
 

@@ -3,7 +3,7 @@
 // bench/predict.py counts the instructions of both.
 //
 //   bench_predict forward BATCHES     runs of a session, the batch fed
-//   bench_predict predict BATCHES     runtime/estimator/predictions.h, the batch from an input
+//   bench_predict predict BATCHES     runtime/estimator/prediction/predictions.h, the batch from an input
 //   bench_predict estimator BATCHES   the rows that Estimator::predict returns, from the same input
 #include <cstdlib>
 #include <cstring>
@@ -16,10 +16,10 @@
 #include "belay/plugin.h"
 #include "plugins/default_plugins.h"
 #include "runtime/data/make_queue.h"
-#include "runtime/estimator/estimator.h"
-#include "runtime/estimator/predictions.h"
-#include "runtime/loader/registry.h"
-#include "runtime/monitored/host_services.h"
+#include "runtime/estimator/estimator/estimator.h"
+#include "runtime/estimator/prediction/predictions.h"
+#include "runtime/loader/library/registry.h"
+#include "runtime/monitored/services/host_services.h"
 #include "runtime/ops/registry.h"
 
 namespace {

@@ -10,8 +10,8 @@
 #include "belay/ops/math.h"
 #include "belay/plugin.h"
 #include "runtime/data/make_queue.h"
-#include "runtime/loader/instance.h"
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/loader/instance/instance.h"
+#include "runtime/monitored/layers/monitored_session.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {

@@ -8,9 +8,9 @@
 #include "runtime/api/log.h"
 #include "runtime/api/plugin_parts.h"
 #include "runtime/api/training_session.h"
-#include "runtime/checkpoint/checkpoint_reader.h"
-#include "runtime/estimator/checkpoint_choice.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/checkpoint/read/checkpoint_reader.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
+#include "runtime/monitored/saving/run_saver.h"
 #include "runtime/platform/file_system.h"
 
 namespace belay {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/estimator.h"
+#include "runtime/estimator/estimator/estimator.h"
 
 #include <utility>
 

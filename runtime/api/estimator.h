@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "belay/runtime/estimator.h"
-#include "runtime/estimator/estimator.h"
+#include "runtime/estimator/estimator/estimator.h"
 
 namespace belay {
 

@@ -4,9 +4,9 @@
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
 #include "runtime/api/training_session.h"
-#include "runtime/estimator/checkpoint_choice.h"
-#include "runtime/estimator/evaluate_once.h"
-#include "runtime/estimator/evaluate_repeatedly.h"
+#include "runtime/estimator/evaluation/evaluate_once.h"
+#include "runtime/estimator/evaluation/evaluate_repeatedly.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
 
 namespace belay::runtime {
 namespace {

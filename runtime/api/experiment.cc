@@ -9,7 +9,7 @@
 #include "runtime/api/checkpoint_evaluator.h"
 #include "runtime/api/estimator.h"
 #include "runtime/api/experiment.h"
-#include "runtime/checkpoint/new_checkpoints.h"
+#include "runtime/checkpoint/directory/new_checkpoints.h"
 
 namespace belay {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/monitored/default_pieces.h"
+#include "runtime/monitored/saving/default_pieces.h"
 #include "runtime/ops/registry.h"
 
 namespace belay {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/run/prepared_run.h"
 
 #include <algorithm>
 #include <filesystem>

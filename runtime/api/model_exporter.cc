@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/api/estimator.h"
-#include "runtime/estimator/estimator_export.h"
+#include "runtime/estimator/estimator/estimator_export.h"
 #include "runtime/platform/text.h"
 
 namespace belay {

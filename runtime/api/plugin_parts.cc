@@ -3,8 +3,8 @@
 
 #include "runtime/api/log.h"
 #include "runtime/cluster/ranks_service.h"
-#include "runtime/loader/resolve.h"
-#include "runtime/monitored/host_services.h"
+#include "runtime/loader/library/resolve.h"
+#include "runtime/monitored/services/host_services.h"
 #include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/clock.h"
 

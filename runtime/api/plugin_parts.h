@@ -8,9 +8,9 @@
 
 #include "belay/runtime/log_options.h"
 #include "runtime/graph/op_def.h"
-#include "runtime/loader/host.h"
-#include "runtime/loader/instance.h"
-#include "runtime/loader/registry.h"
+#include "runtime/loader/instance/host.h"
+#include "runtime/loader/instance/instance.h"
+#include "runtime/loader/library/registry.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/replay.h"
+#include "runtime/estimator/replay/replay.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 #include "belay/runtime/replay.h"
 #include "runtime/api/log.h"
 #include "runtime/api/run_driver.h"
-#include "runtime/estimator/estimator_spec.h"
+#include "runtime/estimator/estimator/estimator_spec.h"
 
 namespace belay {
 namespace {

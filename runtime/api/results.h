@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "belay/session.h"
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/layers/monitored_session.h"
 
 namespace belay::runtime {
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "runtime/estimator/continuous_eval.h"
-#include "runtime/estimator/prediction_writer.h"
-#include "runtime/estimator/prepare.h"
-#include "runtime/estimator/training_end.h"
+#include "runtime/estimator/prediction/prediction_writer.h"
+#include "runtime/estimator/run/continuous_eval.h"
+#include "runtime/estimator/run/prepare.h"
+#include "runtime/estimator/run/training_end.h"
 #include "runtime/platform/resources.h"
 
 namespace belay::runtime {

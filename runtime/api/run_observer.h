@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "runtime/api/run_status.h"
-#include "runtime/estimator/predict.h"
-#include "runtime/estimator/prepared_run.h"
-#include "runtime/estimator/replay.h"
+#include "runtime/estimator/replay/replay.h"
+#include "runtime/estimator/run/predict.h"
+#include "runtime/estimator/run/prepared_run.h"
 #include "runtime/manifest/diagnostics.h"
 
 namespace belay::runtime {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/run_status.h"
 
-#include "runtime/checkpoint/restore_error.h"
-#include "runtime/checkpoint/run_lock.h"
-#include "runtime/loader/load_error.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/read/restore_error.h"
+#include "runtime/loader/file/load_error.h"
 
 namespace belay::runtime {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/supervisor.h"
+#include "runtime/monitored/supervisor/supervisor.h"
 
 #include <utility>
 
@@ -8,10 +8,10 @@
 #include "runtime/api/log.h"
 #include "runtime/api/results.h"
 #include "runtime/api/training_session.h"
-#include "runtime/estimator/run_host.h"
-#include "runtime/estimator/run_plugins.h"
+#include "runtime/estimator/host/run_host.h"
+#include "runtime/estimator/host/run_plugins.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/monitored/fingerprint.h"
+#include "runtime/monitored/run/fingerprint.h"
 #include "runtime/session/session_service.h"
 
 namespace belay {

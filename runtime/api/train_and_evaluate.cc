@@ -6,8 +6,8 @@
 
 #include "runtime/api/checkpoint_evaluator.h"
 #include "runtime/api/estimator.h"
-#include "runtime/checkpoint/new_checkpoints.h"
-#include "runtime/estimator/eval_schedule.h"
+#include "runtime/checkpoint/directory/new_checkpoints.h"
+#include "runtime/estimator/evaluation/eval_schedule.h"
 #include "runtime/events/run_events_reader.h"
 #include "runtime/platform/fixed_text.h"
 #include "runtime/platform/text.h"

@@ -8,7 +8,7 @@
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
 #include "runtime/api/results.h"
-#include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/host/monitored_training_session.h"
 
 namespace belay::runtime {
 

@@ -11,13 +11,13 @@
 #include <utility>
 
 #include "runtime/api/log.h"
-#include "runtime/checkpoint/stored_place.h"
+#include "runtime/checkpoint/read/stored_place.h"
 #include "runtime/cli/bisect_report.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/temporary_folder.h"
-#include "runtime/estimator/replay_plan.h"
+#include "runtime/estimator/replay/replay_plan.h"
 #include "runtime/platform/child_program.h"
 #include "runtime/platform/text.h"
 

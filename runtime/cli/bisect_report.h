@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/compare_stored.h"
+#include "runtime/checkpoint/stored/compare_stored.h"
 #include "runtime/report/run_difference.h"
 #include "runtime/report/step_difference.h"
 

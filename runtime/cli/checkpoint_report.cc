@@ -7,7 +7,7 @@
 
 #include "belay/detail/parse_options.h"  // number_text
 #include "belay/tensor_text.h"
-#include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/checkpoint/format/tensor_bytes.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/data/schema.h"
 #include "runtime/platform/terminal_text.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/compare_stored.h"
-#include "runtime/checkpoint/list_stored.h"
-#include "runtime/checkpoint/tensor_values.h"
-#include "runtime/checkpoint/verify_stored.h"
+#include "runtime/checkpoint/stored/compare_stored.h"
+#include "runtime/checkpoint/stored/list_stored.h"
+#include "runtime/checkpoint/stored/tensor_values.h"
+#include "runtime/checkpoint/stored/verify_stored.h"
 
 namespace belay::runtime {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "belay/error.h"
-#include "runtime/estimator/replay_request.h"
-#include "runtime/estimator/resume_check.h"
+#include "runtime/estimator/replay/replay_request.h"
+#include "runtime/estimator/resume/resume_check.h"
 #include "runtime/platform/logger.h"
 #include "runtime/validate/validate.h"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "runtime/estimator/prepared_run.h"
-#include "runtime/monitored/run_trace.h"
+#include "runtime/estimator/run/prepared_run.h"
+#include "runtime/monitored/layers/run_trace.h"
 #include "runtime/platform/activity.h"
 
 namespace belay::runtime {

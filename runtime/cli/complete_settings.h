@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/loader/search.h"
+#include "runtime/loader/file/search.h"
 
 namespace belay::runtime {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/format/names.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/platform/text.h"
 

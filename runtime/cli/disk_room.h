@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/run/prepared_run.h"
 
 namespace belay::runtime {
 

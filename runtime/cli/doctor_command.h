@@ -7,7 +7,7 @@
 #include <ostream>
 #include <string>
 
-#include "runtime/loader/search.h"
+#include "runtime/loader/file/search.h"
 
 namespace belay::runtime {
 

@@ -24,13 +24,13 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/restore_crashes.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/restore_crashes.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/last_words.h"
-#include "runtime/loader/load_guard.h"
-#include "runtime/loader/loader.h"
-#include "runtime/monitored/attempt_mark.h"
+#include "runtime/loader/library/load_guard.h"
+#include "runtime/loader/library/loader.h"
+#include "runtime/monitored/run/attempt_mark.h"
 #include "runtime/platform/last_word.h"
 #include "runtime/platform/mapped_place.h"
 #include "runtime/platform/memory.h"

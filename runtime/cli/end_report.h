@@ -15,7 +15,7 @@
 //   int main() { ...; return leave(status); }
 //
 // _exit, exec and a raw system call end the process before a report; the attempt's mark leads to one at the next start
-// (runtime/monitored/attempt_mark.h).
+// (runtime/monitored/run/attempt_mark.h).
 #pragma once
 
 #include <sys/resource.h>
@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 
 namespace belay::runtime {
 

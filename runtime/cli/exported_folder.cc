@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "runtime/loader/note.h"
+#include "runtime/loader/note/note.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text.h"
 

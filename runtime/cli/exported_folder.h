@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/loader/registry.h"
+#include "runtime/loader/library/registry.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {

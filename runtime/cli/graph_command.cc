@@ -9,7 +9,7 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/graph_report.h"
 #include "runtime/cli/watched_run.h"
-#include "runtime/estimator/trace_steps.h"
+#include "runtime/estimator/steps/trace_steps.h"
 #include "runtime/report/model_layers.h"
 
 namespace belay::runtime {

@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "runtime/checkpoint/saver_directory.h"
-#include "runtime/loader/resolve.h"
+#include "runtime/checkpoint/read/saver_directory.h"
+#include "runtime/loader/library/resolve.h"
 #include "runtime/manifest/paths.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/saving/run_saver.h"
 #include "runtime/platform/clock.h"
 
 namespace belay::runtime {

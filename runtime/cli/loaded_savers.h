@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "runtime/checkpoint/saver_tensors.h"
-#include "runtime/loader/host.h"
-#include "runtime/loader/instance.h"
-#include "runtime/loader/loader.h"
-#include "runtime/loader/registry.h"
-#include "runtime/loader/search.h"
+#include "runtime/checkpoint/format/saver_tensors.h"
+#include "runtime/loader/file/search.h"
+#include "runtime/loader/instance/host.h"
+#include "runtime/loader/instance/instance.h"
+#include "runtime/loader/library/loader.h"
+#include "runtime/loader/library/registry.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/loader/note.h"
+#include "runtime/loader/note/note.h"
 
 namespace belay::runtime {
 

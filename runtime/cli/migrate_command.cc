@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/stored_place.h"  // path_parts
+#include "runtime/checkpoint/read/stored_place.h"  // path_parts
 #include "runtime/cli/exit_status.h"
-#include "runtime/loader/load_error.h"
-#include "runtime/loader/resolve.h"
+#include "runtime/loader/file/load_error.h"
+#include "runtime/loader/library/resolve.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/scan.h"
 #include "runtime/manifest/sections.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/cli/command_line.h"
-#include "runtime/loader/search.h"
+#include "runtime/loader/file/search.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/platform/file_system.h"
 

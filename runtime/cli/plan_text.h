@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/run/prepared_run.h"
 
 namespace belay::runtime {
 

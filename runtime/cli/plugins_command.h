@@ -5,7 +5,7 @@
 
 #include <ostream>
 
-#include "runtime/loader/search.h"
+#include "runtime/loader/file/search.h"
 
 namespace belay::runtime {
 

@@ -13,7 +13,7 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/watched_run.h"
-#include "runtime/estimator/replay.h"
+#include "runtime/estimator/replay/replay.h"
 #include "runtime/platform/stacks.h"
 
 namespace belay::runtime {

@@ -3,7 +3,7 @@
 // directory is only read.
 #pragma once
 
-#include "runtime/estimator/replay_request.h"
+#include "runtime/estimator/replay/replay_request.h"
 
 namespace belay::runtime {
 

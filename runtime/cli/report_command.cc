@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/checkpoint/stored_place.h"  // path_parts
+#include "runtime/checkpoint/read/stored_place.h"  // path_parts
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/terminal_curve.h"
 #include "runtime/cli/text_table.h"

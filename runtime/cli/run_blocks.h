@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/cli/command_line.h"
-#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/run/prepared_run.h"
 
 namespace belay::runtime {
 

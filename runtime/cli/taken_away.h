@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/loader/registry.h"
+#include "runtime/loader/library/registry.h"
 #include "runtime/platform/process_limits.h"
 
 namespace belay::runtime {

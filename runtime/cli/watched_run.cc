@@ -9,8 +9,8 @@
 #include "runtime/api/run_driver.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cluster/launcher.h"
-#include "runtime/estimator/data_problem.h"
-#include "runtime/loader/load_error.h"
+#include "runtime/estimator/problems/data_problem.h"
+#include "runtime/loader/file/load_error.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/platform/stacks.h"
 

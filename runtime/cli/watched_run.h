@@ -12,7 +12,7 @@
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/end_report.h"
 #include "runtime/cli/watchdog.h"
-#include "runtime/estimator/prepared_run.h"
+#include "runtime/estimator/run/prepared_run.h"
 
 namespace belay::runtime {
 

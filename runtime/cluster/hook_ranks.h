@@ -16,8 +16,8 @@
 
 #include "belay/cluster.h"
 #include "runtime/cluster/rank_wait.h"
-#include "runtime/loader/host.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/host.h"
+#include "runtime/loader/instance/instance.h"
 
 namespace belay::runtime {
 

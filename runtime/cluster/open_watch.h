@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 
 namespace belay::runtime {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/cluster/rank_wait.h"
-#include "runtime/monitored/session_hook.h"
+#include "runtime/monitored/hooks/session_hook.h"
 
 namespace belay::runtime {
 namespace {

@@ -20,7 +20,7 @@
 #include "runtime/cluster/rank_control.h"
 #include "runtime/cluster/rank_states.h"
 #include "runtime/cluster/variables_alike.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/saving/run_saver.h"
 
 namespace belay::runtime {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "runtime/platform/cancellation.h"
 #include "runtime/platform/watched_files.h"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "belay/cluster.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 
 namespace belay::runtime {
 

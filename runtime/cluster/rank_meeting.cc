@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "belay/tensor_text.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/run_lock.h"
 #include "runtime/cluster/open_watch.h"
-#include "runtime/monitored/session_hook.h"
+#include "runtime/monitored/hooks/session_hook.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/run_state.h"
-#include "runtime/checkpoint/state_data.h"
+#include "runtime/checkpoint/format/state_data.h"
+#include "runtime/checkpoint/read/run_state.h"
 
 namespace belay::runtime {
 namespace {

@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/content.h"
+#include "runtime/checkpoint/format/content.h"
 #include "runtime/cluster/rank_meeting.h"
-#include "runtime/monitored/session_hook.h"
-#include "runtime/monitored/session_manager.h"
+#include "runtime/monitored/hooks/session_hook.h"
+#include "runtime/monitored/saving/session_manager.h"
 
 namespace belay::runtime {
 

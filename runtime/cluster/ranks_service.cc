@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/cluster/hook_ranks.h"
-#include "runtime/loader/host.h"
+#include "runtime/loader/instance/host.h"
 #include "runtime/platform/activity.h"
 #include "runtime/platform/checked_slot.h"
 

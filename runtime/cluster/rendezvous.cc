@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/format/names.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

@@ -23,7 +23,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/checkpoint/locked_directory.h"
+#include "runtime/checkpoint/directory/locked_directory.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/file_system.h"
 

@@ -4,7 +4,7 @@
 
 #include "belay/error.h"
 #include "belay/runtime/run_config.h"
-#include "runtime/checkpoint/strict_json.h"
+#include "runtime/checkpoint/format/strict_json.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

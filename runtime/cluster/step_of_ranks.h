@@ -19,7 +19,7 @@
 #include "runtime/cluster/rank_control.h"
 #include "runtime/cluster/rank_meeting.h"
 #include "runtime/graph/step_ranks.h"
-#include "runtime/monitored/run_trace.h"
+#include "runtime/monitored/layers/run_trace.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

@@ -21,7 +21,7 @@
 #include "belay/model.h"
 #include "runtime/data/input_service.h"
 #include "runtime/graph/queue_runner.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

@@ -7,7 +7,7 @@
 
 #include "belay/abi.h"
 #include "runtime/events/event_writer.h"
-#include "runtime/loader/host.h"
+#include "runtime/loader/instance/host.h"
 
 namespace belay::runtime {
 

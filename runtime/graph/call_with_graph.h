@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/graph/callback_scopes.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 
 namespace belay::runtime {
 

@@ -25,7 +25,7 @@
 
 #include "belay/graph.h"
 #include "belay/runtime/optimizer_settings.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 
 namespace belay::runtime {
 

@@ -3,7 +3,7 @@
 // double obeys one register, MXCSR (FPCR on aarch64). long double has the x87 control word.
 //
 // Kernels compute in one mode, KernelMode, in each thread of the team (runtime/ops/kernels/parallel.cc). Callbacks of
-// plugins run in the mode of the calling thread. Their changes are undone (runtime/loader/instance.h).
+// plugins run in the mode of the calling thread. Their changes are undone (runtime/loader/instance/instance.h).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last action before the process ends at once, by _exit or a signal. For example, a run's attempt notes
-// that it ended in this way (runtime/monitored/attempt_mark.h). Code that ends the process in such a way first calls
-// say_last_word(). A signal handler may call it.
+// that it ended in this way (runtime/monitored/run/attempt_mark.h). Code that ends the process in such a way first
+// calls say_last_word(). A signal handler may call it.
 #pragma once
 
 #include <atomic>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <limits>
 
-#include "runtime/checkpoint/convert_stored.h"
+#include "runtime/checkpoint/stored/convert_stored.h"
 #include "runtime/manifest/toml_document.h"
 
 namespace belay::runtime {

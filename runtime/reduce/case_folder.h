@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/checkpoint/format/saver_tensors.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/file_system.h"
 #include "runtime/platform/logger.h"

@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "runtime/checkpoint/index.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/run_state.h"
-#include "runtime/estimator/replay_plan.h"
+#include "runtime/checkpoint/format/index.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/run_state.h"
+#include "runtime/estimator/replay/replay_plan.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/platform/text.h"

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/stored_place.h"  // path_in
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/stored_place.h"  // path_in
 #include "runtime/manifest/parse.h"
-#include "runtime/monitored/attempt_mark.h"
+#include "runtime/monitored/run/attempt_mark.h"
 #include "runtime/platform/text.h"
 
 namespace belay::runtime {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/list_stored.h"
+#include "runtime/checkpoint/stored/list_stored.h"
 #include "runtime/data/schema.h"
 #include "runtime/events/run_events_reader.h"
 #include "runtime/manifest/show.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "runtime/checkpoint/tensor_values.h"
+#include "runtime/checkpoint/stored/tensor_values.h"
 
 namespace belay::runtime {
 namespace {

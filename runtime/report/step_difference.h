@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares one step of two runs, tensor by tensor in the order of the first one's plan (estimator/step_file.h). It
-// finds the first tensor that differs, and those that one plan lacks, since it is fused differently. [any thread]
+// Compares one step of two runs, tensor by tensor in the order of the first one's plan (estimator/steps/step_file.h).
+// It finds the first tensor that differs, and those that one plan lacks, since it is fused differently. [any thread]
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/read_tensors.h"
-#include "runtime/estimator/step_file.h"
+#include "runtime/checkpoint/read/read_tensors.h"
+#include "runtime/estimator/steps/step_file.h"
 
 namespace belay::runtime {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "belay/testing/temporary_folder.h"
-#include "runtime/estimator/exported_model.h"
+#include "runtime/estimator/export/exported_model.h"
 #include "runtime/ops/registry.h"
 #include "runtime/session/direct_session.h"
 #include "runtime/testing/module_instance.h"

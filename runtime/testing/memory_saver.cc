@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "belay/saver.h"
-#include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/read/saver_directory.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "belay/tensor.h"
-#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/checkpoint/format/saver_tensors.h"
 
 namespace belay::runtime {
 

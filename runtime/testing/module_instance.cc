@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/testing/module_instance.h"
 
-#include "runtime/checkpoint/saver_directory.h"
-#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/checkpoint/format/saver_tensors.h"
+#include "runtime/checkpoint/read/saver_directory.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/platform/clock.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "belay/testing/option_values.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/graph/op_def.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {

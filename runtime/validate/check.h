@@ -12,7 +12,7 @@
 #include "belay/error.h"
 #include "belay/testing/driver_setup.h"
 #include "belay/testing/option_values.h"
-#include "runtime/loader/note.h"
+#include "runtime/loader/note/note.h"
 #include "runtime/validate/synthetic.h"
 
 namespace belay::runtime {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/loader/load_guard.h"
+#include "runtime/loader/library/load_guard.h"
 #include "runtime/platform/process_limits.h"
 
 namespace belay::runtime {

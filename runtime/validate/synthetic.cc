@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "runtime/loader/check_options.h"
+#include "runtime/loader/options/check_options.h"
 #include "runtime/manifest/read_plugin_use.h"
 #include "runtime/manifest/sets.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "belay/testing/option_values.h"
-#include "runtime/loader/note.h"
+#include "runtime/loader/note/note.h"
 #include "runtime/manifest/diagnostics.h"
 
 namespace belay::runtime {

@@ -10,8 +10,8 @@
 
 #include "belay/detail/tables.h"
 #include "belay/testing/temporary_folder.h"
-#include "runtime/loader/loader.h"
-#include "runtime/loader/registry.h"
+#include "runtime/loader/library/loader.h"
+#include "runtime/loader/library/registry.h"
 #include "runtime/platform/text.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/child_process.h"

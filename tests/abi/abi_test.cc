@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "belay/testing/error_of.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "tests/abi/compilers.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"

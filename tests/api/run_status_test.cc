@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/checkpoint/restore_error.h"
-#include "runtime/checkpoint/run_lock.h"
-#include "runtime/loader/load_error.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/read/restore_error.h"
+#include "runtime/loader/file/load_error.h"
 
 namespace belay::runtime {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/monitored/run_directory.h"
+#include "runtime/monitored/run/run_directory.h"
 #include "runtime/platform/clock.h"
 #include "runtime/platform/file_system.h"
 #include "runtime/platform/logger.h"

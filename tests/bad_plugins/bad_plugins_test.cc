@@ -12,10 +12,10 @@
 #include <clocale>
 #include <cstdlib>
 
-#include "runtime/loader/dependencies.h"
-#include "runtime/loader/elf_file.h"
-#include "runtime/loader/loader.h"
-#include "runtime/loader/registry.h"
+#include "runtime/loader/file/dependencies.h"
+#include "runtime/loader/file/elf_file.h"
+#include "runtime/loader/library/loader.h"
+#include "runtime/loader/library/registry.h"
 #include "tests/loader/plugin_files.h"
 
 namespace belay::runtime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/basename.h"
+#include "runtime/checkpoint/read/basename.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <filesystem>
 
 #include "belay/runtime/checkpoint_settings.h"
-#include "runtime/checkpoint/best_checkpoints.h"
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/find_restorable.h"
-#include "runtime/checkpoint/leftovers.h"
-#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/directory/leftovers.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/best_checkpoints.h"
+#include "runtime/checkpoint/read/find_restorable.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/best_checkpoints.h"
+#include "runtime/checkpoint/read/best_checkpoints.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <limits>
 #include <optional>
 
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/find_restorable.h"
-#include "runtime/checkpoint/leftovers.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/run_state.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/directory/leftovers.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/find_restorable.h"
+#include "runtime/checkpoint/read/run_state.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/checkpoint_reader.h"
+#include "runtime/checkpoint/read/checkpoint_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <random>
 
-#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/platform/faulty_file_system.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/checkpoint_series.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/pinned.h"
-#include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/format/tensor_bytes.h"
+#include "runtime/checkpoint/write/pinned.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

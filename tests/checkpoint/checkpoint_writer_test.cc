@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "belay/state_digest.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/run_state.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/run_state.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/compare_tensors.h"
+#include "runtime/checkpoint/read/compare_tensors.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

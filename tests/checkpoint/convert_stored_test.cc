@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/convert_stored.h"
+#include "runtime/checkpoint/stored/convert_stored.h"
 
 #include <filesystem>
 #include <functional>
 #include <string>
 
-#include "runtime/checkpoint/checkpoint_writer.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

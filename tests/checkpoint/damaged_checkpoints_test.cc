@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/platform/memory_disk.h"
 

@@ -12,11 +12,11 @@
 #include <new>
 #include <string>
 
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/find_restorable.h"
-#include "runtime/checkpoint/leftovers.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/directory/leftovers.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/find_restorable.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace {

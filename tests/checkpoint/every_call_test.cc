@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/checkpoint/convert_stored.h"
-#include "runtime/checkpoint/pinned.h"
-#include "runtime/checkpoint/remove_checkpoint.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/remove_checkpoint.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/stored/convert_stored.h"
+#include "runtime/checkpoint/write/pinned.h"
 #include "tests/checkpoint/next_start.h"
 #include "tests/platform/faulty_file_system.h"
 #include "tests/platform/memory_disk.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/find_restorable.h"
+#include "runtime/checkpoint/read/find_restorable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 
 #include <filesystem>
 
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/checkpoint_writer.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/remove_checkpoint.h"
-#include "runtime/checkpoint/restore_crashes.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/directory/remove_checkpoint.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/restore_crashes.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/format/index.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/leftovers.h"
+#include "runtime/checkpoint/directory/leftovers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "runtime/checkpoint/checkpoint_writer.h"
-#include "runtime/checkpoint/find_restorable.h"
-#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/find_restorable.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/platform/faulty_file_system.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/format/names.h"
 
 #include <gtest/gtest.h>
 

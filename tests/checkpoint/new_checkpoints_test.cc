@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading checkpoints by name, and waiting for new ones.
-#include "runtime/checkpoint/new_checkpoints.h"
+#include "runtime/checkpoint/directory/new_checkpoints.h"
 
 #include <filesystem>
 #include <thread>
 
-#include "runtime/checkpoint/checkpoint_series.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

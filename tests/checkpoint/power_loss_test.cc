@@ -12,10 +12,10 @@
 #include <random>
 #include <vector>
 
-#include "runtime/checkpoint/best_checkpoints.h"
-#include "runtime/checkpoint/convert_stored.h"
-#include "runtime/checkpoint/pinned.h"
-#include "runtime/checkpoint/remove_checkpoint.h"
+#include "runtime/checkpoint/directory/remove_checkpoint.h"
+#include "runtime/checkpoint/read/best_checkpoints.h"
+#include "runtime/checkpoint/stored/convert_stored.h"
+#include "runtime/checkpoint/write/pinned.h"
 #include "tests/checkpoint/next_start.h"
 #include "tests/platform/memory_disk.h"
 

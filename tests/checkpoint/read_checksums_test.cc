@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/read_checksums.h"
+#include "runtime/checkpoint/format/read_checksums.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/remove_checkpoint.h"
+#include "runtime/checkpoint/directory/remove_checkpoint.h"
 
 #include <filesystem>
 #include <initializer_list>
 
-#include "runtime/checkpoint/best_checkpoints.h"
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/pinned.h"
-#include "runtime/checkpoint/state_file.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/format/state_file.h"
+#include "runtime/checkpoint/read/best_checkpoints.h"
+#include "runtime/checkpoint/write/pinned.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/pinned.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/write/pinned.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

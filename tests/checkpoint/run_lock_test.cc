@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/run_lock.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/run_state.h"
+#include "runtime/checkpoint/read/run_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <limits>
 #include <random>
 
-#include "runtime/checkpoint/state_data.h"
+#include "runtime/checkpoint/format/state_data.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 

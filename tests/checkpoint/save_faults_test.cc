@@ -12,10 +12,10 @@
 #include <filesystem>
 #include <map>
 
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/find_restorable.h"
-#include "runtime/checkpoint/leftovers.h"
-#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/directory/leftovers.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/find_restorable.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

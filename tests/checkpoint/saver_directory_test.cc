@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/saver_directory.h"
+#include "runtime/checkpoint/read/saver_directory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/sibling_run.h"
+#include "runtime/checkpoint/directory/sibling_run.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/format/index.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

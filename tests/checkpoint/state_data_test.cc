@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/state_data.h"
+#include "runtime/checkpoint/format/state_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 

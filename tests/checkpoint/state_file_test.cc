@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/state_file.h"
+#include "runtime/checkpoint/format/state_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/stored_place.h"
+#include "runtime/checkpoint/read/stored_place.h"
 
 #include <filesystem>
 
-#include "runtime/checkpoint/checkpoint_writer.h"
+#include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <map>
 
-#include "runtime/checkpoint/best_checkpoints.h"
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/compare_stored.h"
-#include "runtime/checkpoint/list_stored.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/pinned.h"
-#include "runtime/checkpoint/verify_stored.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/checkpoint/read/best_checkpoints.h"
+#include "runtime/checkpoint/stored/compare_stored.h"
+#include "runtime/checkpoint/stored/list_stored.h"
+#include "runtime/checkpoint/stored/verify_stored.h"
+#include "runtime/checkpoint/write/pinned.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

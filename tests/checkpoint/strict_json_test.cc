@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/strict_json.h"
+#include "runtime/checkpoint/format/strict_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/tensor_bytes.h"
+#include "runtime/checkpoint/format/tensor_bytes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/tensor_values.h"
+#include "runtime/checkpoint/stored/tensor_values.h"
 
 #include <gtest/gtest.h>
 

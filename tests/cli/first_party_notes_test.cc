@@ -9,8 +9,8 @@
 
 #include "runtime/cli/describe_command.h"
 #include "runtime/cli/manifest_block.h"
-#include "runtime/loader/check_options.h"
-#include "runtime/loader/resolve.h"
+#include "runtime/loader/library/resolve.h"
+#include "runtime/loader/options/check_options.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/file/cpu_features.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

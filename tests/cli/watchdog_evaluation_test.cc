@@ -10,8 +10,8 @@
 #include <future>
 
 #include "runtime/cli/watchdog.h"
-#include "runtime/estimator/prepare.h"
-#include "runtime/estimator/train.h"
+#include "runtime/estimator/run/prepare.h"
+#include "runtime/estimator/run/train.h"
 #include "runtime/manifest/parse.h"
 #include "tests/platform/temp_dir.h"
 

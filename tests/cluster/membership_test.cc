@@ -10,7 +10,7 @@
 #include <string>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/locked_directory.h"
+#include "runtime/checkpoint/directory/locked_directory.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/platform/temp_dir.h"
 

@@ -6,8 +6,8 @@
 
 #include "belay/plugin.h"
 #include "belay/testing/error_of.h"
-#include "runtime/loader/host.h"
-#include "runtime/loader/registry.h"
+#include "runtime/loader/instance/host.h"
+#include "runtime/loader/library/registry.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
 

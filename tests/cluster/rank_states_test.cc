@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "runtime/checkpoint/state_data.h"
+#include "runtime/checkpoint/format/state_data.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "belay/testing/error_of.h"
-#include "runtime/loader/host.h"
+#include "runtime/loader/instance/host.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
 

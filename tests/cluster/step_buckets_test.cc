@@ -18,7 +18,7 @@
 #include "plugins/default_plugins.h"
 #include "runtime/cluster/gradient_buckets.h"
 #include "runtime/graph/step_ranks.h"
-#include "runtime/monitored/build_model.h"
+#include "runtime/monitored/model/build_model.h"
 #include "tests/session/session_fixture.h"
 
 BELAY_COUNT_ALLOCATIONS

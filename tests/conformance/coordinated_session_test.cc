@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The session with a coordinator: section 10 of the contract.
-#include "runtime/monitored/coordinated_session.h"
+#include "runtime/monitored/layers/coordinated_session.h"
 
 #include <atomic>
 #include <thread>

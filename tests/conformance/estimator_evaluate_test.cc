@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimator::evaluate, and evaluate_once below it: sections 9 and 6a of the catalogue.
 #include "belay/ops/matmul.h"
-#include "runtime/estimator/evaluate_once.h"
+#include "runtime/estimator/evaluation/evaluate_once.h"
 #include "runtime/events/event_reader.h"
 #include "tests/estimator/estimator_fixture.h"
 #include "tests/monitored/event_files.h"

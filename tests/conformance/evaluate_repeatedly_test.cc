@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // evaluate_repeatedly: section 6b of the catalogue of checkpoints, Estimator and input.
-#include "runtime/estimator/evaluate_repeatedly.h"
+#include "runtime/estimator/evaluation/evaluate_repeatedly.h"
 
 #include <filesystem>
 
-#include "runtime/estimator/evaluate_once.h"
+#include "runtime/estimator/evaluation/evaluate_once.h"
 #include "runtime/ops/registry.h"
 #include "tests/estimator/estimator_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks round a run: section 11 of the contract.
-#include "runtime/monitored/hooked_session.h"
+#include "runtime/monitored/layers/hooked_session.h"
 
 #include <gmock/gmock.h>
 

@@ -19,7 +19,7 @@
 #include "belay/ops/variables.h"
 #include "belay/testing/error_of.h"
 #include "plugins/default_plugins.h"
-#include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/host/monitored_training_session.h"
 #include "runtime/ops/registry.h"
 #include "tests/monitored/event_files.h"
 #include "tests/monitored/jumping_clock.h"

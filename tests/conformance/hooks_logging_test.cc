@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "belay/ops/queues.h"
-#include "runtime/monitored/default_hooks.h"
+#include "runtime/monitored/hooks/default_hooks.h"
 #include "tests/conformance/hooks_fixture.h"
 
 namespace belay::runtime::testing {

@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "belay/runtime/experiment.h"
-#include "runtime/estimator/export_folder.h"
+#include "runtime/estimator/resume/export_folder.h"
 #include "tests/conformance/program_estimator.h"
 
 namespace belay {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MonitoredSession and SingularMonitoredSession: section 6 of the contract.
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/layers/monitored_session.h"
 
 #include <gmock/gmock.h>
 

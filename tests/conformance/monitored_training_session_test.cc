@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MonitoredTrainingSession: section 5 of the contract.
-#include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/host/monitored_training_session.h"
 
 #include <gmock/gmock.h>
 

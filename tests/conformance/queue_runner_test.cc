@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/monitored/monitored_session.h"
-#include "runtime/monitored/session_creator.h"
+#include "runtime/monitored/layers/monitored_session.h"
+#include "runtime/monitored/layers/session_creator.h"
 #include "tests/monitored/monitored_fixture.h"
 
 namespace belay::runtime::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recovery: section 9 of the contract.
-#include "runtime/monitored/recoverable_session.h"
+#include "runtime/monitored/layers/recoverable_session.h"
 
 #include <any>
 #include <atomic>

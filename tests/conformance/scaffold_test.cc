@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaffold: section 2 of the contract.
-#include "runtime/monitored/scaffold.h"
+#include "runtime/monitored/saving/scaffold.h"
 
 #include <type_traits>
 
 #include "belay/ops/summaries.h"
-#include "runtime/monitored/session_creator.h"
+#include "runtime/monitored/layers/session_creator.h"
 #include "tests/monitored/saver_fixture.h"
 #include "tests/monitored/scaffold_fixture.h"
 

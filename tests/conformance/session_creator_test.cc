@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Session creators: section 4 of the contract.
-#include "runtime/monitored/session_creator.h"
+#include "runtime/monitored/layers/session_creator.h"
 
 #include <gmock/gmock.h>
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "belay/ops/tables.h"
-#include "runtime/checkpoint/restore_error.h"
-#include "runtime/monitored/session_creator.h"
+#include "runtime/checkpoint/read/restore_error.h"
+#include "runtime/monitored/layers/session_creator.h"
 #include "tests/conformance/session_manager_fixture.h"
 
 namespace belay::runtime::testing {

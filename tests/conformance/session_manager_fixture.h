@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/monitored/session_manager.h"
+#include "runtime/monitored/saving/session_manager.h"
 #include "tests/monitored/saver_fixture.h"
 
 namespace belay::runtime::testing {

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
-#include "runtime/monitored/monitored_session.h"
-#include "runtime/monitored/session_creator.h"
+#include "runtime/monitored/layers/monitored_session.h"
+#include "runtime/monitored/layers/session_creator.h"
 #include "tests/monitored/saver_fixture.h"
 
 namespace belay::runtime::testing {

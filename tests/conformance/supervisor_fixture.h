@@ -13,7 +13,7 @@
 
 #include "belay/ops/summaries.h"
 #include "runtime/events/event_reader.h"
-#include "runtime/monitored/supervisor.h"
+#include "runtime/monitored/supervisor/supervisor.h"
 #include "tests/monitored/saver_fixture.h"
 #include "tests/platform/event_thread.h"
 #include "tests/platform/fake_clock.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section 27: what a supervisor does beside training, on timers.
-#include "runtime/monitored/supervisor_services.h"
+#include "runtime/monitored/supervisor/supervisor_services.h"
 
 #include "tests/conformance/supervisor_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section 27: the older way to run a session. Its services are in supervisor_services_test.cc.
-#include "runtime/monitored/supervisor.h"
+#include "runtime/monitored/supervisor/supervisor.h"
 
 #include <limits>
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/monitored/session_layer.h"
+#include "runtime/monitored/layers/session_layer.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/monitored/scripted_layer.h"
 

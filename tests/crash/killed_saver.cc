@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-#include "runtime/checkpoint/names.h"
+#include "runtime/checkpoint/format/names.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

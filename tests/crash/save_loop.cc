@@ -13,10 +13,10 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/find_restorable.h"
-#include "runtime/checkpoint/leftovers.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/directory/leftovers.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/read/find_restorable.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 extern "C" const belay_module belay_module_stdio_saver;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "runtime/loader/search.h"
+#include "runtime/loader/file/search.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/toml_text.h"
 #include "tests/docs/page.h"

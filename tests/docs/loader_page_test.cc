@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "runtime/loader/load_error.h"
+#include "runtime/loader/file/load_error.h"
 #include "tests/docs/page.h"
 
 namespace belay::runtime {

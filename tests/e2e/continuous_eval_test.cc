@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/estimator/export_folder.h"
+#include "runtime/estimator/resume/export_folder.h"
 #include "tests/e2e/two_processes.h"
 
 namespace belay::runtime::testing {

@@ -3,7 +3,7 @@
 // otherwise than the host's. Nothing of Eigen crosses the boundary, so both compute the same.
 #include <cstdio>
 
-#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/file/cpu_features.h"
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {

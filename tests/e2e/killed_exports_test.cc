@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/estimator/export_folder.h"
+#include "runtime/estimator/resume/export_folder.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/e2e/run_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "runtime/checkpoint/index.h"
+#include "runtime/checkpoint/format/index.h"
 #include "runtime/platform/crc32c.h"
 #include "tests/e2e/run_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/checkpoint_choice.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "belay/ops/variables.h"
-#include "runtime/checkpoint/checkpoint_series.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/checkpoint_series.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/checkpoint/format/names.h"
 #include "runtime/ops/registry.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/estimator/meddled_file_system.h"

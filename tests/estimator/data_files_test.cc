@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/data_files.h"
+#include "runtime/estimator/resume/data_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

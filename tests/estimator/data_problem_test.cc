@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/data_problem.h"
+#include "runtime/estimator/problems/data_problem.h"
 
 #include <gtest/gtest.h>
 

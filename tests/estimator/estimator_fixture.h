@@ -19,7 +19,7 @@
 #include "belay/ops/variables.h"
 #include "belay/testing/error_of.h"
 #include "plugins/default_plugins.h"
-#include "runtime/estimator/estimator.h"
+#include "runtime/estimator/estimator/estimator.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/conformance/hooks_fixture.h"  // KeptLog
 

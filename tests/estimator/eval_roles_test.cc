@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/eval_roles.h"
+#include "runtime/estimator/evaluation/eval_roles.h"
 
 #include <cmath>
 #include <limits>
 
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/layers/monitored_session.h"
 #include "tests/estimator/evaluation_fixture.h"
 
 namespace belay::runtime::testing {

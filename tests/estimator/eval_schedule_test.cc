@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/eval_schedule.h"
+#include "runtime/estimator/evaluation/eval_schedule.h"
 
 #include <gtest/gtest.h>
 

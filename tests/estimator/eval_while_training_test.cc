@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/eval_while_training.h"
+#include "runtime/estimator/evaluation/eval_while_training.h"
 
 #include <bit>
 #include <map>
 
 #include "plugins/default_plugins.h"
-#include "runtime/estimator/monitored_training_session.h"
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/estimator/host/monitored_training_session.h"
+#include "runtime/monitored/layers/monitored_session.h"
 #include "tests/estimator/evaluation_fixture.h"
 #include "tests/monitored/event_files.h"
 #include "tests/platform/temp_dir.h"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "runtime/data/input_feed.h"
-#include "runtime/estimator/evaluation.h"
-#include "runtime/loader/registry.h"
+#include "runtime/estimator/evaluation/evaluation.h"
+#include "runtime/loader/library/registry.h"
 #include "tests/monitored/monitored_fixture.h"
 
 extern "C" {

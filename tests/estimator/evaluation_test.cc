@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/evaluation.h"
+#include "runtime/estimator/evaluation/evaluation.h"
 
 #include <thread>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/exporters.h"
+#include "runtime/estimator/export/exporters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "belay/testing/error_of.h"
-#include "runtime/estimator/export_folder.h"
-#include "runtime/estimator/model_graph.h"
-#include "runtime/estimator/run_plugins.h"
+#include "runtime/estimator/host/model_graph.h"
+#include "runtime/estimator/host/run_plugins.h"
+#include "runtime/estimator/resume/export_folder.h"
 #include "runtime/ops/registry.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/platform/temp_dir.h"

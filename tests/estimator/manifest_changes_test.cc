@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/manifest_changes.h"
+#include "runtime/estimator/resume/manifest_changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/metrics_line.h"
+#include "runtime/estimator/evaluation/metrics_line.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "runtime/estimator/run_host.h"
+#include "runtime/estimator/host/run_host.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/platform/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/model_metrics.h"
+#include "runtime/estimator/evaluation/model_metrics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include "belay/ops/metrics.h"
 #include "belay/plugin.h"
 #include "runtime/data/input_feed.h"
-#include "runtime/loader/registry.h"
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/loader/library/registry.h"
+#include "runtime/monitored/layers/monitored_session.h"
 #include "tests/manifest/parsed.h"
 #include "tests/monitored/monitored_fixture.h"
 

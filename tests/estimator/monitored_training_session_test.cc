@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/host/monitored_training_session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/run_lock.h"
 #include "tests/estimator/training_session.h"
 
 namespace belay::runtime::testing {

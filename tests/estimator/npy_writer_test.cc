@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/npy_writer.h"
+#include "runtime/estimator/prediction/npy_writer.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

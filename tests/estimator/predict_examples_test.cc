@@ -11,9 +11,9 @@
 #include "belay/ops/control.h"
 #include "plugins/default_plugins.h"
 #include "runtime/data/input_feed.h"
-#include "runtime/loader/resolve.h"
+#include "runtime/loader/library/resolve.h"
 #include "runtime/manifest/parse.h"
-#include "runtime/monitored/build_model.h"
+#include "runtime/monitored/model/build_model.h"
 #include "runtime/ops/plugin/plugin_op.h"
 #include "tests/monitored/monitored_fixture.h"
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/estimator/prediction_writer.h"
+#include "runtime/estimator/prediction/prediction_writer.h"
 #include "tests/checkpoint/checkpoint_fixture.h"  // read_file, write_file, error_of
 #include "tests/platform/temp_dir.h"
 

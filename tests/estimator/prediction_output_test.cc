@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/prediction_output.h"
+#include "runtime/estimator/prediction/prediction_output.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/predictions.h"
+#include "runtime/estimator/prediction/predictions.h"
 
 #include <gmock/gmock.h>
 
@@ -12,9 +12,9 @@
 #include "belay/ops/shape.h"
 #include "belay/plugin.h"
 #include "belay/testing/allocations.h"
-#include "runtime/checkpoint/names.h"
-#include "runtime/estimator/checkpoint_choice.h"
-#include "runtime/loader/registry.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
+#include "runtime/loader/library/registry.h"
 #include "tests/monitored/saver_fixture.h"
 
 BELAY_COUNT_ALLOCATIONS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/replay_plan.h"
+#include "runtime/estimator/replay/replay_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

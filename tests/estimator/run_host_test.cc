@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/run_host.h"
+#include "runtime/estimator/host/run_host.h"
 
 #include <filesystem>
 
-#include "runtime/checkpoint/run_lock.h"
-#include "runtime/estimator/session_host.h"
+#include "runtime/checkpoint/directory/run_lock.h"
+#include "runtime/estimator/host/session_host.h"
 #include "tests/estimator/training_session.h"
 
 namespace belay::runtime::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/sample_text.h"
+#include "runtime/estimator/prediction/sample_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@
 #include "belay/testing/plugin_library.h"
 #include "plugins/default_plugins.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/monitored/build_model.h"
-#include "runtime/monitored/model_service.h"
+#include "runtime/monitored/model/build_model.h"
+#include "runtime/monitored/model/model_service.h"
 #include "runtime/session/session_service.h"
 #include "tests/session/session_fixture.h"
 

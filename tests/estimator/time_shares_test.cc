@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/estimator/time_shares.h"
+#include "runtime/estimator/host/time_shares.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 
 #include "belay/ops/summaries.h"
 #include "plugins/default_plugins.h"
-#include "runtime/estimator/monitored_training_session.h"
+#include "runtime/estimator/host/monitored_training_session.h"
 #include "tests/monitored/event_files.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/platform/temp_dir.h"

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "belay/error.h"
-#include "runtime/checkpoint/index.h"
-#include "runtime/checkpoint/run_state.h"
-#include "runtime/checkpoint/state_file.h"
+#include "runtime/checkpoint/format/index.h"
+#include "runtime/checkpoint/format/state_file.h"
+#include "runtime/checkpoint/read/run_state.h"
 #include "runtime/platform/crc32c.h"
 
 namespace {

@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-#include "runtime/loader/elf_file.h"
-#include "runtime/loader/note.h"
+#include "runtime/loader/file/elf_file.h"
+#include "runtime/loader/note/note.h"
 
 namespace belay::runtime {
 

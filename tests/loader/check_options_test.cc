@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/check_options.h"
+#include "runtime/loader/options/check_options.h"
 
 #include <gtest/gtest.h>
 

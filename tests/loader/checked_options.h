@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/loader/check_options.h"
+#include "runtime/loader/options/check_options.h"
 
 namespace belay::runtime {
 

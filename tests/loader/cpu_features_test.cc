@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/file/cpu_features.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

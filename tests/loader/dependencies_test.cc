@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/dependencies.h"
+#include "runtime/loader/file/dependencies.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/elf_file.h"
+#include "runtime/loader/file/elf_file.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -10,7 +10,7 @@
 #include <new>
 #include <random>
 
-#include "runtime/loader/loader.h"
+#include "runtime/loader/library/loader.h"
 #include "tests/fuzz/read_plugin_file.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/loader/sample_file.h"

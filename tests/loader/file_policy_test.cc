@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/file_policy.h"
+#include "runtime/loader/file/file_policy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

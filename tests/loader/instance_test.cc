@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

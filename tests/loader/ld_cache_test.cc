@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/ld_cache.h"
+#include "runtime/loader/file/ld_cache.h"
 
 #include <gtest/gtest.h>
 

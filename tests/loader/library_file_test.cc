@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/library_file.h"
+#include "runtime/loader/file/library_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/load_error.h"
+#include "runtime/loader/file/load_error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/load_guard.h"
+#include "runtime/loader/library/load_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/loader.h"
+#include "runtime/loader/library/loader.h"
 
 #include <gtest/gtest.h>
 

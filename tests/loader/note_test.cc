@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/note.h"
+#include "runtime/loader/note/note.h"
 
 #include <gtest/gtest.h>
 

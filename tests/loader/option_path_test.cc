@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/option_path.h"
+#include "runtime/loader/options/option_path.h"
 
 #include <gtest/gtest.h>
 

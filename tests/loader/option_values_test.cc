@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/option_values.h"
+#include "runtime/loader/options/option_values.h"
 
 #include <gtest/gtest.h>
 

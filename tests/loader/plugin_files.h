@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "belay/testing/temporary_folder.h"
-#include "runtime/loader/load_error.h"
+#include "runtime/loader/file/load_error.h"
 #include "runtime/platform/logger.h"
 
 namespace belay::runtime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/registry.h"
+#include "runtime/loader/library/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/resolve.h"
+#include "runtime/loader/library/resolve.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/loader/search.h"
+#include "runtime/loader/file/search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <iostream>
 #include <map>
 
-#include "runtime/loader/loader.h"
+#include "runtime/loader/library/loader.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/loader/sample_file.h"
 

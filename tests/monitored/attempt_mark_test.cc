@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/attempt_mark.h"
+#include "runtime/monitored/run/attempt_mark.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <functional>
 
-#include "runtime/checkpoint/names.h"
-#include "runtime/monitored/run_directory.h"
+#include "runtime/checkpoint/format/names.h"
+#include "runtime/monitored/run/run_directory.h"
 #include "runtime/platform/last_word.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/platform/faulty_file_system.h"

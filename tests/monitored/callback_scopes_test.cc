@@ -8,7 +8,7 @@
 
 #include "belay/ops/reductions.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/monitored/build_model.h"
+#include "runtime/monitored/model/build_model.h"
 #include "runtime/optimizer/learning_rate.h"
 #include "runtime/optimizer/optimizer.h"
 #include "tests/monitored/monitored_fixture.h"

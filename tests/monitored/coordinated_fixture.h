@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/monitored/coordinated_session.h"
+#include "runtime/monitored/layers/coordinated_session.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/monitored/scripted_layer.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/coordinated_session.h"
+#include "runtime/monitored/layers/coordinated_session.h"
 
 #include "tests/monitored/coordinated_fixture.h"
 

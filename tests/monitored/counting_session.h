@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/layers/monitored_session.h"
 #include "runtime/session/session_service.h"
 #include "tests/monitored/monitored_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/default_hooks.h"
+#include "runtime/monitored/hooks/default_hooks.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

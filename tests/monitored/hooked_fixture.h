@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/monitored/hooked_session.h"
+#include "runtime/monitored/layers/hooked_session.h"
 #include "tests/monitored/monitored_fixture.h"
 
 namespace belay::runtime::testing {

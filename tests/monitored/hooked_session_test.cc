@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/hooked_session.h"
+#include "runtime/monitored/layers/hooked_session.h"
 
 #include <omp.h>
 

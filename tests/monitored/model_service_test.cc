@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service "model" as a model without the SDK may call it.
-#include "runtime/monitored/model_service.h"
+#include "runtime/monitored/model/model_service.h"
 
 #include "belay/testing/error_of.h"
 #include "tests/monitored/monitored_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/monitored/layers/monitored_session.h"
 
 #include <atomic>
 #include <thread>

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "belay/testing/error_of.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "runtime/platform/coordinator.h"
 #include "runtime/session/session_service.h"
 #include "tests/loader/plugin_files.h"

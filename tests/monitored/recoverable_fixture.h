@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/monitored/recoverable_session.h"
+#include "runtime/monitored/layers/recoverable_session.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/monitored/scripted_layer.h"
 

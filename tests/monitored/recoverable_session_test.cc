@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/recoverable_session.h"
+#include "runtime/monitored/layers/recoverable_session.h"
 
 #include "tests/monitored/recoverable_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/run_directory.h"
+#include "runtime/monitored/run/run_directory.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/checkpoint/run_lock.h"
+#include "runtime/checkpoint/directory/run_lock.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/platform/temp_dir.h"
 

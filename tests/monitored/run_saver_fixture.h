@@ -7,7 +7,7 @@
 #include <string>
 
 #include "belay/checkpoint.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/saving/run_saver.h"
 #include "tests/monitored/saver_fixture.h"
 
 namespace belay::runtime::testing {

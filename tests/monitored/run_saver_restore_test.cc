@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/checkpoint/restore_error.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/checkpoint/read/restore_error.h"
+#include "runtime/monitored/saving/run_saver.h"
 #include "tests/monitored/run_saver_fixture.h"
 
 namespace belay::runtime::testing {

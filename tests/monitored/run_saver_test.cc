@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/saving/run_saver.h"
 
 #include <gmock/gmock.h>
 

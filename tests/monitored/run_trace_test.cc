@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/run_trace.h"
+#include "runtime/monitored/layers/run_trace.h"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "runtime/loader/held_call.h"
+#include "runtime/loader/instance/held_call.h"
 #include "tests/monitored/saved_session.h"
 
 namespace belay::runtime::testing {

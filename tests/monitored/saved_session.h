@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/loader/check_options.h"
-#include "runtime/monitored/monitored_session.h"
+#include "runtime/loader/options/check_options.h"
+#include "runtime/monitored/layers/monitored_session.h"
 #include "tests/monitored/saver_fixture.h"
 
 namespace belay::runtime::testing {

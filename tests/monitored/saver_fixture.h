@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plugins/default_plugins.h"
-#include "runtime/monitored/run_directory.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/monitored/run/run_directory.h"
+#include "runtime/monitored/saving/run_saver.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/platform/temp_dir.h"
 

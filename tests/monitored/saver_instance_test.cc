@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/checkpoint/saver_tensors.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/checkpoint/format/saver_tensors.h"
+#include "runtime/monitored/saving/run_saver.h"
 #include "tests/monitored/saver_fixture.h"
 #include "tests/monitored/turnstile.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/monitored/scaffold.h"
+#include "runtime/monitored/saving/scaffold.h"
 #include "tests/monitored/monitored_fixture.h"
 
 namespace belay::runtime::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/scaffold.h"
+#include "runtime/monitored/saving/scaffold.h"
 
 #include "belay/ops/summaries.h"
 #include "tests/monitored/scaffold_fixture.h"

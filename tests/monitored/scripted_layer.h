@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/monitored/session_layer.h"
+#include "runtime/monitored/layers/session_layer.h"
 
 namespace belay::runtime::testing {
 

@@ -13,15 +13,15 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/checkpoint/saver_directory.h"
-#include "runtime/checkpoint/saver_tensors.h"
+#include "runtime/checkpoint/format/saver_tensors.h"
+#include "runtime/checkpoint/read/saver_directory.h"
 #include "runtime/cluster/ranks_service.h"
 #include "runtime/data/input_service.h"
 #include "runtime/events/event_service.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/monitored/checkpoint_service.h"
-#include "runtime/monitored/model_service.h"
-#include "runtime/monitored/state_service.h"
+#include "runtime/monitored/hooks/state_service.h"
+#include "runtime/monitored/model/model_service.h"
+#include "runtime/monitored/services/checkpoint_service.h"
 #include "runtime/ops/plugin/plugin_op.h"
 #include "runtime/platform/process_copy.h"
 #include "runtime/session/session_service.h"

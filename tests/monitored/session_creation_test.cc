@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ends the making of a session that waits for something.
-#include "runtime/monitored/session_manager.h"
+#include "runtime/monitored/saving/session_manager.h"
 
 #include <gmock/gmock.h>
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/graph/queue_runner.h"
-#include "runtime/monitored/supervisor.h"
+#include "runtime/monitored/supervisor/supervisor.h"
 #include "tests/monitored/counting_session.h"
 #include "tests/monitored/saved_session.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/monitored/session_hook.h"
+#include "runtime/monitored/hooks/session_hook.h"
 
 #include <gmock/gmock.h>
 
 #include "belay/testing/allocations.h"
-#include "runtime/checkpoint/run_state.h"
-#include "runtime/checkpoint/state_data.h"
-#include "runtime/monitored/state_service.h"
+#include "runtime/checkpoint/format/state_data.h"
+#include "runtime/checkpoint/read/run_state.h"
+#include "runtime/monitored/hooks/state_service.h"
 #include "tests/monitored/monitored_fixture.h"
 
 BELAY_COUNT_ALLOCATIONS

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "belay/ops/pooling.h"
-#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/file/cpu_features.h"
 #include "runtime/ops/kernels/onednn_version.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/nn/convolution.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/file/cpu_features.h"
 
 namespace belay::runtime::testing {
 namespace {

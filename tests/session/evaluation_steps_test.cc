@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an evaluation while training costs once one was made: no allocation, no plan.
 #include "belay/testing/allocations.h"
-#include "runtime/estimator/evaluation.h"
+#include "runtime/estimator/evaluation/evaluation.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "tests/monitored/monitored_fixture.h"
 

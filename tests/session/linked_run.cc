@@ -2,10 +2,10 @@
 #include "tests/session/linked_run.h"
 
 #include "runtime/data/make_queue.h"
-#include "runtime/loader/search.h"
+#include "runtime/loader/file/search.h"
 #include "runtime/manifest/parse.h"
-#include "runtime/monitored/default_hooks.h"
-#include "runtime/monitored/host_services.h"
+#include "runtime/monitored/hooks/default_hooks.h"
+#include "runtime/monitored/services/host_services.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/registry.h"
 

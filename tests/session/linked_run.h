@@ -19,12 +19,12 @@
 
 #include "runtime/data/input_feed.h"
 #include "runtime/events/event_service.h"
-#include "runtime/loader/instance.h"
-#include "runtime/loader/registry.h"
-#include "runtime/monitored/build_model.h"
-#include "runtime/monitored/monitored_session.h"
-#include "runtime/monitored/run_directory.h"
-#include "runtime/monitored/run_saver.h"
+#include "runtime/loader/instance/instance.h"
+#include "runtime/loader/library/registry.h"
+#include "runtime/monitored/layers/monitored_session.h"
+#include "runtime/monitored/model/build_model.h"
+#include "runtime/monitored/run/run_directory.h"
+#include "runtime/monitored/saving/run_saver.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime::testing {

@@ -13,7 +13,7 @@
 #include "belay/ops/matmul.h"
 #include "belay/ops/recurrent.h"
 #include "plugins/default_plugins.h"
-#include "runtime/loader/cpu_features.h"
+#include "runtime/loader/file/cpu_features.h"
 #include "tests/session/linked_run.h"
 #include "tests/session/session_fixture.h"
 

@@ -22,7 +22,7 @@ OPTIONS = r"(Options|Settings|Arguments)$"
 STATEMENTS = 10  # a function with at most that many is a table of data, however long it is
 # The owner of a run decides once, in STRATEGY, whether it has ranks or replays. Nothing in these folders asks again.
 RUN_FOLDERS = ("monitored", "cluster", "estimator", "api", "cli")
-STRATEGY = "runtime/estimator/run_strategy.cc"
+STRATEGY = "runtime/estimator/run/run_strategy.cc"
 NULL_TEST = r"\b(ranks|replay)_?(\(\))? *[!=]= *nullptr|nullptr *[!=]= *[\w.>-]*\b(ranks|replay)_?\b"
 # Classes with one name in belay and in belay::runtime, each with the reason. The list never becomes longer.
 HANDLE = "a program holds a handle, and sees no header of the engine"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The averages are variables of the graph: weight_averaging/VARIABLE. So checkpoints have them, and an evaluation finds
-// them by their names (runtime/monitored/averages.h) while the variable weight_averaging/evaluate is 1. Each update
-// adds the weights that its step begins with, in the run of that step.
+// them by their names (runtime/monitored/saving/averages.h) while the variable weight_averaging/evaluate is 1. Each
+// update adds the weights that its step begins with, in the run of that step.
 #include <belay/ops/control.h>
 #include <belay/ops/math.h>
 #include <belay/ops/shape.h>

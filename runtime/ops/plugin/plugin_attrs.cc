@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "belay/error.h"
-#include "runtime/loader/check_options.h"
+#include "runtime/loader/options/check_options.h"
 
 namespace belay::runtime {
 namespace {

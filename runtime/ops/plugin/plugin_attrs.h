@@ -5,8 +5,8 @@
 #include <string>
 
 #include "runtime/graph/op_def.h"
-#include "runtime/loader/note.h"
-#include "runtime/loader/option_values.h"
+#include "runtime/loader/note/note.h"
+#include "runtime/loader/options/option_values.h"
 
 namespace belay::runtime {
 

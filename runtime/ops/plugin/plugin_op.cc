@@ -15,7 +15,7 @@
 #include "runtime/graph/kernel.h"
 #include "runtime/graph/node_graph.h"
 #include "runtime/graph/plugin_op.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/plugin/plugin_attrs.h"
 #include "runtime/platform/checked_slot.h"

@@ -13,7 +13,7 @@
 
 #include "belay/abi.h"
 #include "runtime/graph/op_def.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/instance/instance.h"
 
 namespace belay::runtime {
 

@@ -93,8 +93,8 @@ using ExporterHandle = Handle<belay_exporter_api>;
 using ClusterHandle = Handle<belay_cluster_api>;
 
 // Makes a (table, self) pair of an object that the program made itself; the handle owns the object. `host` must outlive
-// the handle. The runtime makes a host (runtime/loader/host.h), and so does a test (testing/). T derives from Hook; it
-// needs neither `about` nor Options.
+// the handle. The runtime makes a host (runtime/loader/instance/host.h), and so does a test (testing/). T derives from
+// Hook; it needs neither `about` nor Options.
 template <class T>
 HookHandle hook(const belay_host_api* api, belay_host* host, std::unique_ptr<T> object) {
   static_assert(std::is_base_of_v<Hook, T>);

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "belay/testing/error_of.h"
-#include "runtime/loader/dependencies.h"
-#include "runtime/loader/instance.h"
+#include "runtime/loader/file/dependencies.h"
+#include "runtime/loader/instance/instance.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
 

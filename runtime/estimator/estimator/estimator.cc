@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/estimator/estimator.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "belay/ops/summaries.h"
+#include "runtime/checkpoint/directory/new_checkpoints.h"
+#include "runtime/estimator/estimator/estimator_evaluation.h"
+#include "runtime/platform/fixed_text.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr const char* kSaverHook = "checkpoint_saver";
+
+void need_above_0(const char* option, const std::optional<std::int64_t>& value) {
+  if (value && *value <= 0)
+    fail(Code::kInvalidArgument, std::string(option) + " must be above 0, got " + std::to_string(*value));
+}
+
+bool saves(const std::vector<OwnHook>& hooks) {
+  return std::any_of(hooks.begin(), hooks.end(),
+                     [](const OwnHook& hook) { return hook.plugin && hook.plugin->plugin == kSaverHook; });
+}
+
+void append(std::vector<OwnHook>& to, const std::vector<OwnHook>& hooks) {
+  to.insert(to.end(), hooks.begin(), hooks.end());
+}
+
+// A hook of the Estimator's; a name that the program's hooks have already gets a number.
+void append_default(std::vector<OwnHook>& to, const std::string& plugin,
+                    const std::vector<std::pair<std::string, OptionValue>>& options) {
+  std::string name = plugin;
+  const auto taken = [&] {
+    return std::any_of(to.begin(), to.end(), [&](const OwnHook& hook) { return hook.name == name; });
+  };
+  for (int i = 1; taken(); ++i) name = plugin + "_" + std::to_string(i);
+  to.push_back(plugin_hook(plugin, options, name));
+}
+
+// Where the model has none of that name.
+void add_loss_summary(const NodeGraph& graph, const Output& loss) {
+  for (const Port& port : graph.collection(collections::kSummaries)) {
+    const Node& node = graph.node(port.node);
+    if (node.op->name == "ScalarSummary" && node.attrs.text("tag") == "loss") return;
+  }
+  ops::scalar_summary("loss", loss, "loss_summary");
+}
+
+// Calls `use` with it; none where the directory has none. RestoreError where it has some and none can be read.
+std::optional<UsedCheckpoint> newest_checkpoint(
+    const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use = [](const auto&) {}) {
+  const CheckpointPlace place = settings.checkpoints();
+  if (!has_checkpoint(place, {})) return std::nullopt;
+  return with_checkpoint(place, {}, use);
+}
+
+}  // namespace
+
+Estimator::Estimator(ModelFn model, EstimatorSetup setup)
+    : settings_(std::make_shared<EstimatorSettings>(std::move(model), std::move(setup))) {}
+
+std::string Estimator::eval_dir(const std::string& name) const { return model_dir() + "/" + eval_folder(name); }
+
+// ---- train ----
+
+void Estimator::check_may_train(const TrainOptions& options) const {
+  const RunConfig& c = config();
+  if (c.task_type() == "evaluator" || c.task_type() == "ps")
+    fail(Code::kInvalidArgument, "a task of type " + c.task_type() + " does not train; use train_and_evaluate");
+  if (c.num_worker_replicas() + c.num_ps_replicas() > 1)
+    fail(Code::kFailedPrecondition, "an Estimator trains in one process; its config is of a cluster of " +
+                                        std::to_string(c.num_worker_replicas() + c.num_ps_replicas()) + " tasks");
+  if (options.steps && options.max_steps)
+    fail(Code::kInvalidArgument, "steps and max_steps are both given; leave one of them out");
+  need_above_0("steps", options.steps);
+  need_above_0("max_steps", options.max_steps);
+}
+
+// In the order input's, caller's, the Estimator's own, model's.
+std::vector<OwnHook> Estimator::training_hooks(const EstimatorModel& model, const TrainOptions& options,
+                                               std::int64_t trained) const {
+  std::vector<OwnHook> hooks = model.input_hooks();
+  append(hooks, options.hooks);
+  // Without a checkpoint it is not known where the model starts; with one, a target that an earlier call did not reach
+  // is not to come back.
+  if (options.steps && trained < 0) append_default(hooks, "stop_at_step", {{"num_steps", *options.steps}});
+  if (options.steps && trained >= 0) append_default(hooks, "stop_at_step", {{"last_step", trained + *options.steps}});
+  if (options.max_steps) append_default(hooks, "stop_at_step", {{"last_step", *options.max_steps}});
+  append_default(hooks, "nan_tensor", {});
+  if (const auto every = config().options().log_step_count_steps)
+    append_default(hooks, "logging_tensor",
+                   {{"tensors", std::vector<std::string>{"loss", "global_step"}}, {"every_n_iter", *every}});
+  append(hooks, model.pieces().training_hooks);
+  return hooks;
+}
+
+// The hook that saves, unless the config switches it off.
+std::vector<OwnHook> Estimator::saver_hook() const {
+  std::vector<std::pair<std::string, OptionValue>> periods;
+  const RunConfig& c = config();
+  if (c.save_checkpoints_steps().value_or(0) > 0) periods.emplace_back("save_steps", *c.save_checkpoints_steps());
+  if (c.save_checkpoints_secs().value_or(0) > 0) periods.emplace_back("save_secs", *c.save_checkpoints_secs());
+  if (periods.empty()) return {};
+  return {plugin_hook(kSaverHook, periods)};
+}
+
+TrainingSessionSetup Estimator::session_options(const EstimatorModel& model, const TrainOptions& options,
+                                                std::int64_t trained) const {
+  const RunConfigOptions& c = config().options();
+  TrainingSessionSetup o;
+  o.scaffold = model.pieces().scaffold;
+  o.initial_values = model.initial_values();
+  o.saver = settings_->options.saver;
+  o.max_wait_secs = c.session_creation_timeout_secs.value_or(o.max_wait_secs);
+  o.save_graph_def = c.checkpoint_save_graph_def;
+  // They run only where there is no checkpoint.
+  if (settings_->options.warm_start_from) o.init_fns.push_back(*settings_->options.warm_start_from);
+  o.hooks = training_hooks(model, options, trained);
+  const std::vector<OwnHook>& chief = model.pieces().training_chief_hooks;
+  if (!saves(o.hooks) && !saves(chief)) o.chief_only_hooks = saver_hook();
+  append(o.chief_only_hooks, chief);
+  if (!options.saving_listeners.empty() && !saves(o.hooks) && !saves(o.chief_only_hooks))
+    fail(Code::kInvalidArgument,
+         "saving_listeners are given, and nothing saves: give the config a period of checkpoints, or the hook "
+         "checkpoint_saver");
+  append(o.hooks, options.saving_listeners);
+  return o;
+}
+
+// The loss of the last step; none: there was no step.
+std::optional<double> Estimator::run_steps(MonitoredSession& session, const EstimatorModel& model,
+                                           InMemoryEvaluations& evaluations) {
+  std::vector<FetchRef> wanted{model.pieces().train_op, model.pieces().loss};
+  wanted.insert(wanted.end(), model.batch().begin(), model.batch().end());
+  FetchSet fetches(wanted);
+  RunCall call;
+  call.fetches = &fetches;
+  std::optional<double> loss;
+  std::shared_ptr<VariableStore> trained;
+  session.scope([&] {
+    const KeptStore kept(session, trained);
+    evaluations.at_start(session);
+    while (!session.should_stop()) {
+      const Run done = session.run(call);
+      loss = TensorView(done.result(fetches, 1)).number(0);
+      evaluations.at_boundary(session);
+    }
+  });
+  if (trained != nullptr) evaluations.at_end(*trained, session.global_step());
+  return loss;
+}
+
+// Of a training that an attempt before has brought to its end, and has said so nowhere.
+void Estimator::note_finished(std::int64_t step) const {
+  EstimatorRun run(*settings_, Mode::kTrain, "");
+  run.host().take_directory();
+  run.host().keep_directory();
+  run.host().note_finished(step);
+}
+
+Estimator& Estimator::train(const InputFn& input, const TrainOptions& options, bool finishes_run) {
+  check_may_train(options);
+  // A checkpoint that cannot be read is an error here; none is step 0.
+  const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
+  const std::int64_t trained = newest ? newest->global_step : -1;
+  if (options.max_steps && *options.max_steps <= trained) {
+    settings_->platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) +
+                                         ", and the model is at step " + std::to_string(trained) +
+                                         ": nothing to train");
+    if (finishes_run && !run_finished(settings_->platform.files, model_dir())) note_finished(trained);
+    return *this;
+  }
+  check_hooks("train's hooks", options.hooks);
+  check_hooks("saving_listeners", options.saving_listeners);
+  check_evaluators(options.evaluators);
+
+  EstimatorRun run(*settings_, Mode::kTrain, "");
+  EstimatorModel model(run, Mode::kTrain, input);
+  add_loss_summary(model.graph(), model.pieces().loss);
+  InMemoryEvaluations evaluations(model, options.evaluators);
+  TrainingSessionSetup of_session = session_options(model, options, trained);
+  const std::vector<OwnHook> roles = evaluations.role_hooks();
+  of_session.chief_only_hooks.insert(of_session.chief_only_hooks.begin(), roles.begin(), roles.end());
+  MonitoredTrainingSession session(run.host(), run.plugins(), model.graph(), of_session);
+  const std::optional<double> loss = run_steps(*session, model, evaluations);
+  RunHost& host = run.host();
+  if (finishes_run && host.saver() != nullptr && host.saver()->save_error().empty())
+    host.note_finished(session->global_step());
+  if (loss) {
+    run.host().log().info("", "the loss of the last step is " + fixed_text(*loss, 6));
+  } else {
+    run.host().log().warning("", "the training made no step: the input is empty, or a hook stopped it at once");
+  }
+  return *this;
+}
+
+// ---- evaluate ----
+
+EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& options) {
+  check_hooks("evaluate's hooks", options.hooks);
+  EstimatorEvaluation::Options what{.hooks = options.hooks};
+  what.hooks.push_back(stop_after(options.steps));
+  EstimatorRun run(*settings_, Mode::kEval, eval_dir(options.name));
+  check_system(run.host());
+  run.choose_checkpoint(options.checkpoint_path);
+  return EstimatorEvaluation(run, input, std::move(what)).run_restored();
+}
+
+// ---- predict ----
+
+EstimatorPredictions Estimator::predict(InputFn input, PredictArguments options) {
+  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(
+      EstimatorPredictions::Insides{nullptr, {settings_, std::move(input), std::move(options)}}));
+}
+
+// ---- the newest checkpoint ----
+
+std::string Estimator::latest_checkpoint() const {
+  const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
+  return newest ? newest->path : "";
+}
+
+namespace {
+
+void read_trained(const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use) {
+  if (!newest_checkpoint(settings, use))
+    fail(Code::kNotFound, "there is no trained model in '" + escaped(settings.model_dir) + "'; train it first");
+}
+
+}  // namespace
+
+std::vector<std::string> Estimator::variable_names() const {
+  std::vector<std::string> names;
+  read_trained(*settings_, [&](const CheckpointReader& checkpoint) {
+    names.clear();
+    for (const TensorInfo& t : checkpoint.tensors()) names.push_back(t.name);
+  });
+  return names;
+}
+
+Tensor Estimator::variable_value(const std::string& name) const {
+  Tensor value;
+  read_trained(*settings_, [&](const CheckpointReader& checkpoint) {
+    std::vector<std::string> names;
+    const std::vector<TensorInfo> all = checkpoint.tensors();
+    for (const TensorInfo& t : all) names.push_back(t.name);
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      fail(Code::kNotFound, "the checkpoint has no variable '" + name + "'" + did_you_mean(name, names));
+    const TensorInfo& info = all[static_cast<std::size_t>(found - names.begin())];
+    EstimatorRun run(*settings_, Mode::kPredict, "");
+    PluginUse saver;
+    saver.plugin = settings_->options.saver;
+    value = Tensor(info.dtype, info.dims);
+    checkpoint.read(saver_use(run.create(PluginKind::kSaver, saver)), {{name, value.view()}});
+  });
+  return value;
+}
+
+}  // namespace belay::runtime
+
+namespace belay {
+
+PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars,
+                     const std::map<std::string, std::string>& names) {
+  std::vector<std::pair<std::string, runtime::OptionValue>> options{{"from", std::filesystem::absolute(from).string()}};
+  if (!vars.empty()) options.emplace_back("vars", vars);
+  for (const auto& [variable, source] : names) options.emplace_back("names." + variable, source);
+  PluginUse use = *plugin_hook("warm_start", options).plugin;
+  use.at.file = use.plugin_at.file = "warm_start";
+  return use;
+}
+
+}  // namespace belay

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The insides of what Estimator::predict returns: a sequence that computes as it is read. Nothing happens before the
+// first element is requested: no function of the program is called, no hook and no checkpoint is looked for.
+//
+// It is read once. After the last element the session is closed and its hooks' `end` was called. If reading stops
+// earlier, close() does the same, and the destructor closes it without `end`, as after an error. An error leaves next()
+// and ends the sequence. It outlives the Estimator. [main]
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "belay/runtime/estimator.h"
+#include "runtime/estimator/estimator/estimator_run.h"
+
+namespace belay::runtime {
+
+class PredictionSequence {
+ public:
+  PredictionSequence(std::shared_ptr<const EstimatorSettings> settings, InputFn input, PredictArguments options);
+  ~PredictionSequence();
+  PredictionSequence(PredictionSequence&&) noexcept;
+  PredictionSequence& operator=(PredictionSequence&&) = delete;
+
+  // Null after the last one.
+  const PredictedRow* next();
+  void close();
+  // The checkpoint of the predictions. It is empty before the first element, and if there is none.
+  const std::string& checkpoint() const noexcept { return checkpoint_; }
+
+ private:
+  class Session;
+
+  std::shared_ptr<const EstimatorSettings> settings_;
+  InputFn input_;
+  PredictArguments options_;
+  std::unique_ptr<Session> session_;  // null: not begun, or ended
+  bool begun_ = false;
+  std::string checkpoint_;
+};
+
+}  // namespace belay::runtime
+
+namespace belay {
+
+struct EstimatorPredictions::Insides {
+  std::shared_ptr<runtime::Logger> log;  // of a program; null: borrowed
+  runtime::PredictionSequence sequence;
+};
+
+}  // namespace belay

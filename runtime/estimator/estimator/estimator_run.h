@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of an Estimator: its run with its plugins, and the checkpoint that it goes on from.
+//
+//   EstimatorRun run(settings, Mode::kEval, "");
+//   run.choose_checkpoint(path);                            // "": the newest, if there is one
+//   EstimatorModel model(run, Mode::kEval, input);          // estimator_model.h: a graph, which restores it
+//
+// Evaluation and prediction take no lock and restore without a RunSaver, so that they work beside a trainer and on a
+// directory that may only be read. [main]
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/estimator/estimator/estimator_spec.h"
+#include "runtime/estimator/host/run_control.h"
+#include "runtime/estimator/host/run_host.h"
+#include "runtime/estimator/host/run_plugins.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
+#include "runtime/estimator/resume/model_schema.h"
+#include "runtime/optimizer/optimizer.h"
+
+namespace belay::runtime {
+
+// A program's options, and what only the host gives.
+struct EstimatorSetup : EstimatorOptions {
+  Logger* logger = nullptr;  // borrowed; none: text on stderr
+  Clock* clock = nullptr;
+  FileSystem* files = nullptr;
+};
+
+// What an Estimator has once, for all its calls; nothing in it changes.
+struct EstimatorSettings {
+  EstimatorSettings(ModelFn model_fn, EstimatorSetup given);
+  CheckpointPlace checkpoints() const { return {platform.files, platform.log, model_dir}; }
+
+  const ModelFn model;
+  std::unique_ptr<Logger> own_log;  // null: the program's
+  const Platform platform;
+  const std::string model_dir;     // absolute
+  const EstimatorOptions options;  // its config has the folder, however that was given
+};
+
+class EstimatorRun {
+ public:
+  // `events_dir`: where its event files go; empty: nowhere, unless it trains.
+  EstimatorRun(const EstimatorSettings& settings, Mode mode, const std::string& events_dir);
+  ~EstimatorRun();
+  EstimatorRun(const EstimatorRun&) = delete;
+  EstimatorRun& operator=(const EstimatorRun&) = delete;
+
+  RunHost& host() noexcept { return host_; }
+  RunPlugins& plugins() noexcept { return plugins_; }
+  const OpRegistry& ops() const noexcept { return *ops_; }
+  const EstimatorSettings& settings() const noexcept { return settings_; }
+  // An instance that belongs to no session.
+  PluginInstance& create(PluginKind kind, const PluginUse& use);
+  // For ModelArgs::minimize. Refers to the settings.
+  OptimizerUse optimizer(const OptimizerSettings& settings);
+
+  // Of the checkpoint that it trains on from or uses; the training's input adds its own.
+  ModelSchema& schema() noexcept { return schema_; }
+
+  // ---- evaluation and prediction
+  // NOT_FOUND where there is no such path, FAILED_PRECONDITION where it is none; empty: the newest of the model's
+  // directory, or none.
+  void choose_checkpoint(const std::string& path);
+  // False: there is none, and the model starts from its initial values.
+  bool restores() const noexcept { return choice_.has_value(); }
+  const CheckpointChoice& choice() const { return choice_.value(); }
+  void restore(DirectSession& session);
+  // That was restored last; empty: none was.
+  const std::string& checkpoint() const noexcept { return checkpoint_; }
+
+ private:
+  void read_start();
+
+  const EstimatorSettings& settings_;
+  const Mode mode_;
+  RunControl control_;
+  RunHost host_;
+  std::unique_ptr<OpRegistry> ops_;
+  RunPlugins plugins_;
+  ModelSchema schema_;
+  std::optional<CheckpointChoice> choice_;
+  std::string checkpoint_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The insides of what an Estimator's functions get and return (belay/runtime/estimator.h). It calls an input function,
+// which adds an input to a graph, and then a model function, which adds the model.
+//
+// Both are called once for each graph: each train, evaluate and predict has its own. The global step is in the graph
+// before the input function is called. [main]
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "belay/runtime/estimator.h"
+#include "runtime/monitored/saving/scaffold.h"
+
+namespace belay {
+
+struct EstimatorSpec::Insides {
+  runtime::InitialValues initial_values = {};
+};
+
+}  // namespace belay
+
+namespace belay::runtime {
+
+class EstimatorModel;
+
+// The model that calls a function with these arguments: InputArgs or ModelArgs.
+template <class Args>
+EstimatorModel& model_of(const Args& args) {
+  return *static_cast<EstimatorModel*>(const_cast<void*>(args.estimator));
+}
+
+// INVALID_ARGUMENT where one of them is neither a program's own hook nor a plugin's, naming `list` and its place.
+void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks);
+
+}  // namespace belay::runtime

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics of evaluations as values of the training graph, under the roles "eval/loss", "eval/accuracy", ... and
+// "eval/global_step", the step of that evaluation. Hooks fetch them as they fetch a loss: each run sees the values of
+// the last evaluation; NaN and step -1 before the first one.
+//
+//   EvalRoles roles;
+//   roles.add(graph, "eval", evaluation.metric_names());   // while the graph is open
+//   hooks.add(SessionHook(instances.add_hook(EvalRoles::kHookName, roles.hook(), services, monitor), log));   // first
+//   roles.set(session, "eval", result);                    // at a step's boundary
+//
+// The variables behind them are local ones: no checkpoint has them, so that an evaluation can be added to a run that
+// has checkpoints, and a metric that is not finite does not keep a state from being saved. What a resume must know is
+// the state of the hook, which puts it back into each new session. [session thread]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/evaluation/evaluation.h"
+
+namespace belay::runtime {
+
+class EvalRoles {
+ public:
+  static constexpr const char* kHookName = "eval_roles";
+  static constexpr const char* kEndedAt = "ended_at";  // the key of note_end
+
+  EvalRoles() = default;
+  EvalRoles(const EvalRoles&) = delete;
+  EvalRoles& operator=(const EvalRoles&) = delete;
+
+  // `metrics` as Evaluation::metric_names() has them. INVALID_ARGUMENT where the graph has a role of such a name.
+  void add(NodeGraph& graph, const std::string& input, const std::vector<std::string>& metrics);
+  // All values of the input at once. Allocates nothing and builds no plan.
+  void set(DirectSession& session, const std::string& input, const EvalResult& result);
+  // The same for what hooks see in their end: the state keeps the evaluation before.
+  void show(DirectSession& session, const std::string& input, const EvalResult& result) const;
+  // Of the last evaluation of any input; -1: there was none.
+  std::int64_t last_step() const noexcept;
+  // Beside them in the state: that the last step was evaluated in the end of a session, which no role has.
+  void note_end(std::int64_t step) noexcept { ended_at_ = step; }
+  std::int64_t ended_at() const noexcept { return ended_at_; }  // -1: none was
+  // Makes the hook that saves and restores them; the roles must outlive it. `at_end` is called in its end.
+  PluginInstance::MakeHook hook(std::function<void(DirectSession&)> at_end = {});
+
+ private:
+  class Keeper;
+  struct Role {
+    std::string name;
+    std::uint32_t node = 0;
+    double value = 0;
+  };
+  struct Input {
+    std::string name;
+    std::vector<Role> metrics;
+    std::uint32_t step_node = 0;
+    std::int64_t step = -1;
+  };
+  std::size_t place_of(const std::string& input, const EvalResult& result) const;
+  static void fill(Input& input, const EvalResult& result);
+  void forget(Input& input);
+  void write(DirectSession& session, const Input& input) const;
+
+  std::vector<Input> inputs_;
+  std::int64_t ended_at_ = -1;
+};
+
+}  // namespace belay::runtime

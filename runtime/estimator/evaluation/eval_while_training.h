@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluates while a training goes on: between two steps, on the session's thread, each evaluation input in its turn.
+//
+//   EvalWhileTraining evals(environment, {.settings = ..., .keep_going = ...});
+//   evals.add(std::make_unique<Evaluation>(...), graph);    // each input, while the training graph is open
+//   hooks.add(... evals.hook() ...)                         // before all others
+//   evals.at_start(*session->raw_session());                // behind the session's creation, before the first step
+//   ... each step: evals.at_boundary(*session->raw_session(), step, saved) ...
+//   evals.at_end(*store, step);                             // behind a good end; the session may be gone
+//
+// What an evaluation finds becomes roles of the training graph (eval_roles.h), events in the evaluation's own file, if
+// the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue" a
+// warning. A stop ends it at the next batch; its partial metrics are discarded.
+//
+// If the run keeps its best checkpoints, or a hook shows evaluations in its end, the last step is evaluated while
+// its session can still save: in the end of the hook of the roles, before any other hook's. The roles have that
+// evaluation in the ends of the other hooks alone: a run that continues from there sees what it would have seen had it
+// never ended. [session thread]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/evaluation/eval_roles.h"
+#include "runtime/estimator/evaluation/eval_schedule.h"
+#include "runtime/estimator/evaluation/evaluation.h"
+
+namespace belay::runtime {
+
+struct EvalWhileTrainingOptions {
+  EvalSettings settings;
+  bool whole_at_start = false;  // an evaluation of the step where the training begins, whatever the settings say
+  std::function<bool()> keep_going = [] { return true; };
+  // Gets the value of best_metric ("eval/loss") of each evaluation, at the boundary behind its step. Empty: the run
+  // keeps no best checkpoints.
+  std::string best_metric = {};
+  std::function<void(std::int64_t step, double value)> note_best = {};
+  // Gets the step of the evaluation in the end of a session, before note_best does: what is saved from then on has it.
+  std::function<void(std::int64_t step)> note_end = [](std::int64_t) {};
+  // A hook shows in its end what the evaluation of the last step has found.
+  bool shown_in_end = false;
+  // Called before that evaluation if note_best is empty: a run that is killed in it loses no step.
+  std::function<void()> save_before_end = [] {};
+  // Whether the attempt before has not come to the end of the training: one that begins at the last step then makes the
+  // evaluation that is missing.
+  std::function<bool()> left_open = [] { return false; };
+  // After each evaluation, those of the run's end too, with the variables that it was of. `best_value`: of best_metric,
+  // if one of the inputs has it.
+  std::function<void(VariableStore& trained, std::int64_t step, std::optional<double> best_value)> evaluated = {};
+};
+
+class EvalWhileTraining {
+ public:
+  struct Counts {
+    std::int64_t made = 0;         // at_start's are none
+    std::int64_t failed = 0;       // with on_error = "continue"
+    std::int64_t interrupted = 0;  // by a stop
+    std::int64_t skipped = 0;      // by throttle_secs or start_delay_secs
+  };
+
+  EvalWhileTraining(const RunEnvironment& environment, EvalWhileTrainingOptions options);
+  ~EvalWhileTraining();
+  EvalWhileTraining(const EvalWhileTraining&) = delete;
+  EvalWhileTraining& operator=(const EvalWhileTraining&) = delete;
+
+  void add(std::unique_ptr<RepeatedEvaluation> evaluation, NodeGraph& training);
+  const EvalRoles& roles() const noexcept { return roles_; }
+  // Saves and restores the roles, and evaluates the last step; the object must outlive it.
+  PluginInstance::MakeHook hook();
+  // Whether the settings ask for any evaluation between two steps.
+  bool scheduled() const noexcept { return schedule_.active(); }
+  bool active() const noexcept { return !inputs_.empty() && schedule_.active(); }
+
+  // The evaluation that an attempt before has missed, or whole_at_start; else, if settings.at_start, two batches of
+  // each input, whose values are not used. Nothing unless active().
+  void at_start(DirectSession& training);
+  // The same where the attempt begins at the last step, so that it makes none: what the attempt before has missed.
+  void at_last_step(DirectSession& training);
+  // Whether there was one.
+  bool at_boundary(DirectSession& training, std::int64_t step, bool saved) {
+    if (!active() || !is_due(step, saved)) return false;
+    evaluate_and_note(training, step);
+    return true;
+  }
+  // Unless the last evaluation was of this step and these variables. What the evaluation in the hook's end failed with
+  // is thrown here.
+  void at_end(VariableStore& trained, std::int64_t step);
+  // Whether the last evaluation of each input was of the values that one of the store would be of.
+  bool has_seen(VariableStore& trained) const;
+
+  // Of the inputs, in their order.
+  std::vector<std::string> names() const;
+  // Of the input's last evaluation; null: there is none.
+  const EvalResult* last(const std::string& input) const;
+  Counts counts() const;
+
+ private:
+  struct Input {
+    std::unique_ptr<RepeatedEvaluation> evaluation;
+    bool has_result = false;
+    EvalResult result;
+    bool has_events = false;
+  };
+  bool is_due(std::int64_t step, bool saved);
+  void say_skipped(std::int64_t step);
+  void before_end(DirectSession& training);
+  void evaluate_and_note(DirectSession& training, std::int64_t step);
+  void note_best(std::int64_t step) const;
+  std::optional<double> best_value(std::int64_t step) const;
+  // Whose roles get what was found: for the hooks' ends, or for all steps from now on.
+  struct Shown {
+    DirectSession* session = nullptr;  // null: it has ended
+    bool in_end = false;
+  };
+  void evaluate(VariableStore& trained, std::int64_t step, const Shown& shown);
+  // What an error of `run` means to the training.
+  template <class F>
+  void attempt(const Input& input, std::int64_t step, F&& run);
+  void keep(Input& input, const EvalResult& result, const Shown& shown);
+  void write_events(Input& input);
+
+  const RunEnvironment& environment_;
+  const EvalWhileTrainingOptions options_;
+  EvalSchedule schedule_;
+  EvalRoles roles_;
+  std::vector<Input> inputs_;
+  std::optional<std::int64_t> first_step_;  // of this attempt; none: it has made none
+  std::optional<std::uint64_t> evaluated_;  // the variables' versions at the last evaluation
+  std::optional<Error> failed_;             // what the one in the hook's end failed with
+  Counts counts_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One evaluation of a graph as TensorFlow's evaluate_once does it: operations run again and again, until the input ends
+// or a hook stops it, and values that are fetched at the end. It may be repeated.
+//
+//   SessionHost session(run, {.events_folder = "eval"});
+//   add_hook(session, plugins, stop_after(100));
+//   EvaluateOnce evaluation(graph.handle(), {.eval_ops = {accuracy.update}, .final_ops = {accuracy.value}});
+//   const std::vector<Tensor> values = evaluation.run(session, scaffold);
+//
+// The number of runs is in a local int64 variable, eval_step; a run that comes to the end of the input is not one of
+// them. [main]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "belay/hook.h"
+#include "belay/hooks/final_ops.h"
+#include "runtime/estimator/host/monitored_training_session.h"
+#include "runtime/estimator/host/session_host.h"
+
+namespace belay::runtime {
+
+// The graph's counter of evaluation runs, made where there is none. INVALID_ARGUMENT where there are two.
+Output get_or_create_eval_step(const Graph& graph);
+
+// Stops an evaluation after so many runs; none: its input ends it. Logs how far it is: every run where there are few, a
+// tenth of them otherwise, and runs 1, 2, 4, 8 and so on if their number is not known. Only in evaluate_once, whose
+// counter it reads. [session]
+class StopAfterNEvals final : public Hook {
+ public:
+  // INVALID_ARGUMENT where it is not above 0.
+  explicit StopAfterNEvals(std::optional<std::int64_t> num_evals, bool log_progress = true);
+
+  void begin(Graph& graph) override;
+  RunArgs before_run(RunContext& run) override;
+  void after_run(RunContext& run, const RunValues& values) override;
+
+ private:
+  const std::optional<std::int64_t> num_evals_;
+  const bool log_progress_;
+  Fetch<std::int64_t> done_;  // with the run that reads it
+};
+
+// The same as a program's hook.
+OwnHook stop_after(std::optional<std::int64_t> num_evals, bool log_progress = true);
+
+struct EvaluateOnceOptions {
+  std::vector<Output> eval_ops = {};  // of each run; none: there is no run at all
+  Feeds feeds = {};
+  std::vector<Output> final_ops = {};  // fetched once, when the evaluation has ended well
+  Feeds final_feeds = {};
+};
+
+class EvaluateOnce {
+ public:
+  // Adds the counter; before the session's hooks are made to begin.
+  EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options);
+  // The values of the final operations. The session's hooks come as they are in it, and behind them the one that
+  // fetches. Its model is restored or initialized as the scaffold says. At most `most` runs of the operations, if that
+  // is above 0; keep_going is asked before each: false is CANCELLED. Again only with the same session.
+  std::vector<Tensor> run(
+      SessionHost& session, std::shared_ptr<SessionScaffold> scaffold, std::int64_t most = 0,
+      const std::function<bool()>& keep_going = [] { return true; });
+  // Of the operations, in the last call.
+  std::int64_t runs() const noexcept { return runs_; }
+
+ private:
+  void add_final_ops(SessionHost& session);
+
+  NodeGraph& graph_;
+  EvaluateOnceOptions options_;
+  const FinalOps* final_ops_ = nullptr;  // the session's
+  std::int64_t runs_ = 0;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluates a model on one input, as often as is asked: the graph is built once, the session made at the first run, and
+// each run goes over the input from its start with the variables of that moment.
+//
+//   Evaluation evaluation(run, ops, model, input, {.batches = 100});   // builds the graph
+//   const EvalResult& result = evaluation.run(*session->shared_store(), step, [&] { return !stopping; });
+//
+// It has a store of its own, into which a run copies the trained variables at one moment; the store that they come from
+// is only read. Its variables' buffers are made by the first run and used again: after the first whole pass a run
+// builds no plan and allocates nothing. [one thread; it computes with the full team]
+//
+// Hooks that the model brings are called around each batch: begin once, after_create_session and end in each run, and
+// on_error behind a run that fails.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/data/input_passes.h"
+#include "runtime/estimator/host/model_graph.h"
+#include "runtime/estimator/host/session_host.h"
+#include "runtime/estimator/host/trained_variables.h"
+#include "runtime/monitored/layers/hooked_session.h"
+#include "runtime/monitored/saving/scaffold.h"
+
+namespace belay::runtime {
+
+struct EvalResult {
+  std::int64_t global_step = 0;
+  std::int64_t examples = 0;
+  std::int64_t batches = 0;                             // those that there were: the end of the input is none
+  std::vector<std::pair<std::string, double>> metrics;  // "loss" first, then in the model's order
+  // Those that are no numbers (a confusion matrix), in the model's order: for logs, events and metrics.jsonl. No role
+  // and no stop condition has them.
+  std::vector<std::pair<std::string, Tensor>> matrices;
+  std::vector<std::string> class_names = {};  // of the input's only label; empty: they are not known
+};
+
+// One that is run again and again with the variables of a training (eval_while_training.h).
+class RepeatedEvaluation {
+ public:
+  virtual ~RepeatedEvaluation() = default;
+
+  // Before the "/" of its metrics' roles ("eval/loss"), and in the log.
+  virtual const std::string& name() const = 0;
+  // In an error: "[input.eval]".
+  virtual std::string place() const = 0;
+  // As EvalResult::metrics has them.
+  virtual std::vector<std::string> metric_names() const = 0;
+  // As EvalResult::matrices has them.
+  virtual std::vector<std::string> matrix_names() const = 0;
+  // Of the training's run: its services, its hooks, its event file.
+  virtual SessionHost& host() = 0;
+
+  // One pass. Valid until the next one. keep_going is asked before each batch: false is CANCELLED, and nothing of the
+  // pass is kept. FAILED_PRECONDITION naming a variable that the model has here and not in training.
+  virtual const EvalResult& run(VariableStore& trained, std::int64_t global_step,
+                                const std::function<bool()>& keep_going) = 0;
+  // The same with at most so many batches, to see whether it works at all.
+  virtual const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
+                                     const std::function<bool()>& keep_going) = 0;
+  // Whether a run now would be one of the same values as the last run; false where that is not known.
+  virtual bool has_seen(VariableStore& /*trained*/) { return false; }
+  // What the last run found.
+  virtual void add_events(EventWriter& events) = 0;
+};
+
+class Evaluation;
+
+struct EvaluationOptions {
+  std::int64_t batches = 0;                           // at most; 0: until the input ends
+  std::function<void()> on_batch = nullptr;           // behind each batch, on the evaluation's thread: its progress
+  std::atomic<const Evaluation*>* running = nullptr;  // borrowed: this one, while it runs; may be null
+  // Adds metrics to those of the model, when that is built.
+  std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;
+  // Adds the hooks that the model brings to the evaluation's, when it is built.
+  std::function<void(SessionHost&, const ModelOutputs&)> add_hooks = nullptr;
+};
+
+class Evaluation final : public RepeatedEvaluation {
+ public:
+  // Builds the model in mode kEval on the input, which is open. Its name is the input's, and so is its events' folder.
+  // All are borrowed. INVALID_ARGUMENT where a metric of the model is called loss or global_step; what the model fails
+  // with.
+  Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
+             EvaluationOptions options = {});
+  ~Evaluation() override;
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+  const NodeGraph& graph() const noexcept { return model_->graph; }
+  const std::string& name() const override { return input_.name; }
+  SessionHost& host() override { return host_; }
+  std::string place() const override { return "[input." + name() + "]"; }
+  std::vector<std::string> metric_names() const override;
+  std::vector<std::string> matrix_names() const override;
+
+  // FAILED_PRECONDITION also where the input is empty or begins a third pass over its examples, and where an end of
+  // input comes from anywhere else.
+  const EvalResult& run(VariableStore& trained, std::int64_t global_step,
+                        const std::function<bool()>& keep_going) override {
+    return run_some(trained, global_step, options_.batches, keep_going);
+  }
+  const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
+                             const std::function<bool()>& keep_going) override;
+  bool has_seen(VariableStore& trained) override { return session_ != nullptr && variables_.same(trained, *session_); }
+  void add_events(EventWriter& events) override;
+
+  // Of the copy of the variables; 0 before the first run.
+  std::size_t snapshot_bytes() const;
+  PlanStats plan_stats() const { return session_ == nullptr ? PlanStats() : session_->plan_stats(); }
+
+ private:
+  void check_metrics() const;
+  void open(VariableStore& trained);
+  void refuse_endless() const;
+  void run_batches(std::int64_t most, const std::function<bool()>& keep_going);
+  void run_pass(std::int64_t most, const std::function<bool()>& keep_going);
+  void add_batch(const Run& run);
+  void read_totals();
+  Run run_batch();
+  Run run_set(FetchSet& set);
+
+  const RunEnvironment& environment_;
+  const EvaluationOptions options_;
+  RunInput& input_;
+  const std::shared_ptr<ModelGraph> model_;
+  SessionHost host_;
+  SessionScaffold scaffold_;
+  FetchSet batch_;         // loss, each metric or its update, the shape of a feature
+  FetchSet reset_locals_;  // the initializers of local variables
+  FetchSet totals_;        // metrics that count in variables of their own
+  TrainedVariables variables_;
+  std::shared_ptr<DirectSession> session_;
+  std::optional<HookedSession> hooked_;  // of the pass that runs; none: there are no hooks
+  std::optional<InputPasses> passes_;
+  const std::optional<Position>* position_ = nullptr;  // of the input, in session_'s store
+  EvalResult result_;
+  std::vector<bool> is_matrix_;  // of each metric of the model; looking it up takes strings
+};
+
+// "loss = 0.0812, accuracy = 0.975": the numbers.
+std::string metrics_text(const EvalResult& result);
+// The lines of each matrix, as a table.
+std::vector<std::string> matrix_lines(const EvalResult& result);
+
+}  // namespace belay::runtime

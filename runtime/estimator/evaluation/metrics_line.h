@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an evaluation found, for programs: fields of the log, and a line of the run directory's metrics.jsonl, which the
+// hook json_lines writes (docs/reference/metrics.md). The host adds these lines itself: the last evaluation comes when
+// there are no hooks any more.
+#pragma once
+
+#include <string>
+
+#include "belay/log_fields.h"
+#include "runtime/estimator/evaluation/evaluation.h"
+
+namespace belay::runtime {
+
+// "eval/loss", "eval/accuracy", ... and "event", "step", "examples".
+LogFields evaluation_fields(const std::string& input, const EvalResult& result);
+
+// Nothing where the run has no such file. That it cannot be written, or that its directory was moved, is a warning,
+// once for each run.
+void append_metrics_line(RunHost& run, const std::string& input, const EvalResult& result);
+
+}  // namespace belay::runtime

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exporters of a run, and when each of them writes. The caller builds the model, in mode predict and over
+// placeholders of an input's features: a PreparedRun that of its plugin, an Estimator that of its program.
+//
+//   Exporters exporters(run, {.directory = "DIR/export", .best_metric = "eval/loss", .manifest = ...});
+//   exporters.add(instance, settings);
+//   exporters.use_model("mlp", graph, features, outputs);      // what cannot be exported shows here
+//   exporters.use_plugins(registry);
+//   exporters.evaluated(store, step, loss);                    // "latest", and "best" where it is better
+//   exporters.ended(store, step);                              // "final"
+//   exporters.write_all(store, step);                          // what `belay export` does
+//   exporters.write_checkpoint(place, choice, saver, {});      // the same of a checkpoint
+//
+// Exports go to DIRECTORY/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
+// training that shares it may go on. An error names the exporter and ends what called; earlier versions stay. Behind an
+// evaluation it is a warning each time instead, unless the exporter's settings say kStop.
+// [session]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belay/better.h"
+#include "belay/runtime/export_settings.h"
+#include "runtime/estimator/export/exported_model.h"
+#include "runtime/estimator/host/run_host.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
+#include "runtime/estimator/resume/export_folder.h"
+
+namespace belay::runtime {
+
+struct ExportersOptions {
+  std::string directory = {};    // each exporter has a folder below it
+  std::string best_metric = {};  // a role: "eval/loss"; empty: nothing is ever best
+  Better better = Better::kSmaller;
+  std::string manifest = {};  // for exporters that write it down
+};
+
+// One that was written.
+struct WrittenExport {
+  std::string exporter;  // the instance's name
+  std::string path;      // of the version
+};
+
+class Exporters {
+ public:
+  // `run` is borrowed; where it has a directory, each export looks whether its lock is still held.
+  Exporters(RunHost& run, ExportersOptions options);
+  ~Exporters();
+  Exporters(const Exporters&) = delete;
+  Exporters& operator=(const Exporters&) = delete;
+
+  // INVALID_ARGUMENT: keep below 1.
+  void add(PluginInstance& exporter, const ExportSettings& settings);
+  bool empty() const noexcept { return uses_.empty(); }
+  // Whether any exporter waits for evaluations.
+  bool wants_evaluations() const noexcept;
+
+  // Once, behind all that is added; finalizes the graph, which is borrowed. `model`: what exports call it. `features`
+  // become the inputs. INVALID_ARGUMENT, NOT_FOUND: no such signature.
+  void use_model(const std::string& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
+                 const ModelOutputs& outputs);
+  void use_plugins(const Registry& plugins);
+  // What the model's training learned, as JSON: each export keeps it as schema.json. Empty: nothing is known.
+  void use_schema(std::string schema);
+
+  // Whether any exporter writes behind an evaluation with this value; `is_final`: and an end of the training. Needs no
+  // model.
+  bool due(std::optional<double> value, bool is_final) const;
+
+  // After an evaluation: `value` of best_metric, none where the evaluation has none.
+  std::vector<WrittenExport> evaluated(VariableStore& store, std::int64_t step, std::optional<double> value);
+  // Once, when the training has ended as it was meant to.
+  std::vector<WrittenExport> ended(VariableStore& store, std::int64_t step);
+  // Each exporter, whatever its `when`. `value`: of best_metric, where it was evaluated.
+  std::vector<WrittenExport> write_all(VariableStore& store, std::int64_t step, std::optional<double> value);
+  std::vector<WrittenExport> write_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
+                                              const SaverUse& saver, std::optional<double> value,
+                                              UsedCheckpoint* used = nullptr);
+
+ private:
+  struct Use {
+    PluginInstance& exporter;
+    ExportSettings settings;
+    std::unique_ptr<ExportedModel> model;
+  };
+  // Unless its settings end the training for it an error of `call` is a warning.
+  template <class F>
+  void attempt(const Use& use, std::int64_t step, F&& call) const;
+  // Of each exporter that `chooses` takes.
+  std::vector<WrittenExport> write(VariableStore& store, std::int64_t step, std::optional<double> value,
+                                   const std::function<bool(const Use&)>& chooses);
+  // `value`: noted in the export.
+  std::string write(Use& use, ExportFolder& folder, VariableStore& store, std::int64_t step,
+                    std::optional<double> value);
+  bool due(const Use& use, std::optional<double> value) const;
+  bool is_better(const ExportFolder& folder, std::optional<double> value) const;
+  ExportFolder folder_of(const Use& use) const;
+  // Of the exporter's versions.
+  std::string path_of(const Use& use) const { return options_.directory + "/" + use.exporter.name(); }
+
+  RunHost& run_;
+  const ExportersOptions options_;
+  std::string model_name_, schema_;
+  std::string checkpoint_;  // that write_checkpoint writes; empty: the variables are those of a training
+  std::vector<Use> uses_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A monitored session for a program with a main of its own, with all that TensorFlow's function of this name sets up:
+// the default hooks, checkpoints in a directory and recovery.
+//
+//   const auto ops = make_op_registry();
+//   NodeGraph graph(*ops);
+//   ... build the model in graph.handle(), with a global step ...
+//   TrainingSessionSetup options;
+//   options.plugins = belay::default_plugins();
+//   options.checkpoint_dir = "/tmp/run";
+//   options.hooks.push_back(own_hook("printer", std::make_unique<Printer>()));
+//   MonitoredTrainingSession session(graph, std::move(options));
+//   session->scope([&] {
+//     while (!session->should_stop()) session->run({train_op});
+//   });
+//
+// A second program on the same directory goes on where the first one's last checkpoint is. The graph outlives the
+// session. One thread drives it; see monitored_session.h for what others may call.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "belay/runtime/training_session.h"
+
+#include "runtime/estimator/host/run_host.h"
+#include "runtime/estimator/host/run_plugins.h"
+#include "runtime/estimator/host/session_host.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/monitored/layers/monitored_session.h"
+#include "runtime/monitored/model/model_outputs.h"
+
+namespace belay::runtime {
+
+// Into a session; a plugin's comes from `plugins`. INVALID_ARGUMENT where one of that name is there already.
+void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);
+// Those that a model brought when it built the session's graph. One process is the chief.
+void add_model_hooks(SessionHost& session, RunPlugins& plugins, const PluginInstance& model,
+                     const ModelOutputs& outputs);
+
+// A program's options, and what only the host gives. The paths are absolute.
+struct TrainingSessionSetup : TrainingSessionOptions {
+  std::vector<const belay_module*> plugins = {};  // for the default hooks and the saver: belay::default_plugins()
+  std::shared_ptr<StoreTargets> targets = {};     // shared by the sessions of one program; none: its own
+  InitialValues initial_values = {};              // of a model plugin
+  bool recovers = true;                           // false: as SingularMonitoredSession
+  Logger* logger = nullptr;                       // borrowed; none: text on stderr
+  Clock* clock = nullptr;
+  FileSystem* files = nullptr;
+};
+
+// For the log of a session that ended: the end of a queue's elements is no fault.
+std::string ended_text(const EndReason& reason);
+
+class MonitoredTrainingSession {
+ public:
+  // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; what hooks and model raise.
+  MonitoredTrainingSession(NodeGraph& graph, TrainingSessionSetup options);
+  // In a run that the caller has, with its plugins: directories, settings, threads, log and clock are the run's then.
+  // Both outlive the session.
+  MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph, const TrainingSessionSetup& options);
+  ~MonitoredTrainingSession();
+  MonitoredTrainingSession(const MonitoredTrainingSession&) = delete;
+  MonitoredTrainingSession& operator=(const MonitoredTrainingSession&) = delete;
+
+  MonitoredSession* operator->() noexcept { return session_.get(); }
+  MonitoredSession& operator*() noexcept { return *session_; }
+  // Path of the last checkpoint that was written or restored; empty: none.
+  std::string checkpoint() const {
+    if (run_.saver() != nullptr) return run_.saver()->saved_path();
+    return session_->restored() ? restored_from_ : std::string();
+  }
+
+ private:
+  struct OwnRun;
+  MonitoredTrainingSession(std::unique_ptr<OwnRun> own, NodeGraph& graph, const TrainingSessionSetup& options);
+
+  void start(NodeGraph& graph, const TrainingSessionSetup& options);
+  void make_saver(const TrainingSessionSetup& options);
+  void make_hooks(const TrainingSessionSetup& options);
+  void add_own(const std::vector<OwnHook>& hooks);
+  std::shared_ptr<SessionCreator> creator(NodeGraph& graph, const TrainingSessionSetup& options);
+
+  const std::unique_ptr<OwnRun> own_;  // null: the caller's
+  RunHost& run_;
+  RunPlugins& plugins_;
+  SessionHost host_;
+  std::string restored_from_;  // the exact checkpoint that the options name
+  std::unique_ptr<MonitoredSession> session_;
+};
+
+}  // namespace belay::runtime

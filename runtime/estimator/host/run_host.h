@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The owner of a run: what a run has once, whatever makes it (belay run, a program's MonitoredTrainingSession, a test
+// driver) and however many sessions it has.
+//
+//   RunHost run(platform, control, options);
+//   run.take_directory();                       // locked from here on; nothing in it yet that stays
+//   RunPlugins plugins(run, ...);               // instances that belong to no session: model, saver, inputs
+//   SessionHost training(run, "");              // session_host.h: hooks and events of one session
+//   run.keep_directory();                       // from here on it stays
+//   run.open_saver(saver_use(codec), fingerprint, training.events().writer());
+//
+// The lock is held as long as this object lives, so across training, evaluation and training again. It outlives the
+// plugins and the sessions: the attempt's mark covers the destruction of their instances. [main], but for what says
+// otherwise
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belay/runtime/checkpoint_settings.h"
+#include "belay/runtime/session_settings.h"
+
+#include "runtime/estimator/host/run_control.h"
+#include "runtime/events/event_service.h"
+#include "runtime/loader/instance/host.h"
+#include "runtime/loader/instance/instance.h"
+#include "runtime/monitored/run/run_directory.h"
+#include "runtime/monitored/run/run_environment.h"
+#include "runtime/monitored/saving/run_saver.h"
+
+namespace belay::runtime {
+
+// What a run needs of the system: clock, log and file system, all borrowed.
+struct Platform {
+  Clock& clock;
+  Logger& log;
+  FileSystem& files;
+};
+
+// Clock, log and files of a program; those that are null are the system's. `own_log` keeps the logger that is made
+// then, which writes text to stderr.
+Platform platform_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log);
+
+struct RunHostOptions {
+  std::string dir = {};         // of the checkpoints; absolute; empty: nothing is saved
+  std::string events_dir = {};  // absolute; empty: dir
+  int threads = 0;              // 0: all cores
+  std::uint64_t seed = 42;
+  std::int64_t min_steps = 0;  // a training's hooks do not stop it before; 0: at any step
+  bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
+  bool starts_over = false;    // what an earlier run left in dir is not gone on with
+  ClusterPlace place = {};     // of this process among those that train together
+  CheckpointSettings checkpoint = {};
+  SessionSettings session = {};
+};
+
+class RunHost {
+ public:
+  // `targets`: where sessions share their variables; shared with other runs of the program, none: the run's own.
+  RunHost(const Platform& platform, RunControl& control, RunHostOptions options,
+          std::shared_ptr<StoreTargets> targets = {});
+  ~RunHost();
+  RunHost(const RunHost&) = delete;
+  RunHost& operator=(const RunHost&) = delete;
+
+  const RunHostOptions& options() const noexcept { return options_; }
+  const RunEnvironment& environment() const noexcept { return environment_; }
+  RunControl& control() const noexcept { return control_; }
+  Clock& clock() const noexcept { return environment_.clock; }
+  Logger& log() const noexcept { return environment_.log; }
+  FileSystem& files() const noexcept { return *files_; }  // the system's, with the calls counted for the watchdog
+  // Instead of make_queue, for the sessions that follow.
+  void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
+  // Of instances that belong to no session.
+  const HostServices& services() const noexcept { return services_; }
+  // Where ranks have met: what they see of this process's place among them.
+  void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
+
+  // ---- the directory
+  // Makes and locks it, and marks this attempt if the options say so; without options().dir it does nothing. RunInUse;
+  // PERMISSION_DENIED and others. Until keep_directory() the end of the run takes away again what this made.
+  void take_directory();
+  void keep_directory();  // and counts this attempt there
+  // Whether an attempt before has noted the end of the training. Once the directory is kept.
+  bool had_finished() const noexcept { return had_finished_; }
+  // The training has come to its end at this step, and its last checkpoint is durable: a file in the directory says so
+  // to who evaluates the checkpoints in another process, until keep_directory() of the next attempt. Where it cannot be
+  // written that is a warning.
+  void note_finished(std::int64_t step);
+  bool has_directory() const noexcept { return directory_.has_value(); }
+  LockedDirectory& directory() { return directory_->directory(); }
+  // Which start of the run in its directory this is: 1, and known once the directory is taken.
+  const std::int64_t& attempt() const noexcept { return attempt_; }
+  bool& warned_of_metrics() noexcept { return warned_of_metrics_; }  // see metrics_line.h
+  bool lock_lost() const noexcept { return directory_ && directory_->directory().lock_lost(); }
+  // Where event files go: options().events_dir, else the run's directory; empty: nowhere.
+  const std::string& events_dir() const noexcept { return events_dir_; }
+
+  // ---- who is being called
+  // Of the sessions' thread.
+  CallMonitor& monitor() noexcept { return monitors_.front(); }
+  // Of the saver's instance, which is called by a thread of its own, too.
+  CallMonitor& saver_monitor() noexcept { return monitors_[1]; }
+  // Of another thread that calls plugins; lives as long as this.
+  CallMonitor& add_monitor();
+  std::vector<const CallMonitor*> monitors() const;
+  // The instance's number in the attempt's mark; 0: there is none.
+  std::uint32_t number_of(const std::string& label) { return mark_ == nullptr ? 0 : mark_->name(label); }
+
+  // ---- what it does when
+  // For the sessions that are opened from here on; borrowed, null: nothing is traced.
+  void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
+  RunTrace* trace() const noexcept { return trace_; }
+
+  // ---- saving
+  // How checkpoints are read, also without a directory.
+  void use_codec(const SaverUse& codec);
+  // Those that another run's checkpoint may need.
+  void use_other_savers(OtherSavers savers);
+  // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null. `manifest`: that
+  // each checkpoint keeps, if the run has one.
+  void open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest = {});
+  // What the model's training learned of its data, as JSON (data/schema.h): each checkpoint keeps it, and the
+  // directory. Before open_saver.
+  void keep_schema(std::string schema) { schema_ = std::move(schema); }
+  const SaverUse& codec() const noexcept { return codec_; }
+  // Null: nothing is saved.
+  const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
+  // What services of a session find of the run; `saves`: its hooks may ask for a checkpoint. Again when there is a
+  // codec or a saver.
+  void set_contexts(HostServices& services, bool saves);
+  // Where instances that belong to no session write events: a session's, borrowed, or nowhere.
+  void set_events(RunEvents* events) { services_.set_context(events == nullptr ? &no_events_ : events); }
+
+ private:
+  void mark_monitor(std::size_t i);
+  std::int64_t attempts_before();
+
+  const RunHostOptions options_;
+  const std::string events_dir_;
+  std::string schema_;
+  RunControl& control_;
+  const std::shared_ptr<StoreTargets> targets_;
+  const std::unique_ptr<FileSystem> files_;
+  RunEnvironment environment_;
+  RunEvents no_events_;
+  HostServices services_;
+  std::deque<CallMonitor> monitors_;
+  std::optional<RunDirectory> directory_;  // with the attempt's mark
+  std::int64_t attempt_ = 1;
+  bool had_finished_ = false;
+  bool warned_of_metrics_ = false;
+  RunTrace* trace_ = nullptr;
+  AttemptMark* mark_ = nullptr;  // the directory's; null: there is none
+  SaverUse codec_;
+  OtherSavers other_savers_;
+  std::shared_ptr<RunSaver> saver_;
+};
+
+// FAILED_PRECONDITION for what this system cannot do; the spinning of waiting threads is a warning only.
+void check_system(const RunHost& run);
+
+}  // namespace belay::runtime

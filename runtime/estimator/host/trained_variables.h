@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an evaluation gets of a training that is in this process.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/monitored/layers/monitored_session.h"
+
+namespace belay::runtime {
+
+// Copies the variables that a training has at one moment into a session that evaluates them.
+//
+//   TrainedVariables variables;
+//   variables.copy(training.store(), evaluation);      // before each pass
+//
+// The training's store is only read. After the first copy nothing is allocated. [one thread]
+class TrainedVariables {
+ public:
+  // All of the session's global variables, by their names; other threads may train meanwhile. FAILED_PRECONDITION
+  // naming a variable that training does not have, or in another shape or type, and where the trained ones are not of
+  // one step; nothing was copied then.
+  void copy(VariableStore& trained, DirectSession& session);
+  // Whether copy would change no bit of the session's. Throws what copy throws for variables that do not fit.
+  bool same(VariableStore& trained, DirectSession& session);
+
+ private:
+  void find(const std::vector<Variable*>& wanted, VariableStore& trained);
+
+  std::vector<const Variable*> trained_;
+};
+
+// Inside a session's scope: when the scope is left, `store` is the one that the session trained in to its end. Not
+// before: a recovery trains in another store, and the old one's memory is wanted then.
+class KeptStore {
+ public:
+  KeptStore(MonitoredSession& session, std::shared_ptr<VariableStore>& store) : session_(session), store_(store) {}
+  ~KeptStore() {
+    if (const std::shared_ptr<DirectSession> raw = session_.raw_session()) store_ = raw->shared_store();
+  }
+  KeptStore(const KeptStore&) = delete;
+  KeptStore& operator=(const KeptStore&) = delete;
+
+ private:
+  MonitoredSession& session_;
+  std::shared_ptr<VariableStore>& store_;
+};
+
+}  // namespace belay::runtime

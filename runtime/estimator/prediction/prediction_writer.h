@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predictions as JSON lines, CSV or npy, in the order of the input and in memory that does not grow with it.
+//
+//   const auto writer = make_prediction_writer(PredictionFormat::kCsv, prediction_file(files, path), files, "/tmp");
+//   while (const Prediction* batch = predictions.next_batch())
+//     if (!writer->write(*batch)) break;       // `| head`: the reader is gone
+//   writer->finish();
+//
+// In front of the predictions of an example is its id, where the input has a feature or label of that name, else its
+// number, `index` from 0; a prediction of the same name takes the place of either.
+//
+//   jsonl  an object a line, vectors as arrays, arrays of arrays and so on. NaN and infinities are null, which is
+//          counted; bytes of a string that are no UTF-8 are U+FFFD, which is counted too.
+//   csv    a header; a column for a scalar, `name_0`, `name_1`, ... (`name_0_0`, ...) for what has more elements, so
+//   all
+//          examples need the same shape. RFC 4180's quotes, lines that end with a line feed, `nan`, `inf` and `-inf`.
+//   npy    one prediction as one array, without ids; version 1.0, little-endian, in C order. bfloat16, which numpy does
+//          not have, as float32. Its header holds the number of rows, which is known last: in a file it is written
+//          over, for stdout the rows wait in a file without a name in the temporary directory. Not for a terminal, not
+//          for strings.
+//
+// Floats have the fewest digits that read back as the same number (float16 and bfloat16 as the same float32), integers
+// all of theirs.
+// One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "belay/runtime/predict_settings.h"
+
+#include "runtime/estimator/prediction/prediction_output.h"
+#include "runtime/estimator/prediction/predictions.h"
+
+namespace belay::runtime {
+
+enum class PredictionFormat { kJsonLines, kCsv, kNpy };
+
+// Of "jsonl", "csv" and "npy". INVALID_ARGUMENT lists them.
+PredictionFormat prediction_format(std::string_view name);
+// By the ending of a file's name; JSON lines where it is none of them.
+PredictionFormat prediction_format_of_file(std::string_view path);
+
+struct PredictionTotals {
+  std::int64_t examples = 0;
+  std::int64_t not_finite = 0;  // numbers that JSON has no word for, written as null
+  std::int64_t replaced = 0;    // bytes that are no UTF-8, in JSON
+  bool reader_gone = false;     // the rest was not read
+};
+
+class PredictionWriter {
+ public:
+  virtual ~PredictionWriter() = default;
+  // A batch, as Predictions::next_batch returns it. False: the reader is gone. INVALID_ARGUMENT where the format
+  // cannot hold it.
+  virtual bool write(const Prediction& batch) = 0;
+  // After the last batch. Without it a file does not appear. False as write().
+  virtual bool finish() = 0;
+  const PredictionTotals& totals() const noexcept { return totals_; }
+
+ protected:
+  PredictionTotals totals_;
+};
+
+// npy to a terminal is INVALID_ARGUMENT. `files` is borrowed.
+std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format,
+                                                         std::unique_ptr<PredictionOutput> output, FileSystem& files,
+                                                         const std::string& temporary_directory);
+
+// As [predict] of a manifest says: into its output, or to stdout; in its format, or that of the file's name. npy for
+// stdout waits in the folder that TMPDIR names.
+std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files);
+
+// Text that is sampled, on its way to the same place: the prompt in front of the first character, a newline behind the
+// last one. A model that cannot sample leaves stdout empty, and no file.
+class SampledTextWriter {
+ public:
+  SampledTextWriter(std::unique_ptr<PredictionOutput> output, std::string prompt)
+      : output_(std::move(output)), prompt_(std::move(prompt)) {}
+  // False: the reader is gone.
+  bool write(std::string_view character);
+  // Behind the last one. Without it a file does not appear.
+  void finish();
+
+ private:
+  const std::unique_ptr<PredictionOutput> output_;
+  const std::string prompt_;
+  bool begun_ = false;
+  bool read_ = true;
+};
+std::unique_ptr<SampledTextWriter> sampled_text_writer_of(const PredictSettings& settings, FileSystem& files);
+
+// What the end of a prediction should say besides the number of examples: "3 numbers are not finite and were written as
+// null". Empty: nothing.
+std::string remark_of(const PredictionTotals& totals);
+
+}  // namespace belay::runtime

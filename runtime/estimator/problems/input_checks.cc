@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/problems/input_checks.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+std::string variable_text(const NodeGraph& graph, const Port& port) {
+  const auto& [dtype, shape] = graph.spec(port);
+  return std::string(dtype_name(dtype)) + " " + shape.text();
+}
+
+// What `port` is a cast or another shape of.
+Port same_values(const NodeGraph& graph, Port port) {
+  static constexpr std::string_view kOps[] = {"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze"};
+  for (;;) {
+    const Node& node = graph.node(port.node);
+    if (std::find(std::begin(kOps), std::end(kOps), node.op->name) == std::end(kOps)) return port;
+    port = node.inputs[0];
+  }
+}
+
+// Of the softmax cross entropy with these labels; -1: there is none, or it is not known.
+std::int64_t classes_for(const NodeGraph& graph, Port labels) {
+  for (std::uint32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (node.op->name != "SparseSoftmaxCrossEntropyWithLogits" || same_values(graph, node.inputs[1]) != labels)
+      continue;
+    const Shape& logits = graph.spec(node.inputs[0]).second;
+    return logits.rank() > 0 ? logits.dims().back() : -1;
+  }
+  return -1;
+}
+
+// The first element that is not in [0, classes), or their number.
+std::size_t first_outside(const TensorView& labels, std::int64_t classes) {
+  std::size_t i = 0;
+  while (i < labels.size() && labels.number(i) >= 0 && labels.number(i) < static_cast<double>(classes)) ++i;
+  return i;
+}
+
+std::string whole(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
+
+void check_values(const InputComponent& label, const TensorView& values, std::int64_t classes, const PluginUse& model,
+                  const PluginInfo& info, Diagnostics& problems) {
+  const std::size_t outside = first_outside(values, classes);
+  if (outside == values.size()) return;
+  auto needed = static_cast<double>(label.classes);
+  for (std::size_t i = 0; i < values.size(); ++i) needed = std::max(needed, values.number(i) + 1);
+  const std::string key = info.option("classes") != nullptr      ? "classes"
+                          : info.option("vocabulary") != nullptr ? "vocabulary"
+                                                                 : "";
+  std::string help = "give the model's last layer " + whole(needed) + " values";
+  if (!key.empty())
+    help =
+        "write " + key + " = " + whole(needed) + (label.classes > 0 ? "" : ", or more for the labels of other batches");
+  if (values.number(outside) < 0) help = "labels count from 0: repair the data";
+  const auto written =
+      std::find_if(model.options.begin(), model.options.end(), [&](const auto& o) { return o.key == key; });
+  problems.add(written == model.options.end() ? model.plugin_at : written->value_at,
+               "the model has the classes 0 to " + std::to_string(classes - 1) + ", and the label " +
+                   double_quoted(label.name) + " of [input.train] is " + whole(values.number(outside)) + " in row " +
+                   std::to_string(outside) + " of the first batch",
+               help);
+}
+
+}  // namespace
+
+bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
+  const OptionInfo* epochs = input.info.option("epochs");
+  if (epochs == nullptr || epochs->type != OptionType::kInt) return false;
+  std::optional<OptionValue> value = epochs->default_value;
+  for (const PluginOption& option : section.options)
+    if (option.key == "epochs") value = option.value;
+  const auto* number = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+  return number != nullptr && *number == 0;
+}
+
+void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems) {
+  for (const std::string& problem : mismatch.problems())
+    problems.add(section.plugin_at, problem,
+                 "an input of a trained model needs the features, columns, classes and scales of its training, in any "
+                 "order; schema.json beside the checkpoints lists them");
+}
+
+namespace {
+
+// What an option crosses as: as written, else its default. None: it has none.
+std::optional<OptionValue> value_of(const ResolvedPlugin& plugin, std::string_view name) {
+  for (std::uint64_t i = 0; i < plugin.options.size(); ++i)
+    if (const belay_named_value& given = plugin.options.data()[i]; detail::view(given.name) == name)
+      return option_value(given.value);
+  const OptionInfo* option = plugin.info.option(std::string(name));
+  return option == nullptr ? std::nullopt : option->default_value;
+}
+
+bool is_text(const std::optional<OptionValue>& value, std::string_view text) {
+  const auto* found = value ? std::get_if<std::string>(&*value) : nullptr;
+  return found != nullptr && *found == text;
+}
+
+// The files of a path option, however they are spelt and whatever links lead to them.
+std::vector<std::filesystem::path> files_of(const std::optional<OptionValue>& value) {
+  std::vector<std::string> paths;
+  if (const auto* path = value ? std::get_if<std::string>(&*value) : nullptr) paths = {*path};
+  if (const auto* list = value ? std::get_if<std::vector<std::string>>(&*value) : nullptr) paths = *list;
+  std::vector<std::filesystem::path> files;
+  for (const std::string& path : paths) {
+    std::error_code unknown;
+    std::filesystem::path file = std::filesystem::weakly_canonical(path, unknown);
+    files.push_back(unknown ? std::filesystem::path(path) : std::move(file));
+  }
+  return files;
+}
+
+enum class SharedFiles { kNone, kSome, kAll };
+
+bool intersect(const std::vector<std::filesystem::path>& a, const std::vector<std::filesystem::path>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&](const auto& file) { return std::find(b.begin(), b.end(), file) != b.end(); });
+}
+
+// Whose rows both read: a file that is not required, such as that of the labels, decides none.
+SharedFiles shared_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
+  const std::vector<OptionInfo>& options = a.info.options;
+  const bool some_required = std::any_of(options.begin(), options.end(), [](const OptionInfo& option) {
+    return option.type == OptionType::kPath && option.required;
+  });
+  SharedFiles shared = SharedFiles::kNone;
+  for (const OptionInfo& option : options) {
+    if (option.type != OptionType::kPath || (some_required && !option.required)) continue;
+    const std::vector<std::filesystem::path> of_a = files_of(value_of(a, option.name));
+    const std::vector<std::filesystem::path> of_b = files_of(value_of(b, option.name));
+    const bool same = of_a == of_b;
+    if (!same && !(some_required && intersect(of_a, of_b))) return SharedFiles::kNone;
+    if (!same) shared = SharedFiles::kSome;
+    if (same && !of_a.empty() && shared == SharedFiles::kNone) shared = SharedFiles::kAll;
+  }
+  return shared;
+}
+
+}  // namespace
+
+void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
+                    Diagnostics& problems) {
+  if (plugin.info.name != training.info.name || plugin.info.option("split") == nullptr) return;
+  if (!is_text(value_of(plugin, "split"), "eval")) return;
+  const SharedFiles shared = shared_files(plugin, training);
+  if (shared == SharedFiles::kNone) return;
+  const std::string what = "[input." + input.name + "] evaluates rows that [input.train] trains on: ";
+  if (is_text(value_of(training, "split"), "all"))
+    problems.add(input.section.plugin_at, what + "it takes all rows of the file",
+                 "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in "
+                 "[input." +
+                     input.name + "]");
+  if (!is_text(value_of(training, "split"), "train")) return;
+  // The split is a choice among the numbers of all rows, so each of these changes what every row belongs to.
+  const bool numbered = plugin.info.option("split_seed") != nullptr;
+  if (shared == SharedFiles::kSome && numbered)
+    problems.add(input.section.plugin_at, what + "they share a file and have other lists of files",
+                 "give both the same files in the same order");
+  if (shared != SharedFiles::kAll) return;
+  for (const char* option : {"split_seed", "eval_fraction", "skip_lines", "header"})
+    if (value_of(plugin, option) != value_of(training, option))
+      problems.add(input.section.plugin_at, what + "they have another " + option,
+                   "give both the same " + std::string(option));
+}
+
+void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,
+                     const std::string& help, Diagnostics& problems) {
+  for (const Port& p : graph.collection(collections::kGlobalVariables)) {
+    const std::string& name = graph.node(p.node).name;
+    const Node* trained = training.find_node(name);
+    const std::string here = variable_text(graph, p);
+    const std::string there = trained == nullptr ? "" : variable_text(training, {trained->id, 0});
+    if (here == there) continue;
+    problems.add(input.section.plugin_at,
+                 "on [input." + input.name + "] the model's variable " + double_quoted(name) + " is " + here +
+                     (there.empty() ? ", and the training has no such variable" : ", in the training it is " + there),
+                 help);
+    return;
+  }
+}
+
+void check_first_labels(const InputFeed& feed, const std::vector<NamedOutput>& labels, const NodeGraph& graph,
+                        const PluginUse& model, const PluginInfo& info, Diagnostics& problems) {
+  if (feed.first_batch() == nullptr) return;
+  for (const NamedOutput& label : labels) {
+    const std::int64_t classes = classes_for(graph, same_values(graph, graph.resolve(label.output.raw())));
+    for (std::size_t i = 0; classes > 0 && i < feed.components().size(); ++i)
+      if (const InputComponent& c = feed.components()[i]; c.label && c.name == label.name)
+        check_values(c, TensorView((*feed.first_batch())[i].view()), classes, model, info, problems);
+  }
+}
+
+}  // namespace belay::runtime

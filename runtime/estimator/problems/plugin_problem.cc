@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/problems/plugin_problem.h"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/loader/file/load_error.h"  // at_text
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+namespace {
+
+bool quotes(const std::string& message, const std::string& word) {
+  return !word.empty() &&
+         (message.find(single_quoted(word)) != message.npos || message.find(double_quoted(word)) != message.npos);
+}
+
+// "'layers.2.units'", or as the first of the plugin's own words: "label: ...", "alpha must ...".
+bool names_key(const std::string& message, const std::string& key) {
+  return quotes(message, key) || message.find(": " + key + ": ") != message.npos ||
+         message.find(": " + key + " ") != message.npos;
+}
+
+// "'layers.2'" of the key "layers.2.units".
+bool names_table(const std::string& message, const std::string& key) {
+  for (std::size_t dot = key.rfind('.'); dot != key.npos && dot != 0; dot = key.rfind('.', dot - 1))
+    if (names_key(message, key.substr(0, dot))) return true;
+  return false;
+}
+
+bool names_value(const std::string& message, const OptionValue& value) {
+  if (const auto* word = std::get_if<std::string>(&value)) return quotes(message, *word);
+  const auto* words = std::get_if<std::vector<std::string>>(&value);
+  return words != nullptr &&
+         std::any_of(words->begin(), words->end(), [&](const std::string& word) { return quotes(message, word); });
+}
+
+Location place_in(const PluginUse& use, const std::string& message) {
+  for (const PluginOption& o : use.options)
+    if (names_key(message, o.key)) return o.value_at;
+  for (const PluginOption& o : use.options)
+    if (names_table(message, o.key)) return o.key_at;
+  for (const PluginOption& o : use.options)
+    if (names_value(message, o.value)) return o.value_at;
+  return use.plugin_at;
+}
+
+}  // namespace
+
+bool is_of_manifest(const Error& error) {
+  switch (error.code()) {
+    case Code::kInvalidArgument:
+    case Code::kNotFound:
+    case Code::kFailedPrecondition:
+    case Code::kOutOfRange:
+    case Code::kPermissionDenied:
+    case Code::kUnimplemented: return true;
+    default: return false;
+  }
+}
+
+void add_plugin_problem(const PluginUse& use, const Error& error, Diagnostics& problems) {
+  std::string message = error.what();
+  if (const std::string place = at_text(use.at); message.starts_with(place)) message.erase(0, place.size());
+  problems.add(place_in(use, message), message);
+}
+
+}  // namespace belay::runtime

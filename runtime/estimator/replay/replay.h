@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a run once more, from its directory to the proof that they are the same steps. Who asks for them does the
+// rest: `belay replay` has its signals and its watchdog, a program's replay() its report.
+//
+//   Replay replay(request, log, files);
+//   replay.plan();                                  // what to begin with, and what proves it; nothing is written
+//   manifest = replay.manifest(environment, problems);       // plugins' notes are read, and none is loaded
+//   PreparedRun run(*manifest, {.replay = replay.options()}, platform, environment, control);
+//   find_plugins(run, problems);
+//   replay.check(run, problems);                    // against the notes
+//   take_directory(run) ... open_directory(run);
+//   const ReplayResult result = replay.train(run, progress);
+//
+// It outlives the run. [main]
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "belay/runtime/run.h"
+#include "runtime/estimator/replay/non_finite_search.h"
+#include "runtime/estimator/replay/replay_plan.h"
+#include "runtime/estimator/replay/replay_proof.h"
+#include "runtime/estimator/replay/replay_request.h"
+#include "runtime/estimator/run/prepared_run.h"
+
+namespace belay::runtime {
+
+struct ReplayResult {
+  enum class Proof {
+    kNothing,    // no checkpoint and no digest lies at the last step or behind it, or none is looked for
+    kSame,       // not one bit differs
+    kOther,      // some do
+    kNotReached  // the run ended before
+  };
+  Proof proof = Proof::kNothing;
+  std::string source;          // "model.ckpt-1500", "the digest in metrics.jsonl"; empty: there is none
+  StateDifference difference;  // where the source is a checkpoint
+  TrainingResult training;
+  // kDone: the steps were made, and nothing says that they are others; or what was looked for was found. With what_if
+  // other bits are what was asked for. Else kTrainingFailed.
+  RunStatus status = RunStatus::kDone;
+  std::string text;  // for people, each line with its newline
+};
+
+class Replay {
+ public:
+  // Log and files are borrowed.
+  Replay(ReplayRequest request, Logger& log, FileSystem& files);
+
+  const ReplayRequest& request() const noexcept { return request_; }
+  // Absolute: where all that is written goes.
+  const std::string& directory() const noexcept { return directory_; }
+
+  // Reads the run's directory. INVALID_ARGUMENT: that is none, or the replay's holds something. RestoreError where the
+  // checkpoints cannot be read; NOT_FOUND and OUT_OF_RANGE of plan_replay().
+  void plan();
+  const ReplayPlan& planned() const noexcept { return plan_; }
+  // None, with problems: it cannot be read, or the new hooks cannot. INVALID_ARGUMENT for a --hook that is no
+  // NAME{OPTIONS}.
+  std::optional<Manifest> manifest(const Environment& environment, Diagnostics& problems);
+  // Behind manifest(). Calls this object.
+  std::shared_ptr<const ReplayTask> options();
+  // Behind find_plugins(): hooks that may change a number, other data.
+  void check(const PreparedRun& run, Diagnostics& problems) const;
+  // Behind open_directory(). `progress` after every step. Where the steps end with an error, that is thrown; but for
+  // a step that is looked for and that an operation of the model ends itself.
+  ReplayResult train(PreparedRun& run, const std::function<void()>& progress);
+
+  // Of --first-non-finite.
+  const NonFiniteSearch& search() const noexcept { return search_; }
+
+ private:
+  void check_directories() const;
+  void check_data(const PreparedRun& run, Diagnostics& problems) const;
+  void prove(DirectSession& session);
+  void say_begin(const PreparedRun& run) const;
+  void judge(ReplayResult& result) const;
+  std::string differing_text() const;
+
+  const ReplayRequest request_;
+  Logger& log_;
+  FileSystem& files_;
+  const std::string directory_;
+  ReplayPlan plan_;
+  NonFiniteSearch search_;
+  std::size_t kept_hooks_ = 0;
+  std::set<std::string> left_out_;
+  PreparedRun* run_ = nullptr;
+  StateDifference difference_;  // where the proof is a checkpoint
+  std::string digest_;          // where it is a digest
+  bool proved_ = false;         // the run came so far
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that a training reads, recognised again by the next attempt: it must not go on with other data without a
+// word. A mark is one comment line at the end of the effective manifest that a run and its checkpoints keep:
+//
+//   #file {"option":"input.train.path","path":"/data/x.csv","bytes":7840016,"modified_ns":...,"ends":"0e5d3e2a"}
+//
+// `ends` is the CRC32C of the first and the last 64 KiB; a run with --exact adds that of the whole file. [any thread]
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/loader/library/resolve.h"
+#include "runtime/manifest/manifest.h"
+#include "runtime/platform/file_system.h"
+
+namespace belay::runtime {
+
+struct DataFile {
+  std::string option;  // "input.train.path"; of a list "input.train.path.0"
+  std::string path;    // absolute
+  std::uint64_t bytes = 0;
+  std::int64_t modified_ns = 0;
+  std::string ends;
+  std::string whole = {};  // empty: not computed
+  bool operator==(const DataFile&) const = default;
+};
+
+// Of each option of the kind path that names a regular file, but for those that are `.watching()`; what cannot be read
+// is left out, since the plugin's own error is better. `section`: "input.eval". `whole`: reads every byte.
+std::vector<DataFile> data_files(FileSystem& files, const std::string& section, const ResolvedPlugin& plugin,
+                                 bool whole);
+
+// A file that the numbers of a training depend on, and where the manifest names it.
+struct TrainingFile {
+  DataFile file;
+  Location at;
+  bool by_variable = false;  // the path there has a ${NAME}: it may be another one in each process
+};
+// Those of [input.train], the model, the optimizer with its schedule and groups, and the hooks. Initial values do not
+// count: a run that goes on has its own.
+std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& manifest, const ResolvedPlugins& plugins,
+                                         bool whole);
+
+// The lines, and what is found of them in a manifest's text; a line that is damaged is left out.
+std::string data_file_lines(const std::vector<DataFile>& files);
+std::vector<DataFile> parse_data_files(std::string_view manifest);
+// As settings "input.train.features=\"/data/x.npy\"", so that the text means the same files wherever it lies: paths
+// that were relative to the manifest which the user wrote are absolute in the lines. Of those that are still there; a
+// setting names a hook by its number, which these lines do not have.
+std::vector<std::string> data_file_sets(std::string_view manifest);
+
+// What has become of a file: "its bytes were 7840016, are 7840000". Empty: nothing. `other_content`: its bytes differ;
+// otherwise it was only written again, as far as can be seen.
+std::string difference_of(const DataFile& before, const DataFile& now, bool& other_content);
+
+}  // namespace belay::runtime

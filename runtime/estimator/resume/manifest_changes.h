@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between the manifest that a checkpoint was trained with and the one that is to go on from it, and
+// whether that makes it another training.
+//
+//   const std::vector<ManifestChange> changes = changes_between(before, now, plugins);
+//   input.train.batch_size   was 128, is 16     changes the numbers: the run is refused without --resume=changed
+//   checkpoint.max_to_keep   was 5, is 3        changes none: a line in the log
+//
+// The numbers change with the seed, the precision, the model, the optimizer, the training's input, and each option of a
+// hook that is not `.watching()`; a hook that comes or goes counts as its options do. What is not written has its
+// default, so writing it out is no change. [any thread]
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/loader/library/resolve.h"
+#include "runtime/manifest/manifest.h"
+
+namespace belay::runtime {
+
+struct ManifestChange {
+  std::string key;  // "input.train.batch_size", "hooks.csv_logger.every_n_steps"; "hooks.csv_logger": it came or went
+  std::string was;  // as TOML writes it; "not set", "not there"
+  std::string is;
+  bool changes_numbers = false;
+  Location at;  // in the manifest that is to go on
+};
+
+// What a hook of that name declares; null: there is none.
+using HookInfos = std::function<const PluginInfo*(const std::string& name)>;
+
+// `plugins`: those of `now`, for the declarations of their options. `hooks`: for those that only `before` has.
+std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins,
+                                            const HookInfos& hooks);
+
+// A hook whose options cannot change a number: it may come and go.
+bool only_watches(const PluginInfo& hook);
+
+// "input.train.batch_size was 128, is 16"
+std::string change_text(const ManifestChange& change);
+
+}  // namespace belay::runtime

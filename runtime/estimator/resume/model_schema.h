@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run knows of its model's training data (data/schema.h): read from where the run goes on, learned from the
+// training's input otherwise, kept with what the run writes.
+//
+//   ModelSchema schema;
+//   schema.read(place, choice);                                  // a checkpoint's, an export's, or a run directory's
+//   input.schema = schema.options(InputUse::kEvaluation, found); // before the input is opened
+//   schema.learn(training.feed->schema());                       // after the training's input was opened
+//   ... schema.text() goes into checkpoints, exports and the run directory ...
+//
+// [main]
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/data/input_feed.h"
+#include "runtime/data/schema.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
+#include "runtime/loader/library/resolve.h"
+
+namespace belay::runtime {
+
+// Whether an init function's use takes something of the schema where the model's values come from.
+bool takes_schema(const PluginUse& init_fn);
+
+class ModelSchema {
+ public:
+  // That of the chosen checkpoint, else that of the run directory (checkpoint_choice.h). A warning names a checkpoint
+  // that has none. DATA_LOSS.
+  void read(const CheckpointPlace& place, const CheckpointChoice& choice);
+  // For an evaluation that waits for checkpoints: whether this one says something else than what was read before. Then
+  // it counts. Of one that is gone, or says nothing, nothing changes.
+  bool read_other(const CheckpointPlace& place, const std::string& checkpoint);
+  // For a training that goes on with the run directory: of its newest checkpoint, and of no run that has none.
+  void read_earlier(const CheckpointPlace& place);
+  // For a training that begins with values of another model's checkpoint, which `use` of the init function warm_start
+  // names: as its option `schema` says, all of what that one's training learned, or what it says of features, or
+  // nothing. `from`: the checkpoint's path. `use` outlives this. DATA_LOSS.
+  void read_start(const CheckpointPlace& place, const PluginUse& use, const std::string& from);
+  void learn(Schema training) { learned_ = std::make_shared<const Schema>(std::move(training)); }
+
+  // Null: nothing is known.
+  const std::shared_ptr<const Schema>& learned() const noexcept { return learned_; }
+  // Whether read() found something to read, also a checkpoint that does not say what was learned.
+  bool was_read() const noexcept { return was_read_; }
+  // The init function whose checkpoint it is of; null: none.
+  const PluginUse* start() const noexcept { return start_; }
+  SchemaOptions options(InputUse use, const ResolvedPlugin& input) const;
+  // `of_start`: the training of this run inherits them, too.
+  std::optional<TrainedOptions> trained_options(bool of_start = false) const;
+  // As JSON; empty: nothing is known.
+  std::string text() const;
+  // What a model is told of labels in a prediction.
+  std::vector<DeclaredLabel> labels() const;
+  // Of the only label; empty: they are not known.
+  std::vector<std::string> class_names() const;
+
+ private:
+  std::shared_ptr<const Schema> learned_;
+  bool was_read_ = false;
+  const PluginUse* start_ = nullptr;
+};
+
+}  // namespace belay::runtime

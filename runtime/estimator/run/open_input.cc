@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/estimator/problems/data_problem.h"
+#include "runtime/estimator/problems/input_checks.h"
+#include "runtime/estimator/problems/plugin_problem.h"
+#include "runtime/estimator/run/build_scaffold.h"
+
+namespace belay::runtime {
+namespace {
+
+InputUse use_of(const std::string& input, RunMode mode) {
+  if (mode == RunMode::kPredict || input == "predict") return InputUse::kPrediction;
+  return input == "train" ? InputUse::kTraining : InputUse::kEvaluation;
+}
+
+// A checkpoint may say what an input lacks.
+void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
+  const std::string what = "nothing is known of the training's columns and classes: ", help = "train first";
+  try {
+    with_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), [](const CheckpointReader&) {});
+  } catch (const Error& e) {
+    problems.add({run.manifest.file, 0, 0}, what + std::string(e.message()), help);
+  }
+}
+
+// Tells a user what to do about an input that was refused.
+void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
+  if (!run.is_training() && run.schema.learned() == nullptr) add_missing_checkpoint(run, problems);
+  if (input.name != "train") return;
+  const PluginUse* start = run.schema.start();
+  const bool of_data = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
+  if (start == nullptr && run.schema.learned() != nullptr && of_data)
+    problems.add(run.manifest.inputs.at("train").plugin_at,
+                 "this training continues one, and needs its features, columns and classes, also with --resume=changed",
+                 "undo the change, or begin anew by --from-scratch");
+  if (start != nullptr)
+    problems.add(start->plugin_at, "this training takes columns and classes from where its values come from",
+                 "for a new last layer set schema = \"features\" here, and for data of another kind schema = \"none\"");
+}
+
+// False: the error is no mistake of the manifest. Rows that do not fit a trained model are one, and so is a model that
+// was not trained. A file of the training itself is damaged.
+bool add_open_problem(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
+  const bool untrained = !run.is_training() && !has_checkpoint(run.checkpoint_place(), run.checkpoint_choice());
+  const bool of_manifest = is_of_manifest(e);
+  if (!of_manifest && input.schema.learned == nullptr && !untrained) return false;
+  if (add_data_problems(run.plugins.found().inputs, e, problems)) return true;
+  if (of_manifest) add_plugin_problem(run.manifest.inputs.at(input.name), e, problems);
+  return of_manifest;
+}
+
+}  // namespace
+
+bool open_input(PreparedRun& run, RunInput& input, Diagnostics& problems) {
+  try {
+    input.schema =
+        run.schema.options(use_of(input.name, run.manifest.run.mode), run.plugins.found().inputs.at(input.name));
+    input.open(run.manifest.run.seed);
+    for (const std::string& remark : input.feed->taken_by_place()) run.host.log().warning("", remark);
+    return true;
+  } catch (const SchemaMismatch& e) {
+    add_schema_problems(run.manifest.inputs.at(input.name), e, problems);
+    add_help(run, input, e, problems);
+  } catch (const Error& e) {
+    if (!add_open_problem(run, input, e, problems)) throw;
+    add_help(run, input, e, problems);
+  }
+  return false;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode predict: a model's predictions for the examples of an input, or text that a language model writes. Uses the
+// variables of a checkpoint; takes no lock and writes nothing into the run directory.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/estimator/host/model_graph.h"
+#include "runtime/estimator/host/run_host.h"
+#include "runtime/estimator/host/session_host.h"
+#include "runtime/estimator/prediction/prediction_writer.h"
+#include "runtime/estimator/prediction/sample_text.h"
+#include "runtime/estimator/resume/checkpoint_choice.h"
+
+namespace belay::runtime {
+
+struct PreparedRun;
+
+// The prediction beside "class" that names it.
+inline constexpr const char* kClassName = "class_name";
+
+struct Predicted {
+  UsedCheckpoint checkpoint;
+  PredictionTotals totals;
+};
+
+// Every batch of the input, in its order, by the checkpoint that run.checkpoint names. `progress` comes before each
+// batch. CANCELLED if the control stops it; then a file does not appear.
+Predicted predict(PreparedRun& run, PredictionWriter& writer, const std::function<void()>& progress);
+
+// The characters that follow predict.prompt, as sample_text delivers them.
+UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_view)>& deliver);
+
+}  // namespace belay::runtime

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between a run of one process, one of several (ranks_strategy.h) and a replay (replay_strategy.h). A
+// PreparedRun has one and asks it.
+//
+// RunStrategy itself is that of a process that is alone. A derived class overrides what it does otherwise. [main]
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/host/model_graph.h"
+#include "runtime/estimator/host/session_host.h"
+#include "runtime/estimator/resume/model_schema.h"
+#include "runtime/estimator/run/prepared_run_options.h"
+#include "runtime/manifest/diagnostics.h"
+#include "runtime/monitored/layers/session_creator.h"
+
+namespace belay::runtime {
+
+// What a strategy works on: parts of the run, which owns them.
+struct RunParts {
+  const Manifest& manifest;  // the part that this process has
+  const PreparedRunOptions& options;
+  const Environment& environment;
+  RunHost& host;
+  RunPlugins& plugins;
+  ModelSchema& schema;
+  ModelGraph& model;
+  std::map<std::string, RunInput>& inputs;  // by section
+  SessionHost& training;
+};
+
+class RunStrategy {
+ public:
+  explicit RunStrategy(const RunParts& parts) : parts_(parts) {}
+  virtual ~RunStrategy() = default;
+  RunStrategy(const RunStrategy&) = delete;
+  RunStrategy& operator=(const RunStrategy&) = delete;
+
+  // ---- which run this is
+  // Of several processes; in the group, whose ranks are counted anew where it goes on with fewer.
+  virtual bool several() const noexcept { return false; }
+  virtual int rank() const noexcept { return 0; }
+  virtual int size() const noexcept { return 1; }
+  // Whether this process has the run's directory, and what only one process has.
+  virtual bool chief() const noexcept { return true; }
+  // The run's, which of a worker's run is the chief's.
+  virtual const std::string& directory() const noexcept { return parts_.manifest.run.dir; }
+  // False: the steps are those of another run, and begin with a checkpoint of that.
+  virtual bool own_run() const noexcept { return true; }
+  virtual bool default_hooks() const noexcept { return true; }
+
+  // ---- what comes before the session
+  // Of [cluster], which is there; behind find_plugins().
+  virtual void check_cluster(Diagnostics& problems) const;
+  virtual void check_launch(Diagnostics& /*problems*/) const {}
+  // A text if several processes were started and the manifest has no [cluster], which joins them.
+  virtual std::string why_apart() const;
+  // Of the cluster plugin's instance.
+  virtual CallMonitor& cluster_monitor() { return parts_.host.monitor(); }
+  // `uses`: the manifest with the hooks that the run has.
+  virtual void use_cluster(PluginInstance& /*cluster*/, const Manifest& /*uses*/) {}
+  // `place`: among the hooks that the manifest names.
+  virtual void add_hook(const FoundUse& hook, std::size_t /*place*/) { parts_.training.add_hook(hook); }
+  // Against those that wrote what the run begins with; the run compares its own.
+  virtual void compare_plugins(Diagnostics& /*problems*/) const {}
+  virtual void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared);
+  virtual void add_training(const OptimizerUse& optimizer);
+  // Hooks that need the graph.
+  virtual void add_hooks_of_graph() {}
+  // If the run ends before the training: other processes end with the reason, and do not wait.
+  virtual void refuse(const std::string& /*reason*/) {}
+
+  // ---- the training
+  virtual void meet() {}
+  // Of the training's sessions. `options`: those of a run that is alone.
+  virtual std::shared_ptr<SessionCreator> creator(ChiefSessionCreator::Options options);
+  // Whether what a step waits for may be interrupted.
+  virtual bool wakes_steps() const noexcept { return true; }
+  // Before each step behind `made`; it may choose the hooks of `call`. False: that was the last one.
+  virtual bool goes_on(MonitoredSession& /*session*/, std::int64_t /*made*/, RunCall& /*call*/) { return true; }
+  // When there is a session, and after each step.
+  virtual void note_states() {}
+  // Behind the last step, while there is a session.
+  virtual void leave() {}
+  // Behind the last save.
+  virtual void part() {}
+
+ protected:
+  static constexpr const char* kTrainInput = "train";
+
+  // A chief's, and what is done with each session that it makes.
+  std::shared_ptr<SessionCreator> chief_creator(ChiefSessionCreator::Options options,
+                                                std::function<void(CreatedSession&)> then);
+
+  const RunParts parts_;
+};
+
+// `whole`: the manifest of all processes. `place`: which of several this is; none: it is alone.
+std::unique_ptr<RunStrategy> make_strategy(const RunParts& parts, const Manifest& whole,
+                                           const std::optional<LaunchedPlace>& place);
+
+}  // namespace belay::runtime

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode train: steps until a hook, a signal, the input or an error ends them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/estimator/host/time_shares.h"
+#include "runtime/monitored/layers/monitored_session.h"
+#include "runtime/session/variable_store.h"
+
+namespace belay::runtime {
+
+struct PreparedRun;
+
+struct TrainingResult {
+  EndReason reason;
+  std::int64_t steps = 0;  // of this attempt
+  std::int64_t global_step = 0;
+  double seconds = 0;
+  Shares shares;  // what they went into
+  std::int64_t recoveries = 0;
+  std::string checkpoint;  // path of the last one; empty: none
+  std::string save_error;  // why the last one was not written; empty: it was, or none was asked for
+  std::string removed;     // path of the last one, where somebody removed it after it was written
+  bool moved = false;      // the last one is there, but no longer at its path: the run directory was moved
+  std::shared_ptr<VariableStore> trained;  // that the training ended with; null: a recovery failed
+};
+
+// Its input ended before the first step, in this start and in each one before.
+bool is_untrained(const TrainingResult& result);
+
+// Of a prepared run whose directory is open. Restores the run's newest checkpoint, or initializes, unless the strategy
+// says otherwise. A run that is already at max_steps trains no step. If the lock of the directory is lost, this fails
+// and run.host.lock_lost() is true.
+//
+// `progress` comes after each step and after each batch of an evaluation, on this thread, also in what follows the
+// training. `on_session` comes when there is a session, restored or initialized, before its first step. `ends`: why
+// there will be no step, since a hook whose state says so has asked to stop, or max_steps is reached; else empty.
+TrainingResult train(PreparedRun& run, const std::function<void()>& progress,
+                     const std::function<void(const std::string& ends)>& on_session = {});
+
+}  // namespace belay::runtime

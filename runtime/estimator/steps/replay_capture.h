@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hook of a replay that keeps tensors of a step: `step-1337.npz` in a directory, an array for each.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/checkpoint/format/saver_tensors.h"
+#include "runtime/estimator/host/model_graph.h"
+#include "runtime/loader/instance/instance.h"
+#include "runtime/monitored/run/run_environment.h"
+
+namespace belay::runtime {
+
+// Where a replay leaves arrays.
+struct ArrayPlace {
+  const RunEnvironment& environment;
+  std::string directory;               // that is there; a file of the same step is replaced
+  std::function<SaverUse()> npz = {};  // asked when there is something to write
+};
+struct CapturedTensors {
+  std::vector<std::string> names;  // roles of the model, or nodes
+  bool batch = false;              // the input's features and labels, too, as batch/NAME
+};
+
+// Tensors of a step as step-N.npz, with a line of the log. `infos` has their names and forms. Returns the file's path.
+std::string write_arrays(const ArrayPlace& place, std::int64_t step, const std::vector<TensorInfo>& infos,
+                         const std::vector<TensorView>& values);
+
+// Of every run that calls it. A name that is not in the graph is NOT_FOUND in its begin; a tensor that holds no numbers
+// is left out with a warning, once. `model` and the place's environment are borrowed. [session]
+PluginInstance::MakeHook capture_hook(const ModelGraph& model, ArrayPlace place, CapturedTensors captured);
+
+}  // namespace belay::runtime

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds a hook of a replay that writes to a variable, though its options say that it only watches: two hooks around it,
+// which look how often the variables were written. [session]
+#pragma once
+
+#include <string>
+
+#include "runtime/loader/instance/instance.h"
+
+namespace belay::runtime {
+
+// For the hook of that name: `before` is called before it in each phase, `behind` behind it. INVALID_ARGUMENT, with the
+// hook's name and the callback, where a variable was written in between.
+struct ReplayGuard {
+  PluginInstance::MakeHook before, behind;
+};
+ReplayGuard guard_around(const std::string& hook);
+
+}  // namespace belay::runtime

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes a PreparedRun a replay: it trains some steps of another run once more, from one of that run's checkpoints,
+// with hooks that were not there. Its manifest is that of the attempt that made them, but for run.dir, a directory of
+// its own, and for [[hooks]]: those of the other run that can change a number, then the new ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "belay/runtime/own_hook.h"
+#include "runtime/estimator/steps/replay_capture.h"
+#include "runtime/estimator/steps/step_watch.h"
+#include "runtime/session/direct_session.h"
+
+namespace belay::runtime {
+
+// Steps of another run once more, from one of its checkpoints.
+struct ReplayedSteps {
+  std::string checkpoint;                    // its path; every session starts from it, also behind a recovery
+  std::set<std::string> left_out = {};       // hooks of that run that this one has not got: their states are no one's
+  std::int64_t first = 0, last = INT64_MAX;  // the global steps that call all hooks
+  std::int64_t until = INT64_MAX;            // the run ends behind this global step
+  // At the boundary behind `until`, before any hook's end.
+  std::function<void(DirectSession&)> at_last = [](DirectSession&) {};
+};
+
+struct ReplayTask {
+  ReplayedSteps steps;
+  // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
+  // the steps first to last, and may only watch: one that feeds or assigns ends the replay.
+  std::size_t kept_hooks = 0;
+  // A program's hooks, called behind the manifest's; objects of its own, none by a plugin's name.
+  std::vector<OwnHook> own_hooks = {};
+  // The new hooks may feed, assign and be of other plugins than the run had: what they do makes it another run.
+  bool what_if = false;
+  // Tensors that each of the steps first to last leaves in run.dir, as step-N.npz: roles or nodes by their names, each
+  // under the name that is given here, and the input's features and labels, as batch/NAME.
+  std::vector<std::string> fetches = {};
+  bool batch = false;
+  // Called with all tensors of each of the steps first to last; `place` is run.dir. Returns why the replay ends there;
+  // empty: it goes on. None: nobody asks for them.
+  std::function<std::string(const WatchedStep& step, const ArrayPlace& place)> watch = {};
+  // The build ids of the plugins that wrote the checkpoint, by kind and name. One that is another now is a problem,
+  // with what_if a warning.
+  std::map<std::string, std::string> plugins = {};
+};
+
+}  // namespace belay::runtime

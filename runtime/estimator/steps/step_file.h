@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// All tensors of a step as files: step-N.npz has what the step's plan computes for itself, and step-N.json says in
+// which order, by which operations and from what.
+//
+//   {"step": 17, "tensors": [
+//     {"name": "linear/BiasAdd:0", "known_as": "", "ops": "MatMul + BiasAdd", "origin": "computed",
+//      "inputs": ["input/train_batch:0", "linear/kernel:0", "linear/bias:0"]}, ...]}
+//
+// The names are the archive's, too. Those of the origin "beside" are in no archive: no step of this plan keeps them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/steps/replay_capture.h"
+#include "runtime/estimator/steps/step_watch.h"
+
+namespace belay::runtime {
+
+// Files of the same step are replaced. [session]
+void write_step(const WatchedStep& step, const ArrayPlace& place);
+
+// What step-N.json says of a tensor.
+struct ListedTensor {
+  std::string name, known_as, ops, origin;
+  std::vector<std::string> inputs = {};  // names
+
+  bool is_kept() const noexcept { return origin != origin_text(TensorOrigin::kBeside); }
+  const std::string& known_name() const noexcept { return known_as.empty() ? name : known_as; }
+};
+std::string step_file_name(std::int64_t step, const char* ending);  // "step-17.json"
+// DATA_LOSS where the text is no such list. [any thread]
+std::vector<ListedTensor> parse_step_list(const std::string& text);
+
+}  // namespace belay::runtime

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hook of a replay that sees whole steps: every tensor that the step's plan computes, in the plan's order.
+//
+//   watch_hook(model, environment, [&](const WatchedStep& s) { ...; return std::string(); })
+//
+// It only watches: the plan's own kernels stay as they are, and a value that a fused step passes over is computed
+// beside it. The values lie in memory of their own, so a step needs as much more as all of them together. [session]
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/estimator/host/model_graph.h"
+#include "runtime/loader/instance/instance.h"
+#include "runtime/monitored/run/run_environment.h"
+#include "runtime/session/step_tensors.h"
+
+namespace belay::runtime {
+
+// Valid for the call.
+struct WatchedStep {
+  std::int64_t step = 0;  // that was made: the global step behind it
+  const NodeGraph& graph;
+  const std::vector<StepTensor>& tensors;
+  const RunValues& values;
+  std::size_t loss;  // its place among them; tensors.size(): it is none of them, as where it is merged with another
+
+  TensorView value(std::size_t tensor) const { return values.result(tensor); }
+};
+
+// Returns why the run ends behind this step; empty: it goes on.
+using WatchStep = std::function<std::string(const WatchedStep&)>;
+
+// Of every run that calls it, the train operation of that step and the loss. `model` and `environment` are borrowed.
+PluginInstance::MakeHook watch_hook(const ModelGraph& model, const RunEnvironment& environment, WatchStep watch);
+
+}  // namespace belay::runtime

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a training step: its plan, its memory and the time of its nodes, for `belay graph --plan`.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "runtime/estimator/host/model_graph.h"
+#include "runtime/estimator/host/run_host.h"
+
+namespace belay::runtime {
+
+// Runs training steps from freshly initialized variables, without hooks, and hands over the plan, its memory and the
+// traces of those behind the warm ones. Fewer where the input ends; OUT_OF_RANGE where it ends before the first traced
+// one.
+using StepTraces = std::function<void(const Plan&, const PlanStats&, const std::vector<RunMetadata>&)>;
+void trace_steps(RunHost& run, ModelGraph& model, int warm, int traced, const StepTraces& then);
+
+}  // namespace belay::runtime

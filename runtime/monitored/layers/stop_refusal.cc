@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/monitored/layers/stop_refusal.h"
+
+#include <algorithm>
+
+namespace belay::runtime {
+
+bool StopRefusal::refuses(const std::string& who, const std::string& reason) {
+  if (min_steps_ == 0) return false;
+  const std::shared_ptr<const DirectSession> session = session_.lock();
+  if (session == nullptr) return false;
+  const std::int64_t step = std::max<std::int64_t>(session->global_step(), 0);
+  if (step >= min_steps_) return false;
+  const std::lock_guard lock(mutex_);
+  if (said_.insert(who).second)
+    log_.info("", "not stopped at step " + std::to_string(step) + ", before step " + std::to_string(min_steps_) +
+                      " ([run] min_steps): " + reason);
+  return true;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the saves that failed one after the other, and decides what follows: the run continues, waits or ends, as
+// [checkpoint] on_save_error says. [session thread, but for stop_waiting and allow_waiting]
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "belay/error.h"
+#include "belay/runtime/checkpoint_settings.h"
+#include "runtime/monitored/run/run_environment.h"
+
+namespace belay::runtime {
+
+class FailedSaves {
+ public:
+  // Both are borrowed.
+  FailedSaves(const RunEnvironment& environment, const CheckpointSettings& settings)
+      : environment_(environment), settings_(settings) {}
+
+  // Counts and logs the failure of the save of that step. Throws it if it is DIVERGED or ends the run.
+  void note(std::int64_t step, std::int64_t begun_ns, const Error& error);
+  // Logs the failure of a save that no other save follows.
+  void note_last(std::int64_t step, const Error& error);
+  // A checkpoint was written: nothing fails any more.
+  void note_written() noexcept;
+
+  std::int64_t count() const noexcept { return count_; }
+  // Returns the error of the newest save, or nothing if that did not fail.
+  const std::string& error() const noexcept { return error_; }
+
+  // True if it is to be said again that saves fail.
+  bool must_say() const noexcept { return unsaved_ && environment_.clock.monotonic_ns() >= unsaved_->say_at_ns; }
+  // `saved_step`: that of the newest checkpoint, or -1.
+  void say(std::int64_t saved_step, std::int64_t step);
+
+  // True if the training waits until a checkpoint can be written.
+  bool must_wait() const noexcept;
+  // False if stop_waiting ended the wait. Looks into the directory now and then: the watchdog counts that as progress.
+  bool wait(double seconds, const std::string& directory);
+  // Ends the wait that is under way, and those to come, until allow_waiting(). Any thread.
+  void stop_waiting(const Error& reason) { pause_.end(reason); }
+  void allow_waiting() { pause_.reset(); }
+
+ private:
+  // It begins with the first of the saves that fail now.
+  struct Unsaved {
+    std::int64_t since_ns, say_at_ns;
+  };
+  std::string reaction() const;
+
+  const RunEnvironment& environment_;
+  const CheckpointSettings& settings_;
+  std::string error_;
+  std::int64_t count_ = 0;
+  std::optional<Unsaved> unsaved_;
+  Pause pause_;
+};
+
+}  // namespace belay::runtime

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/monitored/saving/save_warnings.h"
+
+#include <utility>
+
+#include "belay/tensor_text.h"
+#include "runtime/platform/fixed_text.h"
+#include "runtime/platform/text.h"
+
+namespace belay::runtime {
+
+void SaveWarnings::say_if_disk_is_full(const DirectSession& session, const std::string& directory) {
+  std::uint64_t needed = 0;
+  for (const Variable* v : session.variables()) needed += v->value.bytes();
+  try {
+    const std::uint64_t room = environment_.files.free_bytes(directory);
+    if (room == 0 || room >= needed || std::exchange(said_disk_, true)) return;
+    environment_.log.warning("", "a checkpoint of this model takes " + std::to_string(needed) +
+                                     " bytes, and the disk of " + single_quoted(directory) + " has " +
+                                     std::to_string(room) + " free: nothing is saved until there is room");
+  } catch (const Error&) {
+    return;  // unknown
+  }
+}
+
+// A signal's save begins after the step that is under way, and after the save that is. So it has not all of the grace.
+void SaveWarnings::say_if_slower_than_grace(double seconds, double grace, bool in_background) {
+  constexpr double kPartForTheSave = 0.8;
+  if (grace <= 0 || seconds * (in_background ? 2 : 1) <= grace * kPartForTheSave || said_grace_) return;
+  said_grace_ = true;
+  environment_.log.warning("", "a save takes " + fixed_text(seconds, 1) + " s, and after a signal the run has " +
+                                   rounded_text(grace) + " s" +
+                                   (in_background ? ", for the one that is being written and for the last one" : "") +
+                                   ": its last checkpoint may not be written; raise signal_grace_secs");
+}
+
+// A run whose saves come faster than its disk writes waits again and again.
+void SaveWarnings::say_that_it_waits(std::int64_t step, std::int64_t being_written) {
+  if (std::exchange(said_wait_, true)) return;
+  environment_.log.info("", "step " + std::to_string(step) + " is to be saved while the checkpoint of step " +
+                                std::to_string(being_written) +
+                                " is still being written: training waits for it, now and whenever saves come faster "
+                                "than they can be written");
+}
+
+}  // namespace belay::runtime
