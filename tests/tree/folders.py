@@ -6,7 +6,8 @@
 
 The picture is docs/design/overview.svg. Its arrows are includes, and calls of the tables of plugins. The README.md of a
 folder begins with "# NAME: PHRASE", the words of the picture, and has 5 to 15 lines. Two of them list the folders that
-this one includes, and the folders that include it. sdk/, plugins/, tests/ and bench/ have a README.md too.
+this one includes, and the folders that include it. Each shelf of a folder (includes.py), sdk/, plugins/, tests/ and bench/
+have a README.md too.
 
 Without --write, prints the pages that differ from the tree. --write writes the picture and these lines again.
 """
@@ -29,6 +30,7 @@ class Folders:
     def __init__(self, root):
         tree = Tree(root)
         self.names = [name_of(folder) for folder in tree.order if folder not in GENERATED]
+        self.shelves = tree.shelves
         self.includes = {name: set() for name in self.names}
         self.calls = {kind.name.removesuffix("s"): set() for kind in sorted((root / "plugins").iterdir()) if kind.is_dir()}
         for path, text in tree.files.items():
@@ -119,7 +121,8 @@ def picture(folders, phrases):
 def wanted(root, folders):
     """({path: the text that it should have}, [what no program can write])"""
     files, problems, phrases = {}, [], {}
-    for page in [page_of(name) for name in folders.names] + [f"{top}/README.md" for top in TOP_FOLDERS]:
+    others = [f"{folder}/README.md" for folder in (*folders.shelves, *TOP_FOLDERS)]
+    for page in [page_of(name) for name in folders.names] + others:
         if not (root / page).is_file():
             problems.append(f"{page}: there is none")
         elif len((root / page).read_text(encoding="utf-8").splitlines()) not in LINES:

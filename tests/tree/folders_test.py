@@ -55,6 +55,11 @@ class FoldersTest(unittest.TestCase):
                                     "runtime/low/README.md: no line begins with * Includes:",
                                     "runtime/low/README.md: no line begins with * Used by:"])
 
+    def test_a_shelf_without_a_page_is_found(self):
+        (self.root / "runtime/high/CMakeLists.txt").write_text("belay_runtime_library(high SOURCES\n  first/a.cc)\n")
+        problems = folders.wanted(self.root, folders.Folders(self.root))[1]
+        self.assertEqual(problems, ["runtime/high/first/README.md: there is none"])
+
 
 if __name__ == "__main__":
     unittest.main()

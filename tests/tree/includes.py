@@ -5,9 +5,10 @@
     includes.py [ROOT]
 
 The order is sdk, runtime/include, then the folders of runtime/ as runtime/CMakeLists.txt lists them. A file of runtime/
-includes only headers of its own and of earlier folders. What is below an include/ folder of runtime/ includes no header that
-is not below one. sdk/ and plugins/ include nothing of runtime/, but for their tests, which include test drivers
-(runtime/testing/include).
+includes only headers of its own and of earlier folders. A folder may have shelves: folders below it whose sources its
+CMakeLists.txt lists, in their order. A shelf includes only headers of its own, of earlier shelves and of the folder
+itself. What is below an include/ folder of runtime/ includes no header that is not below one. sdk/ and plugins/ include
+nothing of runtime/, but for their tests, which include test drivers (runtime/testing/include).
 
 Nor does a file declare a class at namespace scope (`class X;`) that a later folder defines: it would know it without
 including it.
@@ -92,11 +93,18 @@ def folders_of(cmake):
     return [folder for one, several in found for folder in (one or several).split()]
 
 
+def shelves_of(cmake):
+    """The shelves of a folder in the order of its CMakeLists.txt."""
+    return list(dict.fromkeys(re.findall(r"^\s+(\w+)/\w+\.cc\b", cmake, re.MULTILINE)))
+
+
 class Tree:
     def __init__(self, root):
         self.root = root
         self.order = ["sdk", SETTINGS] + [f"runtime/{folder}" for folder in
                                           folders_of((root / "runtime/CMakeLists.txt").read_text(encoding="utf-8"))]
+        self.shelves = [f"{folder}/{shelf}" for folder in self.order if (root / folder / "CMakeLists.txt").is_file()
+                        for shelf in shelves_of((root / folder / "CMakeLists.txt").read_text(encoding="utf-8"))]
         self.files = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
                       for top in TOP_FOLDERS for path in sorted((root / top).rglob("*")) if path.suffix in SUFFIXES}
         self.includes = {path: includes(text) for path, text in self.files.items()}
@@ -106,8 +114,23 @@ class Tree:
         """Where a file is in the order; None: outside of it."""
         return max((folder for folder in self.order if path.startswith(folder + "/")), key=len, default=None)
 
-    def rank(self, folder):
-        return self.order.index(folder)
+    def shelf_of(self, path):
+        """None: the file is on no shelf."""
+        return next((shelf for shelf in self.shelves if path.startswith(shelf + "/")), None)
+
+    def rank(self, path):
+        """Its folder in the order, then its shelf in that of the folder."""
+        shelf = self.shelf_of(path)
+        return self.order.index(self.folder_of(path)), self.shelves.index(shelf) if shelf else -1
+
+    def why_behind(self, path, other):
+        """What puts the file `other` after `path`; None: nothing does."""
+        if self.rank(other) <= self.rank(path):
+            return None
+        folder, later = self.folder_of(path), self.folder_of(other)
+        if folder != later:
+            return f"{later} is behind {folder} in runtime/CMakeLists.txt"
+        return f"{self.shelf_of(other)} is behind {self.shelf_of(path) or folder} in {folder}/CMakeLists.txt"
 
     def included(self, path, header):
         """The file that is meant; None: one of a library."""
@@ -127,7 +150,7 @@ class Tree:
             return f"it is in none of the folders of {folder}'s order"
         if is_public(path) and other != "sdk" and not is_public(file):
             return "a header below include/ includes only others that are below one"
-        return f"{other} is behind {folder} in runtime/CMakeLists.txt" if self.rank(other) > self.rank(folder) else None
+        return self.why_behind(path, file)
 
     def wrong_includes(self):
         lines = []
@@ -150,16 +173,13 @@ class Tree:
             except ValueError as error:
                 lines.append(f"{path}: {error}")
                 continue
-            defined_in.update({name: self.folder_of(path) for name in defined if self.folder_of(path)})
+            defined_in.update({name: path for name in defined if self.folder_of(path)})
         for path, names in declared.items():
-            folder = self.folder_of(path)
             for name, line in names.items():
                 later = defined_in.get(name)
-                if not folder or not later or self.rank(later) <= self.rank(folder):
-                    continue
-                name = name.split("::")[-1]
-                lines.append(f"{path}:{line}: declares {name}, which {later} defines: that is behind {folder} in "
-                             "runtime/CMakeLists.txt")
+                reason = later and self.folder_of(path) and self.why_behind(path, later)
+                if reason:
+                    lines.append(f"{path}:{line}: declares {name.split('::')[-1]}, which {later} defines: {reason}")
         return lines
 
     def all_included(self, path):

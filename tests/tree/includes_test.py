@@ -52,6 +52,27 @@ class IncludesTest(unittest.TestCase):
             with self.subTest(header):
                 self.assertEqual(len(self.include("runtime/middle/a.cc", header)), 1)
 
+    def on_shelves(self, path, text):
+        """What is wrong with a file of a folder that has two shelves."""
+        return self.wrong(**{"runtime/middle/CMakeLists.txt": "belay_runtime_library(middle\n  SOURCES\n    first/a.cc\n"
+                             "    second/b.cc\n    first/c.cc)\n", "runtime/middle/second/b.h": "struct B {};\n", path: text})
+
+    def test_a_later_shelf_is_neither_included_nor_declared(self):
+        behind = "runtime/middle/second is behind runtime/middle/first in runtime/middle/CMakeLists.txt"
+        path, include = "runtime/middle/first/a.h", '#include "runtime/middle/second/b.h"\n'
+        self.assertEqual(self.on_shelves(path, include), [f"{path}:1: includes runtime/middle/second/b.h: {behind}"])
+        self.assertEqual(self.on_shelves(path, "struct B;\n"),
+                         [f"{path}:1: declares B, which runtime/middle/second/b.h defines: {behind}"])
+        for below in ("runtime/middle/a.h", "runtime/middle/third/a.h"):
+            with self.subTest(below):
+                self.assertEqual(len(self.on_shelves(below, include)), 1)
+
+    def test_a_shelf_includes_its_folder_itself_and_earlier_shelves(self):
+        for header in ("middle/middle.h", "middle/first/a.h", "middle/second/b.h", "low/low.h"):
+            with self.subTest(header):
+                self.assertEqual(self.on_shelves("runtime/middle/second/c.h", f'#include "runtime/{header}"\n'), [])
+        self.assertEqual(self.on_shelves("runtime/high/a.h", '#include "runtime/middle/second/b.h"\n'), [])
+
     def test_what_is_below_may_be_included(self):
         for header in ('"runtime/middle/middle.h"', '"middle.h"', '"runtime/low/low.h"', '"../low/low.h"',
                        '"runtime/high/proto/event.pb.h"', '"belay/runtime/settings.h"', '"belay/graph.h"', "<string>",
@@ -108,8 +129,8 @@ class IncludesTest(unittest.TestCase):
 
     def test_a_class_of_a_later_folder_is_not_declared(self):
         self.assertEqual(self.declare("namespace belay::runtime {\n\nclass Middle;\n}\n"),
-                         ["runtime/low/a.h:3: declares Middle, which runtime/middle defines: that is behind runtime/low in "
-                          "runtime/CMakeLists.txt"])
+                         ["runtime/low/a.h:3: declares Middle, which runtime/middle/middle.h defines: runtime/middle is "
+                          "behind runtime/low in runtime/CMakeLists.txt"])
         for text in ("namespace belay {\nnamespace runtime {\nstruct Middle;  // middle.h\n}\n}\n",
                      "namespace belay::runtime { template <class T> struct High; }",
                      "namespace belay::runtime {\nint f() { return '{'; }\nconst char* s = \"}\"; class Middle; }\n",
