@@ -24,8 +24,8 @@
 #include "runtime/checkpoint/read/checkpoint_reader.h"
 #include "runtime/checkpoint/write/checkpoint_writer.h"
 #include "runtime/graph/dense_tensor.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/files/file_system.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

@@ -15,8 +15,8 @@
 
 #include "runtime/events/event_writer.h"
 #include "runtime/events/proto/event.pb.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 namespace {

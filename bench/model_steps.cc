@@ -13,7 +13,7 @@
 #include "bench/rounds.h"
 #include "plugins/default_plugins.h"
 #include "runtime/optimizer/optimizer.h"
-#include "runtime/platform/spinning.h"
+#include "runtime/platform/threads/spinning.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::bench {

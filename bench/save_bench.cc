@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "runtime/checkpoint/write/checkpoint_writer.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 #include "runtime/session/variable_store.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 

@@ -31,7 +31,7 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     OPTIONS ${belay_test_options})
 endif()
 
-# What belay sets for itself (runtime/platform/spinning.h): the tests of ctest -j are programs that run beside each other.
+# What belay sets for itself (runtime/platform/threads/spinning.h): the tests of ctest -j are programs that run beside each other.
 list(APPEND belay_test_environment GOMP_SPINCOUNT=1000)
 # The address sanitizer guesses where a loaded library's thread-local memory is. The guess depends on addresses by chance,
 # and the leak checker crashes if it is wrong. Without the guess it finds that memory through the thread.

@@ -11,7 +11,7 @@
 #include "runtime/checkpoint/read/checkpoint_reader.h"
 #include "runtime/estimator/resume/checkpoint_choice.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay {
 

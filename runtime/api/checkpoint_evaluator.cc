@@ -9,7 +9,7 @@
 #include "belay/global_step.h"
 #include "belay/hook.h"
 #include "runtime/api/estimator.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay {
 

@@ -12,7 +12,7 @@
 
 #include "belay/runtime/model_exporter.h"
 #include "belay/runtime/train_and_evaluate.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay {
 

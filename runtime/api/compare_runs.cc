@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "runtime/api/log.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/report/run_difference.h"
 
 namespace belay {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "runtime/platform/clock.h"
-#include "runtime/platform/looper_thread.h"
+#include "runtime/platform/threads/clock.h"
+#include "runtime/platform/threads/looper_thread.h"
 #include "runtime/session/session_service.h"
 
 namespace belay {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "belay/runtime/session.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 
 namespace belay {
 

@@ -14,9 +14,9 @@
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
 #include "runtime/optimizer/optimizer.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

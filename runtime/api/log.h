@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "belay/runtime/log_options.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

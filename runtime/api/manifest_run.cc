@@ -11,8 +11,8 @@
 #include "runtime/api/run_driver.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "runtime/api/estimator.h"
 #include "runtime/estimator/estimator/estimator_export.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay {
 namespace {

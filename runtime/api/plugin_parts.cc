@@ -6,7 +6,7 @@
 #include "runtime/loader/library/resolve.h"
 #include "runtime/monitored/services/host_services.h"
 #include "runtime/ops/plugin/plugin_op.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

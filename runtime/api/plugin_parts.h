@@ -11,7 +11,7 @@
 #include "runtime/loader/instance/host.h"
 #include "runtime/loader/instance/instance.h"
 #include "runtime/loader/library/registry.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -8,7 +8,7 @@
 #include "runtime/estimator/run/continuous_eval.h"
 #include "runtime/estimator/run/prepare.h"
 #include "runtime/estimator/run/training_end.h"
-#include "runtime/platform/resources.h"
+#include "runtime/platform/process/resources.h"
 
 namespace belay::runtime {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "belay/runtime/spinning.h"
 
-#include "runtime/platform/spinning.h"
+#include "runtime/platform/threads/spinning.h"
 
 namespace belay {
 

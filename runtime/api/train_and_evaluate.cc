@@ -9,8 +9,8 @@
 #include "runtime/checkpoint/directory/new_checkpoints.h"
 #include "runtime/estimator/evaluation/eval_schedule.h"
 #include "runtime/events/run_events_reader.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay {
 namespace {

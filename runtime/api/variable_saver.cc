@@ -20,7 +20,7 @@
 #include "runtime/checkpoint/stored/convert_stored.h"
 #include "runtime/monitored/run/run_directory.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/session/session_service.h"
 
 namespace belay {

@@ -18,8 +18,8 @@
 #include "runtime/cli/signals.h"
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/estimator/replay/replay_plan.h"
-#include "runtime/platform/child_program.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/child_program.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

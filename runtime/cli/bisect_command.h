@@ -8,7 +8,7 @@
 
 #include "runtime/cli/command_line.h"
 #include "runtime/loader/file/search.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

@@ -20,9 +20,9 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
 #include "runtime/cli/name_pattern.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/logger.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 namespace {

@@ -10,8 +10,8 @@
 #include "runtime/checkpoint/format/tensor_bytes.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/data/schema.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -11,7 +11,7 @@
 #include "runtime/cli/exported_folder.h"
 #include "runtime/cli/time_box.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace po = boost::program_options;
 

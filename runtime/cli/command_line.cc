@@ -9,7 +9,7 @@
 #include "runtime/cli/command_options.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace po = boost::program_options;
 

@@ -11,7 +11,7 @@
 #include "belay/error.h"
 #include "runtime/estimator/replay/replay_request.h"
 #include "runtime/estimator/resume/resume_check.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 #include "runtime/validate/validate.h"
 
 namespace belay::runtime {

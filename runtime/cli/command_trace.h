@@ -7,7 +7,7 @@
 
 #include "runtime/estimator/run/prepared_run.h"
 #include "runtime/monitored/layers/run_trace.h"
-#include "runtime/platform/activity.h"
+#include "runtime/platform/threads/activity.h"
 
 namespace belay::runtime {
 

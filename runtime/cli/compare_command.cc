@@ -10,7 +10,7 @@
 #include "runtime/cli/name_pattern.h"
 #include "runtime/cli/report_command.h"
 #include "runtime/cli/text_table.h"
-#include "runtime/platform/terminal_text.h"
+#include "runtime/platform/text/terminal_text.h"
 #include "runtime/report/compared_runs.h"
 #include "runtime/report/run_charts.h"
 

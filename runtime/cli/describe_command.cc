@@ -18,9 +18,9 @@
 #include "runtime/data/schema.h"
 #include "runtime/estimator/resume/export_folder.h"
 #include "runtime/loader/file/dependencies.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/cli/text_table.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -22,8 +22,8 @@
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/ops/kernels/parallel.h"
-#include "runtime/platform/build_id.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/build_id.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -31,13 +31,13 @@
 #include "runtime/loader/library/load_guard.h"
 #include "runtime/loader/library/loader.h"
 #include "runtime/monitored/run/attempt_mark.h"
-#include "runtime/platform/last_word.h"
-#include "runtime/platform/mapped_place.h"
-#include "runtime/platform/memory.h"
-#include "runtime/platform/process_copy.h"
-#include "runtime/platform/resources.h"
-#include "runtime/platform/signal_stack.h"
-#include "runtime/platform/stacks.h"
+#include "runtime/platform/memory/memory.h"
+#include "runtime/platform/process/last_word.h"
+#include "runtime/platform/process/mapped_place.h"
+#include "runtime/platform/process/process_copy.h"
+#include "runtime/platform/process/resources.h"
+#include "runtime/platform/process/signal_stack.h"
+#include "runtime/platform/process/stacks.h"
 
 namespace belay::runtime {
 namespace {

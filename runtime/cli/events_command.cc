@@ -16,8 +16,8 @@
 #include "runtime/cli/name_pattern.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/events/run_events_reader.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "runtime/cli/command_line.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

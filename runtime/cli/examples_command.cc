@@ -6,7 +6,7 @@
 #include "belay/nearest.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/text_table.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "runtime/loader/note/note.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

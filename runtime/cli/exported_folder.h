@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/loader/library/registry.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

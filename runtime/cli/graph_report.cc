@@ -6,9 +6,9 @@
 #include <unordered_set>
 
 #include "runtime/cli/text_table.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/report/markup.h"
 
 namespace belay::runtime {

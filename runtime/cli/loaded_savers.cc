@@ -7,7 +7,7 @@
 #include "runtime/loader/library/resolve.h"
 #include "runtime/manifest/paths.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

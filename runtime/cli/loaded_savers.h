@@ -14,7 +14,7 @@
 #include "runtime/loader/instance/instance.h"
 #include "runtime/loader/library/loader.h"
 #include "runtime/loader/library/registry.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -39,11 +39,11 @@
 #include "runtime/cli/unexpected.h"
 #include "runtime/cli/validate_command.h"
 #include "runtime/ops/kernels/onednn_version.h"
-#include "runtime/platform/build_id.h"
-#include "runtime/platform/process_copy.h"
-#include "runtime/platform/spinning.h"
-#include "runtime/platform/standard_descriptors.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/build_id.h"
+#include "runtime/platform/process/process_copy.h"
+#include "runtime/platform/process/standard_descriptors.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/spinning.h"
 
 namespace {
 

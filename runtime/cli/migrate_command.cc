@@ -17,7 +17,7 @@
 #include "runtime/manifest/scan.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_tree.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

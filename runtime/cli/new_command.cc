@@ -11,7 +11,7 @@
 #include "belay/nearest.h"
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/plugin_template.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace fs = std::filesystem;
 

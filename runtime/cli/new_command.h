@@ -5,7 +5,7 @@
 #include <ostream>
 #include <string>
 
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

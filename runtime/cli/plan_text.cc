@@ -5,7 +5,7 @@
 
 #include "runtime/manifest/toml_text.h"
 #include "runtime/ops/plugin/plugin_op.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/cli/text_table.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -14,7 +14,7 @@
 #include "runtime/cli/signals.h"
 #include "runtime/cli/watched_run.h"
 #include "runtime/estimator/replay/replay.h"
-#include "runtime/platform/stacks.h"
+#include "runtime/platform/process/stacks.h"
 
 namespace belay::runtime {
 namespace {

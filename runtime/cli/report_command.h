@@ -10,8 +10,8 @@
 
 #include "belay/error.h"
 #include "runtime/cli/command_line.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/report/run_record.h"
 
 namespace belay::runtime {

@@ -18,9 +18,9 @@
 #include "runtime/cli/text_table.h"
 #include "runtime/estimator/problems/input_checks.h"
 #include "runtime/estimator/run/training_end.h"
-#include "runtime/platform/build_id.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/build_id.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -31,9 +31,9 @@
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/stacks.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/stacks.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

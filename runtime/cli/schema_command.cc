@@ -10,8 +10,8 @@
 #include "runtime/cli/option_json.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/sections.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

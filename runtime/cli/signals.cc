@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "runtime/cli/temporary_folder.h"
-#include "runtime/platform/last_word.h"
-#include "runtime/platform/process_copy.h"
+#include "runtime/platform/process/last_word.h"
+#include "runtime/platform/process/process_copy.h"
 
 namespace belay::runtime {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

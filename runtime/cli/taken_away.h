@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/loader/library/registry.h"
-#include "runtime/platform/process_limits.h"
+#include "runtime/platform/process/process_limits.h"
 
 namespace belay::runtime {
 

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "runtime/cli/command_line.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

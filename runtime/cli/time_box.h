@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

@@ -5,8 +5,8 @@
 #include <system_error>
 
 #include "belay/error.h"
-#include "runtime/platform/resources.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/resources.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "belay/error.h"
 #include "runtime/cli/exit_status.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/temporary_folder.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/last_word.h"
-#include "runtime/platform/process_copy.h"
-#include "runtime/platform/stacks.h"
+#include "runtime/platform/process/last_word.h"
+#include "runtime/platform/process/process_copy.h"
+#include "runtime/platform/process/stacks.h"
+#include "runtime/platform/text/fixed_text.h"
 
 namespace belay::runtime {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 #include <thread>
 
-#include "runtime/platform/clock.h"
-#include "runtime/platform/logger.h"
-#include "runtime/platform/watched_files.h"
+#include "runtime/platform/files/watched_files.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

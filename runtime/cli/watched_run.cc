@@ -12,7 +12,7 @@
 #include "runtime/estimator/problems/data_problem.h"
 #include "runtime/loader/file/load_error.h"
 #include "runtime/manifest/parse.h"
-#include "runtime/platform/stacks.h"
+#include "runtime/platform/process/stacks.h"
 
 namespace belay::runtime {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/graph/node_graph.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 
 namespace belay::runtime {
 

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "runtime/graph/dense_tensor.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

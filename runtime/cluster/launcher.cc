@@ -7,7 +7,7 @@
 
 #include "belay/error.h"
 #include "belay/runtime/run_config.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

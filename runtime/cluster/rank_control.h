@@ -6,8 +6,8 @@
 #include <string>
 
 #include "runtime/loader/instance/instance.h"
-#include "runtime/platform/cancellation.h"
-#include "runtime/platform/watched_files.h"
+#include "runtime/platform/files/watched_files.h"
+#include "runtime/platform/threads/cancellation.h"
 
 namespace belay::runtime {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/platform/activity.h"
+#include "runtime/platform/threads/activity.h"
 
 namespace belay::runtime {
 namespace {

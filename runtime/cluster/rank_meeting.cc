@@ -10,7 +10,7 @@
 #include "runtime/checkpoint/directory/run_lock.h"
 #include "runtime/cluster/open_watch.h"
 #include "runtime/monitored/hooks/session_hook.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <sstream>
 
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

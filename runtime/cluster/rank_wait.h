@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "runtime/platform/watched_files.h"
+#include "runtime/platform/files/watched_files.h"
 
 namespace belay::runtime {
 

@@ -6,8 +6,8 @@
 
 #include "runtime/cluster/hook_ranks.h"
 #include "runtime/loader/instance/host.h"
-#include "runtime/platform/activity.h"
-#include "runtime/platform/checked_slot.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/threads/activity.h"
 
 namespace belay::runtime {
 namespace {

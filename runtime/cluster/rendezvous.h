@@ -24,8 +24,8 @@
 #include <utility>
 
 #include "runtime/checkpoint/directory/locked_directory.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

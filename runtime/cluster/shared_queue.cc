@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "runtime/cluster/rank_wait.h"
-#include "runtime/platform/activity.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/threads/activity.h"
 
 namespace belay::runtime {
 namespace {

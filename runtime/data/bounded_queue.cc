@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/platform/activity.h"
+#include "runtime/platform/threads/activity.h"
 
 namespace belay::runtime {
 namespace {

@@ -4,8 +4,8 @@
 #include "belay/ops/control.h"
 #include "belay/ops/queues.h"
 #include "runtime/data/queue_runner.h"
-#include "runtime/platform/signal_stack.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/signal_stack.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {

@@ -8,8 +8,8 @@
 
 #include "belay/detail/sized.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

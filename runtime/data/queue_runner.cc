@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "runtime/platform/current_error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/current_error.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {

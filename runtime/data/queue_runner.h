@@ -12,7 +12,7 @@
 
 #include "belay/runtime/session.h"
 #include "runtime/graph/queue_runner.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

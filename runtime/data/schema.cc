@@ -8,7 +8,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

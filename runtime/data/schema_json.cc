@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "runtime/data/schema.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -2,7 +2,7 @@
 #include "runtime/events/event_reader.h"
 
 #include "belay/error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -8,7 +8,7 @@
 
 #include "runtime/events/proto/event.pb.h"
 #include "runtime/events/record_reader.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

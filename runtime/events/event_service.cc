@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_service.h"
 
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/process_copy.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/process/process_copy.h"
 
 namespace belay::runtime {
 

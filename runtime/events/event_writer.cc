@@ -20,7 +20,7 @@
 #include "runtime/events/plain_summary.h"
 #include "runtime/events/proto/event.pb.h"
 #include "runtime/events/record_writer.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

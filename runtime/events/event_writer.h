@@ -39,9 +39,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/platform/background_thread.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/threads/background_thread.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::pb {
 class Event;

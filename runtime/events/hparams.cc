@@ -6,7 +6,7 @@
 
 #include "runtime/events/proto/event.pb.h"
 #include "runtime/events/proto/hparams.pb.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "belay/error.h"
 #include "runtime/events/record_writer.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

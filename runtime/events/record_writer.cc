@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "belay/error.h"
 #include "runtime/events/event_reader.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

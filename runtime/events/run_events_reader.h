@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/events/event_value.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

@@ -5,7 +5,7 @@
 
 #include "belay/detail/parse_options.h"  // number_text
 #include "belay/error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens and closes the bodies of a graph, and captures values.
 #include "runtime/graph/node_graph.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

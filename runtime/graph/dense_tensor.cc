@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "runtime/platform/resources.h"
+#include "runtime/platform/process/resources.h"
 
 namespace belay::runtime {
 namespace {

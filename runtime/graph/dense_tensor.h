@@ -16,7 +16,7 @@
 
 #include "belay/tensor.h"
 #include "runtime/graph/shape.h"
-#include "runtime/platform/guarded_memory.h"
+#include "runtime/platform/memory/guarded_memory.h"
 
 namespace belay::runtime {
 

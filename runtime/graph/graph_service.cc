@@ -2,7 +2,7 @@
 #include "runtime/graph/graph_service.h"
 
 #include "runtime/graph/gradients.h"
-#include "runtime/platform/checked_slot.h"
+#include "runtime/platform/memory/checked_slot.h"
 
 namespace belay::runtime {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "belay/runtime/precision.h"
 #include "runtime/graph/node_graph.h"
-#include "runtime/platform/cancellation.h"
+#include "runtime/platform/threads/cancellation.h"
 
 namespace belay::runtime {
 

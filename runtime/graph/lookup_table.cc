@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "runtime/graph/graph_service.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

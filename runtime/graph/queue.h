@@ -7,7 +7,7 @@
 
 #include "belay/input.h"
 #include "runtime/graph/dense_tensor.h"
-#include "runtime/platform/cancellation.h"
+#include "runtime/platform/threads/cancellation.h"
 
 namespace belay::runtime {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "belay/session.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 
 namespace belay::runtime {
 

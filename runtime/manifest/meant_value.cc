@@ -9,7 +9,7 @@
 #include "belay/nearest.h"
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -10,8 +10,8 @@
 #include "runtime/manifest/read_options.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/float32_value.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/float32_value.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

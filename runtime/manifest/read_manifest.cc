@@ -9,7 +9,7 @@
 #include "runtime/manifest/read_plugin_use.h"
 #include "runtime/manifest/sections.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "runtime/manifest/read_options.h"
 #include "runtime/manifest/sections.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "belay/better.h"
 #include "belay/nearest.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <variant>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -33,7 +33,7 @@
 
 #include "runtime/manifest/meant_value.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "runtime/graph/graph_service.h"
 #include "runtime/optimizer/optimizer.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

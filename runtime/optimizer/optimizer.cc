@@ -17,7 +17,7 @@
 #include "runtime/graph/graph_service.h"
 #include "runtime/optimizer/learning_rate.h"
 #include "runtime/optimizer/variable_groups.h"
-#include "runtime/platform/float32_value.h"
+#include "runtime/platform/text/float32_value.h"
 
 namespace belay::runtime {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "runtime/checkpoint/format/saver_tensors.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/reduce/failing_case.h"
 
 namespace belay::runtime {

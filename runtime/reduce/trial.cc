@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runtime/platform/child_program.h"
+#include "runtime/platform/process/child_program.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/report/markup.h"
 #include "runtime/report/model_layers.h"
 

@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "belay/tensor_text.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

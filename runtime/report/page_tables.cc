@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/report/compared_runs.h"
 #include "runtime/report/markup.h"
 #include "runtime/report/run_charts.h"

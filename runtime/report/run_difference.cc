@@ -11,7 +11,7 @@
 #include "runtime/estimator/replay/replay_plan.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -13,7 +13,7 @@
 #include "runtime/checkpoint/read/stored_place.h"  // path_in
 #include "runtime/manifest/parse.h"
 #include "runtime/monitored/run/attempt_mark.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -18,7 +18,7 @@
 #include "runtime/data/schema.h"
 #include "runtime/events/run_events_reader.h"
 #include "runtime/manifest/show.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 #include "runtime/report/curves.h"
 #include "runtime/report/model_layers.h"
 #include "runtime/report/pictures.h"

@@ -8,7 +8,7 @@
 #include <shared_mutex>
 
 #include "runtime/ops/kernels/parallel.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 #include "runtime/session/host_steps.h"
 #include "runtime/session/plan_cache.h"
 #include "runtime/session/plan_state.h"

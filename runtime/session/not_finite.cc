@@ -3,7 +3,7 @@
 #include <optional>
 #include <shared_mutex>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/session/plan_cache.h"
 
 namespace belay::runtime {

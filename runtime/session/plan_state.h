@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "runtime/graph/host_kernel.h"
-#include "runtime/platform/memory.h"
-#include "runtime/platform/resources.h"
+#include "runtime/platform/memory/memory.h"
+#include "runtime/platform/process/resources.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

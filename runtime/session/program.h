@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/session/memory_layout.h"
 #include "runtime/session/plan.h"
 

@@ -4,11 +4,11 @@
 #include <mutex>
 
 #include "runtime/graph/graph_service.h"
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/current_error.h"
-#include "runtime/platform/current_plugin.h"
-#include "runtime/platform/plugin_words.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/log/plugin_words.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/process/current_error.h"
+#include "runtime/platform/process/current_plugin.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/session/run_context.h"
 
 namespace belay::runtime {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "belay/host.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

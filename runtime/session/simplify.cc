@@ -8,7 +8,7 @@
 
 #include "runtime/graph/kernel.h"
 #include "runtime/ops/kernels/parallel.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <shared_mutex>
 
-#include "runtime/platform/memory.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/memory/memory.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

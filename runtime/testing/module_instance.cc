@@ -4,7 +4,7 @@
 #include "runtime/checkpoint/format/saver_tensors.h"
 #include "runtime/checkpoint/read/saver_directory.h"
 #include "runtime/graph/graph_service.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "belay/testing/option_values.h"
 #include "runtime/loader/instance/instance.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -5,7 +5,7 @@
 
 #include "runtime/graph/graph_service.h"
 #include "runtime/ops/plugin/plugin_op.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

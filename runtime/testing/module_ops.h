@@ -4,7 +4,7 @@
 
 #include "runtime/graph/op_def.h"
 #include "runtime/loader/instance/instance.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

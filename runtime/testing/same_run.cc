@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "belay/error.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/report/run_difference.h"
 
 namespace belay {

@@ -16,7 +16,7 @@
 
 #include "belay/detail/parse_options.h"
 #include "belay/error.h"
-#include "runtime/platform/process_copy.h"
+#include "runtime/platform/process/process_copy.h"
 
 namespace belay::runtime {
 namespace {

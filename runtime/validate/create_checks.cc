@@ -9,7 +9,7 @@
 
 #include "belay/testing/temporary_folder.h"
 #include "belay/testing/testing.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/process_state.h"
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <sstream>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "belay/testing/op_driver.h"
 #include "belay/testing/testing.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/fuzz.h"
 
 namespace belay::runtime {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "belay/testing/testing.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/fuzz.h"
 #include "runtime/validate/synthetic_training.h"
 

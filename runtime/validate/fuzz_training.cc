@@ -7,7 +7,7 @@
 #include "belay/testing/model_driver.h"
 #include "belay/testing/optimizer_driver.h"
 #include "belay/testing/schedule_driver.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/fuzz.h"
 
 namespace belay::runtime {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "belay/testing/testing.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/process_state.h"
 #include "runtime/validate/synthetic_training.h"

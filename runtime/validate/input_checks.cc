@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "belay/testing/testing.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {

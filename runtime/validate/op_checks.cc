@@ -10,7 +10,7 @@
 #include "belay/testing/node_driver.h"
 #include "belay/testing/op_driver.h"
 #include "runtime/ops/plugin/plugin_op.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/check.h"
 
 namespace belay::runtime {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/loader/library/load_guard.h"
-#include "runtime/platform/process_limits.h"
+#include "runtime/platform/process/process_limits.h"
 
 namespace belay::runtime {
 

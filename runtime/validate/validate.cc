@@ -12,7 +12,7 @@
 #include "belay/testing/temporary_folder.h"
 #include "runtime/loader/library/loader.h"
 #include "runtime/loader/library/registry.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/validate/check.h"
 #include "runtime/validate/child_process.h"
 #include "runtime/validate/fuzz_run.h"

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "runtime/monitored/run/run_directory.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/clock.h"
 #include "tests/api/program.h"
 
 namespace belay {

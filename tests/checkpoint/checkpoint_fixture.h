@@ -20,7 +20,7 @@
 #include "runtime/checkpoint/format/state_data.h"
 #include "runtime/checkpoint/read/checkpoint_reader.h"
 #include "runtime/checkpoint/read/saver_directory.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/platform/temp_dir.h"
 

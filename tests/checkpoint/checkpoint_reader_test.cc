@@ -10,7 +10,7 @@
 #include <random>
 
 #include "runtime/checkpoint/write/checkpoint_writer.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/platform/faulty_file_system.h"
 

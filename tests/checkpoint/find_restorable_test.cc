@@ -13,7 +13,7 @@
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/read/restore_crashes.h"
 #include "runtime/checkpoint/write/checkpoint_writer.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

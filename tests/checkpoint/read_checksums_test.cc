@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 namespace belay::runtime {
 namespace {

@@ -14,7 +14,7 @@
 #include <random>
 
 #include "runtime/checkpoint/format/state_data.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 
 namespace belay::runtime {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "belay/saver.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/checkpoint/checkpoint_fixture.h"
 #include "tests/platform/faulty_file_system.h"
 

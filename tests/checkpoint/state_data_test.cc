@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "runtime/checkpoint/write/checkpoint_writer.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/checkpoint/run_directory_fixture.h"
 
 namespace belay::runtime {

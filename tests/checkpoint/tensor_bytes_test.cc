@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 namespace belay::runtime {
 namespace {

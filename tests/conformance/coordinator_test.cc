@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section 23: the stop flag that the threads of a session share, and joining them.
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Section 24: a thread that calls a function on a timer.
-#include "runtime/platform/looper_thread.h"
+#include "runtime/platform/threads/looper_thread.h"
 
 #include <gmock/gmock.h>
 

@@ -15,7 +15,7 @@
 #include "runtime/data/make_queue.h"
 #include "runtime/loader/instance/host.h"
 #include "runtime/loader/library/registry.h"
-#include "runtime/platform/resources.h"
+#include "runtime/platform/process/resources.h"
 #include "tests/data/failing_queue.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/session/session_fixture.h"

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "runtime/data/make_queue.h"
-#include "runtime/platform/resources.h"
+#include "runtime/platform/process/resources.h"
 #include "tests/data/failing_queue.h"
 #include "tests/session/session_fixture.h"
 

@@ -9,7 +9,7 @@
 #include "belay/detail/parse_options.h"  // number_text
 #include "runtime/ops/registry.h"
 #include "runtime/ops/training/rank_ops.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

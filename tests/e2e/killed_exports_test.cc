@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "runtime/estimator/resume/export_folder.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {

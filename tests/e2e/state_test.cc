@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/checkpoint/format/index.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/e2e/run_fixture.h"
 
 namespace belay::runtime::testing {

@@ -7,7 +7,7 @@
 
 #include "belay/error.h"
 #include "runtime/events/record_writer.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

@@ -11,7 +11,7 @@
 #include "runtime/checkpoint/format/index.h"
 #include "runtime/checkpoint/format/state_file.h"
 #include "runtime/checkpoint/read/run_state.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 namespace {
 

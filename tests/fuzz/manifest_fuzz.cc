@@ -20,7 +20,7 @@
 #include "runtime/manifest/scan.h"
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_tree.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace {
 

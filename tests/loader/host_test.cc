@@ -8,7 +8,7 @@
 
 #include "belay/host.h"
 #include "belay/testing/error_of.h"
-#include "runtime/platform/plugin_words.h"
+#include "runtime/platform/log/plugin_words.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"
 

@@ -16,7 +16,7 @@
 
 #include "belay/testing/temporary_folder.h"
 #include "runtime/loader/file/load_error.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

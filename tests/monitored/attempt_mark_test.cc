@@ -11,7 +11,7 @@
 
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/monitored/run/run_directory.h"
-#include "runtime/platform/last_word.h"
+#include "runtime/platform/process/last_word.h"
 #include "tests/monitored/monitored_fixture.h"
 #include "tests/platform/faulty_file_system.h"
 #include "tests/platform/temp_dir.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 #include "tests/platform/event_thread.h"
 
 namespace belay::runtime::testing {

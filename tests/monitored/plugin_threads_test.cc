@@ -5,7 +5,7 @@
 
 #include "belay/testing/error_of.h"
 #include "runtime/loader/instance/instance.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 #include "runtime/session/session_service.h"
 #include "tests/loader/plugin_files.h"
 #include "tests/platform/fake_clock.h"

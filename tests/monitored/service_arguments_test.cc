@@ -23,7 +23,7 @@
 #include "runtime/monitored/model/model_service.h"
 #include "runtime/monitored/services/checkpoint_service.h"
 #include "runtime/ops/plugin/plugin_op.h"
-#include "runtime/platform/process_copy.h"
+#include "runtime/platform/process/process_copy.h"
 #include "runtime/session/session_service.h"
 #include "tests/session/session_fixture.h"
 

@@ -9,7 +9,7 @@
 
 #include "belay/ops/math.h"
 #include "belay/ops/matmul.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 #include "tests/session/session_fixture.h"
 
 namespace belay::runtime::testing {

@@ -10,7 +10,7 @@
 #include "belay/ops/math.h"
 #include "belay/ops/reductions.h"
 #include "runtime/ops/plugin/plugin_attrs.h"
-#include "runtime/platform/guarded_memory.h"
+#include "runtime/platform/memory/guarded_memory.h"
 #include "tests/ops/plugin_op_fixture.h"
 
 namespace belay::runtime::testing {

@@ -18,7 +18,7 @@
 #include "belay/testing/allocations.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/plugin/plugin_attrs.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 #include "tests/ops/plugin_op_fixture.h"
 #include "tests/platform/fake_clock.h"
 

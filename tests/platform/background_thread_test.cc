@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/background_thread.h"
+#include "runtime/platform/threads/background_thread.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/build_id.h"
+#include "runtime/platform/process/build_id.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

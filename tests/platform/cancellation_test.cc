@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/cancellation.h"
+#include "runtime/platform/threads/cancellation.h"
 
 #include <gtest/gtest.h>
 

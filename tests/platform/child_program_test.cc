@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/child_program.h"
+#include "runtime/platform/process/child_program.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 #include <cpuid.h>
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "belay/error.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

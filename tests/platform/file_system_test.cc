@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "belay/error.h"
-#include "runtime/platform/directories_in.h"
-#include "runtime/platform/spare_descriptors.h"
+#include "runtime/platform/files/directories_in.h"
+#include "runtime/platform/process/spare_descriptors.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/float32_value.h"
+#include "runtime/platform/text/float32_value.h"
 
 #include <gtest/gtest.h>
 

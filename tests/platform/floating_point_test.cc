@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/guarded_memory.h"
+#include "runtime/platform/memory/guarded_memory.h"
 
 #include <gtest/gtest.h>
 

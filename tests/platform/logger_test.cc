@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/mapped_place.h"
+#include "runtime/platform/process/mapped_place.h"
 
 #include <gtest/gtest.h>
 

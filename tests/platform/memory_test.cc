@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/memory.h"
+#include "runtime/platform/memory/memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/process_copy.h"
+#include "runtime/platform/process/process_copy.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

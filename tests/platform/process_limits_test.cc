@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/process_limits.h"
+#include "runtime/platform/process/process_limits.h"
 
 #include <gmock/gmock.h>
 

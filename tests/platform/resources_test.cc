@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/resources.h"
+#include "runtime/platform/process/resources.h"
 
 #include <gtest/gtest.h>
 

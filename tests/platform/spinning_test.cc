@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/spinning.h"
+#include "runtime/platform/threads/spinning.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/standard_descriptors.h"
+#include "runtime/platform/process/standard_descriptors.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "runtime/events/event_writer.h"
 #include "runtime/events/hparams.h"
 #include "runtime/events/proto/event.pb.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 #include "runtime/report/run_record.h"
 #include "tests/platform/fake_clock.h"
 #include "tests/platform/temp_dir.h"

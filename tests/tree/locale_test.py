@@ -16,7 +16,7 @@ class LocaleTest(unittest.TestCase):
             for path in sorted((ROOT / folder).rglob("*.*")):
                 if path.suffix in (".cc", ".h") and not path.name.endswith("_test.cc"):
                     found += [str(path.relative_to(ROOT))] if FRACTION.search(path.read_text(errors="replace")) else []
-        self.assertEqual(found, [], "use rounded_text (belay/tensor_text.h) or fixed_text (runtime/platform/fixed_text.h)")
+        self.assertEqual(found, [], "use rounded_text (belay/tensor_text.h) or fixed_text (runtime/platform/text/fixed_text.h)")
 
     def test_the_pattern_knows_what_it_looks_for(self):
         self.assertTrue(FRACTION.search('std::snprintf(t, sizeof(t), "%.2f s", x)'))

@@ -14,7 +14,7 @@
 #include "runtime/checkpoint/format/state_data.h"
 #include "runtime/checkpoint/format/tensor_bytes.h"
 #include "runtime/checkpoint/write/pinned.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -24,9 +24,9 @@
 #include "runtime/checkpoint/format/state_file.h"
 #include "runtime/checkpoint/read/best_checkpoints.h"
 #include "runtime/checkpoint/write/checkpoint_writer.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

@@ -10,7 +10,7 @@
 #include "belay/error.h"
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/read/find_restorable.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

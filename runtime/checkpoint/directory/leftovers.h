@@ -2,8 +2,8 @@
 // Cleans up after a run that was killed while saving.
 #pragma once
 
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

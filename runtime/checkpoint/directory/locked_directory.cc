@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

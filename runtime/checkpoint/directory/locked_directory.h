@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/checkpoint/directory/run_lock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

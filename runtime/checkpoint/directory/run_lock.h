@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "belay/error.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

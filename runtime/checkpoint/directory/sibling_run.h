@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

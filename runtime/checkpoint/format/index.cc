@@ -7,8 +7,8 @@
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/format/strict_json.h"
 #include "runtime/checkpoint/format/tensor_bytes.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "runtime/checkpoint/format/tensor_bytes.h"
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/guarded_memory.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/memory/guarded_memory.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

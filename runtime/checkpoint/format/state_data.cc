@@ -5,10 +5,10 @@
 
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/format/tensor_bytes.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/guarded_memory.h"
-#include "runtime/platform/resources.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/memory/guarded_memory.h"
+#include "runtime/platform/process/resources.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -8,7 +8,7 @@
 
 #include "runtime/checkpoint/format/content.h"
 #include "runtime/checkpoint/format/index.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

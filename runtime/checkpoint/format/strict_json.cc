@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "belay/error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "runtime/ops/kernels/hot.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 namespace belay::runtime {
 namespace {

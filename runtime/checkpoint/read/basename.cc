@@ -8,7 +8,7 @@
 #include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/format/state_file.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

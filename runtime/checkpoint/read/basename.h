@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

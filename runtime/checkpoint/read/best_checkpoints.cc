@@ -8,7 +8,7 @@
 #include "runtime/checkpoint/format/strict_json.h"
 #include "runtime/checkpoint/read/find_restorable.h"
 #include "runtime/checkpoint/read/restore_error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -26,8 +26,8 @@
 #include "belay/better.h"
 #include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/read/checkpoint_reader.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

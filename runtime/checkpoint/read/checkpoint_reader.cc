@@ -12,8 +12,8 @@
 #include "runtime/checkpoint/read/restore_error.h"
 #include "runtime/checkpoint/read/run_state.h"
 #include "runtime/checkpoint/read/saver_directory.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -11,7 +11,7 @@
 #include "runtime/checkpoint/format/state_file.h"
 #include "runtime/checkpoint/read/basename.h"
 #include "runtime/checkpoint/read/restore_crashes.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

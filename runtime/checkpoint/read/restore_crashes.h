@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

@@ -11,8 +11,8 @@
 #include "runtime/checkpoint/format/state_data.h"
 #include "runtime/checkpoint/format/strict_json.h"
 #include "runtime/checkpoint/read/best_checkpoints.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/read/stored_place.h"
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -21,7 +21,7 @@
 #include "belay/abi.h"
 #include "runtime/checkpoint/format/index.h"
 #include "runtime/checkpoint/format/read_checksums.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

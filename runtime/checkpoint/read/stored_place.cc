@@ -14,7 +14,7 @@
 #include "runtime/checkpoint/format/state_file.h"
 #include "runtime/checkpoint/read/best_checkpoints.h"
 #include "runtime/checkpoint/read/find_restorable.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -12,7 +12,7 @@
 #include "runtime/checkpoint/format/state_data.h"
 #include "runtime/checkpoint/read/stored_place.h"
 #include "runtime/checkpoint/write/checkpoint_writer.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

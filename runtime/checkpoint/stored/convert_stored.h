@@ -17,9 +17,9 @@
 #include "runtime/checkpoint/format/saver_tensors.h"
 #include "runtime/checkpoint/read/checkpoint_reader.h"
 #include "runtime/checkpoint/read/read_tensors.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

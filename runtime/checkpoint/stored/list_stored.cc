@@ -12,7 +12,7 @@
 #include "runtime/checkpoint/read/best_checkpoints.h"
 #include "runtime/checkpoint/read/stored_place.h"
 #include "runtime/checkpoint/write/pinned.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/checkpoint/format/content.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

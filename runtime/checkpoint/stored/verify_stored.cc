@@ -15,7 +15,7 @@
 #include "runtime/checkpoint/read/restore_error.h"
 #include "runtime/checkpoint/read/run_state.h"
 #include "runtime/checkpoint/read/stored_place.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "runtime/checkpoint/format/saver_tensors.h"
 #include "runtime/checkpoint/read/checkpoint_reader.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -17,8 +17,8 @@
 #include "runtime/checkpoint/read/saver_directory.h"
 #include "runtime/checkpoint/write/pinned.h"
 #include "runtime/checkpoint/write/unfinished_directory.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

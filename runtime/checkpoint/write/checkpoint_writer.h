@@ -18,8 +18,8 @@
 #include "belay/runtime/checkpoint_settings.h"
 #include "runtime/checkpoint/format/content.h"
 #include "runtime/checkpoint/format/saver_tensors.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -7,8 +7,8 @@
 #include "belay/ops/summaries.h"
 #include "runtime/checkpoint/directory/new_checkpoints.h"
 #include "runtime/estimator/estimator/estimator_evaluation.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "belay/ops/control.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,7 +7,7 @@
 #include "belay/ops/variables.h"
 #include "belay/runtime/default_graph.h"
 #include "runtime/monitored/saving/default_pieces.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

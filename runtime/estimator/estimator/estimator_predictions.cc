@@ -5,7 +5,7 @@
 
 #include "runtime/estimator/estimator/estimator_model.h"
 #include "runtime/estimator/host/session_host.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

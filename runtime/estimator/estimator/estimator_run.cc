@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "runtime/ops/registry.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "belay/runtime/estimator.h"
 #include "runtime/events/event_writer.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "belay/runtime/eval_settings.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

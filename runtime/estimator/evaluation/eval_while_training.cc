@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "runtime/estimator/evaluation/metrics_line.h"
-#include "runtime/platform/activity.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/activity.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "belay/ops/variables.h"
-#include "runtime/platform/fixed_text.h"
+#include "runtime/platform/text/fixed_text.h"
 
 namespace belay::runtime {
 namespace {

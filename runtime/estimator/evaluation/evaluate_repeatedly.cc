@@ -2,7 +2,7 @@
 #include "runtime/estimator/evaluation/evaluate_repeatedly.h"
 
 #include "runtime/checkpoint/directory/new_checkpoints.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -10,7 +10,7 @@
 #include "runtime/events/matrix.h"
 #include "runtime/monitored/hooks/session_hook.h"
 #include "runtime/monitored/saving/session_manager.h"
-#include "runtime/platform/current_error.h"
+#include "runtime/platform/process/current_error.h"
 
 namespace belay::runtime {
 namespace {

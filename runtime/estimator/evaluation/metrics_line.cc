@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "runtime/events/matrix.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

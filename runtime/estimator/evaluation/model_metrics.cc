@@ -9,7 +9,7 @@
 #include "belay/ops/metrics.h"
 #include "runtime/data/input_feed.h"
 #include "runtime/loader/file/load_error.h"  // at_text
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

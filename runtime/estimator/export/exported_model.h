@@ -24,7 +24,7 @@
 #include "runtime/loader/instance/instance.h"
 #include "runtime/loader/library/registry.h"
 #include "runtime/monitored/model/model_outputs.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 #include "runtime/session/variable_store.h"
 
 namespace belay::runtime {

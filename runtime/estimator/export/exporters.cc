@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/checkpoint/read/stored_place.h"
-#include "runtime/platform/directories_in.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/directories_in.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

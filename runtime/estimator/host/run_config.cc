@@ -2,7 +2,7 @@
 #include "belay/runtime/run_config.h"
 
 #include "belay/error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

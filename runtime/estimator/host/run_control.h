@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "runtime/monitored/layers/monitored_session.h"
-#include "runtime/platform/watched_files.h"
+#include "runtime/platform/files/watched_files.h"
 
 namespace belay::runtime {
 

@@ -10,7 +10,7 @@
 #include "runtime/loader/file/cpu_features.h"
 #include "runtime/monitored/services/host_services.h"
 #include "runtime/ops/kernels/parallel.h"
-#include "runtime/platform/spinning.h"
+#include "runtime/platform/threads/spinning.h"
 
 namespace belay::runtime {
 

@@ -4,7 +4,7 @@
 
 #include "runtime/events/event_writer.h"
 #include "runtime/manifest/manifest.h"
-#include "runtime/platform/clock.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

@@ -2,7 +2,7 @@
 #include "runtime/estimator/host/run_plugins.h"
 
 #include "runtime/ops/plugin/plugin_op.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

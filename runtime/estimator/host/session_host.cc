@@ -6,7 +6,7 @@
 #include "runtime/cluster/ranks_service.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/services/host_services.h"
-#include "runtime/platform/directories_in.h"
+#include "runtime/platform/files/directories_in.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

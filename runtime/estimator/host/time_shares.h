@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the time of a training goes into, by looking: a thread looks a hundred times a second at what the session's
-// thread is doing, which that publishes anyway (platform/activity.h, CallMonitor), so no step reads a clock for it. The
-// shares are right to about one part in a hundred behind some ten seconds.
+// thread is doing, which that publishes anyway (platform/threads/activity.h, CallMonitor), so no step reads a clock for
+// it. The shares are right to about one part in a hundred behind some ten seconds.
 //
 //   TimeShares times(run, events);                        // on the session's thread
 //   const PublishesActivity publishing(times.activity());
@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "runtime/estimator/host/run_host.h"
-#include "runtime/platform/activity.h"
-#include "runtime/platform/background_thread.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/activity.h"
+#include "runtime/platform/threads/background_thread.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

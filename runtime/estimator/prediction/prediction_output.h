@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

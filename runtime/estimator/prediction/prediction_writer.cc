@@ -11,8 +11,8 @@
 
 #include "runtime/estimator/prediction/npy_writer.h"
 #include "runtime/manifest/paths.h"
-#include "runtime/platform/terminal_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "belay/ops/shape.h"
 #include "runtime/monitored/saving/default_pieces.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

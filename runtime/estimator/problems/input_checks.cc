@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

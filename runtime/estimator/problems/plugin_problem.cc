@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/loader/file/load_error.h"  // at_text
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/events/run_events_reader.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -10,7 +10,7 @@
 #include "runtime/estimator/run/train.h"
 #include "runtime/estimator/steps/first_non_finite.h"
 #include "runtime/estimator/steps/replay_capture.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

@@ -11,7 +11,7 @@
 #include "runtime/estimator/resume/data_files.h"
 #include "runtime/estimator/resume/manifest_changes.h"
 #include "runtime/estimator/steps/step_file.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -13,7 +13,7 @@
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/monitored/hooks/default_hooks.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -13,7 +13,7 @@
 #include "runtime/checkpoint/read/basename.h"
 #include "runtime/checkpoint/read/find_restorable.h"
 #include "runtime/manifest/parse.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

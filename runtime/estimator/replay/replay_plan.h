@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "runtime/checkpoint/read/checkpoint_reader.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

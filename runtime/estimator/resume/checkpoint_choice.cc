@@ -17,8 +17,8 @@
 #include "runtime/data/schema.h"
 #include "runtime/estimator/resume/export_folder.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -18,8 +18,8 @@
 
 #include "runtime/checkpoint/read/checkpoint_reader.h"
 #include "runtime/checkpoint/read/restore_error.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 #include "runtime/session/direct_session.h"
 #include "runtime/session/variable_store.h"
 

@@ -9,7 +9,7 @@
 #include "runtime/loader/options/option_path.h"
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 namespace belay::runtime {
 namespace {

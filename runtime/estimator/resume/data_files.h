@@ -15,7 +15,7 @@
 
 #include "runtime/loader/library/resolve.h"
 #include "runtime/manifest/manifest.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 
 namespace belay::runtime {
 

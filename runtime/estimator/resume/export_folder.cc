@@ -13,8 +13,8 @@
 #include "belay/error.h"
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/write/unfinished_directory.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "runtime/checkpoint/format/index.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/checkpoint/format/names.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -12,7 +12,7 @@
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/show.h"
 #include "runtime/monitored/run/fingerprint.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

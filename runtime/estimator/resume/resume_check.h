@@ -22,8 +22,8 @@
 #include "runtime/manifest/diagnostics.h"
 #include "runtime/manifest/manifest.h"
 #include "runtime/manifest/paths.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

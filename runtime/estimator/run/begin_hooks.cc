@@ -4,7 +4,7 @@
 #include "runtime/checkpoint/format/index.h"
 #include "runtime/estimator/problems/plugin_problem.h"
 #include "runtime/estimator/run/prepare.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

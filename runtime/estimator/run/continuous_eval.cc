@@ -9,7 +9,7 @@
 #include "runtime/checkpoint/directory/new_checkpoints.h"
 #include "runtime/estimator/evaluation/evaluate_repeatedly.h"
 #include "runtime/estimator/run/prepare.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

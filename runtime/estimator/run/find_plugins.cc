@@ -7,7 +7,7 @@
 #include "runtime/estimator/run/rank_of_run.h"
 #include "runtime/manifest/paths.h"
 #include "runtime/ops/kernels/parallel.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

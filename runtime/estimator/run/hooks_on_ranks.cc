@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "belay/nearest.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 
 namespace belay::runtime {
 namespace {

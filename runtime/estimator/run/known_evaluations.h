@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/estimator/run/evaluate.h"
-#include "runtime/platform/file_system.h"
+#include "runtime/platform/files/file_system.h"
 #include "runtime/session/variable_store.h"
 
 namespace belay::runtime {

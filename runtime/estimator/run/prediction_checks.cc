@@ -6,7 +6,7 @@
 #include "runtime/estimator/problems/plugin_problem.h"
 #include "runtime/estimator/run/build_scaffold.h"
 #include "runtime/estimator/run/predict.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -6,7 +6,7 @@
 #include "runtime/estimator/host/run_hparams.h"
 #include "runtime/estimator/run/prepare.h"
 #include "runtime/monitored/run/attempt_mark.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -8,7 +8,7 @@
 #include "runtime/estimator/run/rank_of_run.h"
 #include "runtime/monitored/hooks/default_hooks.h"
 #include "runtime/ops/registry.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -12,9 +12,9 @@
 #include "runtime/estimator/run/rank_of_run.h"
 #include "runtime/manifest/show.h"
 #include "runtime/monitored/run/fingerprint.h"
-#include "runtime/platform/build_id.h"
-#include "runtime/platform/crc32c.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/process/build_id.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -10,7 +10,7 @@
 #include "runtime/estimator/steps/replay_capture.h"
 #include "runtime/estimator/steps/replay_guard.h"
 #include "runtime/monitored/run/fingerprint.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

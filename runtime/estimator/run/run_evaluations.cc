@@ -10,7 +10,7 @@
 #include "runtime/estimator/problems/plugin_problem.h"
 #include "runtime/estimator/run/build_scaffold.h"
 #include "runtime/loader/file/load_error.h"  // at_text
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

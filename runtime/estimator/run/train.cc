@@ -6,7 +6,7 @@
 #include "runtime/estimator/run/prepared_run.h"
 #include "runtime/events/graph_def.h"
 #include "runtime/monitored/run/fingerprint.h"
-#include "runtime/platform/spinning.h"
+#include "runtime/platform/threads/spinning.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <variant>
 
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

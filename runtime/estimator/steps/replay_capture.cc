@@ -9,7 +9,7 @@
 #include "belay/global_step.h"
 #include "runtime/checkpoint/read/read_tensors.h"
 #include "runtime/checkpoint/stored/convert_stored.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "runtime/loader/file/load_error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

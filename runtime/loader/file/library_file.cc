@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "runtime/loader/file/linker_error.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

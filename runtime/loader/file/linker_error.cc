@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "runtime/loader/file/dependencies.h"
-#include "runtime/platform/resources.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/resources.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "runtime/manifest/other_names.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

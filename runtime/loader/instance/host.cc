@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/platform/plugin_words.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/log/plugin_words.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

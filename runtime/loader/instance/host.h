@@ -27,9 +27,9 @@
 #include "belay/abi.h"
 #include "belay/cluster.h"
 #include "belay/error.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/logger.h"
-#include "runtime/platform/watched_files.h"
+#include "runtime/platform/files/watched_files.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 

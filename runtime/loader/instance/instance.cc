@@ -10,10 +10,10 @@
 #include <exception>
 #include <utility>
 
-#include "runtime/platform/guarded_memory.h"
-#include "runtime/platform/last_word.h"
-#include "runtime/platform/plugin_words.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/log/plugin_words.h"
+#include "runtime/platform/memory/guarded_memory.h"
+#include "runtime/platform/process/last_word.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

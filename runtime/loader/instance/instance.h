@@ -34,11 +34,11 @@
 #include "runtime/loader/instance/callback.h"
 #include "runtime/loader/instance/host.h"
 #include "runtime/loader/library/resolve.h"
-#include "runtime/platform/current_plugin.h"
-#include "runtime/platform/floating_point.h"
-#include "runtime/platform/is_sized.h"
-#include "runtime/platform/process_copy.h"
-#include "runtime/platform/thread_settings.h"
+#include "runtime/platform/memory/is_sized.h"
+#include "runtime/platform/process/current_plugin.h"
+#include "runtime/platform/process/process_copy.h"
+#include "runtime/platform/threads/floating_point.h"
+#include "runtime/platform/threads/thread_settings.h"
 
 namespace belay::runtime {
 

@@ -10,10 +10,10 @@
 #include <mutex>
 
 #include "belay/error.h"
-#include "runtime/platform/floating_point.h"
-#include "runtime/platform/last_word.h"
-#include "runtime/platform/process_copy.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/last_word.h"
+#include "runtime/platform/process/process_copy.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/floating_point.h"
 
 namespace belay::runtime {
 namespace {

@@ -19,7 +19,7 @@
 #include "runtime/loader/library/load_guard.h"
 #include "runtime/loader/library/module_check.h"
 #include "runtime/loader/library/openmp_runtimes.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

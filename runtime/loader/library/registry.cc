@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "runtime/loader/library/module_check.h"
-#include "runtime/platform/build_id.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/build_id.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/loader/note/note.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

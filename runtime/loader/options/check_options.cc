@@ -14,8 +14,8 @@
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/sections.h"
-#include "runtime/platform/float32_value.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/float32_value.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

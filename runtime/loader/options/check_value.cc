@@ -7,8 +7,8 @@
 
 #include "belay/detail/parse_options.h"
 #include "runtime/manifest/meant_value.h"
-#include "runtime/platform/float32_value.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/float32_value.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

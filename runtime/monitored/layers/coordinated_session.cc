@@ -2,7 +2,7 @@
 #include "runtime/monitored/layers/coordinated_session.h"
 
 #include "runtime/monitored/hooks/session_hook.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/monitored/layers/session_layer.h"
-#include "runtime/platform/coordinator.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/coordinator.h"
 
 namespace belay::runtime {
 

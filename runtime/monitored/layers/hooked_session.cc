@@ -13,8 +13,8 @@
 #include "runtime/monitored/layers/step_stats.h"
 #include "runtime/monitored/layers/stop_refusal.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/guarded_memory.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/memory/guarded_memory.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {

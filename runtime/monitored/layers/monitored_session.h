@@ -50,7 +50,7 @@
 #include "runtime/monitored/layers/recoverable_session.h"
 #include "runtime/monitored/layers/session_creator.h"
 #include "runtime/monitored/layers/session_turns.h"
-#include "runtime/platform/current_error.h"
+#include "runtime/platform/process/current_error.h"
 
 namespace belay::runtime {
 

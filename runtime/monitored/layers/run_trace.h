@@ -20,10 +20,10 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/platform/activity.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/activity.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/session/program.h"
 
 namespace belay::runtime {

@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "runtime/monitored/layers/turns.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 
 namespace belay::runtime {
 

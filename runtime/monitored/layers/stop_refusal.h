@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/platform/logger.h"
+#include "runtime/platform/log/logger.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

@@ -10,7 +10,7 @@
 #include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/model/model_service.h"
-#include "runtime/platform/guarded_memory.h"
+#include "runtime/platform/memory/guarded_memory.h"
 #include "runtime/session/session_service.h"
 
 namespace belay::runtime {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "runtime/loader/options/option_values.h"
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

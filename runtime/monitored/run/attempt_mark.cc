@@ -14,9 +14,9 @@
 #include <sstream>
 
 #include "runtime/checkpoint/format/names.h"
-#include "runtime/platform/last_word.h"
-#include "runtime/platform/process_copy.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/last_word.h"
+#include "runtime/platform/process/process_copy.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -2,9 +2,9 @@
 #include "runtime/monitored/run/fingerprint.h"
 
 #include "runtime/ops/kernels/onednn_version.h"
-#include "runtime/platform/build_id.h"
-#include "runtime/platform/floating_point.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/build_id.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/floating_point.h"
 
 namespace belay::runtime {
 

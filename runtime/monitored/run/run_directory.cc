@@ -7,7 +7,7 @@
 
 #include "runtime/checkpoint/directory/leftovers.h"
 #include "runtime/checkpoint/format/names.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

@@ -10,8 +10,8 @@
 
 #include "runtime/checkpoint/directory/locked_directory.h"
 #include "runtime/monitored/run/attempt_mark.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
 

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/platform/cancellation.h"
-#include "runtime/platform/clock.h"
-#include "runtime/platform/file_system.h"
-#include "runtime/platform/logger.h"
+#include "runtime/platform/files/file_system.h"
+#include "runtime/platform/log/logger.h"
+#include "runtime/platform/threads/cancellation.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/session/direct_session.h"
 #include "runtime/session/variable_store.h"
 

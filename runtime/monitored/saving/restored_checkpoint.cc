@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "runtime/checkpoint/format/names.h"
-#include "runtime/platform/crc32c.h"
+#include "runtime/platform/files/crc32c.h"
 #include "runtime/session/direct_session.h"
 
 namespace belay::runtime {

@@ -11,11 +11,11 @@
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/format/state_data.h"
 #include "runtime/checkpoint/read/basename.h"
-#include "runtime/platform/activity.h"
-#include "runtime/platform/current_error.h"
-#include "runtime/platform/resources.h"
-#include "runtime/platform/spare_descriptors.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/process/current_error.h"
+#include "runtime/platform/process/resources.h"
+#include "runtime/platform/process/spare_descriptors.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/activity.h"
 
 namespace belay::runtime {
 namespace {

@@ -34,7 +34,7 @@
 #include "runtime/monitored/saving/restored_checkpoint.h"
 #include "runtime/monitored/saving/save_warnings.h"
 #include "runtime/monitored/saving/session_manager.h"
-#include "runtime/platform/background_thread.h"
+#include "runtime/platform/threads/background_thread.h"
 
 namespace belay::runtime {
 

@@ -13,7 +13,7 @@
 #include "runtime/monitored/run/fingerprint.h"
 #include "runtime/monitored/saving/averages.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

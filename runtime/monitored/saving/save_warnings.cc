@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "belay/tensor_text.h"
-#include "runtime/platform/fixed_text.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/fixed_text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 

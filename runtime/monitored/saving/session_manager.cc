@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

@@ -13,8 +13,8 @@
 #include "runtime/checkpoint/read/stored_place.h"
 #include "runtime/loader/instance/host.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
 namespace {

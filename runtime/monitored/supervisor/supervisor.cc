@@ -3,8 +3,8 @@
 
 #include "runtime/monitored/hooks/session_hook.h"
 #include "runtime/monitored/saving/default_pieces.h"
-#include "runtime/platform/looper_thread.h"
-#include "runtime/platform/text.h"
+#include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/looper_thread.h"
 
 namespace belay::runtime {
 

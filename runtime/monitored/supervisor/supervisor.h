@@ -40,7 +40,7 @@
 #include "runtime/monitored/saving/scaffold.h"
 #include "runtime/monitored/saving/session_manager.h"
 #include "runtime/monitored/supervisor/supervisor_services.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 
 namespace belay::runtime {
 

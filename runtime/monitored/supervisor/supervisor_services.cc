@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "runtime/events/graph_def.h"
-#include "runtime/platform/looper_thread.h"
+#include "runtime/platform/threads/looper_thread.h"
 
 namespace belay::runtime {
 namespace {

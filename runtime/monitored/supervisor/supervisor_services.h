@@ -15,7 +15,7 @@
 #include "runtime/events/event_writer.h"
 #include "runtime/monitored/run/run_directory.h"
 #include "runtime/monitored/saving/run_saver.h"
-#include "runtime/platform/coordinator.h"
+#include "runtime/platform/threads/coordinator.h"
 
 namespace belay::runtime {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "belay/error.h"
-#include "runtime/platform/memory.h"
-#include "runtime/platform/resources.h"
+#include "runtime/platform/memory/memory.h"
+#include "runtime/platform/process/resources.h"
 
 namespace belay::runtime {
 

@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #include "belay/error.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 
 namespace belay::runtime {
 namespace {

@@ -18,8 +18,8 @@
 #include "runtime/loader/instance/instance.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/plugin/plugin_attrs.h"
-#include "runtime/platform/checked_slot.h"
-#include "runtime/platform/guarded_memory.h"
+#include "runtime/platform/memory/checked_slot.h"
+#include "runtime/platform/memory/guarded_memory.h"
 
 namespace belay::runtime {
 namespace {

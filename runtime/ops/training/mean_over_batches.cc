@@ -9,7 +9,7 @@
 #include "runtime/graph/kernel.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/registry.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 
 namespace belay::runtime {
 namespace {

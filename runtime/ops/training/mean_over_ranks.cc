@@ -15,7 +15,7 @@
 #include "runtime/graph/step_ranks.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/training/rank_ops.h"
-#include "runtime/platform/floating_point.h"
+#include "runtime/platform/threads/floating_point.h"
 
 namespace belay::runtime {
 namespace {
