@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run of a manifest: what its stages have found, opened and built. The stages fill it in their order (prepare.h).
-// After them a function of its mode uses it (modes/).
+// After them a function of its mode uses it.
 //
 //   PreparedRun run(manifest, options, platform, environment, control);
 //   find_plugins(run, problems);
