@@ -52,7 +52,7 @@ struct CallerOptions : RunOptions {
 // The facts about a run besides its results.
 struct RunMetadata {
   CallerOptions options;                      // options of the run: the caller's and the hooks' together
-  std::vector<NodeStats> nodes;               // if the trace level asked for them
+  std::vector<TracedNode> nodes;              // if the trace level asked for them
   std::vector<std::string> partition_graphs;  // if wanted: a serialized GraphDef of the run's nodes; one process is one
                                               // partition
   std::vector<std::pair<std::string, DenseTensor>> watched;  // values of debug_tensor_watches, in their order

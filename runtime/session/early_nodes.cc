@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-std::multimap<std::uint32_t, std::uint32_t> early_nodes(const NodeGraph& graph, const Schedule& schedule,
+std::multimap<std::uint32_t, std::uint32_t> early_nodes(const NodeGraph& graph, const NodeSchedule& schedule,
                                                         const std::vector<const FusedGroup*>& group_of) {
   std::multimap<std::uint32_t, std::uint32_t> nodes;
   std::map<std::uint32_t, std::uint32_t> place_of;  // of the nodes that were found

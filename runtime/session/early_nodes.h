@@ -14,7 +14,7 @@ namespace belay::runtime {
 
 // Maps a node to the node that runs right after it. Several nodes after one are in the order of their making.
 // `group_of` is by node; null: it is in no fused group.
-std::multimap<std::uint32_t, std::uint32_t> early_nodes(const NodeGraph& graph, const Schedule& schedule,
+std::multimap<std::uint32_t, std::uint32_t> early_nodes(const NodeGraph& graph, const NodeSchedule& schedule,
                                                         const std::vector<const FusedGroup*>& group_of);
 
 }  // namespace belay::runtime

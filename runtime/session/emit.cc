@@ -14,7 +14,7 @@ namespace {
 
 class Emitter {
  public:
-  Emitter(const NodeGraph& graph, const Closure& feeds, const Schedule& schedule, Plan& plan)
+  Emitter(const NodeGraph& graph, const Closure& feeds, const NodeSchedule& schedule, Plan& plan)
       : graph_(graph), feeds_(feeds), s_(schedule), plan_(&plan) {
     written_.assign(graph.size(), false);
     read_stage_.assign(graph.size(), kUnread);
@@ -474,7 +474,7 @@ class Emitter {
 
   const NodeGraph& graph_;
   const Closure& feeds_;
-  const Schedule& s_;
+  const NodeSchedule& s_;
   Plan* const plan_;
   std::vector<const FusedGroup*> group_of_;  // by node, like the next four
   std::vector<Condition> recompute_;
@@ -487,7 +487,7 @@ class Emitter {
 
 }  // namespace
 
-void emit_steps(const NodeGraph& graph, const Closure& feeds, const Schedule& schedule,
+void emit_steps(const NodeGraph& graph, const Closure& feeds, const NodeSchedule& schedule,
                 const std::vector<FusedGroup>& groups, Plan& plan) {
   Emitter(graph, feeds, schedule, plan).emit(groups);
 }

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 // On entry the plan has its key, its slots and empty stages.
-void emit_steps(const NodeGraph& graph, const Closure& feeds, const Schedule& schedule,
+void emit_steps(const NodeGraph& graph, const Closure& feeds, const NodeSchedule& schedule,
                 const std::vector<FusedGroup>& groups, Plan& plan);
 
 }  // namespace belay::runtime

@@ -90,7 +90,7 @@ std::unique_ptr<Plan> make_plan(const NodeGraph& graph, const PlanKey& key, cons
   add_slots(*plan, key.structural, true);
   add_slots(*plan, hook_fetches, false);
   const Closure feeds(graph, key.feeds);
-  Schedule schedule = make_schedule(graph, *plan, feeds);
+  NodeSchedule schedule = make_schedule(graph, *plan, feeds);
   plan->stages = std::move(schedule.stages);
   plan->passes = schedule.passes;
   plan->atomic = schedule.atomic;

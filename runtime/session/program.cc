@@ -265,7 +265,7 @@ void Program::run(const SlotMask& mask, const KernelContext& context) {
 }
 
 void Program::run_traced(const SlotMask& mask, const KernelContext& context, Clock& clock,
-                         std::vector<NodeStats>& stats) {
+                         std::vector<TracedNode>& stats) {
   std::size_t at = 0;
   try {
     for (; at < ops_.size(); ++at) {

@@ -21,7 +21,7 @@ struct FetchBuffer {
   DenseTensor tensor;
 };
 
-struct NodeStats {
+struct TracedNode {
   std::string name;
   std::string op;
   std::int64_t start_ns = 0;
@@ -86,7 +86,7 @@ class Program {
   // check_writes is the last call before writes that may fail. run then makes the steps whose condition is true.
   void check_writes(const SlotMask& mask, const KernelContext& context);
   void run(const SlotMask& mask, const KernelContext& context);
-  void run_traced(const SlotMask& mask, const KernelContext& context, Clock& clock, std::vector<NodeStats>& stats);
+  void run_traced(const SlotMask& mask, const KernelContext& context, Clock& clock, std::vector<TracedNode>& stats);
   // Calls f for each variable that the last run(mask) wrote.
   template <class F>
   void for_each_written(const SlotMask& mask, F&& f) const {

@@ -20,7 +20,7 @@ class Scheduler {
     out_.followers.resize(n);
   }
 
-  Schedule make() {
+  NodeSchedule make() {
     mark_base();
     mark_hook_fetches();
     mark_shapes();
@@ -280,7 +280,7 @@ class Scheduler {
   const NodeGraph& graph_;
   const Plan& plan_;
   const Closure& feeds_;
-  Schedule out_;
+  NodeSchedule out_;
   std::vector<std::uint32_t> phase_, segment_;
   std::vector<bool> ordered_;                // in a commit stage, or after one
   std::vector<bool> repeated_;               // a mean over the batches of a step depends on it
@@ -292,7 +292,7 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(const NodeGraph& graph, const Plan& plan, const Closure& feeds) {
+NodeSchedule make_schedule(const NodeGraph& graph, const Plan& plan, const Closure& feeds) {
   return Scheduler(graph, plan, feeds).make();
 }
 

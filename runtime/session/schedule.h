@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-struct Schedule {
+struct NodeSchedule {
   std::vector<bool> in_base;         // its effects need it (the whole request if nothing is written)
   std::vector<bool> planned;         // in the base, or needed by a hook's fetch
   std::vector<bool> shape_only;      // its dims matter, but its value is not read
@@ -35,6 +35,6 @@ struct Schedule {
 };
 
 // `plan` has its key and slots. It is an error if a node needs a shape that only running shows.
-Schedule make_schedule(const NodeGraph& graph, const Plan& plan, const Closure& feeds);
+NodeSchedule make_schedule(const NodeGraph& graph, const Plan& plan, const Closure& feeds);
 
 }  // namespace belay::runtime

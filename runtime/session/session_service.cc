@@ -111,7 +111,7 @@ std::int32_t run_node_stats(belay_run* r, std::uint64_t i, belay_node_stats* sta
     if (i >= run_node_count(r))
       fail(Code::kInvalidArgument,
            "the run has " + std::to_string(run_node_count(r)) + " traced nodes, there is no node " + std::to_string(i));
-    const NodeStats& s = from_handle(r).metadata->nodes[static_cast<std::size_t>(i)];
+    const TracedNode& s = from_handle(r).metadata->nodes[static_cast<std::size_t>(i)];
     auto ours = detail::sized<belay_node_stats>();
     ours.name = detail::str(s.name);
     ours.op = detail::str(s.op);

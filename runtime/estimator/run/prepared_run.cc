@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "belay/philox.h"
-#include "runtime/estimator/run/rank_of_run.h"
 #include "runtime/monitored/hooks/default_hooks.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/text/text.h"
@@ -66,7 +65,7 @@ RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const s
 
 PreparedRun::PreparedRun(const Manifest& whole, PreparedRunOptions given, const Platform& platform,
                          Environment variables, RunControl& control)
-    : place(rank_of(whole, given.replay != nullptr, given.place, variables)),
+    : place(place_of(whole, given, variables)),
       manifest(manifest_of_rank(whole, place)),
       options(std::move(given)),
       environment(std::move(variables)),

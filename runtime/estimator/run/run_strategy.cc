@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/cluster/rank_positions.h"
+#include "runtime/estimator/run/rank_of_run.h"
 #include "runtime/estimator/run/ranks_strategy.h"
 #include "runtime/estimator/run/replay_strategy.h"
 
@@ -63,6 +64,11 @@ std::shared_ptr<SessionCreator> RunStrategy::chief_creator(ChiefSessionCreator::
   return std::make_shared<CreatorWithMore>(
       std::make_unique<ChiefSessionCreator>(parts_.model.graph, parts_.host.environment(), std::move(options)),
       std::move(then));
+}
+
+std::optional<LaunchedPlace> place_of(const Manifest& whole, const PreparedRunOptions& options,
+                                      const Environment& variables) {
+  return rank_of(whole, options.replay != nullptr, options.place, variables);
 }
 
 std::unique_ptr<RunStrategy> make_strategy(const RunParts& parts, const Manifest& whole,

@@ -100,6 +100,11 @@ class RunStrategy {
   const RunParts parts_;
 };
 
+// Which of several processes this is, by the options or by the variables of a launcher. None: it is alone, as a replay
+// is.
+std::optional<LaunchedPlace> place_of(const Manifest& whole, const PreparedRunOptions& options,
+                                      const Environment& variables);
+
 // `whole`: the manifest of all processes. `place`: which of several this is; none: it is alone.
 std::unique_ptr<RunStrategy> make_strategy(const RunParts& parts, const Manifest& whole,
                                            const std::optional<LaunchedPlace>& place);

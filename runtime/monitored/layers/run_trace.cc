@@ -73,10 +73,10 @@ void RunTrace::add(std::string_view category, std::string_view name, std::string
   }
 }
 
-void RunTrace::add_operations(std::span<const NodeStats> nodes) noexcept {
+void RunTrace::add_operations(std::span<const TracedNode> nodes) noexcept {
   if (!on()) return;
   try {
-    for (const NodeStats& node : nodes)
+    for (const TracedNode& node : nodes)
       add_slice("op", node.op + " " + node.name, kOperationTrack, node.start_ns, node.end_ns);
   } catch (const std::exception& e) {
     give_up(e.what());

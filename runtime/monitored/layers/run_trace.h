@@ -44,7 +44,7 @@ class RunTrace final : public ActivityObserver {
   std::int64_t now_ns() noexcept override { return clock_.monotonic_ns(); }
   // Adds a slice from start_ns until now. `what` may be empty: "after_run" of the hook `name`.
   void add(std::string_view category, std::string_view name, std::string_view what, std::int64_t start_ns) noexcept;
-  void add_operations(std::span<const NodeStats> nodes) noexcept;
+  void add_operations(std::span<const TracedNode> nodes) noexcept;
   // Adds an exchange with the other ranks, in a third track. It ran beside the session's thread.
   void add_exchange(const std::string& name, std::int64_t start_ns, std::int64_t end_ns) noexcept;
   void did(Activity activity, std::int64_t start_ns) noexcept override;

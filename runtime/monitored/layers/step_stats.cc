@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMicrosecond = 1000;
 
-void describe(const NodeStats& node, pb::NodeExecStats& out) {
+void describe(const TracedNode& node, pb::NodeExecStats& out) {
   // Both ends are rounded, so that consecutive nodes neither overlap nor leave a gap.
   const std::int64_t start = node.start_ns / kMicrosecond, took = node.end_ns / kMicrosecond - start;
   out.set_node_name(node.name);
@@ -30,7 +30,7 @@ std::string serialized_run_metadata(const RunMetadata& run) {
   pb::RunMetadata out;
   pb::DeviceStepStats& device = *out.mutable_step_stats()->add_dev_stats();
   device.set_device("/device:CPU:0");
-  for (const NodeStats& node : run.nodes) describe(node, *device.add_node_stats());
+  for (const TracedNode& node : run.nodes) describe(node, *device.add_node_stats());
   return out.SerializeAsString();
 }
 
