@@ -13,6 +13,7 @@
 #include "runtime/platform/log/plugin_words.h"
 #include "runtime/platform/memory/guarded_memory.h"
 #include "runtime/platform/process/last_word.h"
+#include "runtime/platform/process/process_copy.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -70,7 +71,6 @@ std::string current_exception_text() {
   const ssize_t ignored = ::write(STDERR_FILENO, text.data(), text.size());
   (void)ignored;
   if (!is_process_copy()) say_last_word();
-  constexpr int kPluginFailure = 3;  // exit status
   end_now(kPluginFailure);
 }
 

@@ -18,8 +18,6 @@
 namespace belay::runtime {
 namespace {
 
-constexpr int kPluginFailure = 3;  // exit status
-
 // Handlers of exit and terminate have no argument for it.
 std::atomic<const char*> current_library{nullptr};
 

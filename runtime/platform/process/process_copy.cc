@@ -66,7 +66,6 @@ void end_copy_in(const char* service) noexcept {
                     who, service, static_cast<int>(::getpid()));
   const ssize_t ignored = ::write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(n), sizeof(text) - 1));
   (void)ignored;
-  constexpr int kPluginFailure = 3;  // exit status
   end_now(kPluginFailure);
 }
 

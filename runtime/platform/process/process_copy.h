@@ -22,6 +22,8 @@ bool is_own_process() noexcept;
 
 // Ends this process at once, like _exit, for which the program has its own function (runtime/cli/end_report.cc).
 [[noreturn]] void end_now(int status) noexcept;
+// The exit status after a failure that a plugin caused.
+inline constexpr int kPluginFailure = 3;
 
 // Reports that a copy made by a plugin calls the host's `service`, and ends the copy. [any thread]
 [[noreturn]] void end_copy_in(const char* service) noexcept;
