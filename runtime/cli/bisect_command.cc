@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/bisect_command.h"
-
+// `belay bisect A B`: where two runs part. What their directories say first, then both replayed from the last step at
+// which they are equal, each in a process of its own, and in the end the first step that differs, tensor by tensor.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -13,11 +14,14 @@
 #include "runtime/api/log.h"
 #include "runtime/checkpoint/read/stored_place.h"
 #include "runtime/cli/bisect_report.h"
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/default_search.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
 #include "runtime/cli/signals.h"
 #include "runtime/cli/temporary_folder.h"
 #include "runtime/estimator/replay/replay_plan.h"
+#include "runtime/platform/files/file_system.h"
 #include "runtime/platform/process/child_program.h"
 #include "runtime/platform/text/text.h"
 
@@ -27,6 +31,30 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDigests = "metrics.jsonl";  // where the hook state_digest writes
+
+struct BisectArguments {
+  std::vector<std::string> runs;           // two directories
+  std::string belay_a = {}, belay_b = {};  // the programs that replay them; empty: this one
+  std::string output = {};                 // absolute, of the replays; empty: a folder that is removed
+  bool json = false;
+};
+
+BisectArguments bisect_arguments(const Given& given) {
+  BisectArguments out;
+  out.runs = given.runs(2);
+  if (out.runs.size() != 2)
+    throw UsageError("belay bisect: two runs are compared, these are " + std::to_string(out.runs.size()));
+  // A path as it is seen from here; a name is looked for in PATH.
+  const auto program = [&](const char* option) {
+    const std::string text = given.text(option);
+    return text.find('/') == text.npos ? text : absolute_path(text);
+  };
+  out.belay_a = program("belay-a");
+  out.belay_b = program("belay-b");
+  out.output = given.path("out");
+  out.json = given.has("json");
+  return out;
+}
 
 // The user's folder, which stays: new, or empty.
 std::string made_folder(const std::string& path) {
@@ -171,8 +199,7 @@ void Bisect::compare_step(std::int64_t step, const Both& replays) {
   report_.tensors = difference_of_steps({lists[0], *tensors[0], npz}, {lists[1], *tensors[1], npz});
 }
 
-}  // namespace
-
+// An exit status: kExitDone where nothing that both have differs, kExitTrainingFailed where something does.
 int bisect_command(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search,
                    std::ostream& out, std::ostream& err) {
   Signals::block();
@@ -197,6 +224,24 @@ int bisect_command(const BisectArguments& arguments, FileSystem& files, const st
     err << "belay bisect: " << e.message() << std::endl;
     return e.code() == Code::kNotFound ? kExitUsage : kExitTrainingFailed;
   }
+}
+
+}  // namespace
+
+Command declare_bisect() {
+  return {.name = "bisect",
+          .arguments = "A B",
+          .what = "finds the first step and tensor in which two runs differ",
+          .options =
+              {
+                  {"belay-a", "program that replays A (this program)", Takes::kText, "P"},
+                  {"belay-b", "program that replays B (this program)", Takes::kText, "P"},
+                  {"out", "folder that keeps the replays; without it they are removed", Takes::kText, "DIR"},
+                  {"json", "as JSON"},
+              },
+          .run = [](const Given& given) {
+            return bisect_command(bisect_arguments(given), posix_file_system(), default_search, std::cout, std::cerr);
+          }};
 }
 
 }  // namespace belay::runtime

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/checkpoint_command.h"
-
+// `belay checkpoint ls|show|verify|diff|convert|rm|pin PATH`.
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,15 +21,91 @@
 #include "runtime/checkpoint/stored/list_stored.h"
 #include "runtime/checkpoint/write/pinned.h"
 #include "runtime/cli/checkpoint_report.h"
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/default_search.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
 #include "runtime/cli/name_pattern.h"
+#include "runtime/platform/files/file_system.h"
 #include "runtime/platform/log/logger.h"
 #include "runtime/platform/text/text.h"
 #include "runtime/platform/threads/clock.h"
 
 namespace belay::runtime {
 namespace {
+
+struct CheckpointArguments {
+  std::string verb;  // ls, show, verify, diff, convert, rm, pin
+  std::string path;
+  std::string second;        // of diff and convert
+  std::string saver;         // empty: by the file; of convert the one that writes
+  std::string source_saver;  // of convert; empty: by the file
+  std::string only;          // a regular expression; empty: all tensors
+  std::string tensor;        // of show; empty: a table of all
+  bool force = false;
+  bool off = false;
+  bool json = false;
+};
+
+constexpr struct {
+  const char* name;
+  std::size_t paths;
+  const char* options;  // with a space behind each
+} kVerbs[] = {{"ls", 1, "json "},
+              {"show", 1, "json only tensor saver "},
+              {"verify", 1, "json saver "},
+              {"diff", 2, "json only saver "},
+              {"convert", 2, "json only saver source-saver "},
+              {"rm", 1, "json force "},
+              {"pin", 1, "json off "}};
+
+std::vector<std::string> checkpoint_verbs() {
+  std::vector<std::string> verbs;
+  for (const auto& verb : kVerbs) verbs.emplace_back(verb.name);
+  return verbs;
+}
+
+// "." and ".." do not say what they are called.
+std::string with_name(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const std::string last = std::filesystem::path(path).filename().string();
+  return last == "." || last == ".." ? absolute_path(path) : path;
+}
+
+// The verb's row; its paths are counted, and options of other verbs refused.
+void check_verb(const std::vector<std::string>& words, const Given& given) {
+  const std::string see = given.see_help();
+  const std::vector<std::string> known = checkpoint_verbs();
+  const std::string name = words.empty() ? "" : words[0];
+  const auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const auto& v) { return v.name == name; });
+  if (words.empty()) throw UsageError("belay checkpoint takes what to do (" + joined(known) + ") and a path" + see);
+  if (verb == std::end(kVerbs))
+    throw UsageError("belay checkpoint has no '" + escaped(name) + "'" + did_you_mean(name, known) + see);
+  if (words.size() != verb->paths + 1)
+    throw UsageError("belay checkpoint " + name + " takes " + (verb->paths == 1 ? "one path" : "two paths") + ", " +
+                     std::to_string(words.size() - 1) + " were given" + see);
+  const std::string options = " " + std::string(verb->options);
+  for (const std::string& option : given.options())
+    if (options.find(" " + option + " ") == options.npos)
+      throw UsageError("belay checkpoint " + name + " has no option --" + option + see);
+}
+
+CheckpointArguments checkpoint_arguments(const Given& given) {
+  CheckpointArguments out;
+  const std::vector<std::string> words = given.arguments();
+  check_verb(words, given);
+  out.verb = words[0];
+  out.path = with_name(words[1]);
+  if (words.size() > 2) out.second = with_name(words[2]);
+  out.saver = given.text("saver");
+  out.source_saver = given.text("source-saver");
+  out.only = given.text("only");
+  out.tensor = given.text("tensor");
+  out.force = given.has("force");
+  out.off = given.has("off");
+  out.json = given.has("json");
+  return out;
+}
 
 bool is_usage(Code code) {
   return code == Code::kInvalidArgument || code == Code::kNotFound || code == Code::kAlreadyExists ||
@@ -265,8 +345,8 @@ class CheckpointCommand {
   std::string missing_;  // a saver that was looked for in vain
 };
 
-}  // namespace
-
+// Returns an exit status. `search`: where savers are looked for; called when one is needed. Starts neither oneDNN nor a
+// team of threads.
 int checkpoint_command(const CheckpointArguments& arguments, FileSystem& files,
                        const std::function<PluginSearch()>& search, std::ostream& out, std::ostream& err) {
   try {
@@ -285,6 +365,37 @@ int checkpoint_command(const CheckpointArguments& arguments, FileSystem& files,
     if (is_usage(e.code())) return kExitUsage;
     return e.code() == Code::kDataLoss ? kExitNoRestore : kExitTrainingFailed;
   }
+}
+
+}  // namespace
+
+Command declare_checkpoint() {
+  return {.name = "checkpoint",
+          .arguments = "ls|show|verify|diff|convert|rm|pin PATH",
+          .what = "lists, shows, compares, converts and removes checkpoints and other tensor files",
+          .options =
+              {
+                  {"only", "show, diff, convert: only tensors whose names begin with a match of REGEX", Takes::kText,
+                   "REGEX"},
+                  {"tensor", "show: prints the values of this tensor", Takes::kText, "NAME"},
+                  {"saver",
+                   "convert: the saver that writes; show, verify, diff: the saver that reads a file, whatever its name",
+                   Takes::kText, "NAME", nullptr, PluginKind::kSaver},
+                  {"source-saver", "convert: the saver that reads the source, if that is a file", Takes::kText, "NAME",
+                   nullptr, PluginKind::kSaver},
+                  {"force", "rm: also removes checkpoints that the run needs"},
+                  {"off", "pin: removes the mark"},
+                  {"json", "as JSON"},
+              },
+          .run =
+              [](const Given& given) {
+                return checkpoint_command(checkpoint_arguments(given), posix_file_system(), default_search, std::cout,
+                                          std::cerr);
+              },
+          .offers =
+              [](std::size_t place, const std::string&, const std::function<PluginSearch()>&) {
+                return place == 0 ? checkpoint_verbs() : std::vector<std::string>();
+              }};
 }
 
 }  // namespace belay::runtime

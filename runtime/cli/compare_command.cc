@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// `belay compare`: the metrics of runs beside each other.
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/name_pattern.h"
 #include "runtime/cli/report_command.h"
 #include "runtime/cli/text_table.h"
+#include "runtime/platform/files/file_system.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/report/compared_runs.h"
 #include "runtime/report/run_charts.h"
@@ -70,6 +73,12 @@ std::string differences_text(const std::vector<RunRecord>& runs) {
   return keys.empty() ? "the manifests differ in nothing but the run's directory\n" : table.text("");
 }
 
+struct CompareArguments {
+  std::vector<std::string> runs;  // directories, two at least
+  std::string metric;             // a regular expression; empty: what is_metric says
+  bool json = false;
+};
+
 int compare(const CompareArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
   const NamePattern metric("--metric", arguments.metric);
   bool damaged = false;
@@ -90,14 +99,25 @@ int compare(const CompareArguments& arguments, FileSystem& files, std::ostream& 
 
 }  // namespace
 
-int compare_command(const CompareArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
-  try {
-    return compare(arguments, files, out, err);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const Error& e) {
-    return report_error(e, err);
-  }
+Command declare_compare() {
+  return {.name = "compare",
+          .arguments = "DIR DIR...",
+          .what = "prints the best and last metrics of runs, and the differences of their manifests",
+          .options =
+              {
+                  {"metric", "prints only metrics that begin with a match of REGEX", Takes::kText, "REGEX"},
+                  {"json", "as JSON"},
+              },
+          .run = [](const Given& given) -> int {
+            const CompareArguments arguments{given.runs(2), given.text("metric"), given.has("json")};
+            try {
+              return compare(arguments, posix_file_system(), std::cout, std::cerr);
+            } catch (const UsageError&) {
+              throw;
+            } catch (const Error& e) {
+              return report_error(e, std::cerr);
+            }
+          }};
 }
 
 }  // namespace belay::runtime

@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <ostream>
 
 #include "runtime/cli/command_line.h"
 #include "runtime/cli/complete_settings.h"
-#include "runtime/cli/examples_command.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/help_command.h"
-#include "runtime/cli/plugin_template.h"
 
 namespace belay::runtime {
 namespace {
@@ -33,35 +30,13 @@ Candidates choices_of(const std::string& value) {
   return all;
 }
 
-// Of one kind, or of each; `prefix` before the names.
-void append_plugins(Candidates& names, const PluginSearch& found, std::optional<PluginKind> kind,
-                    const std::string& prefix = "") {
-  for (const FoundPlugin& p : found.plugins())
-    if (!kind || p.info.kind == *kind) names.push_back(prefix + p.info.name);
-}
-
-Candidates kinds() {
-  Candidates all;
-  for (const TemplateFile& file : template_files())
-    if (all.empty() || all.back() != file.kind) all.emplace_back(file.kind);
-  return all;
-}
-
 // What follows an option: words of its own, or names of plugins; nothing: files, or what is free.
-Candidates values_of(const OptionText& option, const std::function<PluginSearch()>& search) {
+Candidates values_of(const CommandOption& option, const std::function<PluginSearch()>& search) {
   Candidates names = choices_of(option.value);
-  if (option.name == "--saver" || option.name == "--source-saver") append_plugins(names, search(), PluginKind::kSaver);
-  if (option.name == "--hook") append_plugins(names, search(), PluginKind::kHook);
-  return names;
-}
-
-// NAME, and KIND:NAME where the kind is written.
-Candidates plugins_to_describe(const std::string& word, const PluginSearch& found) {
-  Candidates names;
-  if (word.find(':') == word.npos) append_plugins(names, found, std::nullopt);
+  if (!option.plugins) return names;
+  const PluginSearch found = search();
   for (const FoundPlugin& p : found.plugins())
-    if (const std::string kind = std::string(kind_name(p.info.kind)) + ":"; word.starts_with(kind))
-      names.push_back(kind + p.info.name);
+    if (p.info.kind == *option.plugins) names.push_back(p.info.name);
   return names;
 }
 
@@ -72,35 +47,28 @@ Candidates candidates(const Candidates& words, std::size_t current, const std::f
     append(names, {"--help", "--version"});
     return names;
   }
-  const std::string &command = words[1], &before = words[current - 1], &word = words[current];
-  if (command == "help") {
+  const std::string &name = words[1], &before = words[current - 1], &word = words[current];
+  if (name == "help") {
     append(names, help_topics());
     return names;
   }
   if (before == "--set")
     return settings_to_offer({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(current)}, word, search);
-  const std::vector<OptionText> options = option_texts(command);
+  const Command unknown, *const found = find_command(name);
+  const Command& command = found == nullptr ? unknown : *found;
   const std::size_t equals = word.find('=');
-  for (const OptionText& o : options) {
-    if (o.value.empty()) continue;
-    if (o.name == before) return values_of(o, search);
-    if (equals == word.npos || o.name != word.substr(0, equals)) continue;
+  for (const CommandOption& o : command.options) {
+    if (o.takes == Takes::kNothing) continue;
+    if (o.full_name() == before) return values_of(o, search);
+    if (equals == word.npos || o.full_name() != word.substr(0, equals)) continue;
     names = values_of(o, search);
-    for (std::string& name : names) name.insert(0, o.name + "=");
+    for (std::string& value : names) value.insert(0, o.full_name() + "=");
     return names;
   }
-  names.clear();
-  if (word.starts_with('-')) {
-    for (const OptionText& o : options) names.push_back(o.name);
-  } else if (command == "checkpoint" && current == 2) {
-    names = checkpoint_verbs();
-  } else if (command == "new" && current == 2) {
-    names = kinds();
-  } else if (command == "examples") {
-    for (const Example& e : examples()) names.emplace_back(e.name);
-  } else if (command == "describe") {
-    names = plugins_to_describe(word, search());
-  }
+  if (!word.starts_with('-'))
+    return command.offers == nullptr ? Candidates() : command.offers(current - 2, word, search);
+  names = {"--help"};
+  for (const CommandOption& o : command.options) names.push_back(o.full_name());
   return names;
 }
 

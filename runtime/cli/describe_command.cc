@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -12,6 +14,8 @@
 #include "belay/detail/nested_name.h"
 #include "belay/detail/parse_options.h"
 #include "runtime/checkpoint/format/names.h"
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/default_search.h"
 #include "runtime/cli/manifest_block.h"
 #include "runtime/cli/option_json.h"
 #include "runtime/cli/text_table.h"
@@ -325,6 +329,17 @@ void describe_export(const std::filesystem::path& folder, bool json, std::ostrea
   out << "export " << escaped(folder.string()) << "\n" << table.text("  ");
 }
 
+// NAME, and KIND:NAME where the kind is written.
+std::vector<std::string> plugins_to_describe(const std::string& word, const PluginSearch& found) {
+  std::vector<std::string> names;
+  for (const FoundPlugin& p : found.plugins()) {
+    const std::string kind = std::string(kind_name(p.info.kind)) + ":";
+    if (word.find(':') == word.npos) names.push_back(p.info.name);
+    if (word.starts_with(kind)) names.push_back(kind + p.info.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 int describe_command(const std::string& what, const PluginSearch& search, bool json, std::ostream& out,
@@ -357,6 +372,20 @@ int describe_command(const std::string& what, const PluginSearch& search, bool j
     err << "error: " << e.what() << "\n";
     return 3;
   }
+}
+
+Command declare_describe() {
+  return {.name = "describe",
+          .arguments = "NAME|KIND:NAME|FILE.so|EXPORT",
+          .what = "shows a plugin and its options, or the contents of an export",
+          .options = {{"json", "as JSON"}},
+          .run =
+              [](const Given& given) {
+                const std::string what = given.argument("plugin");
+                return describe_command(what, default_search(), given.has("json"), std::cout, std::cerr);
+              },
+          .offers = [](std::size_t, const std::string& word,
+                       const std::function<PluginSearch()>& search) { return plugins_to_describe(word, search()); }};
 }
 
 }  // namespace belay::runtime

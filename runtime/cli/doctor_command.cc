@@ -15,10 +15,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <vector>
 
 #include "belay/tensor_text.h"
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/default_search.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/ops/kernels/parallel.h"
@@ -208,6 +211,16 @@ int doctor_command(const std::string& directory, const std::string& version, con
   for (const std::string& odd : found.odd) out << "warning: " << odd << "\n";
   if (found.odd.empty()) out << "nothing is odd\n";
   return writable ? kExitDone : kExitUsage;
+}
+
+Command declare_doctor() {
+  return {.name = "doctor",
+          .arguments = "[DIR]",
+          .what = "checks this machine, the disk of DIR and the plugin path, and reports problems",
+          .run = [](const Given& given) {
+            const std::string directory = given.arguments().empty() ? "." : given.argument("directory");
+            return doctor_command(directory, version_line(), default_search(), std::cout);
+          }};
 }
 
 }  // namespace belay::runtime

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/events_command.h"
-
+// `belay events DIR`: what a run's event files hold.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <ctime>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -12,10 +14,12 @@
 #include <vector>
 
 #include "belay/detail/parse_options.h"  // number_text
+#include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/name_pattern.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/events/run_events_reader.h"
+#include "runtime/platform/files/file_system.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
 
@@ -98,6 +102,45 @@ void sort(std::vector<EventPoint>& points) {
   });
 }
 
+enum class EventsFormat { kTable, kJson, kCsv };
+struct EventsArguments {
+  std::string path;
+  std::string tag;  // a regular expression; empty: all tags
+  std::int64_t first_step = INT64_MIN, last_step = INT64_MAX;
+  bool all = false;  // also what a later attempt did again
+  EventsFormat format = EventsFormat::kTable;
+};
+
+// "100:200", ":200", "100:", "100".
+void parse_steps(const std::string& text, EventsArguments& out) {
+  const auto number = [&](std::string_view part, std::int64_t& value) {
+    if (part.empty()) return;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size())
+      throw UsageError("belay events: --steps is \"" + escaped(text) + "\", must be FIRST:LAST, as in 100:200 or 100:");
+  };
+  const std::string_view all = text;
+  const std::size_t colon = all.find(':');
+  number(all.substr(0, colon), out.first_step);
+  if (colon == all.npos)
+    out.last_step = out.first_step;
+  else
+    number(all.substr(colon + 1), out.last_step);
+}
+
+EventsArguments events_arguments(const Given& given) {
+  EventsArguments out;
+  out.path = given.argument("directory or event file");
+  out.tag = given.text("tag");
+  if (given.has("steps")) parse_steps(given.text("steps"), out);
+  out.all = given.has("all");
+  if (given.has("json") && given.has("csv"))
+    throw UsageError("belay events: --json and --csv are two formats; give one; see belay events --help");
+  if (given.has("json")) out.format = EventsFormat::kJson;
+  if (given.has("csv")) out.format = EventsFormat::kCsv;
+  return out;
+}
+
 int print_events(const EventsArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
   const NamePattern tag("--tag", arguments.tag);
   std::set<std::string> tags;
@@ -126,8 +169,7 @@ int print_events(const EventsArguments& arguments, FileSystem& files, std::ostre
   return damaged ? kExitTrainingFailed : kExitDone;
 }
 
-}  // namespace
-
+// Returns an exit status: 1 where a file is damaged; one that ends within a record is a warning.
 int events_command(const EventsArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
   try {
     return print_events(arguments, files, out, err);
@@ -137,6 +179,25 @@ int events_command(const EventsArguments& arguments, FileSystem& files, std::ost
         e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound || e.code() == Code::kFailedPrecondition;
     return usage ? kExitUsage : kExitTrainingFailed;
   }
+}
+
+}  // namespace
+
+Command declare_events() {
+  return {.name = "events",
+          .arguments = "DIR",
+          .what = "prints the contents of a run's event files",
+          .options =
+              {
+                  {"tag", "prints only tags that begin with a match of REGEX", Takes::kText, "REGEX"},
+                  {"steps", "prints only steps in this range; either end may be left out", Takes::kText, "FIRST:LAST"},
+                  {"all", "also prints steps that a later attempt repeated"},
+                  {"csv", "prints CSV"},
+                  {"json", "as JSON"},
+              },
+          .run = [](const Given& given) {
+            return events_command(events_arguments(given), posix_file_system(), std::cout, std::cerr);
+          }};
 }
 
 }  // namespace belay::runtime

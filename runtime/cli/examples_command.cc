@@ -2,6 +2,8 @@
 #include "runtime/cli/examples_command.h"
 
 #include <algorithm>
+#include <functional>
+#include <iostream>
 
 #include "belay/nearest.h"
 #include "runtime/cli/command_line.h"
@@ -83,6 +85,21 @@ int examples_command(const std::vector<std::string>& names, FileSystem& files, c
     out << "made " << name << ": belay run " << name << "\n";
   }
   return 0;
+}
+
+Command declare_examples() {
+  return {
+      .name = "examples",
+      .arguments = "[NAME...]",
+      .what = "lists example manifests, or writes those named into this folder",
+      .run =
+          [](const Given& given) { return examples_command(given.arguments(), posix_file_system(), ".", std::cout); },
+      .offers =
+          [](std::size_t, const std::string&, const std::function<PluginSearch()>&) {
+            std::vector<std::string> names;
+            for (const Example& e : examples()) names.emplace_back(e.name);
+            return names;
+          }};
 }
 
 }  // namespace belay::runtime

@@ -86,8 +86,8 @@ int help_command(const std::vector<std::string>& args, std::ostream& out) {
     out << help_text();
     return kExitDone;
   }
-  if (const std::string command = help_text(args[0]); !command.empty()) {
-    out << command;
+  if (const Command* command = find_command(args[0])) {
+    out << help_text(*command);
     return kExitDone;
   }
   const auto all = topics();

@@ -81,11 +81,11 @@ std::string man_page(std::string_view version) {
   for (const std::string& topic : help_topics())
     out << " " << roff(topic) << (topic == help_topics().back() ? "." : ",");
   out << "\n.SH COMMANDS\n";
-  for (const CommandText& c : command_texts()) {
+  for (const Command& c : commands()) {
     paragraph(out, "belay " + c.name + (c.arguments.empty() ? "" : " ") + c.arguments, c.what);
     out << ".RS\n";
-    for (const OptionText& o : option_texts(c.name))
-      if (o.name != "--help") paragraph(out, o.name + (o.value.empty() ? "" : " ") + o.value, o.what);
+    for (const CommandOption& o : c.options)
+      paragraph(out, o.full_name() + (o.value.empty() ? "" : " ") + o.value, o.what);
     out << ".RE\n";
   }
   out << ".SH EXIT STATUS\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay man`: the manual page belay(1) for man, made from the tables that parse the command line and from the pages
-// that `belay help` prints. The build writes it into share/man.
+// `belay man`: the manual page belay(1) for man, made from the declarations of the commands and from the pages that
+// `belay help` prints. The build writes it into share/man.
 #pragma once
 
 #include <string>

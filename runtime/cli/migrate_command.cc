@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iostream>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +11,8 @@
 
 #include "belay/error.h"
 #include "runtime/checkpoint/read/stored_place.h"  // path_parts
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/default_search.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/loader/file/load_error.h"
 #include "runtime/loader/library/resolve.h"
@@ -307,6 +310,17 @@ int migrate_command(const MigrateArguments& arguments, FileSystem& files, const 
   if (migration.left.empty()) return kExitDone;
   err << migration.left.text();
   return kExitUsage;
+}
+
+Command declare_migrate() {
+  return {.name = "migrate",
+          .arguments = "MANIFEST.toml",
+          .what = "rewrites a manifest with old spellings, or with other programs' keys, in the current form",
+          .options = {{"output", "file to write, - for stdout (the manifest itself)", Takes::kText, "FILE"}},
+          .run = [](const Given& given) {
+            const MigrateArguments arguments{given.argument("manifest"), given.text("output")};
+            return migrate_command(arguments, posix_file_system(), search_behind, std::cout, std::cerr);
+          }};
 }
 
 }  // namespace belay::runtime

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cli/command_line.h"
 #include "runtime/loader/file/search.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/platform/files/file_system.h"
@@ -43,6 +42,11 @@ struct Migration {
 // its own is never taken for another program's name of a key.
 Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& renamed, const PluginSearcher& search,
                   const Environment& env);
+
+struct MigrateArguments {
+  std::string file;
+  std::string output;  // empty: the file itself; "-": stdout
+};
 
 // Says on `out` what it has changed, on `err` what is left. Status 2 where that is something. The file as it was is
 // kept beside it as NAME.before; UsageError where that is there already, and nothing is written then.

@@ -3,7 +3,7 @@
 
 #include "belay/error.h"
 #include "belay/nearest.h"
-#include "runtime/cli/command_line.h"
+#include "runtime/cli/command.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <functional>
+#include <iostream>
 #include <vector>
 
 #include "belay/detail/check_class.h"
@@ -49,10 +51,15 @@ std::string named(std::string_view text, const Names& from, const Names& to) {
   return replaced(replaced(with_symbol, from.type, to.type), from.plugin, to.plugin);
 }
 
-void check_kind(const std::string& kind) {
+std::vector<std::string> kinds_of_templates() {
   std::vector<std::string> kinds;
   for (const TemplateFile& f : template_files())
     if (kinds.empty() || kinds.back() != f.kind) kinds.emplace_back(f.kind);
+  return kinds;
+}
+
+void check_kind(const std::string& kind) {
+  const std::vector<std::string> kinds = kinds_of_templates();
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     throw UsageError("belay new: \"" + escaped(kind) + "\" is no kind of plugin" + did_you_mean(kind, kinds) +
                      "; kinds: " + joined(kinds));
@@ -105,6 +112,24 @@ int new_command(const std::string& kind, const std::string& name, FileSystem& fi
       << "\n  cmake --build build\n  ctest --test-dir build --output-on-failure\n  belay validate build/" << name
       << ".so\n  belay run " << name << ".toml\n";
   return 0;
+}
+
+Command declare_new() {
+  return {.name = "new",
+          .arguments = "KIND NAME",
+          .what = "makes a folder NAME with a working plugin: source, test, build, manifest",
+          .run =
+              [](const Given& given) {
+                const std::vector<std::string> words = given.arguments();
+                if (words.size() != 2)
+                  throw UsageError("belay new takes a kind and a name, as in: belay new hook loss_ceiling" +
+                                   given.see_help());
+                return new_command(words[0], words[1], posix_file_system(), ".", std::cout);
+              },
+          .offers =
+              [](std::size_t place, const std::string&, const std::function<PluginSearch()>&) {
+                return place == 0 ? kinds_of_templates() : std::vector<std::string>();
+              }};
 }
 
 }  // namespace belay::runtime

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/plugins_command.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/default_search.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
@@ -105,6 +111,12 @@ void print_json(const PluginSearch& search, std::ostream& out) {
   out << shown_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
 }
 
+// Of the terminal that stdout is; 0: it is none.
+int terminal_columns() {
+  winsize size{};
+  return isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 }  // namespace
 
 int plugins_command(const PluginSearch& search, bool json, std::ostream& out, int columns) {
@@ -117,6 +129,17 @@ int plugins_command(const PluginSearch& search, bool json, std::ostream& out, in
   print_rejected(search, out);
   print_searched(search, out);
   return 0;
+}
+
+Command declare_plugins() {
+  return {.name = "plugins",
+          .what = "lists the plugins that are found, and the files that cannot be used",
+          .options = {{"json", "as JSON"}},
+          .run = [](const Given& given) {
+            if (!given.arguments().empty())
+              throw UsageError("belay plugins takes no argument; belay describe NAME shows one plugin");
+            return plugins_command(default_search(), given.has("json"), std::cout, terminal_columns());
+          }};
 }
 
 }  // namespace belay::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/reduce_command.h"
-
+// `belay reduce`: from a run that ended with an error to the smallest manifest and data that end so, as a folder to
+// send to somebody else. The run's directory is only read.
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +14,7 @@
 #include "runtime/api/log.h"
 #include "runtime/checkpoint/read/restore_error.h"
 #include "runtime/checkpoint/read/stored_place.h"
+#include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/loaded_savers.h"
 #include "runtime/cli/signals.h"
@@ -53,6 +54,21 @@ std::int64_t step_in(const std::string& message) {
 
 std::string end_text(const TrialEnd& end) {
   return "status " + std::to_string(end.status) + (end.message.empty() ? "" : ": " + end.message);
+}
+
+struct ReduceArguments {
+  std::string run;          // the directory
+  std::string output = {};  // absolute; empty: ./reduced-RUN
+  double seconds = 300;     // of a trial
+};
+
+ReduceArguments reduce_arguments(const Given& given) {
+  ReduceArguments out;
+  out.run = given.argument("run's directory");
+  out.output = given.path("out");
+  out.seconds = given.number("timeout");
+  if (!(out.seconds > 0)) throw UsageError("belay reduce: --timeout must be above 0");
+  return out;
 }
 
 class ReduceCommand {
@@ -333,8 +349,7 @@ int ReduceCommand::run() {
   Signals::die_of(signal_);
 }
 
-}  // namespace
-
+// An exit status: kExitTrainingFailed where the run does not fail again.
 int reduce_command(const ReduceArguments& arguments) {
   Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
@@ -349,6 +364,20 @@ int reduce_command(const ReduceArguments& arguments) {
     log_error(*log, std::string("belay reduce: ") + e.what());
     return kExitTrainingFailed;
   }
+}
+
+}  // namespace
+
+Command declare_reduce() {
+  return {.name = "reduce",
+          .arguments = "DIR",
+          .what = "makes the smallest manifest and data that fail with the same error as a run",
+          .options =
+              {
+                  {"out", "folder to make (./reduced-RUN)", Takes::kText, "DIR2"},
+                  {"timeout", "time limit of one trial", Takes::kNumber, "SECONDS", "300"},
+              },
+          .run = [](const Given& given) { return reduce_command(reduce_arguments(given)); }};
 }
 
 }  // namespace belay::runtime

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/report_command.h"
 
+#include <iostream>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <utility>
 #include <vector>
 
+#include "belay/runtime/environment.h"
 #include "runtime/checkpoint/read/stored_place.h"  // path_parts
+#include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/cli/terminal_curve.h"
 #include "runtime/cli/text_table.h"
 #include "runtime/platform/log/logger.h"
 #include "runtime/platform/text/text.h"
+#include "runtime/platform/threads/clock.h"
 #include "runtime/report/compared_runs.h"
 #include "runtime/report/markup.h"
 #include "runtime/report/page.h"
@@ -102,6 +105,28 @@ void write_page(FileSystem& files, const std::string& path, const std::string& p
   }
 }
 
+struct ReportArguments {
+  std::vector<std::string> runs;  // directories, one at least
+  std::string output;             // empty: report.html in the run's directory
+};
+
+ReportArguments report_arguments(const Given& given) {
+  ReportArguments out{given.runs(1), given.text("output")};
+  if (out.runs.size() > 1 && out.output.empty())
+    throw UsageError(
+        "belay report: a page about several runs is in none of their directories; name it by --output FILE");
+  return out;
+}
+
+// Whether the terminal's locale is one of UTF-8, as the C library would find it.
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const auto value = process_environment()(name); value && !value->empty())
+      return value->find("UTF-8") != value->npos || value->find("utf8") != value->npos;
+  return false;
+}
+
+// Writes the page, and a summary to `out`. `utf8`: whether the terminal shows more than ASCII.
 int report(const ReportArguments& arguments, FileSystem& files, const Clock& clock, bool utf8, std::ostream& out,
            std::ostream& err) {
   bool damaged = false;
@@ -169,13 +194,19 @@ int report_error(const Error& e, std::ostream& err) {
   return usage ? kExitUsage : kExitTrainingFailed;
 }
 
-int report_command(const ReportArguments& arguments, FileSystem& files, const Clock& clock, bool utf8,
-                   std::ostream& out, std::ostream& err) {
-  try {
-    return report(arguments, files, clock, utf8, out, err);
-  } catch (const Error& e) {
-    return report_error(e, err);
-  }
+Command declare_report() {
+  return {.name = "report",
+          .arguments = "DIR [DIR...]",
+          .what = "writes a web page with a run's curves, checkpoints and model, and prints a summary",
+          .options = {{"output", "file of the page (report.html in the run's directory)", Takes::kText, "FILE"}},
+          .run = [](const Given& given) -> int {
+            const ReportArguments arguments = report_arguments(given);
+            try {
+              return report(arguments, posix_file_system(), system_clock(), speaks_utf8(), std::cout, std::cerr);
+            } catch (const Error& e) {
+              return report_error(e, std::cerr);
+            }
+          }};
 }
 
 }  // namespace belay::runtime

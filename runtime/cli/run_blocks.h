@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "runtime/cli/command_line.h"
+#include "runtime/cli/manifest_arguments.h"
 #include "runtime/estimator/run/prepared_run.h"
 
 namespace belay::runtime {

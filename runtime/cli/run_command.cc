@@ -28,8 +28,6 @@
 #include "runtime/cli/watched_run.h"
 #include "runtime/estimator/evaluation/metrics_line.h"
 #include "runtime/estimator/run/prepare.h"
-#include "runtime/manifest/parse.h"
-#include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/process/stacks.h"
 #include "runtime/platform/text/fixed_text.h"
@@ -338,30 +336,5 @@ int run_short(RunArguments arguments) {
 }
 
 }  // namespace
-
-int check_command(const ManifestArguments& arguments) {
-  const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
-  RunControl control;
-  WatchedRun prepared(make_platform(*log), control, arguments);
-  if (const int status = prepared.find({}); status != kExitDone) return status;
-  tell_last_attempt(*prepared.run);
-  compare_with_earlier(*prepared.run, prepared.problems);
-  const int status = prepared.prepare();
-  if (status == kExitDone)
-    std::cout << escaped(joined(arguments.manifests, ", ")) << ": ok\n" << plan_text(*prepared.run) << std::flush;
-  return status;
-}
-
-int show_command(const ShowArguments& arguments) {
-  Diagnostics problems;
-  const std::optional<Manifest> manifest =
-      parse_manifests(arguments.manifests, arguments.sets, process_environment(), problems);
-  if (!problems.empty()) {
-    print(problems, arguments);
-    return kExitUsage;
-  }
-  std::cout << (arguments.origin ? manifest_with_origins(*manifest) : effective_manifest(*manifest)) << std::flush;
-  return kExitDone;
-}
 
 }  // namespace belay::runtime

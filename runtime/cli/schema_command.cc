@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/schema_command.h"
-
+// `belay schema`: the manifest's JSON Schema, with the options of every plugin that is found, for editors (taplo and
+// what is built on it read Draft 4) and for checks elsewhere.
 #include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "belay/detail/nested_name.h"
+#include "runtime/cli/command_line.h"
+#include "runtime/cli/default_search.h"
 #include "runtime/cli/option_json.h"
 #include "runtime/manifest/parse.h"
 #include "runtime/manifest/sections.h"
@@ -304,8 +307,7 @@ Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable tabl
   return tables_of_plugins(search, kind, "plugin", reserved_properties(table), "");
 }
 
-}  // namespace
-
+// What is laid down by no schema: rules over several keys, ranges of lists' lengths, names that a graph must have.
 int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& err) {
   for (const std::string& warning : search.warnings()) err << "warning: " << escaped(warning) << "\n";
   const Json init_fn = plugin_schema(search, PluginKind::kInitFn, PluginTable::kInitFn);
@@ -346,6 +348,17 @@ int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& 
                        {"additionalProperties", false}};
   out << shown_json(schema.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
   return 0;
+}
+
+}  // namespace
+
+Command declare_schema() {
+  return {.name = "schema",
+          .what = "prints the manifest's JSON Schema, with the options of every plugin that is found",
+          .run = [](const Given& given) {
+            if (!given.arguments().empty()) throw UsageError("belay schema takes no argument; it prints to stdout");
+            return schema_command(default_search(), std::cout, std::cerr);
+          }};
 }
 
 }  // namespace belay::runtime

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "runtime/cli/command_line.h"
+#include "runtime/cli/command.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {

@@ -3,10 +3,12 @@
 
 #include <filesystem>
 #include <iomanip>
+#include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"
+#include "runtime/cli/command_line.h"
 #include "runtime/cli/exit_status.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
@@ -38,6 +40,26 @@ std::string sums(const std::map<Verdict, int>& counts) {
               ? ""
               : "; " + std::to_string(n(Verdict::kNeedsOptions)) +
                     (n(Verdict::kNeedsOptions) == 1 ? " plugin" : " plugins") + " not tried for want of options");
+}
+
+ValidateOptions validate_options(const Given& given) {
+  ValidateOptions out;
+  out.sets = given.texts("set");
+  out.seed = given.natural("seed");
+  out.seconds = given.number("seconds");
+  if (!(out.seconds >= 0.1 && out.seconds <= 86400))
+    throw UsageError("belay validate: --seconds must be from 0.1 to 86400");
+  if (given.has("fuzz")) {
+    out.fuzz_seconds = given.number("fuzz");
+    if (!(out.fuzz_seconds >= 0.1 && out.fuzz_seconds <= 86400))
+      throw UsageError("belay validate: --fuzz must be from 0.1 to 86400 seconds");
+  }
+  if (given.has("fuzz-case")) {
+    if (given.has("fuzz")) throw UsageError("belay validate: --fuzz-case is one case of --fuzz; give one of both");
+    out.fuzz_case = given.natural("fuzz-case");
+  }
+  out.in_process = given.has("in-process");
+  return out;
 }
 
 }  // namespace
@@ -73,6 +95,28 @@ int validate_command(const std::string& file, const ValidateOptions& options, bo
     out << sums(counts) << "\n";
   if (counts.count(Verdict::kFailed) != 0) return kExitPlugin;
   return counts.count(Verdict::kNeedsOptions) == 0 ? kExitDone : kExitUsage;
+}
+
+Command declare_validate() {
+  return {.name = "validate",
+          .arguments = "FILE.so",
+          .what = "tests a plugin library against the whole contract, each check in a separate process",
+          .options =
+              {
+                  {"set", "sets an option of the plugin; may be repeated", Takes::kTexts, "OPTION=VALUE"},
+                  {"seed", "seed of all random numbers", Takes::kNatural, "N", "42"},
+                  {"seconds", "time limit of one check", Takes::kNumber, "S", "30"},
+                  {"fuzz", "then tests random cases, for this time with each plugin", Takes::kNumber, "SECONDS"},
+                  {"fuzz-case", "tests only random case N", Takes::kNatural, "N"},
+                  {"in-process", "uses no child processes, for a debugger; the first crash ends everything"},
+                  {"json", "as JSON"},
+              },
+          .run =
+              [](const Given& given) {
+                const std::string file = given.argument("plugin file");
+                return validate_command(file, validate_options(given), given.has("json"), std::cout, std::cerr);
+              },
+          .computes = true};
 }
 
 }  // namespace belay::runtime

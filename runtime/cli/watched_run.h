@@ -9,8 +9,8 @@
 #include <string>
 
 #include "runtime/api/run_observer.h"
-#include "runtime/cli/command_line.h"
 #include "runtime/cli/end_report.h"
+#include "runtime/cli/manifest_arguments.h"
 #include "runtime/cli/watchdog.h"
 #include "runtime/estimator/run/prepared_run.h"
 

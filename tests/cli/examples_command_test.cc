@@ -10,7 +10,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "runtime/cli/command_line.h"
+#include "runtime/cli/command.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

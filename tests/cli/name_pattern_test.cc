@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "belay/testing/error_of.h"
-#include "runtime/cli/command_line.h"
+#include "runtime/cli/command.h"
 
 namespace belay::runtime {
 namespace {

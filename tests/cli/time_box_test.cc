@@ -6,6 +6,7 @@
 #include <future>
 
 #include "runtime/cli/command_line.h"
+#include "runtime/cli/run_command.h"
 #include "tests/platform/fake_clock.h"
 
 namespace belay::runtime {
@@ -49,15 +50,19 @@ TEST(TimeBox, WithoutALimitItDoesNothing) {
   EXPECT_FALSE(box.over());
 }
 
+RunArguments arguments_of_run(const std::vector<std::string>& args) {
+  return run_arguments(Given(declare_run(), args));
+}
+
 TEST(CommandLine, TheOptionsOfALogAreRead) {
-  bool help = false;
-  const RunArguments plain = parse_run({"a.toml"}, help);
+  const RunArguments plain = arguments_of_run({"a.toml"});
   EXPECT_EQ(plain.log_level, LogLevel::kInfo);
   EXPECT_EQ(plain.colour, Colour::kAuto);
-  EXPECT_EQ(parse_run({"a.toml", "-q"}, help).log_level, LogLevel::kWarning);
-  EXPECT_EQ(parse_run({"-v", "a.toml"}, help).log_level, LogLevel::kDebug);
-  EXPECT_EQ(parse_run({"--color", "never", "a.toml"}, help).colour, Colour::kNever);
-  EXPECT_EQ(parse_mode("evaluate", {"--color=always", "--quiet", "a.toml"}, help).colour, Colour::kAlways);
+  EXPECT_EQ(arguments_of_run({"a.toml", "-q"}).log_level, LogLevel::kWarning);
+  EXPECT_EQ(arguments_of_run({"-v", "a.toml"}).log_level, LogLevel::kDebug);
+  EXPECT_EQ(arguments_of_run({"--color", "never", "a.toml"}).colour, Colour::kNever);
+  const Given evaluate(declare_evaluate(), {"--color=always", "--quiet", "a.toml"});
+  EXPECT_EQ(mode_arguments(evaluate).colour, Colour::kAlways);
 }
 
 TEST(CommandLine, WhatCannotBeMeantIsRefused) {
@@ -77,9 +82,8 @@ TEST(CommandLine, WhatCannotBeMeantIsRefused) {
        "cannot be about; take them away"},
   };
   for (const auto& c : cases) {
-    bool help = false;
     try {
-      parse_run(c.args, help);
+      arguments_of_run(c.args);
       ADD_FAILURE() << c.error;
     } catch (const UsageError& e) {
       EXPECT_EQ(e.message(), c.error);

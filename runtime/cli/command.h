@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command of the program: its declaration, and what a command line gives it. Parsing, `--help`, the manual page and
+// the completion of shells come from the declaration, which is in the command's own file.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "belay/error.h"
+#include "runtime/loader/file/search.h"
+
+namespace boost::program_options {
+class variables_map;
+}
+
+namespace belay::runtime {
+
+// What the user typed is wrong; the message says what, and which options there are. Exit status 2.
+class UsageError : public Error {
+ public:
+  explicit UsageError(const std::string& text) : Error(Code::kInvalidArgument, text) {}
+};
+
+enum class Takes { kNothing, kText, kTextOrNothing, kTexts, kInt, kInteger, kNatural, kNumber };
+
+struct CommandOption {
+  std::string name;  // "log-format"; "quiet,q": -q is short for it
+  std::string what;
+  Takes takes = Takes::kNothing;
+  std::string value = {};  // in the help: "text|json"
+  const char* otherwise = nullptr;
+  std::optional<PluginKind> plugins = {};  // a shell offers the names of these
+
+  std::string full_name() const { return "--" + name.substr(0, name.find(',')); }
+};
+using CommandOptions = std::vector<CommandOption>;
+
+class Given;
+
+struct Command {
+  std::string name;
+  std::string arguments = {};  // in the help: "MANIFEST.toml..."
+  std::string what = {};
+  CommandOptions options = {};  // each command also has --help
+  // Returns the exit status.
+  int (*run)(const Given& given) = nullptr;
+  bool computes = false;  // runs kernels, for which the process starts twice
+  // The words that a shell offers for the argument at `place`, of which `word` is the beginning; null: files.
+  std::vector<std::string> (*offers)(std::size_t place, const std::string& word,
+                                     const std::function<PluginSearch()>& search) = nullptr;
+};
+
+class Given {
+ public:
+  // UsageError for an option or a value that the command does not have.
+  Given(const Command& command, const std::vector<std::string>& args);
+
+  const std::string& command() const noexcept { return command_; }
+  bool has(const std::string& option) const;
+  // The options that have a value, by name.
+  std::vector<std::string> options() const;
+  // Without the option these are empty.
+  std::string text(const std::string& option) const;
+  std::vector<std::string> texts(const std::string& option) const;
+  // A path, which is relative to the current directory, as an absolute one.
+  std::string path(const std::string& option) const;
+  // The option has a value.
+  std::int64_t integer(const std::string& option) const;
+  std::uint64_t natural(const std::string& option) const;
+  double number(const std::string& option) const;
+
+  std::vector<std::string> arguments() const { return texts("argument"); }
+  // The only argument, which is a `what`. UsageError for none and for more.
+  std::string argument(const std::string& what) const;
+  // Directories of runs. UsageError for fewer than `at_least`, which is 1 or 2.
+  std::vector<std::string> runs(std::size_t at_least) const;
+
+  // Whether the option is "json"; UsageError if it is not "text" either.
+  bool is_json(const std::string& option) const;
+  // "; see belay COMMAND --help"
+  std::string see_help() const { return "; see belay " + command_ + " --help"; }
+
+ private:
+  std::string command_;
+  std::shared_ptr<const boost::program_options::variables_map> values_;
+};
+
+std::string absolute_path(const std::string& path);
+
+// "belay COMMAND --help".
+std::string help_text(const Command& command);
+
+}  // namespace belay::runtime

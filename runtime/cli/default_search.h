@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plugins that a command finds without a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/loader/file/search.h"
+
+namespace belay::runtime {
+
+// What a manifest's path has, BELAY_PLUGIN_PATH, ~/.local/lib/belay, the installed directory.
+PluginSearch search_behind(const std::vector<std::string>& manifest_path);
+// Without a manifest.
+PluginSearch default_search();
+
+}  // namespace belay::runtime
