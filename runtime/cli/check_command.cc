@@ -18,7 +18,7 @@ int check_command(const ManifestArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   WatchedRun prepared(make_platform(*log), control, arguments);
-  if (const int status = prepared.find({}); status != kExitDone) return status;
+  if (const int status = prepared.find(); status != kExitDone) return status;
   tell_last_attempt(*prepared.run);
   compare_with_earlier(*prepared.run, prepared.problems);
   const int status = prepared.prepare();

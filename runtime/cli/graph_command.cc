@@ -54,7 +54,7 @@ int graph_command(const GraphArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;
   WatchedRun prepared(make_platform(*log), control, arguments);
-  int status = prepared.find({});
+  int status = prepared.find();
   if (status == kExitDone) status = prepared.prepare();
   if (status != kExitDone) return status;
   PreparedRun& run = *prepared.run;

@@ -160,7 +160,7 @@ int ReduceCommand::prepare(WatchedRun& prepared) {
   std::optional<Manifest> manifest =
       parse_manifest({scratch_ / "whole/manifest.toml", manifest_}, {"run.dir=" + (scratch_ / "whole/run")},
                      process_environment(), prepared.problems);
-  const int status = prepared.find(std::move(manifest), {});
+  const int status = prepared.find(std::move(manifest));
   return status == kExitDone ? prepared.prepare() : status;
 }
 

@@ -117,10 +117,9 @@ int ReplayCommand::work() {
     manifest = replay_.manifest(process_environment(), problems);
   });
   if (planned != RunStatus::kDone) return static_cast<int>(planned);
-  PreparedRunOptions options;
   options.replay = replay_.options();
   signals_.emplace(signal_requests());
-  const int status = find(std::move(manifest), options);
+  const int status = find(std::move(manifest));
   return status == kExitDone ? static_cast<int>(RunDriver(*run, problems, *this).replay(replay_)) : status;
 }
 

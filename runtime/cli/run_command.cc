@@ -286,9 +286,9 @@ int RunCommand::work() {
         control.stop(max_time);
       },
       [&] { control.wake(Error(Code::kCancelled, max_time)); });
-  PreparedRunOptions options{arguments_.from_scratch, arguments_.resume};
+  options.from_scratch = arguments_.from_scratch, options.resume = arguments_.resume;
   options.most_eval_batches = arguments_.most_eval_batches;
-  if (const int status = find(options); status != kExitDone) {
+  if (const int status = find(); status != kExitDone) {
     if (run != nullptr && !arguments_.dry_run) run->strategy->refuse(refusal());
     return status;
   }

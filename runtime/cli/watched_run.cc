@@ -107,11 +107,11 @@ void WatchedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
   if (of_scaffold && !found.empty()) refused(found);
 }
 
-int WatchedRun::find(const PreparedRunOptions& options) {
-  return find(manifest_of(given, process_environment(), problems), options);
-}
+WatchedRun::~WatchedRun() { close(); }
 
-int WatchedRun::find(std::optional<Manifest> manifest, const PreparedRunOptions& options) {
+int WatchedRun::find() { return find(manifest_of(given, process_environment(), problems)); }
+
+int WatchedRun::find(std::optional<Manifest> manifest) {
   if (!manifest) {
     refused(problems);
     return kExitUsage;

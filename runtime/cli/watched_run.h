@@ -29,7 +29,7 @@ struct WatchedRun : RunObserver {
   WatchedRun(const Platform& platform, RunControl& control, ManifestArguments arguments = {});
   WatchedRun(const WatchedRun&) = delete;
   WatchedRun& operator=(const WatchedRun&) = delete;
-  ~WatchedRun() override { close(); }
+  ~WatchedRun() override;
   // Destroys the plugins' instances, which may crash or hang too.
   void close();
   // Whether close() has begun. [any thread]
@@ -38,9 +38,9 @@ struct WatchedRun : RunObserver {
   std::string activity() const;
 
   // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to go on.
-  int find(const PreparedRunOptions& options);
+  int find();
   // The same of a manifest that was read already; none: it could not be, as `problems` says.
-  int find(std::optional<Manifest> manifest, const PreparedRunOptions& options);
+  int find(std::optional<Manifest> manifest);
   // All that comes before the first write: plugins, inputs, graph. Behind find().
   int prepare();
 
@@ -57,6 +57,7 @@ struct WatchedRun : RunObserver {
   const Platform platform;
   RunControl& control;
   const ManifestArguments given;
+  PreparedRunOptions options;  // set before find()
   Diagnostics problems;
   std::optional<EndReport> end_report;
   std::unique_ptr<PreparedRun> run;
