@@ -164,7 +164,7 @@ class StepBuckets : public SessionTest {
     request_.trace_level = BELAY_TRACE_NONE;
     request_.metadata = nullptr;
     std::vector<std::string> made;
-    for (const NodeStats& node : metadata.nodes) made.push_back(node.op);
+    for (const TracedNode& node : metadata.nodes) made.push_back(node.op);
     return made;
   }
   std::vector<float> weights() {

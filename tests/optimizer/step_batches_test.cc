@@ -172,7 +172,7 @@ TEST_F(MeanOverBatches, ThreadsChangeNoBit) {
   const Output mean = ops::mean_over_batches(drawn, 3);
   start();
   const std::vector<float> one = values<float>(mean);
-  DirectSession two(graph, store, {.threads = 2, .queues = make_queue});
+  DirectSession two(graph, store, {{.threads = 2}, make_queue});
   FetchSet fetches(std::vector<FetchRef>{mean});
   RunRequest request;
   request.fetches = &fetches;

@@ -32,11 +32,11 @@ LinkedRun::LinkedRun(const std::string& manifest, const std::vector<const belay_
   for (const belay_module* module : modules) registry_.add_linked(module);
   resolve(manifest);
   const auto threads = static_cast<int>(manifest_.run.threads);
-  environment_.session = {.threads = threads == 0 ? available_threads() : threads,
-                          .seed = manifest_.run.seed,
-                          .queues = make_queue,
-                          .clock = &clock_,
-                          .precision = manifest_.session.precision};
+  environment_.session = {{.threads = threads == 0 ? available_threads() : threads,
+                           .seed = manifest_.run.seed,
+                           .precision = manifest_.session.precision},
+                          make_queue,
+                          &clock_};
   add_session_services(services_);
   services_.set_context(&environment_);
   services_.set_context(&events_);

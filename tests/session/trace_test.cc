@@ -49,7 +49,7 @@ TEST_F(TraceTest, ANodeHasItsNameTimesBytesAndPlaceInTheGraph) {
   initialize();
   const RunMetadata metadata = traced({squared});
   ASSERT_EQ(metadata.nodes.size(), 1u);
-  const NodeStats& node = metadata.nodes[0];
+  const TracedNode& node = metadata.nodes[0];
   EXPECT_EQ(node.name, "squared");
   EXPECT_EQ(node.op, "Square");
   EXPECT_EQ(node.node, squared.raw().node);
@@ -65,7 +65,7 @@ TEST_F(TraceTest, NodesStandInTheOrderOfTheirStart) {
   initialize();
   const RunMetadata metadata = traced({read, written.operation()});
   std::vector<std::string> names;
-  for (const NodeStats& node : metadata.nodes) names.push_back(node.name);
+  for (const TracedNode& node : metadata.nodes) names.push_back(node.name);
   EXPECT_THAT(names, ElementsAre("write", "read_back"));
   EXPECT_LE(metadata.nodes[0].end_ns, metadata.nodes[1].start_ns);
 }
