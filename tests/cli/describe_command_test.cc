@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/describe_command.h"
+#include "runtime/cli/plugins/describe_command.h"
 
 #include <gtest/gtest.h>
 

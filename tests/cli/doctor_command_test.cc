@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/doctor_command.h"
+#include "runtime/cli/plugins/doctor_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/examples_command.h"
+#include "runtime/cli/plugins/examples_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "runtime/cli/command.h"
+#include "runtime/cli/arguments/command.h"
 #include "tests/platform/temp_dir.h"
 
 namespace belay::runtime {

@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "runtime/cli/describe_command.h"
-#include "runtime/cli/manifest_block.h"
+#include "runtime/cli/plugins/describe_command.h"
+#include "runtime/cli/plugins/manifest_block.h"
 #include "runtime/loader/library/resolve.h"
 #include "runtime/loader/options/check_options.h"
 #include "runtime/manifest/other_names.h"

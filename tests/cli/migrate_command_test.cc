@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/migrate_command.h"
+#include "runtime/cli/plugins/migrate_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/name_pattern.h"
+#include "runtime/cli/arguments/name_pattern.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "belay/testing/error_of.h"
-#include "runtime/cli/command.h"
+#include "runtime/cli/arguments/command.h"
 
 namespace belay::runtime {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/new_command.h"
+#include "runtime/cli/plugins/new_command.h"
 
 #include <gtest/gtest.h>
 

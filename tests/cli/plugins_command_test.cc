@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/plugins_command.h"
+#include "runtime/cli/plugins/plugins_command.h"
 
 #include <gtest/gtest.h>
 

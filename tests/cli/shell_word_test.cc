@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/shell_word.h"
+#include "runtime/cli/text/shell_word.h"
 
 #include <gtest/gtest.h>
 

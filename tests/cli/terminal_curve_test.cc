@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/terminal_curve.h"
+#include "runtime/cli/text/terminal_curve.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/text_table.h"
+#include "runtime/cli/text/text_table.h"
 
 #include <gtest/gtest.h>
 

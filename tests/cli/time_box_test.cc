@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/time_box.h"
+#include "runtime/cli/watch/time_box.h"
 
 #include <gtest/gtest.h>
 
 #include <future>
 
-#include "runtime/cli/command_line.h"
-#include "runtime/cli/run_command.h"
+#include "runtime/cli/arguments/command_line.h"
+#include "runtime/cli/run/run_command.h"
 #include "tests/platform/fake_clock.h"
 
 namespace belay::runtime {

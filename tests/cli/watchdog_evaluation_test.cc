@@ -9,7 +9,7 @@
 #include <fstream>
 #include <future>
 
-#include "runtime/cli/watchdog.h"
+#include "runtime/cli/watch/watchdog.h"
 #include "runtime/estimator/run/prepare.h"
 #include "runtime/estimator/run/train.h"
 #include "runtime/manifest/parse.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cli/watchdog.h"
+#include "runtime/cli/watch/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "runtime/cli/command_line.h"
+#include "runtime/cli/arguments/command_line.h"
 #include "tests/docs/page.h"
 
 namespace belay::runtime {
@@ -54,7 +54,7 @@ TEST_F(CommandsPage, EachSectionNamesTheCommandsOptionsAndNoOthers) {
 TEST_F(CommandsPage, ListsTheExitStatusesOfTheHeader) {
   // Those of a run, then those of the command alone.
   const std::string header =
-      read_source("runtime/include/belay/runtime/run.h") + read_source("runtime/cli/exit_status.h");
+      read_source("runtime/include/belay/runtime/run.h") + read_source("runtime/cli/arguments/exit_status.h");
   static const std::regex status("k(?:Exit)?([A-Za-z]+) = ([0-9]+)");
   std::vector<std::string> expected, documented;
   for (std::sregex_iterator it(header.begin(), header.end(), status), end; it != end; ++it)

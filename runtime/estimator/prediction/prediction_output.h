@@ -42,7 +42,7 @@ class PredictionOutput {
 std::unique_ptr<PredictionOutput> prediction_file(FileSystem& files, const std::string& path);
 
 // `descriptor` stays open; `name` is for errors: "stdout". Each write arrives at once, whole. The process ignores
-// SIGPIPE, as cli/signals sees to, or ends by it.
+// SIGPIPE, as cli/watch/signals sees to, or ends by it.
 std::unique_ptr<PredictionOutput> prediction_stream(int descriptor, std::string name);
 
 }  // namespace belay::runtime

@@ -20,7 +20,7 @@ inline bool is_process_copy() noexcept { return *process_mark == 0; }
 // True in the process that called own_process. False in a copy, and in a child that shares its memory (vfork).
 bool is_own_process() noexcept;
 
-// Ends this process at once, like _exit, for which the program has its own function (runtime/cli/end_report.cc).
+// Ends this process at once, like _exit, for which the program has its own function (runtime/cli/watch/end_report.cc).
 [[noreturn]] void end_now(int status) noexcept;
 // The exit status after a failure that a plugin caused.
 inline constexpr int kPluginFailure = 3;

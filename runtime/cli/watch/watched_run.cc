@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/watch/watched_run.h"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/api/log.h"
+#include "runtime/api/run_driver.h"
+#include "runtime/cli/arguments/exit_status.h"
+#include "runtime/cluster/launcher.h"
+#include "runtime/estimator/problems/data_problem.h"
+#include "runtime/loader/file/load_error.h"
+#include "runtime/manifest/parse.h"
+#include "runtime/platform/process/stacks.h"
+
+namespace belay::runtime {
+namespace {
+
+nlohmann::ordered_json diagnostic_json(const Diagnostic& d) {
+  return {{"file", d.at.file},  {"line", d.at.line},    {"column", d.at.column},
+          {"length", d.length}, {"message", d.message}, {"help", d.help}};
+}
+
+// A process that was started to evaluate is outside the group of those that train.
+std::optional<Manifest> manifest_of(const ManifestArguments& arguments, const Environment& environment,
+                                    Diagnostics& problems) {
+  std::optional<Manifest> manifest = parse_manifests(arguments.manifests, arguments.sets, environment, problems);
+  if (!manifest || !problems.empty() || !manifest->cluster || !trains(manifest->run.mode) ||
+      !launched_to_evaluate(environment))
+    return manifest;
+  std::vector<std::string> sets = arguments.sets;
+  sets.emplace_back("run.mode=continuous_eval");
+  return parse_manifests(arguments.manifests, sets, environment, problems);
+}
+
+}  // namespace
+
+void WatchedRun::close() {
+  set(Life::kCloses);
+  if (watchdog) watchdog->progress();
+  run.reset();
+  set(Life::kIsOver);
+  watchdog.reset();
+  end_report.reset();  // its monitors were the run's
+}
+
+void WatchedRun::set(Life life) noexcept {
+  const std::lock_guard lock(mutex_);
+  life_ = life;
+}
+
+// The monitors are the run's, and outlive its instances.
+std::string WatchedRun::activity() const {
+  const std::lock_guard lock(mutex_);
+  if (life_ == Life::kRuns) return run != nullptr ? run->activity() : "";
+  return life_ == Life::kCloses && end_report ? calls_in_progress(end_report->monitors()) : "";
+}
+
+Platform make_platform(Logger& log) { return {system_clock(), log, posix_file_system()}; }
+
+void print(const Diagnostics& problems, const ManifestArguments& arguments) {
+  if (arguments.json_diagnostics) {
+    for (const Diagnostic& d : problems.sorted())
+      std::cerr << diagnostic_json(d).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    std::cerr << problems.text();
+  }
+  std::cerr << std::flush;
+}
+
+WatchedRun::WatchedRun(const Platform& of, RunControl& controlled_by, ManifestArguments arguments)
+    : platform(of), control(controlled_by), given(std::move(arguments)) {
+  install_stack_signal();
+}
+
+void WatchedRun::report_error(const std::string& what, const Error& error) const {
+  Diagnostics of_data;
+  std::string text = what + error.what();
+  // Of many places the first.
+  if (add_data_problems(run->plugins.found().inputs, error, of_data))
+    text.resize(std::min(text.find("\\n"), text.size()));
+  platform.log.status_line("");
+  log_error(platform.log, text);
+  platform.log.flush();
+  print(of_data, given);
+}
+
+void WatchedRun::refused(const Diagnostics& found) {
+  const Diagnostic first = found.sorted().front();
+  first_wrong = at_text(first.at) + first.message;
+  platform.log.flush();
+  print(found, given);
+}
+
+void WatchedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
+  const auto* of_plugin = dynamic_cast<const LoadError*>(&error);
+  const bool of_scaffold = part == RunPart::kScaffold && of_plugin == nullptr;
+  if (of_plugin != nullptr && of_plugin->place().line != 0) {
+    found.add(of_plugin->place(), of_plugin->headline(), of_plugin->help());
+    return refused(found);
+  }
+  if (!of_scaffold || !add_data_problems(run->plugins.found().inputs, error, found)) {
+    first_wrong = (part == RunPart::kHooks ? "training ended with an error: " : "") + std::string(error.what());
+    log_error(platform.log, first_wrong);
+  }
+  if (of_scaffold && !found.empty()) refused(found);
+}
+
+WatchedRun::~WatchedRun() { close(); }
+
+int WatchedRun::find() { return find(manifest_of(given, process_environment(), problems)); }
+
+int WatchedRun::find(std::optional<Manifest> manifest) {
+  if (!manifest) {
+    refused(problems);
+    return kExitUsage;
+  }
+  auto made = std::make_unique<PreparedRun>(std::move(*manifest), options, platform, process_environment(), control);
+  {
+    const std::lock_guard lock(mutex_);
+    run = std::move(made);
+  }
+  const RunStatus status = RunDriver(*run, problems, *this).find_plugins();
+  if (status != RunStatus::kDone) return static_cast<int>(status);
+  const double no_progress_secs = run->manifest.session.no_progress_secs;
+  end_report.emplace(run->host.monitors(), run->manifest.run.dir, no_progress_secs);
+  watchdog.emplace(WatchdogOptions{no_progress_secs,
+                                   [this] { return activity(); },
+                                   &control.disk(),
+                                   {},
+                                   [this] { control.save_beside_hook(); },
+                                   [this] { return control.saves_beside_hook(); }},
+                   platform.log, platform.clock);
+  return kExitDone;
+}
+
+int WatchedRun::prepare() { return static_cast<int>(RunDriver(*run, problems, *this).prepare()); }
+
+}  // namespace belay::runtime

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that work on a manifest have in common: all that comes before a run directory.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "runtime/api/run_observer.h"
+#include "runtime/cli/arguments/manifest_arguments.h"
+#include "runtime/cli/watch/end_report.h"
+#include "runtime/cli/watch/watchdog.h"
+#include "runtime/estimator/run/prepared_run.h"
+
+namespace belay::runtime {
+
+Platform make_platform(Logger& log);
+
+// What is wrong with a manifest, on stderr: as text for people, or as JSON, an object a line, with the keys file, line,
+// column, length, message and help.
+void print(const Diagnostics& problems, const ManifestArguments& arguments);
+
+// A run, the report of a plugin that crashes in it, and the watchdog that ends it if a plugin hangs. Both work from
+// before the first plugin is loaded. Problems of the run are printed on stderr.
+struct WatchedRun : RunObserver {
+  // Platform and control are borrowed.
+  WatchedRun(const Platform& platform, RunControl& control, ManifestArguments arguments = {});
+  WatchedRun(const WatchedRun&) = delete;
+  WatchedRun& operator=(const WatchedRun&) = delete;
+  ~WatchedRun() override;
+  // Destroys the plugins' instances, which may crash or hang too.
+  void close();
+  // Whether close() has begun. [any thread]
+  bool closing() const noexcept { return life_ != Life::kRuns; }
+  // What a plugin is doing at the moment; empty: nothing. [any thread]
+  std::string activity() const;
+
+  // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to go on.
+  int find();
+  // The same of a manifest that was read already; none: it could not be, as `problems` says.
+  int find(std::optional<Manifest> manifest);
+  // All that comes before the first write: plugins, inputs, graph. Behind find().
+  int prepare();
+
+  void refused(const Diagnostics& found) override;
+  void failed(RunPart part, const Error& error, Diagnostics& found) override;
+  std::string refusal() const override { return first_wrong; }
+  void phase_over() override { watchdog->progress(); }
+  void progress() override { watchdog->progress(); }
+
+  // An error that ended what the run was doing, behind what that was ("the evaluation failed: "): a line of the log,
+  // and the lines of data files that it names as print() does.
+  void report_error(const std::string& what, const Error& error) const;
+
+  const Platform platform;
+  RunControl& control;
+  const ManifestArguments given;
+  PreparedRunOptions options;  // set before find()
+  Diagnostics problems;
+  std::optional<EndReport> end_report;
+  std::unique_ptr<PreparedRun> run;
+  std::string first_wrong;  // of what was found; empty: nothing
+  std::optional<Watchdog> watchdog;
+
+ private:
+  enum class Life : int { kRuns, kCloses, kIsOver };
+  void set(Life life) noexcept;
+
+  mutable std::mutex mutex_;  // run is not destroyed while activity() asks it
+  std::atomic<Life> life_{Life::kRuns};
+};
+
+}  // namespace belay::runtime
