@@ -131,7 +131,7 @@ Json table_schema(const OptionInfo& option, const std::vector<OptionInfo>& neste
   };
   const std::string element = option.name + "[]";
   const bool table = is_there(option.name), list = is_there(element);
-  if (!table && !list) return list_or(list_of(typed("object")), typed("object"));
+  if (!table && !list) return list_or(list_of(typed(option.single ? "string" : "object")), typed("object"));
   if (!list) return nested_schema(nested, option.name);
   Json tables = list_of(nested_schema(nested, element));
   return table ? list_or(std::move(tables), nested_schema(nested, option.name)) : tables;

@@ -90,6 +90,8 @@ class ValueChecker {
   std::optional<OptionValue> converted() {
     const OptionValue& v = given_.value;
     if (option_.type == OptionType::kTable) {
+      const bool names = std::holds_alternative<std::vector<std::string>>(v);
+      if (option_.single && (names || std::holds_alternative<std::monostate>(v))) return v;
       wrong_type("write [...] with the keys of the table, or " + given_.key + " = { key = value }");
       return std::nullopt;
     }

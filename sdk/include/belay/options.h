@@ -329,6 +329,23 @@ template <class O, class T>
 struct Option : Declaration<Option<O, T>, T> {
   using Owner = O;
   T O::*member = nullptr;
+  bool is_single = false;  // set by or_single() and or_list()
+
+  // Also allows one value without brackets in place of a list. The List then has that one value.
+  constexpr Option or_single() const {
+    static_assert(Option::is_list, "belay: .or_single() is for a belay::List");
+    Option o = *this;
+    o.is_single = true;
+    return o;
+  }
+  // Also allows a list of strings in place of a table without declared keys. Its elements have the keys "[0]", "[1]",
+  // ...
+  constexpr Option or_list() const {
+    static_assert(std::is_same_v<T, Table>, "belay: .or_list() is for a belay::Table");
+    Option o = *this;
+    o.is_single = true;
+    return o;
+  }
 };
 
 // Declares the member under `name`. `help` is a noun phrase that explains the value to a user without context.

@@ -291,6 +291,7 @@ constexpr void write_option(NoteWriter& w, const O& defaults, const Option<O, T>
   write_name(w, o);
   if (!o.is_required) write_default(w, defaults.*(o.member));
   write_limits(w, o);
+  if (o.is_single) w.key("single"), w.raw("true,");
   write_rest(w, o);
 }
 template <class O, class T>

@@ -150,7 +150,8 @@ template <class O, class T>
 void set_option(O& options, const Option<O, T>& o, const belay_value& v, OptionStorage& storage) {
   using Traits = OptionTraits<T>;
   using Element = typename Traits::Element;
-  if (((v.type & BELAY_VALUE_LIST) != 0) != Traits::list) fail_type(o);
+  const bool list = (v.type & BELAY_VALUE_LIST) != 0;
+  if (list != Traits::list && (list || !o.is_single)) fail_type(o);
   if constexpr (Traits::list) {
     const std::size_t n = static_cast<std::size_t>(v.count);
     auto values = std::make_unique<Element[]>(n);
@@ -159,6 +160,16 @@ void set_option(O& options, const Option<O, T>& o, const belay_value& v, OptionS
   } else {
     if (v.count != 1) fail_type(o);
     options.*(o.member) = option_element<Element>(o, v, 0, storage);
+  }
+}
+
+// Adds the strings of a list to the entries of a table, with keys that no other entry has: "[0]".
+template <class Opt>
+void take_list(const Opt& o, const belay_value& v, std::vector<belay_named_value>& entries, OptionStorage& storage) {
+  if (v.count != 0 && v.type != (BELAY_VALUE_TEXT | BELAY_VALUE_LIST)) fail_type(o);
+  for (std::uint64_t i = 0; i < v.count; ++i) {
+    const belay_value element{BELAY_VALUE_TEXT, 0, 1, static_cast<const belay_str*>(v.data) + i};
+    entries.push_back({str(storage.text("[" + std::to_string(i) + "]")), storage.copy(element)});
   }
 }
 
@@ -171,6 +182,10 @@ bool take_option(O& options, const Option<O, T>& o, const belay_named_value* val
     std::vector<belay_named_value> below;
     for (std::size_t i = 0; i < n; ++i) {
       const std::string_view name = view(values[i].name);
+      if (o.is_single && name == o.name) {
+        used[i] = given = true;
+        take_list(o, values[i].value, below, storage);
+      }
       if (name.substr(0, prefix.size()) != prefix) continue;
       used[i] = given = true;
       below.push_back({str(storage.text(name.substr(prefix.size()))), storage.copy(values[i].value)});
