@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <belay/columns.h>
+#include <belay/testing/error_of.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace columns_test {
+
+using belay::Column;
+using belay::ColumnFit;
+using belay::ColumnGuess;
+using belay::ColumnOptions;
+using belay::Gaps;
+using belay::Moment;
+using belay::testing::error_of;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pointwise;
+
+const Gaps kUsual{"", "NA", "N/A", "null", "?"};
+
+Column fitted(const ColumnOptions& options, const std::vector<std::string>& cells) {
+  ColumnFit fit(options, kUsual);
+  for (const std::string& cell : cells) fit.add(cell);
+  return fit.finish();
+}
+
+ColumnOptions typed(const char* type) {
+  ColumnOptions options;
+  options.name = "x", options.type = type;
+  return options;
+}
+
+// Returns the numbers of a cell; -999: the cell is wrong.
+std::vector<double> written(const Column& column, std::string_view cell) {
+  std::vector<double> out(column.width());
+  return column.write(cell, out.data()) == nullptr ? out : std::vector<double>{-999};
+}
+
+TEST(Columns, NumbersFillTheirGapsAndAreScaledByTheTrainingsRows) {
+  struct Case {
+    const char *missing, *scale;
+    double of_gap, of_ten;
+  };
+  // The cells are 1, 2, 4, 9 and a gap.
+  const Case cases[] = {
+      {"median", "none", 3, 10},
+      {"mean", "none", 4, 10},
+      {"value", "none", 7, 10},
+      {"median", "standard", (3 - 3.8) / std::sqrt(7.76), (10 - 3.8) / std::sqrt(7.76)},
+      {"mean", "standard", 0, 6 / std::sqrt(7.6)},
+      {"median", "minmax", 0.25, 1.125},
+      {"value", "log", std::log(8), std::log(11)},
+  };
+  for (const Case& c : cases) {
+    ColumnOptions options = typed("number");
+    options.missing = c.missing, options.scale = c.scale, options.fill = 7;
+    const Column column = fitted(options, {"9", "1", "NA", "2", "4"});
+    EXPECT_THAT(written(column, "?"), ElementsAre(DoubleNear(c.of_gap, 1e-12))) << c.missing << c.scale;
+    EXPECT_THAT(written(column, "1e1"), ElementsAre(DoubleNear(c.of_ten, 1e-12))) << c.missing << c.scale;
+  }
+}
+
+TEST(Columns, ALogarithmKeepsTheSign) {
+  ColumnOptions options = typed("number");
+  options.scale = "log";
+  EXPECT_THAT(written(fitted(options, {"1"}), "-1"), ElementsAre(-std::log(2)));
+}
+
+TEST(Columns, AnIndicatorIsOneForAGap) {
+  ColumnOptions options = typed("number");
+  options.indicator = true;
+  const Column column = fitted(options, {"1", "3"});
+  EXPECT_THAT(column.names(), ElementsAre("x", "x is missing"));
+  EXPECT_THAT(written(column, "NA"), ElementsAre(2, 1));
+  EXPECT_THAT(written(column, "5"), ElementsAre(5, 0));
+}
+
+TEST(Columns, BucketsBeginAtTheirLimits) {
+  ColumnOptions options = typed("number");
+  options.buckets = {18, 30.5};
+  const Column column = fitted(options, {"1"});
+  EXPECT_THAT(column.names(), ElementsAre("x<18", "18<=x<30.5", "x>=30.5"));
+  EXPECT_THAT(written(column, "17.9"), ElementsAre(1, 0, 0));
+  EXPECT_THAT(written(column, "18"), ElementsAre(0, 1, 0));
+  EXPECT_THAT(written(column, "99"), ElementsAre(0, 0, 1));
+  ColumnOptions counted = typed("number");
+  counted.bucket_count = 4;
+  EXPECT_THAT(fitted(counted, {"4", "1", "3", "2"}).limits, ElementsAre(1.75, 2.5, 3.25));
+  EXPECT_THAT(fitted(counted, {"1", "1", "1", "5"}).limits, ElementsAre(1, 2));
+}
+
+TEST(Columns, CellsThatAreNoNumbersHaveAFault) {
+  ColumnOptions options = typed("number");
+  options.missing = "error";
+  const Column column = fitted(options, {"1"});
+  double out = 0;
+  EXPECT_STREQ(column.write("abc", &out), "not a number");
+  EXPECT_STREQ(column.write("nan", &out), "not a number");
+  EXPECT_STREQ(column.write("1e39", &out), "outside the range of float32");
+  EXPECT_STREQ(column.write("NA", &out), "which is a gap, and 'missing' is \"error\"");
+}
+
+TEST(Columns, WordsAreNumberedByFrequencyAndThenByName) {
+  const Column column = fitted(typed("category"), {"b", "a", "c", "b", "NA"});
+  EXPECT_THAT(column.names(), ElementsAre("x=b", "x=a", "x=c", "x is missing"));
+  EXPECT_THAT(written(column, "a"), ElementsAre(0, 1, 0, 0));
+  EXPECT_THAT(written(column, ""), ElementsAre(0, 0, 0, 1));
+  EXPECT_THAT(written(column, "other"), ElementsAre(0, 0, 0, 0));
+}
+
+TEST(Columns, RareWordsAndThoseBeyondTheSizeAreUnknown) {
+  ColumnOptions options = typed("category");
+  options.min_count = 2;
+  Column column = fitted(options, {"b", "a", "b", "a", "b", "c"});
+  EXPECT_THAT(column.names(), ElementsAre("x=b", "x=a", "x is unknown"));
+  EXPECT_THAT(written(column, "c"), ElementsAre(0, 0, 1));
+  options.max_size = 1;
+  column = fitted(options, {"b", "a", "b", "a", "b", "c"});
+  EXPECT_THAT(column.names(), ElementsAre("x=b", "x is unknown"));
+}
+
+TEST(Columns, IdsHaveOneForUnknownWordsAndOneForGaps) {
+  ColumnOptions options = typed("category");
+  options.deliver = "ids";
+  Column column = fitted(options, {"b", "a", "b"});
+  EXPECT_THAT(column.names(), IsEmpty());
+  EXPECT_THAT(column.words_by_id(), ElementsAre("b", "a", "<unknown>", "<missing>"));
+  std::int64_t id = -1;
+  for (const auto& [cell, expected] : {std::pair{"b", 0}, {"a", 1}, {"z", 2}, {"NA", 3}}) {
+    EXPECT_EQ(column.id_of(cell, id), nullptr);
+    EXPECT_EQ(id, expected) << cell;
+  }
+  options.hash_buckets = 10;
+  column = fitted(options, {"b"});
+  EXPECT_EQ(column.ids(), 12);
+  column.id_of("a", id);
+  EXPECT_EQ(id, static_cast<std::int64_t>(0xaf63dc4c8601ec8cu % 10));  // FNV-1a's published value of "a"
+  column.id_of("", id);
+  EXPECT_EQ(id, 11);
+}
+
+TEST(Columns, DatesAreReadInIso) {
+  struct Case {
+    const char* text;
+    const char* moment;  // empty: it is none
+  };
+  const Case cases[] = {{"2025-01-09", "2025-01-09T00"},
+                        {"2025-01-09T14:30", "2025-01-09T14"},
+                        {"2025-01-09 14:30:05.25Z", "2025-01-09T14"},
+                        {"2025-01-09T14:30+01:00", "2025-01-09T14"},
+                        {"2024-02-29", "2024-02-29T00"},
+                        {"0001-01-01", "0001-01-01T00"},
+                        {"2025-02-29", ""},
+                        {"1900-02-29", ""},
+                        {"0000-01-01", ""},
+                        {"2025-13-01", ""},
+                        {"2025-1-9", ""},
+                        {"2025-01-09T24:00", ""},
+                        {"2025-01-09x", ""},
+                        {"2025-01-09 ", ""},
+                        {"20250109", ""}};
+  for (const Case& c : cases) {
+    Moment moment;
+    const bool is_date = belay::parse_date({}, c.text, moment);
+    EXPECT_EQ(is_date ? moment.text() : "", c.moment) << c.text;
+  }
+}
+
+TEST(Columns, DatesAreReadInTheFirstFormatThatFits) {
+  Moment moment;
+  EXPECT_TRUE(belay::parse_date({"%d.%m.%Y", "%m/%d/%Y %H:%M:%S"}, "9.1.2025", moment));
+  EXPECT_EQ(moment.text(), "2025-01-09T00");
+  EXPECT_TRUE(belay::parse_date({"%d.%m.%Y", "%m/%d/%Y %H:%M:%S"}, "1/9/2025 23:59:58", moment));
+  EXPECT_EQ(moment.text(), "2025-01-09T23");
+  EXPECT_FALSE(belay::parse_date({"%d.%m.%Y"}, "2025-01-09", moment));
+}
+
+TEST(Columns, DaysAndWeekdaysAreThoseOfTheCalendar) {
+  const auto days = [](std::int64_t year, std::int64_t month, std::int64_t day) {
+    return Moment{year, month, day, 0}.days();
+  };
+  EXPECT_EQ(days(1970, 1, 1), 0);
+  EXPECT_EQ(days(2000, 3, 1), 11017);
+  EXPECT_EQ(days(1969, 12, 31), -1);
+  EXPECT_EQ(days(1, 1, 1), -719162);
+  EXPECT_EQ((Moment{2025, 1, 9, 0}.weekday()), 3);  // a Thursday
+  EXPECT_EQ((Moment{1, 1, 1, 0}.weekday()), 0);
+}
+
+TEST(Columns, PartsOfADateAreNumbersWordsOrAnglesOfACircle) {
+  ColumnOptions options = typed("date");
+  options.parts = {"year", "month", "weekday", "hour", "days"}, options.scale = "none";
+  Column column = fitted(options, {"2025-01-09", "2025-04-07T06:00"});
+  EXPECT_THAT(column.names(), ElementsAre("x year", "x month sine", "x month cosine", "x weekday sine",
+                                          "x weekday cosine", "x hour sine", "x hour cosine", "x days"));
+  EXPECT_THAT(written(column, "2025-04-07T06:00"),
+              Pointwise(DoubleNear(1e-12), std::vector<double>{2025, 1, 0, 0, 1, 1, 0, 20185}));
+  EXPECT_THAT(written(column, ""), Pointwise(DoubleNear(1e-12), written(column, "2025-01-09")));
+  options.cycles = "number";
+  EXPECT_THAT(written(fitted(options, {"2025-01-09"}), "2025-12-14T23:00"), ElementsAre(2025, 12, 6, 23, 20436));
+  options.cycles = "words", options.parts = {"weekday"};
+  column = fitted(options, {"2025-01-09"});
+  EXPECT_EQ(column.names()[6], "x weekday=6");
+  EXPECT_THAT(written(column, "2025-12-14"), ElementsAre(0, 0, 0, 0, 0, 0, 1));
+}
+
+TEST(Columns, YearAndDaysAreScaled) {
+  ColumnOptions options = typed("date");
+  options.parts = {"days"};
+  const Column column = fitted(options, {"1970-01-01", "1970-01-03"});
+  EXPECT_THAT(written(column, "1970-01-04"), ElementsAre(2));
+}
+
+TEST(Columns, TextIsABagOfItsWords) {
+  ColumnOptions options = typed("text");
+  options.min_count = 2;
+  const Column column = fitted(options, {"The dog, the cat", "a DOG", "the b\xc3\xa4r", "NA"});
+  EXPECT_THAT(column.names(), ElementsAre("x:dog", "x:the"));
+  EXPECT_THAT(written(column, "the the dog!"), ElementsAre(1, 2));
+  EXPECT_THAT(written(column, ""), ElementsAre(0, 0));
+}
+
+std::string guessed(const std::vector<std::string>& cells) {
+  ColumnGuess guess(kUsual);
+  for (const std::string& cell : cells) guess.add(cell);
+  return guess.text();
+}
+
+TEST(Columns, TypesAreGuessedFromCells) {
+  EXPECT_EQ(guessed({"1", "2.5", "-3e4"}), "number");
+  EXPECT_EQ(guessed({"1", "NA", "x"}), "number, 1 gap");
+  EXPECT_EQ(guessed({"2025-01-09", "2025-01-10", "", "?"}), "date, 2 gaps");
+  EXPECT_EQ(guessed({"a", "b", "a", "1"}), "category, 2 different cells of words in 4 rows");
+  EXPECT_EQ(guessed({"", "NA"}), "ignore, 2 gaps");
+  std::vector<std::string> names, texts;
+  for (char c = 'a'; c <= 'z'; ++c) names.push_back(std::string(3, c)), texts.push_back(std::string("see the ") + c);
+  EXPECT_EQ(guessed(names), "ignore, 26 different cells of words in 26 rows");
+  EXPECT_EQ(guessed(texts), "text, 26 different cells of words in 26 rows");
+}
+
+}  // namespace columns_test
