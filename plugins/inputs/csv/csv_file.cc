@@ -7,6 +7,9 @@
 #include <belay/gzip_file.h>
 #include <belay/nearest.h>
 
+#include <glob.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -62,28 +65,57 @@ std::string CsvFile::other_reading(bool numbered) const {
          " takes the columns of this one by their places";
 }
 
+std::vector<std::string> files_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (path.find_first_of("*?[") == path.npos || ::access(path.c_str(), F_OK) == 0) {
+      files.push_back(path);
+      continue;
+    }
+    glob_t found{};
+    const int status = ::glob(path.c_str(), GLOB_NOSORT, nullptr, &found);
+    std::vector<std::string> names(found.gl_pathv, found.gl_pathv + (status == 0 ? found.gl_pathc : 0));
+    ::globfree(&found);
+    if (names.empty()) fail(Code::kNotFound, "path: no file fits the pattern '" + path + "'");
+    std::sort(names.begin(), names.end());
+    files.insert(files.end(), names.begin(), names.end());
+  }
+  if (files.empty()) fail(Code::kInvalidArgument, "path: the list is empty; name at least one file");
+  return files;
+}
+
 CsvFile::CsvFile(const CsvFormat& format) : format_(format) {
-  read_text();
-  rows_ = find_records(text_, format_.skip_lines, format_.delimiter);
-  const std::string prefix = "path: '" + format_.path + "' ";
+  add_file(format_.path);
+  for (const std::string& path : format_.more_paths) add_file(path);
+  make_names_different();
+  if (rows_.empty())
+    fail(Code::kFailedPrecondition,
+         "path: '" + format_.path + "' holds a header and no rows; if it has no header, " + "set header = false");
+}
+
+void CsvFile::add_file(const std::string& path) {
+  const std::size_t begin = text_.size(), row = rows_.size();
+  read_text(path, begin);
+  parts_.push_back({path, row});
+  for (Record record : find_records(std::string_view(text_).substr(begin), format_.skip_lines, format_.delimiter)) {
+    record.begin += begin, record.end += begin;
+    rows_.push_back(record);
+  }
   const std::string skipped =
       format_.skip_lines == 0 ? ""
                               : " behind the " + std::to_string(format_.skip_lines) + " lines that 'skip_lines' skips";
-  if (rows_.empty()) fail(Code::kFailedPrecondition, prefix + "holds no rows" + skipped);
-  name_columns();
-  make_names_different();
-  if (rows_.empty())
-    fail(Code::kFailedPrecondition, prefix + "holds a header and no rows; if it has no header, set header = false");
+  if (rows_.size() == row) fail(Code::kFailedPrecondition, "path: '" + path + "' holds no rows" + skipped);
+  take_header(row);
 }
 
-void CsvFile::read_text() {
-  const std::string prefix = "path: '" + format_.path + "' ";
-  belay::GzipFile file("path", format_.path);
-  belay::in_memory("path", format_.path, file.file_bytes(), [&] {
+void CsvFile::read_text(const std::string& path, std::size_t begin) {
+  const std::string prefix = "path: '" + path + "' ";
+  belay::GzipFile file("path", path);
+  belay::in_memory("path", path, file.file_bytes(), [&] {
     // A small file is read at once. No part is larger than 1 MiB.
     const auto bytes = static_cast<std::size_t>(file.file_bytes());
     const std::size_t part = std::clamp<std::size_t>(bytes + 1, 1 << 12, 1 << 20);
-    if (!file.compressed()) text_.reserve(bytes + part);
+    if (!file.compressed()) text_.reserve(begin + bytes + part);
     for (std::size_t got = part; got == part;) {
       const std::size_t size = text_.size();
       text_.resize(size + part);
@@ -91,31 +123,48 @@ void CsvFile::read_text() {
       text_.resize(size + got);
     }
   });
-  const std::size_t zero = text_.find('\0');
+  const std::string_view text = std::string_view(text_).substr(begin);
+  const std::size_t zero = text.find('\0');
   if (zero != std::string::npos)
-    fail(Code::kInvalidArgument, prefix + belay::foreign_text(text_, "CSV file", "write its columns as text, in UTF-8",
+    fail(Code::kInvalidArgument, prefix + belay::foreign_text(text, "CSV file", "write its columns as text, in UTF-8",
                                                               "is no text file: byte " + std::to_string(zero) +
                                                                   " is zero; give a CSV file in UTF-8"));
-  if (const std::string page = belay::foreign_text(text_, "CSV file", "", ""); text_[0] == '<' && !page.empty())
+  if (const std::string page = belay::foreign_text(text, "CSV file", "", ""); text.substr(0, 1) == "<" && !page.empty())
     fail(Code::kInvalidArgument, prefix + page);
-  while (text_.compare(0, kByteOrderMark.size(), kByteOrderMark) == 0) text_.erase(0, kByteOrderMark.size());
+  while (text_.compare(begin, kByteOrderMark.size(), kByteOrderMark) == 0) text_.erase(begin, kByteOrderMark.size());
 }
 
-void CsvFile::name_columns() {
+// Takes the names of the columns from the first row of a file. Later files must have the same.
+void CsvFile::take_header(std::size_t row) {
+  const auto number = static_cast<std::int64_t>(row);
   std::vector<std::string> first;
   try {
-    first = split_record(text_of(rows_[0]), format_.delimiter);
+    first = split_record(text_of(rows_[row]), format_.delimiter);
   } catch (const belay::Error& e) {
-    fail(e.code(), place_of_broken(0) + ": " + e.what());
+    fail(e.code(), place_of_broken(number) + ": " + e.what());
   }
+  if (row == 0 && columns_.empty()) name_columns(first, row);
+  if (!format_.header) return;
+  for (std::size_t i = 0; i < std::min(first.size(), columns_.size()); ++i)
+    if (first[i] != columns_[i])
+      fail(Code::kInvalidArgument, place(number, i) + ": the column is \"" + first[i] + "\", and in '" + format_.path +
+                                       "' it is \"" + columns_[i] +
+                                       "\"; files of one 'path' have the same columns in the same order");
+  if (first.size() != columns_.size())
+    fail(Code::kInvalidArgument, place_of_count(number, columns_.size()) + ": the header names " +
+                                     std::to_string(first.size()) + " columns, that of '" + format_.path + "' " +
+                                     std::to_string(columns_.size()));
+  rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(row));
+}
+
+void CsvFile::name_columns(const std::vector<std::string>& first, std::size_t row) {
   if (format_.header) {
     if (!format_.columns.empty())
       fail(Code::kInvalidArgument,
            "'columns' names the columns of a file without a header; leave it out, or set header = "
            "false and skip_lines");
     columns_ = first;
-    header_line_ = rows_[0].line;
-    rows_.erase(rows_.begin());
+    header_line_ = rows_[row].line;
   } else if (format_.columns.empty()) {
     for (std::size_t i = 0; i < first.size(); ++i) columns_.push_back(std::string(kNumbered) + std::to_string(i));
   } else if (format_.columns.size() == first.size()) {
@@ -139,17 +188,21 @@ void CsvFile::make_names_different() {
 }
 
 std::vector<std::string> CsvFile::fields(std::int64_t row) const {
-  std::vector<std::string> fields;
+  Fields found;
+  fields(row, found);
+  return {found.views.begin(), found.views.end()};
+}
+
+void CsvFile::fields(std::int64_t row, Fields& fields) const {
   try {
-    fields = split_record(text_of(rows_[static_cast<std::size_t>(row)]), format_.delimiter, columns_.size());
+    split_record(text_of(rows_[static_cast<std::size_t>(row)]), format_.delimiter, fields);
   } catch (const belay::Error& e) {
     fail(e.code(), place_of_broken(row) + ": " + e.what());
   }
-  if (fields.size() != columns_.size())
-    fail(Code::kDataLoss, place_of_count(row, columns_.size()) + ": " + std::to_string(fields.size()) +
+  if (fields.views.size() != columns_.size())
+    fail(Code::kDataLoss, place_of_count(row, columns_.size()) + ": " + std::to_string(fields.views.size()) +
                               " columns, expected " + std::to_string(columns_.size()) + "; a field that holds '" +
                               format_.delimiter + "' must be in double quotes");
-  return fields;
 }
 
 std::optional<std::size_t> CsvFile::wrong_count(std::int64_t row) const {
@@ -205,7 +258,13 @@ std::string CsvFile::place_of_byte(std::int64_t row, std::size_t byte) const {
     column = ends ? 1 : column + (starts_character ? 1 : 0);
     line += ends ? 1 : 0;
   }
-  return format_.path + ":" + std::to_string(line) + ":" + std::to_string(column);
+  return path_of(row) + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
+
+const std::string& CsvFile::path_of(std::int64_t row) const {
+  std::size_t part = parts_.size() - 1;
+  while (part != 0 && parts_[part].first_row > static_cast<std::size_t>(row)) --part;
+  return parts_[part].path;
 }
 
 std::optional<std::size_t> CsvFile::column_of(std::string_view name) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CSV file in memory, plain or compressed with gzip: its column names and the places of its rows. The constructor
-// scans the file once for line ends and parses the header. Each row is parsed when it is read.
+// One CSV file or several in memory, plain or compressed with gzip: the column names and the places of the rows. The
+// constructor scans the files once for line ends and parses the headers. Each row is parsed when it is read.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,16 @@ struct CsvFormat {
   bool header = true;
   char delimiter = ',';
   std::int64_t skip_lines = 0;
-  std::vector<std::string> columns;  // names for a file without a header; empty: column_0, column_1, ...
+  std::vector<std::string> columns;          // names for a file without a header; empty: column_0, column_1, ...
+  std::vector<std::string> more_paths = {};  // files with the same columns, whose rows follow
 };
+
+// Returns the files that `paths` names. A pattern with * ? or [ stands for its files in the order of their names.
+std::vector<std::string> files_of(const std::vector<std::string>& paths);
 
 class CsvFile {
  public:
-  // Fails if the file is missing, is not a text file, or has no rows.
+  // Fails if a file is missing, is not a text file, or has other columns, or if there are no rows.
   explicit CsvFile(const CsvFormat& format);
 
   const std::vector<std::string>& columns() const { return columns_; }
@@ -36,6 +40,7 @@ class CsvFile {
   // Returns as many fields as there are columns. DATA_LOSS names the place of a row with another number. Call it from
   // any thread.
   std::vector<std::string> fields(std::int64_t row) const;
+  void fields(std::int64_t row, Fields& fields) const;
   // Returns the row's number of fields if it differs from the columns'. None: it is equal, or the row cannot be split.
   std::optional<std::size_t> wrong_count(std::int64_t row) const;
   // Fails with the message for a file whose rows all have `count` fields, unlike its header.
@@ -60,8 +65,14 @@ class CsvFile {
 
  private:
   static constexpr std::string_view kNumbered = "column_";
-  void read_text();
-  void name_columns();
+  struct Part {
+    std::string path;
+    std::size_t first_row = 0;
+  };
+  void add_file(const std::string& path);
+  void read_text(const std::string& path, std::size_t begin);
+  void take_header(std::size_t row);
+  void name_columns(const std::vector<std::string>& first, std::size_t row);
   void make_names_different();
   // Returns the place of a byte of the row.
   std::string place_of_byte(std::int64_t row, std::size_t byte) const;
@@ -69,12 +80,14 @@ class CsvFile {
   std::string place_of_count(std::int64_t row, std::size_t expected) const;
   // Returns the place of the fault that split_record found.
   std::string place_of_broken(std::int64_t row) const;
+  const std::string& path_of(std::int64_t row) const;
   std::string_view text_of(const Record& record) const {
     return std::string_view(text_).substr(record.begin, record.end - record.begin);
   }
 
   CsvFormat format_;
-  std::string text_;
+  std::string text_;  // of all files
+  std::vector<Part> parts_;
   std::vector<Record> rows_;
   std::int64_t header_line_ = 0;  // 0: there is no header
   std::vector<std::string> columns_, names_;

@@ -25,23 +25,20 @@ std::string_view trimmed(std::string_view text, char delimiter) {
 
 // Takes a quoted field and the delimiter after it from the front of `rest`, which begins with the quote. `more` is true
 // if there was a delimiter.
-std::string take_quoted(std::string_view& rest, char delimiter, bool& more) {
-  std::string field;
-  std::size_t i = 1;
-  for (;; ++i) {
-    if (i >= rest.size()) fail(Code::kDataLoss, "a quoted field does not end");
-    if (rest[i] != '"') {
-      field.push_back(rest[i]);
-    } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
-      field.push_back('"');
-      ++i;
-    } else {
-      break;
-    }
+std::string_view take_quoted(std::string_view& rest, char delimiter, bool& more, std::deque<std::string>& unquoted) {
+  std::string* copy = nullptr;  // of a field with doubled quotes
+  std::size_t begin = 1, quote = rest.find('"', begin);
+  for (; quote < rest.size() - 1 && rest[quote + 1] == '"'; quote = rest.find('"', begin)) {
+    if (copy == nullptr) copy = &unquoted.emplace_back();
+    copy->append(rest, begin, quote + 1 - begin);
+    begin = quote + 2;
   }
-  const std::size_t end = rest.find(delimiter, i + 1);
+  if (quote == std::string_view::npos) fail(Code::kDataLoss, "a quoted field does not end");
+  std::string_view field = rest.substr(begin, quote - begin);
+  if (copy != nullptr) field = copy->append(field);
+  const std::size_t end = rest.find(delimiter, quote + 1);
   more = end != std::string_view::npos;
-  if (!is_blank(rest.substr(i + 1, more ? end - i - 1 : end), delimiter))
+  if (!is_blank(rest.substr(quote + 1, more ? end - quote - 1 : end), delimiter))
     fail(Code::kDataLoss, "a quoted field is followed by more text; double the quotes inside it");
   rest.remove_prefix(more ? end + 1 : rest.size());
   return field;
@@ -52,12 +49,12 @@ void skip_space(std::string_view& rest, char delimiter) {
 }
 
 // Does the same for any field.
-std::string take_field(std::string_view& rest, char delimiter, bool& more) {
+std::string_view take_field(std::string_view& rest, char delimiter, bool& more, std::deque<std::string>& unquoted) {
   skip_space(rest, delimiter);
-  if (!rest.empty() && rest.front() == '"') return take_quoted(rest, delimiter, more);
+  if (!rest.empty() && rest.front() == '"') return take_quoted(rest, delimiter, more, unquoted);
   const std::size_t end = rest.find(delimiter);
   more = end != std::string_view::npos;
-  std::string field(trimmed(rest.substr(0, end), delimiter));
+  const std::string_view field = trimmed(rest.substr(0, end), delimiter);
   rest.remove_prefix(more ? end + 1 : rest.size());
   return field;
 }
@@ -101,22 +98,28 @@ std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines,
   return records;
 }
 
-std::vector<std::string> split_record(std::string_view record, char delimiter, std::size_t expected) {
-  std::vector<std::string> fields;
-  fields.reserve(expected);
+void split_record(std::string_view record, char delimiter, Fields& fields) {
+  fields.views.clear();
+  fields.unquoted.clear();
   std::string_view rest = record;
-  for (bool more = true; more;) fields.push_back(take_field(rest, delimiter, more));
-  return fields;
+  for (bool more = true; more;) fields.views.push_back(take_field(rest, delimiter, more, fields.unquoted));
+}
+
+std::vector<std::string> split_record(std::string_view record, char delimiter) {
+  Fields fields;
+  split_record(record, delimiter, fields);
+  return {fields.views.begin(), fields.views.end()};
 }
 
 std::size_t field_begin(std::string_view record, char delimiter, std::size_t field) {
   std::string_view rest = record;
+  std::deque<std::string> unquoted;
   for (bool more = true;; --field) {
     skip_space(rest, delimiter);
     const std::size_t begin = record.size() - rest.size();
     if (field == 0) return begin;
     try {
-      take_field(rest, delimiter, more);
+      take_field(rest, delimiter, more, unquoted);
     } catch (const belay::Error&) {
       return begin;
     }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +27,17 @@ bool ends_line(std::string_view text, std::size_t i);
 // Returns the records after the first `skip_lines` lines. It looks only at quotes and line ends.
 std::vector<Record> find_records(std::string_view text, std::int64_t skip_lines, char delimiter);
 
-// Returns the fields of one record. INVALID_ARGUMENT, without the place: a quote does not end, or more text follows it.
-// `expected` is their number, if it is known.
-std::vector<std::string> split_record(std::string_view record, char delimiter, std::size_t expected = 0);
+// The fields of one record. They view the record, or a text in `unquoted` if quotes were doubled in it.
+struct Fields {
+  std::vector<std::string_view> views;
+  std::deque<std::string> unquoted;
+};
+
+// Replaces `fields` by those of one record. DATA_LOSS, without the place: a quote does not end, or more text follows
+// it.
+void split_record(std::string_view record, char delimiter, Fields& fields);
+// Returns copies of them.
+std::vector<std::string> split_record(std::string_view record, char delimiter);
 
 // Returns the start of a field, in bytes. If there are fewer fields, or an earlier one is broken, it returns that of
 // the last one.
