@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads rows of numbers and a label from a CSV file.
+// Reads rows of a CSV file, or of several: numbers, words, dates and text, and a label.
 //
-// The file is read and parsed when the input is asked for its columns, since its rows name the classes. After that only
-// the numbers stay in memory. A training keeps the names of its columns and classes and the name of its label's column.
-// It also keeps the scales of `standardize`.
+// The files are read and parsed when the input is asked for its columns, since the rows name the classes. After that
+// only the numbers stay in memory. A training keeps the names of its columns and classes and the name of its label's
+// column. It also keeps the scales of `standardize`, and all that columns with types fitted (belay/columns.h).
+//
+// A file of numbers without gaps has no types. Types exist if the manifest has the table `columns`, or if a column has
+// words or gaps. Then those that the manifest lacks are guessed from the training's rows.
+#include <belay/columns.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <optional>
+#include <set>
 
+#include "csv_columns.h"
 #include "csv_file.h"
 #include "csv_table.h"
 
@@ -24,11 +32,12 @@ using belay::fail;
 class Csv final : public belay::Input {
  public:
   struct Options : belay::SplitOptions, belay::BatchOptions, belay::DecodeOptions {
-    belay::Path path;
+    belay::List<belay::Path> path;
     bool header = true;
     belay::Str delimiter = ",";
     std::int64_t skip_lines = 0;
-    belay::List<belay::Str> columns;
+    belay::Table columns;
+    belay::List<belay::Str> gaps = belay::kGaps;
     belay::Str label = "-1";
     belay::Str label_type = "class";
     belay::List<belay::Str> classes;
@@ -38,8 +47,11 @@ class Csv final : public belay::Input {
     belay::Str extra = "error";
   };
   static constexpr auto about = belay::about(
-      "csv", "Reads rows of numbers and a label from a CSV file that fits in memory",
-      belay::option("path", &Options::path, "CSV file of UTF-8 text, plain or .gz; blank lines are skipped")
+      "csv", "Reads numbers, words, dates and a label from CSV files that fit in memory",
+      belay::option("path", &Options::path,
+                    "CSV file of UTF-8 text, plain or .gz, or a list of files with the same columns; * ? and [ are "
+                    "patterns; blank lines are skipped")
+          .or_single()
           .required()
           .example_file("kinds.csv",
                         "length,width,kind\n5.1,3.5,a\n4.9,3.0,a\n7.0,3.2,b\n6.4,3.2,b\n"
@@ -47,8 +59,14 @@ class Csv final : public belay::Input {
       belay::option("header", &Options::header, "true: the first row has the names of the columns"),
       belay::option("delimiter", &Options::delimiter, "character between two fields"),
       belay::option("skip_lines", &Options::skip_lines, "number of lines before the header to ignore").min(0),
-      belay::option("columns", &Options::columns,
-                    "names of the columns if there is no header; if empty, column_0, column_1 and so on"),
+      belay::option(
+          "columns", &Options::columns,
+          "table of NAME = { type, ... }; type is number (missing, scale, buckets, indicator), category (missing, "
+          "min_count, max_size, hash_buckets, deliver), date (missing, scale, indicator, formats, parts, cycles), text "
+          "(min_count, max_size), id, weight or ignore; types that are not set are guessed if a column has words or "
+          "gaps; or a list: names of the columns if there is no header, in place of column_0, column_1 and so on")
+          .or_list(),
+      belay::option("gaps", &Options::gaps, "cells that mean a missing value, in columns with types"),
       belay::option(
           "label", &Options::label,
           "column of the label, by name or by number (\"0\" is the first, \"-1\" the last); \"\" means no label")
@@ -76,7 +94,11 @@ class Csv final : public belay::Input {
       belay::batch_options<Options>(),
       belay::decode_option<Options>("number of threads that parse; the batches do not depend on it"));
 
-  explicit Csv(const Options& o) : o_(o), pool_(o.decode_threads) {
+  explicit Csv(const Options& o) : o_(o), gaps_(texts(o.gaps)), pool_(o.decode_threads) {
+    if (!o.columns.empty() && o.columns.key(0) == "[0]")
+      for (std::size_t i = 0; i < o.columns.size(); ++i) names_.emplace_back(o.columns.text(i));
+    else
+      types_ = belay::parse_columns("columns", o.columns);
     const std::string_view delimiter = o.delimiter;
     if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r")
       fail(Code::kInvalidArgument,
@@ -84,28 +106,33 @@ class Csv final : public belay::Input {
   }
 
   void spec(belay::InputSpec& spec) override {
-    const CsvFormat format{o_.path.string(), o_.header, o_.delimiter.view()[0], o_.skip_lines, texts(o_.columns)};
-    const CsvFile file(format);
+    const std::vector<std::string> files = files_of(texts(o_.path));
+    const CsvFile file({files[0], o_.header, o_.delimiter.view()[0], o_.skip_lines, names_,
+                        std::vector<std::string>(files.begin() + 1, files.end())});
     file_rows_ = file.rows();
     choose_columns(file, spec);
-    table_ = parse_table(file, columns_, pool_);
+    read_table(file, spec);
     warn_of_lone_words(file);
-    const auto width = static_cast<std::int64_t>(columns_.features.size());
-    features_slot_ = spec.feature("features", belay::DType::kFloat32, {-1, width});
     const std::vector<std::string> names = feature_names(file);
-    spec.set_columns(features_slot_, names);
+    width_ = names.size();
+    if (width_ != 0) {
+      features_slot_ = spec.feature("features", belay::DType::kFloat32, {-1, static_cast<std::int64_t>(width_)});
+      spec.set_columns(features_slot_, names);
+    }
+    declare_categories(spec);
     if (columns_.label)
       label_slot_ = spec.label("label", has_classes() ? belay::DType::kInt64 : belay::DType::kFloat32, {-1});
     if (columns_.label && !table_.class_names.empty()) spec.set_class_names(label_slot_, table_.class_names);
     if (columns_.id) id_slot_ = spec.label("id", belay::DType::kString, {-1});
+    if (columns_.weight) weight_slot_ = spec.label("weight", belay::DType::kFloat32, {-1});
     keep_names(file, spec);
-    if (o_.standardize) scale(spec, names);
+    if (o_.standardize && columns_.typed.empty()) scale(spec, names);
   }
 
   void open(const belay::OpenArgs& args) override {
     const std::vector<std::int64_t> rows = rows_of(o_.split);
     if (rows.empty())
-      fail(Code::kFailedPrecondition, "split: '" + o_.path.string() + "' has " + std::to_string(file_rows_) +
+      fail(Code::kFailedPrecondition, "split: '" + path() + "' has " + std::to_string(file_rows_) +
                                           " rows and none of them is for \"" + o_.split.string() +
                                           "\"; change 'eval_fraction'");
     take_rows(rows);
@@ -116,12 +143,15 @@ class Csv final : public belay::Input {
     const std::vector<std::int64_t>& examples = order_.batch();
     if (examples.empty()) return false;
     const auto n = static_cast<std::int64_t>(examples.size());
-    const std::size_t width = columns_.features.size();
-    float* features = batch.tensor(features_slot_, {n, static_cast<std::int64_t>(width)}).data<float>();
-    for (const std::int64_t example : examples)
-      features = std::copy_n(features_.data() + static_cast<std::size_t>(example) * width, width, features);
-    if (columns_.label && has_classes()) copy_labels(classes_, examples, batch);
-    if (columns_.label && !has_classes()) copy_labels(targets_, examples, batch);
+    if (width_ != 0) {
+      float* features = batch.tensor(features_slot_, {n, static_cast<std::int64_t>(width_)}).data<float>();
+      for (const std::int64_t example : examples)
+        features = std::copy_n(features_.data() + static_cast<std::size_t>(example) * width_, width_, features);
+    }
+    copy_categories(examples, batch);
+    if (columns_.label && has_classes()) copy_labels(classes_, label_slot_, examples, batch);
+    if (columns_.label && !has_classes()) copy_labels(targets_, label_slot_, examples, batch);
+    if (columns_.weight) copy_labels(weights_, weight_slot_, examples, batch);
     if (columns_.id) copy_ids(examples, batch);
     position = order_.advance();
     return true;
@@ -131,11 +161,15 @@ class Csv final : public belay::Input {
   std::int64_t size() const override { return order_.size(); }
 
  private:
-  static std::vector<std::string> texts(const belay::List<belay::Str>& list) {
+  template <class Text>
+  static std::vector<std::string> texts(const belay::List<Text>& list) {
     std::vector<std::string> all;
     for (const belay::Str& text : list) all.push_back(text.string());
     return all;
   }
+
+  // Returns the first file, for messages.
+  std::string path() const { return o_.path[0].string(); }
 
   bool has_classes() const { return columns_.label_type == LabelType::kClass; }
 
@@ -165,8 +199,17 @@ class Csv final : public belay::Input {
 
   std::vector<std::string> feature_names(const CsvFile& file) const {
     std::vector<std::string> names;
-    for (const std::size_t column : columns_.features) names.push_back(file.names()[column]);
+    for (const belay::Column& column : columns_.typed)
+      for (std::string& name : column.names()) names.push_back(std::move(name));
+    for (const std::size_t column : columns_.features)
+      if (columns_.typed.empty()) names.push_back(file.names()[column]);
     return names;
+  }
+
+  // Returns the names of the columns in the training's file that are features.
+  static std::optional<std::vector<std::string>> trained_features(const belay::InputSpec& spec) {
+    auto typed = spec.learned_words("columns");
+    return typed ? typed : spec.learned_columns("features");
   }
 
   // Returns the column with the name of the training's label or id. None: the name is not known, or the file lacks it.
@@ -190,14 +233,14 @@ class Csv final : public belay::Input {
     if (!trained || (is_name && o_.label != trained->front())) {
       if (o_.label.empty()) return std::nullopt;
       if (column && spec.use() != belay::InputUse::kPrediction)
-        fail(Code::kInvalidArgument, "label: '" + o_.path.string() + "' has \"" + trained->front() +
+        fail(Code::kInvalidArgument, "label: '" + path() + "' has \"" + trained->front() +
                                          "\", which was the training's label, besides \"" + o_.label.string() +
                                          "\"; leave 'label' out");
       return other_label(file, spec);
     }
     if (column) return column;
     if (spec.use() == belay::InputUse::kPrediction || o_.label.empty()) return std::nullopt;
-    fail(Code::kNotFound, "label: '" + o_.path.string() + "' has no column \"" + trained->front() +
+    fail(Code::kNotFound, "label: '" + path() + "' has no column \"" + trained->front() +
                               "\", which was the training's label; " +
                               file.held(CsvFile::is_numbered(trained->front())));
   }
@@ -205,7 +248,7 @@ class Csv final : public belay::Input {
   // Returns the column of the option. A feature of the model cannot be the label.
   std::optional<std::size_t> other_label(const CsvFile& file, const belay::InputSpec& spec) const {
     const std::size_t column = file.find_column("label", o_.label);
-    const auto trained = spec.learned_columns("features");
+    const auto trained = trained_features(spec);
     if (!trained || std::find(trained->begin(), trained->end(), file.names()[column]) == trained->end()) return column;
     if (spec.use() == belay::InputUse::kPrediction) return std::nullopt;
     fail(Code::kInvalidArgument, "label: \"" + o_.label.string() + "\" is the column " + file.names()[column] +
@@ -218,7 +261,7 @@ class Csv final : public belay::Input {
     if (o_.id.empty()) return spec.use() == belay::InputUse::kPrediction ? column : std::nullopt;
     if (!trained || !is_number(o_.id)) return file.find_column("id", o_.id);
     if (column) return column;
-    fail(Code::kNotFound, "id: '" + o_.path.string() + "' has no column \"" + trained->front() +
+    fail(Code::kNotFound, "id: '" + path() + "' has no column \"" + trained->front() +
                               "\", which was the training's id; name the column, or leave 'id' out; " + file.held());
   }
 
@@ -228,6 +271,7 @@ class Csv final : public belay::Input {
     columns_.classes = texts(o_.classes);
     columns_.label = label_column(file, spec);
     columns_.id = id_column(file, spec);
+    place_types(file, spec);
     if (columns_.id && columns_.id == columns_.label)
       fail(Code::kInvalidArgument,
            "id: \"" + o_.id.string() + "\" is the label's column; where the file has no label, set label = \"\"");
@@ -237,29 +281,157 @@ class Csv final : public belay::Input {
     }
     if (!o_.features.empty())
       take_features(file, spec);
-    else if (const auto trained = spec.learned_columns("features"))
+    else if (const auto trained = trained_features(spec))
       take_learned_features(file, spec, *trained);
     else
       for (std::size_t i = 0; i < file.columns().size(); ++i)
-        if (columns_.label != i && columns_.id != i) columns_.features.push_back(i);
+        if (!is_no_feature(i)) columns_.features.push_back(i);
     if (columns_.features.empty())
       fail(Code::kInvalidArgument,
-           "features: '" + o_.path.string() + "' has no column besides the label" + (columns_.id ? " and the id" : ""));
+           "features: '" + path() + "' has no column besides the label" + (columns_.id ? " and the id" : ""));
     // The model needs no label for a prediction, and the column may have other content.
-    if (spec.use() == belay::InputUse::kPrediction && spec.has_learned()) columns_.label.reset();
+    if (spec.use() == belay::InputUse::kPrediction && spec.has_learned())
+      columns_.label.reset(), columns_.weight.reset();
+  }
+
+  bool is_no_feature(std::size_t column) const {
+    return columns_.label == column || columns_.id == column || columns_.weight == column ||
+           ignored_.count(column) != 0;
+  }
+
+  // Finds the columns that have an entry in `columns`, and those of them that are no features. Other inputs of the
+  // model have the training's.
+  void place_types(const CsvFile& file, const belay::InputSpec& spec) {
+    entries_.clear(), ignored_.clear();
+    if (spec.has_learned()) {
+      columns_.weight = learned_column(file, spec, "weight");
+      for (const std::string& name : spec.learned_words("ignored").value_or(std::vector<std::string>()))
+        if (const auto column = file.column_of(name)) ignored_.insert(*column);
+      return;
+    }
+    for (const belay::ColumnOptions& entry : types_) {
+      const std::size_t column = file.find_column("columns", entry.name);
+      if (!entries_.emplace(column, entry).second || column == columns_.label)
+        fail(Code::kInvalidArgument,
+             "columns: \"" + entry.name + "\" is " + (column == columns_.label ? "the label's column" : "there twice"));
+      std::optional<std::size_t>* place = entry.type == "id"       ? &columns_.id
+                                          : entry.type == "weight" ? &columns_.weight
+                                                                   : nullptr;
+      if (place != nullptr && *place && *place != column)
+        fail(Code::kInvalidArgument, "columns: \"" + entry.name + "\" is a second column of type " + entry.type);
+      if (place != nullptr) *place = column;
+      if (entry.type == "ignore") ignored_.insert(column);
+    }
+  }
+
+  // Reads the rows, with types if they are known or needed.
+  void read_table(const CsvFile& file, const belay::InputSpec& spec) {
+    if (spec.learned_words("columns")) {
+      learn_types(file, spec);
+    } else if (spec.has_learned() && !types_.empty()) {
+      fail(Code::kInvalidArgument,
+           "columns: the training of the model had no types, since it read numbers; leave the table out, or train anew "
+           "with it");
+    } else if (!types_.empty()) {
+      fit_types(file);
+    } else if (!spec.has_learned()) {
+      try {
+        table_ = parse_table(file, columns_, pool_, false);
+        return;
+      } catch (const belay::Error& e) {
+        if (e.code() != Code::kDataLoss) throw;
+      }
+      fit_types(file);
+    }
+    table_ = parse_table(file, columns_, pool_);
+  }
+
+  void learn_types(const CsvFile& file, const belay::InputSpec& spec) {
+    gaps_ = spec.learned_words("gaps").value_or(gaps_);
+    for (const std::size_t column : columns_.features) {
+      auto typed = belay::Column::learned(spec, file.names()[column], gaps_);
+      if (!typed) fail(Code::kNotFound, "features: the training had no column \"" + file.names()[column] + "\"");
+      columns_.typed.push_back(std::move(*typed));
+    }
+  }
+
+  // Fits the columns on the train part of the file. It guesses the types that have no entry. If these are all numbers
+  // and there is no entry, it does nothing.
+  void fit_types(const CsvFile& file) {
+    const std::vector<std::int64_t> rows = rows_of(o_.split == "all" ? "all" : "train");
+    if (rows.empty())
+      fail(Code::kFailedPrecondition, "columns: no row of '" + path() +
+                                          "' is for \"train\", by which the columns are fitted; change "
+                                          "'eval_fraction'");
+    std::vector<belay::ColumnOptions> all;
+    for (const std::size_t column : columns_.features) {
+      const auto entry = entries_.find(column);
+      all.push_back(entry == entries_.end() ? belay::ColumnOptions() : entry->second);
+      all.back().name = file.names()[column];
+    }
+    std::string said;
+    const bool any = guess_types(file, columns_.features, rows, gaps_, all, said);
+    if (!any && types_.empty()) return;
+    if (!said.empty()) host().info("columns: types by the rows of the training: " + said);
+    drop_ignored(all);
+    for (belay::ColumnOptions& column : all)
+      if (column.type == "number" && column.scale.empty() && column.buckets.empty() && column.bucket_count == 0)
+        column.scale = o_.standardize ? "standard" : "none";
+    columns_.typed = fit_columns(file, columns_.features, rows, gaps_, all);
+  }
+
+  void drop_ignored(std::vector<belay::ColumnOptions>& all) {
+    std::vector<std::size_t> features;
+    std::vector<belay::ColumnOptions> used;
+    std::vector<std::string> dropped;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].type != "ignore") {
+        features.push_back(columns_.features[i]), used.push_back(all[i]);
+        continue;
+      }
+      ignored_.insert(columns_.features[i]);
+      if (all[i].keys.empty()) dropped.push_back(all[i].name);
+    }
+    if (!dropped.empty())
+      host().warning(
+          "columns: " + CsvFile::listed(dropped) +
+          " not used: almost each row has another cell of words, or all are gaps; an entry in 'columns' with "
+          "a type changes that");
+    if (used.empty()) fail(Code::kInvalidArgument, "columns: '" + path() + "' has no column that is a feature");
+    columns_.features = features, all = used;
+  }
+
+  // Each category that delivers ids is a feature of its own, with the words as names of its values.
+  void declare_categories(belay::InputSpec& spec) {
+    category_slots_.clear();
+    for (const belay::Column& column : columns_.typed) {
+      if (!column.has_ids()) continue;
+      std::string name = "category.";
+      for (const char c : column.name)
+        name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ? c : '_';
+      category_slots_.push_back(spec.feature(name, belay::DType::kInt64, {-1}));
+      const std::vector<std::string> words = column.words_by_id();
+      if (words.empty())
+        spec.set_classes(category_slots_.back(), column.ids());
+      else
+        spec.set_class_names(category_slots_.back(), words);
+    }
   }
 
   // As in label_column, the training's name comes before a number.
   void take_features(const CsvFile& file, const belay::InputSpec& spec) {
-    const auto trained = spec.learned_columns("features");
+    const auto trained = trained_features(spec);
     const bool by_name = trained && trained->size() == o_.features.size();
     for (std::size_t i = 0; i < o_.features.size(); ++i) {
       const belay::Str& name = o_.features[i];
       const std::size_t column =
           by_name && is_number(name) ? learned_feature(file, (*trained)[i]) : file.find_column("features", name);
-      if (columns_.label == column || columns_.id == column)
-        fail(Code::kInvalidArgument,
-             "features: \"" + name.string() + "\" is the " + (columns_.id == column ? "id" : "label") + "'s column");
+      if (columns_.label == column || columns_.id == column || columns_.weight == column)
+        fail(Code::kInvalidArgument, "features: \"" + name.string() + "\" is the " +
+                                         (columns_.id == column      ? "id"
+                                          : columns_.label == column ? "label"
+                                                                     : "weight") +
+                                         "'s column");
       if (std::count(columns_.features.begin(), columns_.features.end(), column) != 0)
         fail(Code::kInvalidArgument, "features: \"" + name.string() + "\" is there twice");
       columns_.features.push_back(column);
@@ -269,8 +441,8 @@ class Csv final : public belay::Input {
   std::size_t learned_feature(const CsvFile& file, const std::string& name) const {
     const auto column = file.column_of(name);
     if (!column)
-      fail(Code::kNotFound, "features: '" + o_.path.string() + "' has no column \"" + name +
-                                "\", which the training had; " + file.held(CsvFile::is_numbered(name)));
+      fail(Code::kNotFound, "features: '" + path() + "' has no column \"" + name + "\", which the training had; " +
+                                file.held(CsvFile::is_numbered(name)));
     return *column;
   }
 
@@ -289,9 +461,9 @@ class Csv final : public belay::Input {
     const std::optional<std::size_t> trained_id = learned_column(file, spec, "id");
     for (std::size_t i = 0; i < file.columns().size(); ++i) {
       const std::string &name = file.names()[i], &column = file.columns()[i];
-      if (columns_.label == i || columns_.id == i || trained_id == i || is_trained(name)) continue;
+      if (is_no_feature(i) || trained_id == i || is_trained(name)) continue;
       if (name != column && is_trained(column))
-        fail(Code::kInvalidArgument, "path: '" + o_.path.string() + "' has the training's column " + column +
+        fail(Code::kInvalidArgument, "path: '" + path() + "' has the training's column " + column +
                                          " more than once; rename the ones that are not meant");
       extra.push_back(name);
     }
@@ -307,17 +479,26 @@ class Csv final : public belay::Input {
                                       ", which the training did not have (extra = \"ignore\" leaves " +
                                       (extra.size() == 1 ? "it" : "them") + " out)";
     const std::string other = missing.empty() ? "" : file.other_reading(CsvFile::is_numbered(missing.front()));
-    fail(Code::kNotFound, "path: '" + o_.path.string() + "'" + lacks + has + (other.empty() ? "" : "; " + other));
+    fail(Code::kNotFound, "path: '" + path() + "'" + lacks + has + (other.empty() ? "" : "; " + other));
   }
 
   void keep_names(const CsvFile& file, belay::InputSpec& spec) const {
-    for (const char* what : {"label", "id"}) {
-      const std::optional<std::size_t>& column = what[0] == 'l' ? columns_.label : columns_.id;
+    for (const std::string what : {"label", "id", "weight"}) {
+      const std::optional<std::size_t>& column = what == "label" ? columns_.label
+                                                 : what == "id"  ? columns_.id
+                                                                 : columns_.weight;
       if (const auto trained = spec.learned_words(what))
         spec.keep(what, *trained);
       else if (!spec.has_learned() && column)
         spec.keep(what, std::vector<std::string>{file.names()[*column]});
     }
+    if (columns_.typed.empty()) return;
+    std::vector<std::string> features, ignored;
+    for (const belay::Column& column : columns_.typed) features.push_back(column.name), column.keep(spec);
+    for (const std::size_t column : ignored_) ignored.push_back(file.names()[column]);
+    spec.keep("columns", spec.learned_words("columns").value_or(features));
+    spec.keep("ignored", spec.learned_words("ignored").value_or(ignored));
+    spec.keep("gaps", gaps_);
   }
 
   // Uses the training's scales, or measures them on the file's train part.
@@ -325,14 +506,14 @@ class Csv final : public belay::Input {
     auto means = spec.learned_values("standardize.mean"), deviations = spec.learned_values("standardize.deviation");
     Scales scales;
     if (means && deviations && means->size() == table_.width && deviations->size() == table_.width) {
-      scales = in_own_order({*means, *deviations}, spec.learned_columns("features"), names);
+      scales = in_own_order({*means, *deviations}, trained_features(spec), names);
       spec.keep("standardize.mean", *means);
       spec.keep("standardize.deviation", *deviations);
     } else {
       const std::vector<std::int64_t> rows = rows_of(o_.split == "all" ? "all" : "train");
       if (rows.empty())
         fail(Code::kFailedPrecondition,
-             "standardize: no row of '" + o_.path.string() +
+             "standardize: no row of '" + path() +
                  "' is for \"train\", by which the features are scaled; change 'eval_fraction'");
       scales = measure(table_, rows);
       spec.keep("standardize.mean", scales.means);
@@ -356,7 +537,7 @@ class Csv final : public belay::Input {
 
   // Keeps only these rows.
   void take_rows(const std::vector<std::int64_t>& rows) {
-    features_.clear(), classes_.clear(), targets_.clear(), ids_.clear();
+    features_.clear(), classes_.clear(), targets_.clear(), ids_.clear(), weights_.clear(), category_ids_.clear();
     features_.reserve(rows.size() * table_.width);
     for (const std::int64_t row : rows) {
       const auto r = static_cast<std::size_t>(row);
@@ -365,14 +546,27 @@ class Csv final : public belay::Input {
       if (!table_.classes.empty()) classes_.push_back(table_.classes[r]);
       if (!table_.targets.empty()) targets_.push_back(table_.targets[r]);
       if (!table_.ids.empty()) ids_.push_back(std::move(table_.ids[r]));
+      if (!table_.weights.empty()) weights_.push_back(table_.weights[r]);
+      for (std::size_t i = 0; i < table_.categories; ++i)
+        category_ids_.push_back(table_.category_ids[r * table_.categories + i]);
     }
     table_ = {};
   }
 
   template <class T>
-  void copy_labels(const std::vector<T>& labels, const std::vector<std::int64_t>& examples, belay::Batch& batch) {
-    T* out = batch.tensor(label_slot_, {static_cast<std::int64_t>(examples.size())}).template data<T>();
+  static void copy_labels(const std::vector<T>& labels, std::uint32_t slot, const std::vector<std::int64_t>& examples,
+                          belay::Batch& batch) {
+    T* out = batch.tensor(slot, {static_cast<std::int64_t>(examples.size())}).template data<T>();
     for (const std::int64_t example : examples) *out++ = labels[static_cast<std::size_t>(example)];
+  }
+
+  void copy_categories(const std::vector<std::int64_t>& examples, belay::Batch& batch) const {
+    for (std::size_t i = 0; i < category_slots_.size(); ++i) {
+      std::int64_t* out =
+          batch.tensor(category_slots_[i], {static_cast<std::int64_t>(examples.size())}).data<std::int64_t>();
+      for (const std::int64_t example : examples)
+        *out++ = category_ids_[static_cast<std::size_t>(example) * category_slots_.size() + i];
+    }
   }
 
   void copy_ids(const std::vector<std::int64_t>& examples, belay::Batch& batch) {
@@ -382,15 +576,23 @@ class Csv final : public belay::Input {
   }
 
   Options o_;
+  std::vector<belay::ColumnOptions> types_;  // of the manifest
+  std::vector<std::string> names_;           // of the columns of a file without a header
+  belay::Gaps gaps_;
+  std::map<std::size_t, belay::ColumnOptions> entries_;  // types_ by column
+  std::set<std::size_t> ignored_;                        // columns
   std::int64_t file_rows_ = 0;
   TableColumns columns_;
-  Table table_;  // the whole file, until the rows are chosen
-  std::uint32_t features_slot_ = 0, label_slot_ = 0, id_slot_ = 0;
+  Table table_;            // the whole file, until the rows are chosen
+  std::size_t width_ = 0;  // of the feature 'features'
+  std::uint32_t features_slot_ = 0, label_slot_ = 0, id_slot_ = 0, weight_slot_ = 0;
+  std::vector<std::uint32_t> category_slots_;
   belay::ExampleOrder order_;  // order of the chosen rows
   std::vector<float> features_;
   std::vector<std::int64_t> classes_;
-  std::vector<float> targets_;
+  std::vector<float> targets_, weights_;
   std::vector<std::string> ids_;
+  std::vector<std::int64_t> category_ids_;
   belay::DecodePool pool_;
 };
 

@@ -7,10 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
-#include <locale>
 #include <map>
-#include <sstream>
 
 namespace csv_input {
 namespace {
@@ -19,31 +16,16 @@ using belay::Code;
 using belay::fail;
 
 // Returns a field for a message.
-std::string shown(const std::string& text) {
+std::string shown(std::string_view text) {
   constexpr std::size_t kShown = 40;
-  return '"' + (text.size() <= kShown ? text : text.substr(0, kShown) + "...") + '"';
+  return '"' + std::string(text.substr(0, kShown)) + (text.size() <= kShown ? "" : "...") + '"';
 }
 
-// Parses the whole string as a number, whatever the locale.
-template <class T>
-std::errc parse(std::string_view text, T& value) {
+// Parses the whole string as an integer.
+std::errc parse(std::string_view text, std::int64_t& value) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return end != text.data() + text.size() ? std::errc::invalid_argument : error;
-}
-
-// Handles a number out of double's range. If it is nearer to 0 than any double, such as 1e-400, it is 0, as in other
-// readers. It is a separate function, since few cells need it.
-[[gnu::noinline, gnu::cold]] std::errc parse_out_of_range(const std::string& text, double& value) {
-  std::istringstream digits(text);
-  digits.imbue(std::locale::classic());
-  digits >> value;
-  return std::fabs(value) < 1 ? std::errc() : std::errc::result_out_of_range;
-}
-
-std::errc parse_real(const std::string& text, double& value) {
-  const std::errc error = parse(text, value);
-  return error == std::errc::result_out_of_range ? parse_out_of_range(text, value) : error;
 }
 
 // Collects the errors in cells of a file, for one message. Cells with the same fault, such as those of one column, are
@@ -113,20 +95,45 @@ class BadCells {
 class RowParser {
  public:
   RowParser(const CsvFile& file, const TableColumns& columns)
-      : file_(file), columns_(columns), numbers_(columns.features) {
+      : file_(file),
+        columns_(columns),
+        numbers_(columns.typed.empty() ? columns.features : std::vector<std::size_t>()) {
     if (columns.label && columns.label_type == LabelType::kFloat) numbers_.push_back(*columns.label);
+    if (columns.weight) numbers_.push_back(*columns.weight);
     std::sort(numbers_.begin(), numbers_.end());
   }
 
-  void parse_features(std::int64_t row, const std::vector<std::string>& fields, double* out) const {
+  void parse_features(std::int64_t row, const std::vector<std::string_view>& fields, double* out) const {
     for (const std::size_t column : columns_.features) *out++ = number(row, fields, column);
   }
 
-  double number(std::int64_t row, const std::vector<std::string>& fields, std::size_t column) const {
+  // The same of typed columns. `ids` gets those of the categories.
+  void parse_typed(std::int64_t row, const std::vector<std::string_view>& fields, double* out,
+                   std::int64_t* ids) const {
+    for (std::size_t i = 0; i < columns_.typed.size(); ++i) {
+      const belay::Column& column = columns_.typed[i];
+      const std::string_view cell = fields[columns_.features[i]];
+      const char* fault = column.has_ids() ? column.id_of(cell, *ids++) : column.write(cell, out);
+      if (fault != nullptr)
+        fail(Code::kDataLoss,
+             file_.place(row, columns_.features[i]) + ": " + wrong_typed(columns_.features[i], cell, fault));
+      out += column.width();
+    }
+  }
+
+  double number(std::int64_t row, const std::vector<std::string_view>& fields, std::size_t column) const {
     double value = 0;
     const std::string wrong = parse_number(fields, column, value);
     if (!wrong.empty()) fail(Code::kDataLoss, file_.place(row, column) + ": " + wrong);
     return value;
+  }
+
+  float weight(std::int64_t row, const std::vector<std::string_view>& fields) const {
+    const double value = number(row, fields, *columns_.weight);
+    if (value < 0)
+      fail(Code::kDataLoss, file_.place(row, *columns_.weight) + ": " +
+                                wrong_field(*columns_.weight, fields[*columns_.weight], "a weight below 0"));
+    return static_cast<float>(value);
   }
 
   // Fails with all faults of the file. This is slow.
@@ -135,9 +142,10 @@ class RowParser {
     std::map<std::size_t, std::int64_t> rows_of_count;  // the rows with a wrong number of fields, by this number
     bool names_in_first_row = file_.rows() > 1;
     for (std::int64_t row = 0; row < file_.rows(); ++row) {
-      std::vector<std::string> fields;
+      Fields record;
+      const std::vector<std::string_view>& fields = record.views;
       try {
-        fields = file_.fields(row);
+        file_.fields(row, record);
       } catch (const belay::Error& e) {
         if (const auto count = file_.wrong_count(row)) ++rows_of_count[*count];
         bad.add("rows", [&] { return std::string(e.what()); });
@@ -150,40 +158,56 @@ class RowParser {
           bad.add(group_of(column), [&] { return file_.place(row, column) + ": " + wrong; });
           names_in_first_row = names_in_first_row && row == 0 && is_word(fields[column]);
         }
+      add_typed(row, fields, bad);
     }
     if (rows_of_count.size() == 1 && rows_of_count.begin()->second == file_.rows())
       file_.fail_by_header(rows_of_count.begin()->first);
-    const bool all_columns = std::all_of(numbers_.begin(), numbers_.end(),
-                                         [&](std::size_t column) { return bad.count(group_of(column)) != 0; });
+    const bool all_columns =
+        columns_.typed.empty() && std::all_of(numbers_.begin(), numbers_.end(),
+                                              [&](std::size_t column) { return bad.count(group_of(column)) != 0; });
     if (bad.any() && names_in_first_row && all_columns) file_.fail_by_first_row();
     bad.fail_if_any(bad.has_many() ? good_features(bad) : "");
   }
 
  private:
   // Returns the fault of the field; empty: there is none.
-  std::string parse_number(const std::vector<std::string>& fields, std::size_t column, double& value) const {
-    const std::string& text = fields[column];
-    const std::errc error = parse_real(text, value);
-    if (error == std::errc::invalid_argument)
-      return wrong_field(column, text,
-                         text.starts_with(kByteOrderMark)
-                             ? "not a number, since it begins with a byte order mark, as in files that were joined"
-                             : "not a number");
-    if (error != std::errc() || std::fabs(value) > static_cast<double>(std::numeric_limits<float>::max()))
-      return wrong_field(column, text, "outside the range of float32");
-    return std::isnan(value) ? wrong_field(column, text, "not a number") : "";
+  std::string parse_number(const std::vector<std::string_view>& fields, std::size_t column, double& value) const {
+    const char* fault = belay::read_number(fields[column], value);
+    if (fault == nullptr) return "";
+    if (fields[column].starts_with(kByteOrderMark))
+      fault = "not a number, since it begins with a byte order mark, as in files that were joined";
+    return wrong_field(column, fields[column], fault);
   }
 
-  std::string wrong_field(std::size_t column, const std::string& text, const char* what) const {
+  // Adds the faults of the typed columns.
+  void add_typed(std::int64_t row, const std::vector<std::string_view>& fields, BadCells& bad) const {
+    for (std::size_t i = 0; i < columns_.typed.size(); ++i) {
+      const std::size_t at = columns_.features[i];
+      const belay::Column& column = columns_.typed[i];
+      std::vector<double> out(column.width());
+      std::int64_t id = 0;
+      const char* fault = column.has_ids() ? column.id_of(fields[at], id) : column.write(fields[at], out.data());
+      if (fault != nullptr)
+        bad.add(group_of(at), [&] { return file_.place(row, at) + ": " + wrong_typed(at, fields[at], fault); });
+    }
+  }
+
+  std::string wrong_typed(std::size_t column, std::string_view text, const char* fault) const {
+    return "column \"" + file_.columns()[column] + "\" is " + (text.empty() ? "empty" : shown(text)) + ", " + fault +
+           "; repair the row, or change the column's entry in 'columns'";
+  }
+
+  std::string wrong_field(std::size_t column, std::string_view text, const char* what) const {
     const std::string is = text.empty() ? "empty, not a number" : shown(text) + ", " + what;
-    const std::string fix =
-        columns_.label == column ? "repair the row" : "repair the row, or leave the column out of 'features'";
+    const std::string fix = columns_.label == column || columns_.weight == column
+                                ? "repair the row"
+                                : "repair the row, or leave the column out of 'features'";
     return "column \"" + file_.columns()[column] + "\" is " + is + "; " + fix;
   }
 
-  static bool is_word(const std::string& text) {
+  static bool is_word(std::string_view text) {
     double value = 0;
-    return !text.empty() && parse(text, value) == std::errc::invalid_argument;
+    return !text.empty() && belay::parse_number(text, value) == std::errc::invalid_argument;
   }
   static std::string group_of(std::size_t column) { return "column " + std::to_string(column); }
 
@@ -320,29 +344,49 @@ void number_classes(const CsvFile& file, const TableColumns& columns, const std:
 
 }  // namespace
 
-Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool) {
+namespace {
+
+// Returns a table with room for all rows.
+Table sized_table(std::size_t rows, const TableColumns& columns) {
+  Table table;
+  for (const belay::Column& column : columns.typed)
+    table.width += column.width(), table.categories += column.has_ids() ? 1 : 0;
+  if (columns.typed.empty()) table.width = columns.features.size();
+  table.features.resize(rows * table.width);
+  table.targets.resize(columns.label && columns.label_type == LabelType::kFloat ? rows : 0);
+  table.ids.resize(columns.id ? rows : 0);
+  table.weights.resize(columns.weight ? rows : 0);
+  table.category_ids.resize(rows * table.categories);
+  return table;
+}
+
+}  // namespace
+
+Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool, bool all_faults) {
   const auto rows = static_cast<std::size_t>(file.rows());
   const bool has_class = columns.label && columns.label_type == LabelType::kClass;
-  const bool has_target = columns.label && columns.label_type == LabelType::kFloat;
-  Table table;
-  table.width = columns.features.size();
-  table.features.resize(rows * table.width);
-  table.targets.resize(has_target ? rows : 0);
-  table.ids.resize(columns.id ? rows : 0);
+  Table table = sized_table(rows, columns);
   std::vector<std::string> labels(has_class ? rows : 0);
   const RowParser parser(file, columns);
   const auto parse_row = [&](std::int64_t row) {
     const auto r = static_cast<std::size_t>(row);
-    std::vector<std::string> fields = file.fields(row);
-    parser.parse_features(row, fields, table.features.data() + r * table.width);
-    if (has_target) table.targets[r] = static_cast<float>(parser.number(row, fields, *columns.label));
-    if (has_class) labels[r] = std::move(fields[*columns.label]);
-    if (columns.id) table.ids[r] = std::move(fields[*columns.id]);
+    thread_local Fields record;
+    file.fields(row, record);
+    const std::vector<std::string_view>& fields = record.views;
+    double* out = table.features.data() + r * table.width;
+    if (columns.typed.empty())
+      parser.parse_features(row, fields, out);
+    else
+      parser.parse_typed(row, fields, out, table.category_ids.data() + r * table.categories);
+    if (!table.targets.empty()) table.targets[r] = static_cast<float>(parser.number(row, fields, *columns.label));
+    if (columns.weight) table.weights[r] = parser.weight(row, fields);
+    if (has_class) labels[r] = fields[*columns.label];
+    if (columns.id) table.ids[r] = fields[*columns.id];
   };
   try {
     pool.for_each_row(file.rows(), parse_row);
   } catch (const belay::Error& e) {
-    if (e.code() == Code::kDataLoss) parser.fail_with_all();
+    if (e.code() == Code::kDataLoss && all_faults) parser.fail_with_all();
     throw;
   }
   if (has_class) number_classes(file, columns, labels, table);

@@ -2,6 +2,7 @@
 // Parses the rows of a CSV file as numbers.
 #pragma once
 
+#include <belay/columns.h>
 #include <belay/decode_pool.h>
 
 #include <cstddef>
@@ -25,6 +26,8 @@ struct TableColumns {
   std::vector<std::string> classes;  // names by class number; empty: see Table::class_names
   bool learned = false;              // the training's classes, not the option's
   std::optional<std::size_t> id = {};
+  std::optional<std::size_t> weight = {};
+  std::vector<belay::Column> typed = {};  // of the features; empty: they are numbers without gaps
 };
 
 struct Table {
@@ -35,13 +38,17 @@ struct Table {
   // their first appearance. Numbers above kMostNumberedClasses have no names.
   std::vector<std::int64_t> classes;
   std::vector<std::string> class_names;
-  std::vector<float> targets;    // for kFloat
-  std::vector<std::string> ids;  // TableColumns::id, as in the file
+  std::vector<float> targets;              // for kFloat
+  std::vector<std::string> ids;            // TableColumns::id, as in the file
+  std::vector<float> weights;              // TableColumns::weight
+  std::size_t categories = 0;              // ids of a row, of the columns that deliver ids
+  std::vector<std::int64_t> category_ids;  // row after row
 };
 
 // Parses every row. DATA_LOSS has a line with file, line and column for each bad cell. If more than three have the same
-// fault, in one column for example, it shows the first and their number. It has at most 20 lines.
-Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool);
+// fault, in one column for example, it shows the first and their number. It has at most 20 lines. `all_faults`: false
+// stops at the first bad cell.
+Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool, bool all_faults = true);
 
 struct Scales {
   std::vector<double> means, deviations;

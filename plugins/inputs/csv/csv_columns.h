@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of a CSV file's columns: those of the manifest, those that are guessed from its rows, and what they fit.
+#pragma once
+
+#include <belay/columns.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csv_file.h"
+
+namespace csv_input {
+
+// Guesses the types that `columns` lack from these rows. `features` are the columns' places in the file. Returns false
+// if all are numbers without a gap, or a row cannot be split. `said` lists the guessed types.
+bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows,
+                 const belay::Gaps& gaps, std::vector<belay::ColumnOptions>& columns, std::string& said);
+
+// Fits the columns on these rows.
+std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<std::size_t>& features,
+                                       const std::vector<std::int64_t>& rows, const belay::Gaps& gaps,
+                                       const std::vector<belay::ColumnOptions>& columns);
+
+}  // namespace csv_input
