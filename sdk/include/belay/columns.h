@@ -25,11 +25,13 @@
 //                 date: "median" (default) or "error"
 //   scale         "standard": (x - mean) / deviation; "minmax": (x - min) / (max - min); "log": sign(x) ln(1 + |x|);
 //                 "none". All measure the training's rows after the gaps are filled. Dates: of year and days
-//   buckets       ascending limits, or a number of buckets with equally many rows. Bucket i has limit[i-1] <= x <
-//   limit[i] indicator     true: another number is 1 for a gap and 0 otherwise min_count     fewest rows of a word of
-//   the vocabulary; max_size: most words, the most frequent first; 0: all hash_buckets  no vocabulary: the id is the
-//   word's FNV-1a hash of 64 bits modulo this number deliver       "one_hot", or "ids" for a model with embeddings.
-//   Ids: the words from 0, then one for unknown words,
+//   buckets       ascending limits, or a number of buckets with equally many rows; limit[i-1] <= x < limit[i] is in
+//                 bucket i
+//   indicator     true: another number is 1 for a gap and 0 otherwise
+//   min_count     fewest rows of a word of the vocabulary
+//   max_size      most words, the most frequent first; 0: all
+//   hash_buckets  no vocabulary: the id is the word's FNV-1a hash of 64 bits modulo this number
+//   deliver       "one_hot", or "ids" for a model with embeddings. Ids: the words from 0, then one for unknown words,
 //                 then one for gaps. "one_hot" has these two only if the training's rows had such cells
 //   formats       of %Y %m %d %H %M %S and other characters; default: ISO 8601. A time zone is read and not applied
 //   parts         of "year", "month", "weekday" (Monday 0), "hour", "days" (since 1970-01-01)
