@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the host links, how large it is, and what it starts for a command that only looks.
 
-    host_links.py BUILD SOURCE            compares with docs/design/architecture.md; status 77: strace cannot run here
+    host_links.py BUILD SOURCE            compares with docs/design/host.md; status 77: strace cannot run here
     host_links.py BUILD SOURCE --print    prints the two tables of that page as they are here
 """
 import os
@@ -51,11 +51,11 @@ def print_tables():
 
 
 def why_wrong():
-    page = (SOURCE / "docs" / "design" / "architecture.md").read_text(encoding="utf-8")
+    page = (SOURCE / "docs" / "design" / "host.md").read_text(encoding="utf-8")
     section = page.split("## What the host links", 1)[1].split("\n## ", 1)[0]
     listed = re.findall(r"^\| `(lib[^`]*)` \|", section, re.M)
     if without_versions(listed) != without_versions(libraries()):
-        yield f"docs/design/architecture.md lists {sorted(listed)}; {HOST} is linked with {sorted(libraries())}"
+        yield f"docs/design/host.md lists {sorted(listed)}; {HOST} is linked with {sorted(libraries())}"
     if size_of(HOST) > LARGEST:
         yield f"{HOST} has {size_of(HOST)} bytes of code and data, more than {LARGEST}"
     environment = {**os.environ, "BELAY_PLUGIN_PATH": str(BUILD / "plugins")}
@@ -77,7 +77,7 @@ def main():
         print_tables()
         return 0
     found = list(why_wrong())
-    print("\n".join(found) or f"{HOST} links what docs/design/architecture.md says")
+    print("\n".join(found) or f"{HOST} links what docs/design/host.md says")
     return 1 if found else 0
 
 
