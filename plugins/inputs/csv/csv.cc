@@ -305,6 +305,8 @@ class Csv final : public belay::Input {
     entries_.clear(), ignored_.clear();
     if (spec.has_learned()) {
       columns_.weight = learned_column(file, spec, "weight");
+      for (const belay::ColumnOptions& entry : types_)
+        if (entry.type == "id" && !columns_.id) columns_.id = learned_column(file, spec, "id");
       for (const std::string& name : spec.learned_words("ignored").value_or(std::vector<std::string>()))
         if (const auto column = file.column_of(name)) ignored_.insert(*column);
       return;
@@ -393,10 +395,9 @@ class Csv final : public belay::Input {
       if (all[i].keys.empty()) dropped.push_back(all[i].name);
     }
     if (!dropped.empty())
-      host().warning(
-          "columns: " + CsvFile::listed(dropped) +
-          " not used: almost each row has another cell of words, or all are gaps; an entry in 'columns' with "
-          "a type changes that");
+      host().warning("columns: not used: " + CsvFile::listed(dropped) +
+                     "; almost each row has another cell of words, or all are gaps; an entry in 'columns' with "
+                     "a type changes that");
     if (used.empty()) fail(Code::kInvalidArgument, "columns: '" + path() + "' has no column that is a feature");
     columns_.features = features, all = used;
   }
@@ -497,7 +498,8 @@ class Csv final : public belay::Input {
     for (const belay::Column& column : columns_.typed) features.push_back(column.name), column.keep(spec);
     for (const std::size_t column : ignored_) ignored.push_back(file.names()[column]);
     spec.keep("columns", spec.learned_words("columns").value_or(features));
-    spec.keep("ignored", spec.learned_words("ignored").value_or(ignored));
+    if (spec.has_learned()) ignored = spec.learned_words("ignored").value_or(std::vector<std::string>());
+    if (!ignored.empty()) spec.keep("ignored", ignored);
     spec.keep("gaps", gaps_);
   }
 
