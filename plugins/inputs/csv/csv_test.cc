@@ -319,6 +319,86 @@ TEST_F(Csv, T_102_LabelsThatAreNumbersWithZerosBeforeThemKeepTheirClasses) {
               ::testing::HasSubstr("label \"03\" is not one of the 3 classes that the training had"));
 }
 
+// The train part is the whole file.
+constexpr const char* kCustomers =
+    "name,age,city,since,kind\nx,20,Bonn,2025-01-01,a\ny,NA,K\u00f6ln,2025-01-03,b\nz,40,Bonn,2025-01-01,a\n";
+
+TEST_F(Csv, ColumnsOfWordsGapsAndDatesHaveTypesThatTheLogStates) {
+  InputDriver input(module(), {{"path", folder_.write("x.csv", kCustomers)}, {"batch_size", 3}});
+  input.open();
+  EXPECT_THAT(
+      input.schema().tensors[0].columns,
+      ElementsAre("name=x", "name=y", "name=z", "age", "city=Bonn", "city=K\u00f6ln", "since year", "since month sine",
+                  "since month cosine", "since weekday sine", "since weekday cosine", "since days"));
+  EXPECT_EQ(input.schema().values.at("columns.age.fill"), std::vector<double>{30});
+  EXPECT_EQ(input.next()->values<float>("features")[15], 30);
+}
+
+TEST_F(Csv, AnotherFileIsReadByTheTypesOfTheTraining) {
+  const OptionValues options{{"path", folder_.write("x.csv", kCustomers)},
+                             {"columns.name", "id"},
+                             {"columns.since", "ignore"},
+                             {"columns.age.scale", "minmax"},
+                             {"columns.city.deliver", "ids"}};
+  InputDriver train(module(), options);
+  train.open();
+  EXPECT_THAT(train.schema().tensors[0].columns, ElementsAre("age"));
+  EXPECT_THAT(train.schema().tensors[1].class_names, ElementsAre("Bonn", "K\u00f6ln", "<unknown>", "<missing>"));
+  for (const auto use : {belay::InputUse::kEvaluation, belay::InputUse::kPrediction}) {
+    InputDriver other(
+        module(),
+        {{"path", folder_.write("o.csv", "city,kind,age,since,name\n,a,60,x,n1\nRome,b,,x,n2\nBonn,a,20,,n3\n")},
+         {"batch_size", 3}});
+    other.learn(train.schema(), use);
+    other.open();
+    const InputBatch batch = *other.next();
+    EXPECT_THAT(batch.values<float>("features"), ElementsAre(2, 0.5, 0));
+    EXPECT_THAT(batch.values<std::int64_t>("category.city"), ElementsAre(3, 2, 0));
+  }
+}
+
+TEST_F(Csv, AColumnOfNumbersWithAWordIsAnErrorAndNoCategory) {
+  EXPECT_EQ(error_at_open(module(), {{"path", folder_.write("x.csv", "a,b,kind\n1,2,x\n2,,x\nmuch,3,x\n")}}),
+            "DATA_LOSS: " + folder_.file("x.csv") +
+                ":4:1: column \"a\" is \"much\", not a number; repair the row, or change the column's entry in "
+                "'columns'");
+}
+
+TEST_F(Csv, WrongEntriesOfColumnsAreNamed) {
+  const OptionValues options{{"path", folder_.write("x.csv", kCustomers)}};
+  struct Case {
+    belay::testing::OptionValue option;
+    const char* error;
+  };
+  const Case cases[] = {
+      {{"columns.agee.type", "number"}, "has no column \"agee\" (did you mean \"age\"?)"},
+      {{"columns.age.type", "numbr"}, "'columns.age.type' is \"numbr\", must be one of: number, category"},
+      {{"columns.age.scal", "log"}, "'columns.age.scal' is unknown (did you mean \"scale\"?)"},
+      {{"columns.city.scale", "log"}, "'columns.city.scale' does not belong to type = \"category\""},
+      {{"columns.kind.type", "number"}, "columns: \"kind\" is the label's column"},
+      {{"columns.since.formats", std::vector<std::string>{"%d.%m"}}, "which lacks %Y"},
+      {{"columns.age.missing", "error"}, ":3:3: column \"age\" is \"NA\", which is a gap, and 'missing' is"},
+  };
+  for (const Case& c : cases)
+    EXPECT_THAT(error_at_open(module(), options.with(c.option)), ::testing::HasSubstr(c.error)) << c.error;
+}
+
+TEST_F(Csv, SeveralFilesAreOneTableWithThePlacesOfEach) {
+  folder_.write("part-1.csv", "a,kind\n1,0\n2,1\n");
+  folder_.write("part-2.csv", "a,kind\n3,0\nno,1\n");
+  const OptionValues pattern{{"path", folder_.file("part-*.csv")}};
+  EXPECT_THAT(error_at_open(module(), pattern),
+              ::testing::HasSubstr(folder_.file("part-2.csv") + ":3:1: column \"a\""));
+  folder_.write("part-2.csv", "a,kind\n3,0\n");
+  EXPECT_THAT(features_of(pattern.with({"epochs", 1})), ElementsAre(1, 2, 3));
+  const OptionValues list{{"path", std::vector<std::string>{folder_.file("part-2.csv"), folder_.file("part-1.csv")}}};
+  EXPECT_THAT(features_of(list.with({"epochs", 1})), ElementsAre(3, 1, 2));
+  folder_.write("part-2.csv", "b,kind\n3,0\n");
+  EXPECT_THAT(error_at_open(module(), pattern),
+              ::testing::HasSubstr(folder_.file("part-2.csv") + ":1:1: the column is \"b\", and in '"));
+  EXPECT_THAT(error_at_open(module(), {{"path", folder_.file("none-*")}}), ::testing::HasSubstr("no file fits"));
+}
+
 TEST_F(Csv, KeepsTheLawsOfAnInput) {
   std::mt19937 random(5);
   for (int round = 0; round < 12; ++round) {
