@@ -81,6 +81,9 @@ class ReduceCommand {
  private:
   std::string output() const;
   void check_output(const std::string& directory) const;
+  int read_run();
+  int fail_again();
+  int make_smallest(const std::string& directory);
   TrialEnd run_whole(const std::string& folder, const std::vector<std::string>& sets) const;
   void make_start();
   int prepare(WatchedRun& prepared);
@@ -263,9 +266,8 @@ void ReduceCommand::deliver(const FailingCase& smallest, const std::string& dire
   fs::rename(made, directory);
 }
 
-int ReduceCommand::run() {
-  const std::string out = output();
-  check_output(out);
+// Finds the newest checkpoint of the run and its manifest. Returns an exit status.
+int ReduceCommand::read_run() {
   try {
     const std::unique_ptr<CheckpointReader> newest = find_stored(files_, arguments_.run, log_).checkpoint;
     if (newest == nullptr) fail(Code::kNotFound, escaped(arguments_.run) + " is no run directory with a checkpoint");
@@ -285,6 +287,7 @@ int ReduceCommand::run() {
                               CpuFeatures());
     std::erase_if(manifest->hooks, [&](const PluginUse& hook) { return is_watching(hook, search); });
     manifest_ = effective_manifest(*manifest);
+    return kExitDone;
   } catch (const RestoreError& e) {
     log_error(log_, e.what());
     return kExitNoRestore;
@@ -292,6 +295,62 @@ int ReduceCommand::run() {
     log_error(log_, std::string(e.what()) + ": belay reduce wants the directory of a run that ended with an error");
     return kExitUsage;
   }
+}
+
+// Runs it once more, to see the error that a case must have. Returns an exit status.
+int ReduceCommand::fail_again() {
+  log_.info("", "runs " + escaped(arguments_.run) + " once more, from step " + std::to_string(from_) + " on");
+  wanted_ = run_whole(scratch_ / "whole", {});
+  if (wanted_.status == kExitDone && manifest_ != all_hooks_) {
+    log_.info("", "it does not fail without its hooks that only watch; once more with them");
+    manifest_ = all_hooks_;
+    wanted_ = run_whole(scratch_ / "with_hooks", {});
+  }
+  if (wanted_.status == kExitDone) {
+    log_error(log_, escaped(arguments_.run) + " does not fail any more: from step " + std::to_string(from_) +
+                        " on it came to its end; there is nothing to reduce");
+    return kExitTrainingFailed;
+  }
+  failing_step_ = step_in(wanted_.message);
+  log_.info("", "it ends with " + end_text(wanted_));
+  return kExitDone;
+}
+
+// Writes the smallest case into `directory` and says what is in it. Returns an exit status.
+int ReduceCommand::make_smallest(const std::string& directory) {
+  make_start();
+  WatchedRun prepared(make_platform(log_), control_);
+  if (const int status = prepare(prepared); status != kExitDone) return status;
+  capture(prepared);
+  std::optional<FailingCase> whole = failing_case(prepared);
+  if (!whole) {
+    log_error(log_,
+              "the run fails, and does not when its checkpoint is gone on from in another folder: nothing could be "
+              "left out");
+    return kExitTrainingFailed;
+  }
+  const FailingCase smallest =
+      reduced(std::move(*whole), {.fails = [this](const FailingCase& candidate) { return fails(candidate); },
+                                  .say = [this](const std::string& what) { log_.info("", what); }});
+  folder_->write(smallest);
+  const TrialEnd end = try_case();
+  if (!end.is_like(wanted_))
+    log_.warning("", "the smallest case failed once, and not when it was run again: it ends with " + end_text(end));
+  deliver(smallest, directory);
+  log_.flush();
+  std::cout << escaped(directory) << ": ends with " << end_text(end) << "\n  " << trials_ << " trials";
+  if (!captured_.batches.empty())
+    std::cout << "; " << smallest.batches.size() << (smallest.batches.size() == 1 ? " batch of " : " batches of ")
+              << smallest.rows.size() << (smallest.rows.size() == 1 ? " example" : " examples");
+  std::cout << "\n  belay run " << escaped(directory) << "/manifest.toml" << (resumes_ ? " --resume=changed" : "")
+            << std::endl;
+  return kExitDone;
+}
+
+int ReduceCommand::run() {
+  const std::string out = output();
+  check_output(out);
+  if (const int status = read_run(); status != kExitDone) return status;
 
   SignalRequests requests;
   requests.stop = [this](int signal, bool) { signal_ = signal; };
@@ -301,47 +360,8 @@ int ReduceCommand::run() {
   requests.give_up = [](int, std::optional<double>) {};
   Signals signals(requests);
   try {
-    log_.info("", "runs " + escaped(arguments_.run) + " once more, from step " + std::to_string(from_) + " on");
-    wanted_ = run_whole(scratch_ / "whole", {});
-    if (wanted_.status == kExitDone && manifest_ != all_hooks_) {
-      log_.info("", "it does not fail without its hooks that only watch; once more with them");
-      manifest_ = all_hooks_;
-      wanted_ = run_whole(scratch_ / "with_hooks", {});
-    }
-    if (wanted_.status == kExitDone) {
-      log_error(log_, escaped(arguments_.run) + " does not fail any more: from step " + std::to_string(from_) +
-                          " on it came to its end; there is nothing to reduce");
-      return kExitTrainingFailed;
-    }
-    failing_step_ = step_in(wanted_.message);
-    log_.info("", "it ends with " + end_text(wanted_));
-    make_start();
-    WatchedRun prepared(make_platform(log_), control_);
-    if (const int status = prepare(prepared); status != kExitDone) return status;
-    capture(prepared);
-    std::optional<FailingCase> whole = failing_case(prepared);
-    if (!whole) {
-      log_error(log_,
-                "the run fails, and does not when its checkpoint is gone on from in another folder: nothing could be "
-                "left out");
-      return kExitTrainingFailed;
-    }
-    const FailingCase smallest =
-        reduced(std::move(*whole), {.fails = [this](const FailingCase& candidate) { return fails(candidate); },
-                                    .say = [this](const std::string& what) { log_.info("", what); }});
-    folder_->write(smallest);
-    const TrialEnd end = try_case();
-    if (!end.is_like(wanted_))
-      log_.warning("", "the smallest case failed once, and not when it was run again: it ends with " + end_text(end));
-    deliver(smallest, out);
-    log_.flush();
-    std::cout << escaped(out) << ": ends with " << end_text(end) << "\n  " << trials_ << " trials";
-    if (!captured_.batches.empty())
-      std::cout << "; " << smallest.batches.size() << (smallest.batches.size() == 1 ? " batch of " : " batches of ")
-                << smallest.rows.size() << (smallest.rows.size() == 1 ? " example" : " examples");
-    std::cout << "\n  belay run " << escaped(out) << "/manifest.toml" << (resumes_ ? " --resume=changed" : "")
-              << std::endl;
-    return kExitDone;
+    const int status = fail_again();
+    return status == kExitDone ? make_smallest(out) : status;
   } catch (const Error& e) {
     if (e.code() != Code::kCancelled || signal_ == 0) throw;
     log_.flush();
