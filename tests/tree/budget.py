@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds runtime/ to its budget: how much one class, one folder and one function may be.
 
-    budget.py [ROOT] [--all]
+    budget.py [ROOT]
 
-The rules are RULES below. Prints what breaks one, and fails if there is any. The rules of PENDING are those that the tree
-does not hold yet: only --all prints them, and nothing fails. A rule leaves PENDING as soon as nothing breaks it.
+The rules are RULES below. Prints what breaks one, and fails if there is any.
 
 Members and methods are those that a class declares itself. Overloads count each; constructors, destructors and operators
 do not count. Structs of options are lists, so they may be longer.
@@ -36,7 +35,6 @@ TWO_NAMESPACES = {
     "SingularMonitoredSession": HANDLE,
     "Supervisor": HANDLE,
 }
-PENDING = ("folders", "functions")
 
 
 def without_words(text):
@@ -126,16 +124,10 @@ def wrong(root, rules=RULES):
 
 
 def main():
-    arguments = [argument for argument in sys.argv[1:] if argument != "--all"]
-    root = pathlib.Path(arguments[0] if arguments else ".")
-    found = wrong(root)
-    for rule, problems in found.items():
-        if rule not in PENDING:
-            print(*problems, sep="\n", end="\n" if problems else "")
-        elif "--all" in sys.argv:
-            print(f"{rule}: {len(problems)} over the budget")
-            print(*(f"  {problem}" for problem in problems), sep="\n", end="\n" if problems else "")
-    return 1 if any(problems for rule, problems in found.items() if rule not in PENDING) else 0
+    found = wrong(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    for problems in found.values():
+        print(*problems, sep="\n", end="\n" if problems else "")
+    return 1 if any(found.values()) else 0
 
 
 if __name__ == "__main__":
