@@ -7,10 +7,10 @@
 #include "belay/nearest.h"
 #include "runtime/api/log.h"
 #include "runtime/api/plugin_parts.h"
-#include "runtime/api/training_session.h"
 #include "runtime/checkpoint/read/checkpoint_reader.h"
 #include "runtime/estimator/resume/checkpoint_choice.h"
 #include "runtime/monitored/saving/run_saver.h"
+#include "runtime/platform/files/absolute_path.h"
 #include "runtime/platform/files/file_system.h"
 
 namespace belay {

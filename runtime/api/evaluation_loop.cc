@@ -3,10 +3,10 @@
 #include "belay/runtime/learning.h"
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
-#include "runtime/api/training_session.h"
 #include "runtime/estimator/evaluation/evaluate_once.h"
 #include "runtime/estimator/evaluation/evaluate_repeatedly.h"
 #include "runtime/estimator/resume/checkpoint_choice.h"
+#include "runtime/platform/files/absolute_path.h"
 
 namespace belay::runtime {
 namespace {

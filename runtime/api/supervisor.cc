@@ -7,11 +7,11 @@
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
 #include "runtime/api/results.h"
-#include "runtime/api/training_session.h"
 #include "runtime/estimator/host/run_host.h"
 #include "runtime/estimator/host/run_plugins.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/run/fingerprint.h"
+#include "runtime/platform/files/absolute_path.h"
 #include "runtime/session/session_service.h"
 
 namespace belay {

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/api/training_session.h"
 
 #include <any>
-#include <filesystem>
 #include <utility>
 
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
 #include "runtime/api/results.h"
 #include "runtime/estimator/host/monitored_training_session.h"
+#include "runtime/platform/files/absolute_path.h"
 
 namespace belay::runtime {
-
-std::string absolute_path(const std::string& path) {
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
-}
 
 namespace {
 

@@ -10,7 +10,6 @@
 #include "runtime/api/graph.h"
 #include "runtime/api/log.h"
 #include "runtime/api/plugin_parts.h"
-#include "runtime/api/training_session.h"
 #include "runtime/checkpoint/directory/checkpoint_series.h"
 #include "runtime/checkpoint/format/names.h"
 #include "runtime/checkpoint/read/basename.h"
@@ -20,6 +19,7 @@
 #include "runtime/checkpoint/stored/convert_stored.h"
 #include "runtime/monitored/run/run_directory.h"
 #include "runtime/monitored/saving/run_saver.h"
+#include "runtime/platform/files/absolute_path.h"
 #include "runtime/platform/text/text.h"
 #include "runtime/session/session_service.h"
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <boost/lexical_cast.hpp>
 #include <boost/program_options.hpp>
-#include <filesystem>
 #include <sstream>
 #include <utility>
 
 #include "runtime/manifest/other_names.h"
 #include "runtime/manifest/parse.h"
+#include "runtime/platform/files/absolute_path.h"
 #include "runtime/platform/text/text.h"
 
 namespace po = boost::program_options;
@@ -152,10 +152,6 @@ bool Given::is_json(const std::string& option) const {
   if (format != "text" && format != "json")
     throw UsageError("belay " + command_ + ": --" + option + " is \"" + escaped(format) + "\", must be text or json");
   return format == "json";
-}
-
-std::string absolute_path(const std::string& path) {
-  return std::filesystem::absolute(path).lexically_normal().string();
 }
 
 std::string help_text(const Command& command) {

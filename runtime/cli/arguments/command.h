@@ -89,8 +89,6 @@ class Given {
   std::shared_ptr<const boost::program_options::variables_map> values_;
 };
 
-std::string absolute_path(const std::string& path);
-
 // "belay COMMAND --help".
 std::string help_text(const Command& command);
 

@@ -21,6 +21,7 @@
 #include "runtime/cli/watch/signals.h"
 #include "runtime/cli/watch/temporary_folder.h"
 #include "runtime/estimator/replay/replay_plan.h"
+#include "runtime/platform/files/absolute_path.h"
 #include "runtime/platform/files/file_system.h"
 #include "runtime/platform/process/child_program.h"
 #include "runtime/platform/text/text.h"

@@ -26,6 +26,7 @@
 #include "runtime/cli/arguments/name_pattern.h"
 #include "runtime/cli/results/checkpoint_report.h"
 #include "runtime/cli/results/loaded_savers.h"
+#include "runtime/platform/files/absolute_path.h"
 #include "runtime/platform/files/file_system.h"
 #include "runtime/platform/log/logger.h"
 #include "runtime/platform/text/text.h"

@@ -8,6 +8,7 @@
 #include "runtime/cli/run/exported_folder.h"
 #include "runtime/cli/run/run_command.h"
 #include "runtime/manifest/toml_text.h"
+#include "runtime/platform/files/absolute_path.h"
 
 namespace belay::runtime {
 namespace {
