@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "belay/runtime/training_session.h"
 
 #include <any>
 #include <utility>
