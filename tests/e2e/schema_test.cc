@@ -536,8 +536,10 @@ TEST_F(SchemaOfModel, T_101_ASchemaThatIsNotTheOneThatWasWrittenIsNotUsed) {
 }
 
 TEST_F(SchemaOfModel, T_101_WithoutACheckpointTheInputIsNotBlamedAlone) {
-  const ProcessResult r = belay({"evaluate", manifest(), "--set", set("eval", "turned.csv")});
+  write_file(temp / "odd.csv", "length,width,kind\n0.1,300,alpha\n8.1,3o1,gamma\n8.2,301,gamma\n");
+  const ProcessResult r = belay({"evaluate", manifest(), "--set", set("eval", "odd.csv")});
   EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(r.err, HasSubstr("3o1"));
   EXPECT_THAT(r.err, HasSubstr("nothing is known of the training's columns and classes: there is no run directory"));
 }
 
