@@ -80,8 +80,8 @@ TEST(Note, KeysOfALaterHeaderAreLeftAlone) {
 }
 
 TEST(Note, B_07a_APluginOfALaterKindIsUnusableAndTheOthersAreNot) {
-  const ModuleInfo info = parse_note(with_plugins(
-      R"({"kind": "stage", "name": "x"}, {"kind": "hook", "name": "y"}, {"kind": "orbit", "name": "z"})"));
+  const ModuleInfo info = parse_note(
+      with_plugins(R"({"kind": "stage", "name": "x"}, {"kind": "hook", "name": "y"}, {"kind": "orbit", "name": "z"})"));
   ASSERT_EQ(info.plugins.size(), 1u);
   EXPECT_EQ(info.plugins[0].name, "y");
   EXPECT_EQ(info.plugins[0].index, 1u);

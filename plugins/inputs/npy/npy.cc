@@ -230,8 +230,8 @@ class Npy final : public belay::Input {
   std::optional<NpyArray> features_, labels_;
   std::vector<std::int64_t> rows_;  // rows of the arrays in this split
   std::uint32_t features_slot_ = 0, label_slot_ = 0;
-  std::int64_t classes_ = 0;   // labels are below it; 0: not checked
-  bool evaluates_ = false;     // true: opening checks the labels
+  std::int64_t classes_ = 0;  // labels are below it; 0: not checked
+  bool evaluates_ = false;    // true: opening checks the labels
   belay::FiniteValues finite_;
   belay::ExampleOrder order_;  // order of rows_
 };
