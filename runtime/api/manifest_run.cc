@@ -103,7 +103,7 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
     return;
   }
   run = make(control);
-  names = runtime::RunDriver(*run, problems, *this).find_plugins();
+  names = runtime::RunDriver(*run, problems, *this).prepare(runtime::Preparation::kNames);
 }
 
 void ManifestRun::Insides::failed(runtime::RunPart part, const Error& e, runtime::Diagnostics& found) {
@@ -178,8 +178,7 @@ bool ManifestRun::check() {
   runtime::RunControl control;
   CheckObserver observer;
   const std::unique_ptr<runtime::PreparedRun> run = insides_->make(control);
-  runtime::RunDriver driver(*run, insides_->problems, observer);
-  if (driver.find_plugins() == RunStatus::kDone) driver.prepare();
+  runtime::RunDriver(*run, insides_->problems, observer).prepare(runtime::Preparation::kGraph);
   return ok();
 }
 

@@ -139,9 +139,7 @@ RunStatus ProgramReplay::drive() {
   run_ = std::make_unique<runtime::PreparedRun>(
       std::move(*manifest_), options, runtime::Platform{runtime::system_clock(), *log_, runtime::posix_file_system()},
       runtime::process_environment(), control_);
-  runtime::RunDriver driver(*run_, problems_, *this);
-  const RunStatus status = driver.find_plugins();
-  return status == RunStatus::kDone ? driver.replay(replay_) : status;
+  return runtime::RunDriver(*run_, problems_, *this).replay(replay_);
 }
 
 // Also of the steps before an error.

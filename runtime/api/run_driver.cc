@@ -6,7 +6,6 @@
 
 #include "runtime/estimator/prediction/prediction_writer.h"
 #include "runtime/estimator/run/continuous_eval.h"
-#include "runtime/estimator/run/prepare.h"
 #include "runtime/estimator/run/training_end.h"
 #include "runtime/platform/process/resources.h"
 
@@ -45,60 +44,30 @@ RunStatus RunDriver::stage(RunPart part, const std::function<void()>& f) {
 
 // ---- the start
 
-RunStatus RunDriver::find_plugins() {
-  const bool usable = runtime::find_plugins(run_, problems_);
-  if (!problems_.empty()) observer_.refused(problems_);
-  if (!usable) return RunStatus::kPlugin;
-  return problems_.empty() ? RunStatus::kDone : RunStatus::kUsage;
-}
-
-// From before the first plugin is loaded on, the run directory is ours, and shows it.
-RunStatus RunDriver::take_directory() {
-  if (run_.is_training()) {
-    run_.strategy->check_launch(problems_);
-    const RunStatus status = stage(RunPart::kDirectory, [this] { runtime::take_directory(run_); });
-    if (status != RunStatus::kDone) return status;
-  }
-  compare_with_earlier(run_, problems_);
-  return RunStatus::kDone;  // prepare() refuses it
-}
-
-RunStatus RunDriver::prepare() {
-  RunStatus status = stage(RunPart::kPlugins, [this] { load_plugins(run_, problems_); });
-  if (status != RunStatus::kDone) return status;
-  observer_.phase_over();
-  compare_fingerprint(run_, problems_);
-  status = stage(RunPart::kScaffold, [this] { build_scaffold(run_, problems_); });
-  if (status != RunStatus::kDone) return status;
-  observer_.phase_over();
-  return stage(RunPart::kHooks, [this] { begin_hooks(run_, problems_); });
-}
-
-RunStatus RunDriver::begin() {
-  RunStatus status = RunStatus::kDone;
-  const auto open = [&] {
-    status = observer_.opens_directory();
-    if (status == RunStatus::kDone) open_directory(run_);
-  };
-  if (run_.is_training())
-    if (const RunStatus opened = stage(RunPart::kDirectory, open); opened != RunStatus::kDone) return opened;
-  return status == RunStatus::kDone ? observer_.begins() : status;
-}
-
-RunStatus RunDriver::run() {
-  RunStatus status = take_directory();
-  if (status == RunStatus::kDone) status = prepare();
-  if (status == RunStatus::kDone) status = begin();
-  if (status == RunStatus::kDone) return run_.is_training() ? train() : use();
-  if (status != RunStatus::kInUse) run_.strategy->refuse(observer_.refusal());
+RunStatus RunDriver::prepare(Preparation until) {
+  const RunStatus status = runtime::prepare(run_, problems_, until,
+                                            {.stage = [this](RunPart part, const auto& f) { return stage(part, f); },
+                                             .phase_over = [this] { observer_.phase_over(); },
+                                             .opens_directory = [this] { return observer_.opens_directory(); }});
+  if (!run_.names_found && !problems_.empty()) observer_.refused(problems_);
   return status;
 }
 
+RunStatus RunDriver::begin() {
+  RunStatus status = prepare(Preparation::kRun);
+  if (status == RunStatus::kDone) status = observer_.begins();
+  if (status != RunStatus::kDone && status != RunStatus::kInUse) run_.strategy->refuse(observer_.refusal());
+  return status;
+}
+
+RunStatus RunDriver::run() {
+  const RunStatus status = begin();
+  if (status != RunStatus::kDone) return status;
+  return run_.is_training() ? train() : use();
+}
+
 RunStatus RunDriver::replay(Replay& replay) {
-  replay.check(run_, problems_);
-  RunStatus status = stage(RunPart::kDirectory, [this] { runtime::take_directory(run_); });
-  if (status == RunStatus::kDone) status = prepare();
-  if (status == RunStatus::kDone) status = begin();
+  RunStatus status = begin();
   if (status != RunStatus::kDone) return status;
   ReplayResult result;
   status = stage(RunPart::kTraining, [&] { result = replay.train(run_, progress_); });

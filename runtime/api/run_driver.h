@@ -4,14 +4,15 @@
 //   Diagnostics problems;                        // of the manifest's text
 //   PreparedRun run(manifest, options, platform, environment, control);
 //   RunDriver driver(run, problems, observer);
-//   if (driver.find_plugins() == RunStatus::kDone) status = driver.run();
+//   if (driver.prepare(Preparation::kNames) == RunStatus::kDone) status = driver.run();
 //
-// A stage that ends the run has told the observer why.
+// If it ends the run, it has told the observer why.
 #pragma once
 
 #include <functional>
 
 #include "runtime/api/run_observer.h"
+#include "runtime/estimator/run/prepare.h"
 
 namespace belay::runtime {
 
@@ -25,18 +26,15 @@ class RunDriver {
   RunDriver(const RunDriver&) = delete;
   RunDriver& operator=(const RunDriver&) = delete;
 
-  // Names and options against the plugins' notes. No code of a plugin runs.
-  RunStatus find_plugins();
-  // Plugins, inputs, graphs and hooks: nothing is written. After find_plugins().
-  RunStatus prepare();
-  // All that the mode asks for, with the run directory. After find_plugins(), instead of prepare().
+  // So far, and no further.
+  RunStatus prepare(Preparation until);
+  // Prepares all of it, and then does what the mode asks for.
   RunStatus run();
   // The same of a run that has the replay's manifest and options.
   RunStatus replay(Replay& replay);
 
  private:
   RunStatus stage(RunPart part, const std::function<void()>& f);
-  RunStatus take_directory();
   RunStatus begin();
   RunStatus train();
   RunStatus finish_training(const TrainingResult& result);

@@ -4,22 +4,11 @@
 
 #include "belay/error.h"
 #include "belay/runtime/run.h"
+#include "runtime/estimator/run/run_part.h"
 
 namespace belay::runtime {
 
-// What a run was doing when an error ended it.
-enum class RunPart {
-  kPlan,        // a replay looks for what to begin with
-  kDirectory,   // the run directory is taken or opened
-  kPlugins,     // libraries are loaded and instances are made
-  kScaffold,    // inputs are opened and graphs are built
-  kHooks,       // hooks begin
-  kTraining,    // steps are made, in a replay as well
-  kEvaluation,  // after the training
-  kExport,      // after the training
-  kMode         // a mode that trains nothing does its work
-};
-
+// `part`: what the run was doing when the error ended it.
 RunStatus status_of(RunPart part, const Error& error);
 
 }  // namespace belay::runtime

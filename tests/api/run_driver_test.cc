@@ -90,7 +90,7 @@ name = "sgd"
 learning_rate = 0.01
 )";
   }
-  // find_plugins() and run(). The run's directory is free behind it.
+  // Reads the notes, and runs. The run's directory is free afterwards.
   RunStatus drive(const std::vector<std::string>& sets = {}) {
     const Environment environment = [](const std::string& name) -> std::optional<std::string> {
       if (name == "BELAY_PLUGIN_PATH") return BELAY_BINARY_DIR "/plugins";
@@ -105,7 +105,7 @@ learning_rate = 0.01
     PreparedRun run(std::move(*manifest), {}, Platform{system_clock(), *log_, posix_file_system()}, environment,
                     control_);
     RunDriver driver(run, problems, recorder_);
-    const RunStatus found = driver.find_plugins();
+    const RunStatus found = driver.prepare(Preparation::kNames);
     return found == RunStatus::kDone ? driver.run() : found;
   }
   static LogOutput nowhere() {

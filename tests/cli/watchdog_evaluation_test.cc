@@ -122,11 +122,8 @@ class WatchedEvaluation : public ::testing::Test {
     run_ =
         std::make_unique<PreparedRun>(std::move(*manifest), PreparedRunOptions{},
                                       Platform{system_clock(), *run_log_, posix_file_system()}, environment, control_);
-    find_plugins(*run_, problems);
-    ASSERT_TRUE(problems.empty()) << problems.text();
-    load_plugins(*run_, problems);
-    build_scaffold(*run_, problems);
-    begin_hooks(*run_, problems);
+    const auto stage = [](RunPart, const std::function<void()>& f) { return f(), RunStatus::kDone; };
+    prepare(*run_, problems, Preparation::kGraph, {.stage = stage});
     ASSERT_TRUE(problems.empty()) << problems.text();
     watchdog_.emplace(WatchdogOptions{kLimit, [this] { return run_->activity(); }, &control_.disk(),
                                       [this] { gave_up_.set_value(); }},

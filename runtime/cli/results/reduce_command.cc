@@ -164,7 +164,7 @@ int ReduceCommand::prepare(WatchedRun& prepared) {
       parse_manifest({scratch_ / "whole/manifest.toml", manifest_}, {"run.dir=" + (scratch_ / "whole/run")},
                      process_environment(), prepared.problems);
   const int status = prepared.find(std::move(manifest));
-  return status == kExitDone ? prepared.prepare() : status;
+  return status == kExitDone ? prepared.prepare(Preparation::kGraph) : status;
 }
 
 void ReduceCommand::capture(const WatchedRun& prepared) {

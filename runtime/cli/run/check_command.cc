@@ -20,8 +20,7 @@ int check_command(const ManifestArguments& arguments) {
   WatchedRun prepared(make_platform(*log), control, arguments);
   if (const int status = prepared.find(); status != kExitDone) return status;
   tell_last_attempt(*prepared.run);
-  compare_with_earlier(*prepared.run, prepared.problems);
-  const int status = prepared.prepare();
+  const int status = prepared.prepare(Preparation::kCompare);
   if (status == kExitDone)
     std::cout << escaped(joined(arguments.manifests, ", ")) << ": ok\n" << plan_text(*prepared.run) << std::flush;
   return status;

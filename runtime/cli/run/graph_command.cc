@@ -55,7 +55,7 @@ int graph_command(const GraphArguments& arguments) {
   RunControl control;
   WatchedRun prepared(make_platform(*log), control, arguments);
   int status = prepared.find();
-  if (status == kExitDone) status = prepared.prepare();
+  if (status == kExitDone) status = prepared.prepare(Preparation::kGraph);
   if (status != kExitDone) return status;
   PreparedRun& run = *prepared.run;
   GraphReport report = report_graph(arguments.manifests[0], run.model.graph, run.model.outputs.signatures);

@@ -27,7 +27,6 @@
 #include "runtime/cli/watch/time_box.h"
 #include "runtime/cli/watch/watched_run.h"
 #include "runtime/estimator/evaluation/metrics_line.h"
-#include "runtime/estimator/run/prepare.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/process/stacks.h"
 #include "runtime/platform/text/fixed_text.h"
@@ -271,8 +270,7 @@ void RunCommand::exported(const ExportedCheckpoint& result) {
 
 // Of --dry-run.
 int RunCommand::plan() {
-  compare_with_earlier(*run, problems);
-  const int status = prepare();
+  const int status = prepare(Preparation::kCompare);
   if (status == kExitDone) std::cout << plan_text(*run) << std::flush;
   return status;
 }

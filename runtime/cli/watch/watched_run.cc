@@ -121,7 +121,7 @@ int WatchedRun::find(std::optional<Manifest> manifest) {
     const std::lock_guard lock(mutex_);
     run = std::move(made);
   }
-  const RunStatus status = RunDriver(*run, problems, *this).find_plugins();
+  const RunStatus status = RunDriver(*run, problems, *this).prepare(Preparation::kNames);
   if (status != RunStatus::kDone) return static_cast<int>(status);
   const double no_progress_secs = run->manifest.session.no_progress_secs;
   end_report.emplace(run->host.monitors(), run->manifest.run.dir, no_progress_secs);
@@ -135,6 +135,6 @@ int WatchedRun::find(std::optional<Manifest> manifest) {
   return kExitDone;
 }
 
-int WatchedRun::prepare() { return static_cast<int>(RunDriver(*run, problems, *this).prepare()); }
+int WatchedRun::prepare(Preparation until) { return static_cast<int>(RunDriver(*run, problems, *this).prepare(until)); }
 
 }  // namespace belay::runtime

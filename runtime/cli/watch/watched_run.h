@@ -12,7 +12,7 @@
 #include "runtime/cli/arguments/manifest_arguments.h"
 #include "runtime/cli/watch/end_report.h"
 #include "runtime/cli/watch/watchdog.h"
-#include "runtime/estimator/run/prepared_run.h"
+#include "runtime/estimator/run/prepare.h"
 
 namespace belay::runtime {
 
@@ -37,12 +37,12 @@ struct WatchedRun : RunObserver {
   // What a plugin is doing at the moment; empty: nothing. [any thread]
   std::string activity() const;
 
-  // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to go on.
+  // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to continue.
   int find();
   // The same of a manifest that was read already; none: it could not be, as `problems` says.
   int find(std::optional<Manifest> manifest);
-  // All that comes before the first write: plugins, inputs, graph. Behind find().
-  int prepare();
+  // The rest of the preparation. After find().
+  int prepare(Preparation until);
 
   void refused(const Diagnostics& found) override;
   void failed(RunPart part, const Error& error, Diagnostics& found) override;

@@ -71,6 +71,9 @@ std::shared_ptr<const ReplayTask> Replay::options() {
   options->steps.last = plan_.last;
   options->steps.until = plan_.until();
   options->steps.at_last = [this](DirectSession& session) { prove(session); };
+  options->check = [this](const Manifest& manifest, const ResolvedPlugins& found, Diagnostics& problems) {
+    check(manifest, found, problems);
+  };
   options->kept_hooks = kept_hooks_;
   for (const OwnHook& own : request_.own_hooks)
     if (!own.plugin) options->own_hooks.push_back(own);
@@ -88,9 +91,8 @@ std::shared_ptr<const ReplayTask> Replay::options() {
   return options;
 }
 
-// Behind the notes, before any plugin's code.
-void Replay::check(const PreparedRun& run, Diagnostics& problems) const {
-  const std::vector<ResolvedPlugin>& hooks = run.plugins.found().hooks;
+void Replay::check(const Manifest& manifest, const ResolvedPlugins& found, Diagnostics& problems) const {
+  const std::vector<ResolvedPlugin>& hooks = found.hooks;
   for (std::size_t i = kept_hooks_; i < hooks.size() && !request_.what_if; ++i)
     if (!only_watches(hooks[i].info))
       problems.add(hooks[i].at,
@@ -98,16 +100,16 @@ void Replay::check(const PreparedRun& run, Diagnostics& problems) const {
                        " has options that can change a number (belay describe " + hooks[i].info.name +
                        " shows those that only watch), so this would be another run",
                    "leave it out, or see by --what-if what it does");
-  if (request_.batch && run.manifest.optimizer.accumulate > 1)
-    problems.add(run.manifest.at("optimizer.accumulate"),
-                 "a step of this run takes " + std::to_string(run.manifest.optimizer.accumulate) +
+  if (request_.batch && manifest.optimizer.accumulate > 1)
+    problems.add(manifest.at("optimizer.accumulate"),
+                 "a step of this run takes " + std::to_string(manifest.optimizer.accumulate) +
                      " batches, and --batch is of steps that take one",
                  "leave --batch out");
-  check_data(run, problems);
+  check_data(manifest, found, problems);
 }
 
-void Replay::check_data(const PreparedRun& run, Diagnostics& problems) const {
-  const std::vector<TrainingFile> now = training_files(files_, run.manifest, run.plugins.found(), false);
+void Replay::check_data(const Manifest& manifest, const ResolvedPlugins& found, Diagnostics& problems) const {
+  const std::vector<TrainingFile> now = training_files(files_, manifest, found, false);
   for (const DataFile& before : parse_data_files(plan_.manifest))
     for (const auto& [file, at, by_variable] : now) {
       bool other_content = false;

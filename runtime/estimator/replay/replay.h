@@ -6,9 +6,7 @@
 //   replay.plan();                                  // what to begin with, and what proves it; nothing is written
 //   manifest = replay.manifest(environment, problems);       // plugins' notes are read, and none is loaded
 //   PreparedRun run(*manifest, {.replay = replay.options()}, platform, environment, control);
-//   find_plugins(run, problems);
-//   replay.check(run, problems);                    // against the notes
-//   take_directory(run) ... open_directory(run);
+//   prepare(run, problems, Preparation::kRun, calls);
 //   const ReplayResult result = replay.train(run, progress);
 //
 // It outlives the run. [main]
@@ -64,12 +62,10 @@ class Replay {
   // None, with problems: it cannot be read, or the new hooks cannot. INVALID_ARGUMENT for a --hook that is no
   // NAME{OPTIONS}.
   std::optional<Manifest> manifest(const Environment& environment, Diagnostics& problems);
-  // Behind manifest(). Calls this object.
+  // After manifest(). Calls this object.
   std::shared_ptr<const ReplayTask> options();
-  // Behind find_plugins(): hooks that may change a number, other data.
-  void check(const PreparedRun& run, Diagnostics& problems) const;
-  // Behind open_directory(). `progress` after every step. Where the steps end with an error, that is thrown; but for
-  // a step that is looked for and that an operation of the model ends itself.
+  // After prepare(). `progress` after every step. An error that ends the steps is thrown, except if an operation of the
+  // model ends a step that is looked for.
   ReplayResult train(PreparedRun& run, const std::function<void()>& progress);
 
   // Of --first-non-finite.
@@ -77,7 +73,8 @@ class Replay {
 
  private:
   void check_directories() const;
-  void check_data(const PreparedRun& run, Diagnostics& problems) const;
+  void check(const Manifest& manifest, const ResolvedPlugins& found, Diagnostics& problems) const;
+  void check_data(const Manifest& manifest, const ResolvedPlugins& found, Diagnostics& problems) const;
   void prove(DirectSession& session);
   void say_begin(const PreparedRun& run) const;
   void judge(ReplayResult& result) const;

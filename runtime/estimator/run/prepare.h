@@ -1,47 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages that prepare a run, in their order. Each uses what the previous ones have made, and no stage reaches back.
+// prepare() brings a run through its stages. Afterwards the run is complete, or `problems` has each mistake of the
+// manifest. Then a function of its mode uses the run.
 //
-//   find_plugins(run, problems)          // names and options against the notes; no code of a plugin runs
-//   take_directory(run)                  // mode train: the directory is made and locked, with the mark of this attempt
-//   compare_with_earlier(run, problems)  // with the training that the newest checkpoint is of
-//   load_plugins(run, problems)          // libraries, then instances
-//   compare_fingerprint(run, problems)   // the same of program, processor and plugins
-//   build_scaffold(run, problems)        // inputs opened, graphs built; still nothing to keep
-//   begin_hooks(run, problems)           // the names that they look for in the graph
-//   open_directory(run)                  // mode train: from here on the directory stays
+//   PreparedRun run(manifest, options, platform, environment, control);
+//   const RunStatus status = prepare(run, problems, Preparation::kRun, calls);
+//   if (status == RunStatus::kDone) train(run, progress);
 //
-// `problems` gets each mistake of the manifest. The run is not used further if there is one. [main]
+// [main]
 #pragma once
 
+#include <functional>
+
+#include "belay/runtime/run.h"
 #include "runtime/estimator/run/prepared_run.h"
+#include "runtime/estimator/run/run_part.h"
 #include "runtime/manifest/diagnostics.h"
 
 namespace belay::runtime {
 
-// False if a plugin is the trouble (exit status 3 instead of 2); `problems` has all.
-bool find_plugins(PreparedRun& run, Diagnostics& problems);
+// How far a run is prepared. Each value includes the ones before it.
+enum class Preparation {
+  kNames,    // names and options fit the plugins' notes; no code of a plugin runs
+  kGraph,    // plugins, inputs, graph and hooks; nothing is written
+  kCompare,  // compared with the earlier training in its directory; nothing is written
+  kRun       // its run directory is taken, and stays
+};
 
-// RunInUse; PERMISSION_DENIED and others. The end of the run removes what this made, unless open_directory() follows.
-void take_directory(PreparedRun& run);
+// What the caller of prepare() adds to it.
+struct PrepareCalls {
+  // Runs one stage and reports what it throws and finds. Another status than kDone ends the preparation. It skips the
+  // stage if there are problems before it.
+  std::function<RunStatus(RunPart part, const std::function<void()>& stage)> stage;
+  // After libraries and instances, and after the graph.
+  std::function<void()> phase_over = [] {};
+  // Before the run directory stays, in a stage of kDirectory. Another status than kDone ends the preparation.
+  std::function<RunStatus()> opens_directory = [] { return RunStatus::kDone; };
+};
+
+// kDone: the run is prepared so far. kPlugin and kUsage: `problems` has the reasons. Other statuses are those of the
+// calls. A later call continues after kNames.
+RunStatus prepare(PreparedRun& run, Diagnostics& problems, Preparation until, const PrepareCalls& calls);
+
 // A warning if the previous attempt ended without a word. Changes nothing; for `belay check`.
 void tell_last_attempt(const PreparedRun& run);
-// PERMISSION_DENIED and others.
-void open_directory(PreparedRun& run);
 
-// Changes nothing, and needs no directory that was taken.
+// ---- the stages, in their order: each uses what the previous ones have made
+
+// False if a plugin is the trouble (exit status 3 instead of 2); `problems` has all.
+bool find_plugins(PreparedRun& run, Diagnostics& problems);
+// Mode train: the directory is made and locked, with the mark of this attempt. RunInUse; PERMISSION_DENIED and others.
+// The end of the run removes what this made, unless open_directory() follows.
+void take_directory(PreparedRun& run);
+// With the training that the newest checkpoint is of. Changes nothing, and needs no directory that was taken.
 void compare_with_earlier(PreparedRun& run, Diagnostics& problems);
-// Nothing without --exact.
-void compare_fingerprint(const PreparedRun& run, Diagnostics& problems);
-
 // LoadError, or an instance's own error. A mistake in the options of an instance is a problem.
 void load_plugins(PreparedRun& run, Diagnostics& problems);
-
+// Program, processor and plugins with those of the earlier training. Nothing without --exact.
+void compare_fingerprint(const PreparedRun& run, Diagnostics& problems);
 // Opens the inputs and builds the graphs of the mode. The first batch is fetched, so an empty input shows. Problems
 // are: a name that the graph does not have, an option that an input or the model refuses, and an evaluation input that
 // does not fit the training. Other mistakes are thrown.
 void build_scaffold(PreparedRun& run, Diagnostics& problems);
-
 // A name that a hook looks for in vain is a problem. Its other errors are thrown.
 void begin_hooks(PreparedRun& run, Diagnostics& problems);
+// Mode train: from here on the directory stays. PERMISSION_DENIED and others.
+void open_directory(PreparedRun& run);
 
 }  // namespace belay::runtime

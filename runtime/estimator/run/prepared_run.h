@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of a manifest: what its stages have found, opened and built. The stages fill it in their order (prepare.h).
-// After them a function of its mode uses it.
+// A run of a manifest: what its stages have found, opened and built. prepare() fills it in, stage by stage (prepare.h).
+// Afterwards a function of its mode uses it.
 //
 //   PreparedRun run(manifest, options, platform, environment, control);
-//   find_plugins(run, problems);
-//   ...                                                       // the other stages
+//   prepare(run, problems, Preparation::kRun, calls);
 //   const TrainingResult result = train(run, progress);       // or the function of another mode
 //
 // [main], except activity()
@@ -68,6 +67,7 @@ struct PreparedRun {
   std::optional<OptimizerUse> optimizer;  // of a training
   ScaffoldOptions pieces;                 // those that the manifest names
   std::vector<DeclaredLabel> declared;    // the training's labels, for a prediction whose input has none
+  bool names_found = false;               // prepare() has read the plugins' notes
   bool begins_anew = true;                // the opened directory held no checkpoint
   std::unique_ptr<RunStrategy> strategy;  // it is destroyed before its parts
 };

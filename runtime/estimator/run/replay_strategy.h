@@ -19,6 +19,9 @@ class ReplayStrategy final : public RunStrategy {
   // Its hooks are all in its manifest.
   bool default_hooks() const noexcept override { return false; }
   std::string why_apart() const override { return {}; }
+  void check_launch(Diagnostics& problems) const override {
+    replay_.check(parts_.manifest, parts_.plugins.found(), problems);
+  }
   void add_hook(const FoundUse& hook, std::size_t place) override;
   void compare_plugins(Diagnostics& problems) const override;
   void add_hooks_of_graph() override;

@@ -31,6 +31,9 @@ struct ReplayedSteps {
 
 struct ReplayTask {
   ReplayedSteps steps;
+  // Against the plugins' notes, before any code of a plugin runs: hooks that may change a number, and other data.
+  std::function<void(const Manifest&, const ResolvedPlugins&, Diagnostics& problems)> check =
+      [](const Manifest&, const ResolvedPlugins&, Diagnostics&) {};
   // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
   // the steps first to last, and may only watch: one that feeds or assigns ends the replay.
   std::size_t kept_hooks = 0;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace belay::runtime {
+
+// What a run is doing. An error that ends it there has a status by this (api/run_status.h).
+enum class RunPart {
+  kPlan,        // a replay looks for what to begin with
+  kDirectory,   // the run directory is taken or opened
+  kPlugins,     // libraries are loaded and instances are made
+  kScaffold,    // inputs are opened and graphs are built
+  kHooks,       // hooks begin
+  kTraining,    // steps are made, in a replay as well
+  kEvaluation,  // after the training
+  kExport,      // after the training
+  kMode         // a mode that trains nothing does its work
+};
+
+}  // namespace belay::runtime
