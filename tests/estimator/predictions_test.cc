@@ -159,15 +159,18 @@ class PredictionsTest : public SaverTest {
     return std::make_unique<Predictions>(*ops, environment, model, input, hooks, std::move(options));
   }
   static PredictOptions keys(std::vector<std::string> wanted) { return {.predict_keys = std::move(wanted)}; }
-  static PredictOptions whole(std::vector<std::string> wanted = {}) {
-    return {.predict_keys = std::move(wanted), .yield_single_examples = false};
-  }
   static std::vector<float> floats(const TensorView& t) {
     return {t.data<const float>(), t.data<const float>() + t.size()};
   }
+  static const TensorView& value(const Prediction* batch, const std::string& name) {
+    const auto at = std::ranges::find(batch->names, name);
+    EXPECT_NE(at, batch->names.end()) << name;
+    return batch->values[static_cast<std::size_t>(at - batch->names.begin())];
+  }
   static std::vector<float> all_scaled(Predictions& predictions) {
     std::vector<float> values;
-    for (const Prediction& example : predictions) values.push_back(example["scaled"].scalar<float>());
+    while (const Prediction* batch = predictions.next_batch())
+      for (const float v : floats(value(batch, "scaled"))) values.push_back(v);
     return values;
   }
   int warnings() const {
@@ -201,13 +204,10 @@ TEST_F(PredictionsTest, EST_28_NothingHappensBeforeTheFirstIsAskedForAndARunIsFo
   const auto predictions = predict();
   EXPECT_EQ(Scaled::builds, 0);
   EXPECT_THAT(new_events(), IsEmpty());
-  ASSERT_NE(predictions->next(), nullptr);
+  ASSERT_NE(predictions->next_batch(), nullptr);
   EXPECT_THAT(new_events(), ElementsAre("a.begin", "a.after_create_session", "a.before_run", "a.after_run"));
-  ASSERT_NE(predictions->next(), nullptr);
-  EXPECT_THAT(new_events(), IsEmpty());
-  ASSERT_NE(predictions->next(), nullptr);
+  ASSERT_NE(predictions->next_batch(), nullptr);
   EXPECT_THAT(new_events(), ElementsAre("a.before_run", "a.after_run"));
-  EXPECT_EQ(predictions->batches(), 2);
 }
 
 TEST_F(PredictionsTest, EST_28_TheEndOfTheInputEndsTheHooks) {
@@ -215,34 +215,16 @@ TEST_F(PredictionsTest, EST_28_TheEndOfTheInputEndsTheHooks) {
   const auto predictions = predict();
   EXPECT_THAT(all_scaled(*predictions), ElementsAre(2, 4, 6, 8, 10));
   EXPECT_EQ(timeline.back(), "a.end");
-  EXPECT_EQ(predictions->next(), nullptr);
   EXPECT_EQ(predictions->next_batch(), nullptr);
-  EXPECT_EQ(predictions->examples(), 5);
-  EXPECT_EQ(predictions->batches(), 3);
-  EXPECT_EQ(predictions->end_reason().kind, EndReason::Kind::kEndOfInput);
-}
-
-TEST_F(PredictionsTest, EST_29_AnExampleIsARowOfEachPrediction) {
-  const auto predictions = predict();
-  const Prediction* example = nullptr;
-  for (int i = 0; i < 3; ++i) example = predictions->next();
-  ASSERT_NE(example, nullptr);
-  EXPECT_THAT(example->names, ElementsAre("scaled", "pair"));
-  EXPECT_EQ((*example)["scaled"].rank(), 0);
-  EXPECT_EQ((*example)["scaled"].scalar<float>(), 6);
-  EXPECT_EQ((*example)["pair"].dims(), Dims{2});
-  EXPECT_THAT(floats((*example)["pair"]), ElementsAre(3, 6));
-  EXPECT_EQ(example->examples, 1);
-  EXPECT_EQ(error_of([&] { (*example)["pairs"]; }),
-            "NOT_FOUND: there is no prediction 'pairs'; there are: scaled, pair");
 }
 
 TEST_F(PredictionsTest, EST_29_ABatchIsAllItsRows) {
   const auto predictions = predict();
   const Prediction* batch = predictions->next_batch();
   EXPECT_EQ(batch->examples, 2);
-  EXPECT_EQ((*batch)["pair"].dims(), (Dims{2, 2}));
-  EXPECT_THAT(floats((*batch)["pair"]), ElementsAre(1, 2, 2, 4));
+  EXPECT_THAT(batch->names, ElementsAre("scaled", "pair"));
+  EXPECT_EQ(value(batch, "pair").dims(), (Dims{2, 2}));
+  EXPECT_THAT(floats(value(batch, "pair")), ElementsAre(1, 2, 2, 4));
   predictions->next_batch();
   EXPECT_EQ(predictions->next_batch()->examples, 1);
   EXPECT_EQ(predictions->next_batch(), nullptr);
@@ -254,53 +236,43 @@ TEST_F(PredictionsTest, EST_29_UnequalFirstDimensionsAreAnErrorThatNamesBoth) {
   const std::string error =
       "INVALID_ARGUMENT: the predictions are not of as many examples: prediction 'scaled' is [2], prediction 'twice' "
       "is [4]";
-  EXPECT_EQ(error_of([&] { predictions->next(); }), error);
+  EXPECT_EQ(error_of([&] { predictions->next_batch(); }), error);
   EXPECT_EQ(probe.error, error);
-  EXPECT_EQ(error_of([&] { predictions->next(); }), "FAILED_PRECONDITION: the predictions have ended with an error");
+  EXPECT_EQ(error_of([&] { predictions->next_batch(); }),
+            "FAILED_PRECONDITION: the predictions have ended with an error");
 }
 
 TEST_F(PredictionsTest, EST_29_AScalarIsNoRow) {
   const auto predictions = predict({}, "a scalar");
-  EXPECT_EQ(error_of([&] { predictions->next(); }),
+  EXPECT_EQ(error_of([&] { predictions->next_batch(); }),
             "INVALID_ARGUMENT: prediction 'total' is a scalar; a prediction has a value for each example, the first "
             "dimension");
 }
 
-TEST_F(PredictionsTest, EST_29_WholeBatchesMayBeUnequal) {
-  auto predictions = predict(whole(), "as many again");
-  const Prediction* batch = predictions->next();
-  EXPECT_EQ(batch->examples, 2);
-  EXPECT_THAT(floats((*batch)["twice"]), ElementsAre(1, 2, 1, 2));
-  EXPECT_THAT(floats((*batch)["scaled"]), ElementsAre(2, 4));
-  predictions.reset();  // the input is for one at a time
-  predictions = predict(whole({"total"}), "a scalar");
-  EXPECT_EQ((*predictions->next())["total"].scalar<float>(), 3);
-}
-
 TEST_F(PredictionsTest, EST_29_KeysChooseAmongThePredictions) {
   auto predictions = predict(keys({"pair"}), "as many again");
-  EXPECT_THAT(predictions->next()->names, ElementsAre("pair"));
+  EXPECT_THAT(predictions->next_batch()->names, ElementsAre("pair"));
   predictions.reset();  // the input is for one at a time
   const auto in_the_models_order = predict(keys({"pair", "scaled"}));
-  EXPECT_THAT(in_the_models_order->next()->names, ElementsAre("scaled", "pair"));
+  EXPECT_THAT(in_the_models_order->next_batch()->names, ElementsAre("scaled", "pair"));
 }
 
 TEST_F(PredictionsTest, EST_29_UnknownKeysAreAnErrorThatListsTheKeys) {
   const auto predictions = predict(keys({"scaled", "class", "pairs"}));
-  EXPECT_THAT(error_of([&] { predictions->next(); }),
+  EXPECT_THAT(error_of([&] { predictions->next_batch(); }),
               HasSubstr("has no prediction 'class', 'pairs'; predict.keys (--keys) may name: scaled, pair"));
 }
 
 TEST_F(PredictionsTest, AModelWithoutPredictionsIsAnError) {
   const auto predictions = predict({}, "nothing");
-  EXPECT_THAT(error_of([&] { predictions->next(); }),
+  EXPECT_THAT(error_of([&] { predictions->next_batch(); }),
               HasSubstr("has no predictions; its build must call prediction(...)"));
 }
 
 TEST_F(PredictionsTest, EST_30_AnInputThatBeginsAgainIsOneWarning) {
   use_input({{"examples", std::int64_t{4}}, {"epochs", std::int64_t{0}}});
   const auto predictions = predict();
-  for (int i = 0; i < 20; ++i) ASSERT_NE(predictions->next(), nullptr);
+  for (int i = 0; i < 20; ++i) ASSERT_NE(predictions->next_batch(), nullptr);
   EXPECT_EQ(warnings(), 1);
 }
 
@@ -322,7 +294,7 @@ TEST_F(PredictionsTest, EST_31_AnotherRunsNewestCheckpointOrAGivenOne) {
 TEST_F(PredictionsTest, EST_31_APathThatIsNotThereIsAnError) {
   Probe& probe = add_probe("a");
   const auto predictions = predict({.fill = from("", temp / "nothing")});
-  EXPECT_EQ(error_of([&] { predictions->next(); }),
+  EXPECT_EQ(error_of([&] { predictions->next_batch(); }),
             "NOT_FOUND: there is no '" + temp / "nothing" + "'; --checkpoint is latest, best, a step or a path");
   EXPECT_THAT(probe.error, HasSubstr("there is no"));
 }
@@ -332,7 +304,7 @@ TEST_F(PredictionsTest, WithoutACheckpointTheVariablesAreAsInitialized) {
 }
 
 TEST_F(PredictionsTest, TheModelGetsTheFeaturesAndNoLabels) {
-  predict()->next();
+  predict()->next_batch();
   EXPECT_EQ(Scaled::mode, Mode::kPredict);
   EXPECT_EQ(Scaled::n_labels, 0u);
 }
@@ -342,11 +314,13 @@ TEST_F(PredictionsTest, IdsComeAlongWhetherTheyAreAFeatureOrALabel) {
     use_input({{"id", std::string(kind)}});
     const auto predictions = predict();
     std::vector<std::int64_t> ids;
-    for (const Prediction& example : *predictions) ids.push_back(example.id.scalar<std::int64_t>());
+    while (const Prediction* batch = predictions->next_batch())
+      ids.insert(ids.end(), batch->id.data<const std::int64_t>(),
+                 batch->id.data<const std::int64_t>() + batch->examples);
     EXPECT_THAT(ids, ElementsAre(101, 102, 103, 104, 105)) << kind;
   }
   use_input({});
-  EXPECT_FALSE(predict()->next()->id.has_value());
+  EXPECT_FALSE(predict()->next_batch()->id.has_value());
 }
 
 TEST_F(PredictionsTest, IdsThatAreWordsComeAlongAsTheyAre) {
@@ -354,7 +328,8 @@ TEST_F(PredictionsTest, IdsThatAreWordsComeAlongAsTheyAre) {
     use_input({{"id", std::string(kind)}});
     const auto predictions = predict();
     std::vector<std::string> ids;
-    for (const Prediction& example : *predictions) ids.emplace_back(example.id.text(0));
+    while (const Prediction* batch = predictions->next_batch())
+      for (std::size_t i = 0; i < batch->id.size(); ++i) ids.emplace_back(batch->id.text(i));
     EXPECT_THAT(ids, ElementsAre("0101", "0102", "0103", "0104", "0105")) << kind;
   }
 }
@@ -362,7 +337,7 @@ TEST_F(PredictionsTest, IdsThatAreWordsComeAlongAsTheyAre) {
 TEST_F(PredictionsTest, AModelGetsAnIdOnlyWhereItIsANumberAmongTheFeatures) {
   const auto seen = [this](const char* kind) {
     use_input({{"id", std::string(kind)}});
-    predict()->next();
+    predict()->next_batch();
     return Scaled::names;
   };
   EXPECT_THAT(seen("feature"), ElementsAre("x", "id", "y"));
@@ -373,14 +348,14 @@ TEST_F(PredictionsTest, IdsAreOneForEachExample) {
   use_input({{"id", std::string("label")}});
   const auto predictions = predict({}, "no feature");
   EXPECT_EQ(
-      error_of([&] { predictions->next(); }),
+      error_of([&] { predictions->next_batch(); }),
       "INVALID_ARGUMENT: there is not an id for each example: the input's 'id' is [2], prediction 'scale' is [1]");
 }
 
 TEST_F(PredictionsTest, AModelThatUsesNoFeatureEndsWithTheInput) {
   const auto predictions = predict({}, "no feature");
   int examples = 0;
-  for ([[maybe_unused]] const Prediction& example : *predictions) ++examples;
+  while (const Prediction* batch = predictions->next_batch()) examples += static_cast<int>(batch->examples);
   EXPECT_EQ(examples, 3);  // one a batch
 }
 
@@ -390,38 +365,11 @@ TEST_F(PredictionsTest, AHookThatAsksToStopEndsThemBehindItsBatch) {
   const auto predictions = predict();
   EXPECT_THAT(all_scaled(*predictions), ElementsAre(2, 4));
   EXPECT_EQ(timeline.back(), "a.end");
-  EXPECT_EQ(predictions->end_reason().text, "a: enough");
-}
-
-TEST_F(PredictionsTest, StopNowEndsThemAsTheInputsEndDoes) {
-  Probe& probe = add_probe("a");
-  std::unique_ptr<Predictions> predictions = predict();
-  probe.look = [&](RunContext&, const RunValues&) { predictions->stop_now("SIGINT"); };
-  EXPECT_NE(predictions->next_batch(), nullptr);
-  EXPECT_EQ(predictions->next_batch(), nullptr);
-  EXPECT_EQ(timeline.back(), "a.end");
-  EXPECT_EQ(predictions->end_reason().text, "SIGINT");
-
-  const auto stopped_before = predict();
-  stopped_before->stop_now("SIGTERM");
-  EXPECT_EQ(stopped_before->next(), nullptr);
-}
-
-TEST_F(PredictionsTest, CloseIsANormalEnd) {
-  add_probe("a");
-  const auto predictions = predict();
-  predictions->next();
-  predictions->close();
-  EXPECT_EQ(timeline.back(), "a.end");
-  EXPECT_EQ(predictions->next(), nullptr);
-  const auto never_begun = predict();
-  never_begun->close();
-  EXPECT_EQ(never_begun->next(), nullptr);
 }
 
 TEST_F(PredictionsTest, WhoDropsThemGetsNoEnd) {
   add_probe("a");
-  predict()->next();
+  predict()->next_batch();
   EXPECT_THAT(timeline, ElementsAre("a.begin", "a.after_create_session", "a.before_run", "a.after_run"));
 }
 
@@ -439,31 +387,31 @@ TEST_F(PredictionsTest, APreemptionIsAnErrorLikeOthers) {
   Probe& probe = add_probe("a");
   probe.in["after_run"] = [] { fail(Code::kUnavailable, "the machine goes away"); };
   const auto predictions = predict();
-  EXPECT_THAT(error_of([&] { predictions->next(); }), HasSubstr("the machine goes away"));
+  EXPECT_THAT(error_of([&] { predictions->next_batch(); }), HasSubstr("the machine goes away"));
   EXPECT_EQ(std::count(timeline.begin(), timeline.end(), "a.after_create_session"), 1);
 }
 
 TEST_F(PredictionsTest, TheSecondTimeBeginsTheInputAnew) {
   EXPECT_THAT(all_scaled(*predict()), ElementsAre(2, 4, 6, 8, 10));
   EXPECT_THAT(all_scaled(*predict()), ElementsAre(2, 4, 6, 8, 10));
-  predict()->next();
+  predict()->next_batch();
   EXPECT_THAT(all_scaled(*predict()), ElementsAre(2, 4, 6, 8, 10));
 }
 
 // Of the reading thread; the input's thread draws the batches.
 TEST_F(PredictionsTest, WarmBatchesAllocateNothingAndBuildNoPlan) {
   use_input({{"examples", std::int64_t{4000}}, {"batch", std::int64_t{4}}, {"id", std::string("label")}});
-  const auto predictions = predict();
-  for (int i = 0; i < 400; ++i) predictions->next();
-  const PlanStats before = predictions->raw_session()->plan_stats();
+  const DirectSession* session = nullptr;
+  const auto predictions = predict({.fill = [&](DirectSession& filled) { session = &filled; }});
+  for (int i = 0; i < 100; ++i) predictions->next_batch();
+  ASSERT_NE(session, nullptr);
+  const PlanStats before = session->plan_stats();
   const std::uint64_t start = belay::testing::allocations();
-  int examples = 0;
-  for (; examples < 3000; ++examples) predictions->next();
+  for (int i = 0; i < 750; ++i) predictions->next_batch();
   EXPECT_EQ(belay::testing::allocations() - start, 0u);
-  const PlanStats after = predictions->raw_session()->plan_stats();
+  const PlanStats after = session->plan_stats();
   EXPECT_EQ(after.plans_built, before.plans_built);
   EXPECT_EQ(after.programs_built, before.programs_built);
-  EXPECT_EQ(predictions->batches(), 850);
 }
 
 }  // namespace

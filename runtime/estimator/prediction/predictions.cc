@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "belay/ops/shape.h"
 #include "runtime/monitored/saving/default_pieces.h"
 #include "runtime/platform/text/text.h"
 
@@ -16,14 +15,6 @@ std::string shape_of_value(const std::string& name, const TensorView& value) {
 }
 
 }  // namespace
-
-TensorView Prediction::operator[](std::string_view name) const {
-  const auto at = std::ranges::find(names, name);
-  if (at == names.end())
-    fail(Code::kNotFound, "there is no prediction " + single_quoted(name) +
-                              "; there are: " + joined(std::vector<std::string>(names.begin(), names.end())));
-  return values[static_cast<std::size_t>(at - names.begin())];
-}
 
 std::int64_t common_examples(const Prediction& batch) {
   const TensorView& first = batch.values[0];
@@ -83,12 +74,10 @@ void Predictions::open() {
   if (options_.on_built) options_.on_built(outputs);
   has_id_ = static_cast<bool>(tensors.id);
   if (has_id_) fetches.emplace_back(tensors.id);
-  fetches.emplace_back(ops::shape(tensors.batch, "examples"));
   fetches.emplace_back(tensors.batch.operation());  // a model that uses no feature would never come to the input's end
   fetches_ = FetchSet(fetches);
   call_.fetches = &fetches_;
   values_.resize(names_.size());
-  example_values_.resize(names_.size());
 
   ScaffoldOptions options;
   if (options_.fill) {
@@ -97,20 +86,17 @@ void Predictions::open() {
   }
   MonitoredSessionOptions of_session;
   of_session.monitor = options_.monitor;
-  auto session = std::make_unique<SingularMonitoredSession>(
+  session_ = std::make_unique<SingularMonitoredSession>(
       *graph_, environment_, hooks_,
       ChiefSessionCreator::Options{.scaffold = std::make_shared<SessionScaffold>(std::move(options))},
       std::move(of_session));
-  const std::lock_guard lock(mutex_);
-  session_ = std::move(session);
   state_ = State::kOpen;
-  if (stop_reason_) session_->stop_now(*stop_reason_);
 }
 
 void Predictions::forget_batch() noexcept {
   batch_.values = {};
   batch_.id = {};
-  next_example_ = batch_.examples = 0;
+  batch_.examples = 0;
   run_.reset();
 }
 
@@ -137,7 +123,10 @@ const Prediction* Predictions::next_batch() {
     state_ = State::kOver;
     return nullptr;
   }
-  close();
+  forget_batch();
+  state_ = State::kFailed;  // until it is closed
+  session_->close();
+  state_ = State::kOver;
   return nullptr;
 }
 
@@ -147,47 +136,13 @@ void Predictions::take_values() {
   batch_.names = names_;
   batch_.values = values_;
   if (has_id_) batch_.id = TensorView(run_->result(fetches_, n));
-  if (options_.yield_single_examples) {
-    batch_.examples = common_examples(batch_);
-  } else {
-    const TensorView shape(run_->result(fetches_, n + (has_id_ ? 1 : 0)));
-    batch_.examples = shape.size() == 0 ? 1 : shape.data<const std::int64_t>()[0];
-  }
-  ++batches_;
-  examples_ += batch_.examples;
+  batch_.examples = common_examples(batch_);
   if (!warned_ && input_->begun_again()) {
     warned_ = true;
     environment_.log.warning("",
                              "the input of the predictions begins its examples again, so it may never end; with "
                              "epochs = 1 each is predicted once");
   }
-}
-
-const Prediction* Predictions::next() {
-  if (!options_.yield_single_examples) return next_batch();
-  while (run_ == std::nullopt || next_example_ == batch_.examples)
-    if (next_batch() == nullptr) return nullptr;
-  const std::int64_t i = next_example_++;
-  for (std::size_t v = 0; v < values_.size(); ++v) example_values_[v] = values_[v].row(i);
-  example_.names = names_;
-  example_.values = example_values_;
-  if (has_id_) example_.id = batch_.id.row(i);
-  return &example_;
-}
-
-void Predictions::close() {
-  forget_batch();
-  if (state_ == State::kNotBegun) state_ = State::kOver;
-  if (state_ != State::kOpen) return;
-  state_ = State::kFailed;
-  session_->close();
-  state_ = State::kOver;
-}
-
-void Predictions::stop_now(const std::string& reason) {
-  const std::lock_guard lock(mutex_);
-  if (!stop_reason_) stop_reason_ = reason;
-  if (session_ != nullptr) session_->stop_now(reason);
 }
 
 }  // namespace belay::runtime
