@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "belay/runtime/replay.h"
 #include "runtime/api/log.h"
 #include "runtime/api/run_driver.h"
 #include "runtime/estimator/estimator/estimator_spec.h"
@@ -14,18 +13,8 @@ namespace belay {
 namespace {
 
 runtime::ReplayRequest request_of(const std::string& run, const ReplayOptions& options) {
-  runtime::ReplayRequest request;
+  runtime::ReplayRequest request{options};
   request.run = run;
-  request.first = options.step;
-  request.last = options.to == 0 ? options.step : options.to;
-  request.own_hooks = options.hooks;
-  request.hook_files = options.hook_files;
-  request.fetches = options.fetches;
-  request.batch = options.batch;
-  request.what_if = options.what_if;
-  request.first_non_finite = options.first_non_finite;
-  request.output = options.out;
-  request.plugin_path = options.plugin_path;
   return request;
 }
 
@@ -46,15 +35,6 @@ void check(const ReplayOptions& o) {
   if (o.to != 0 && o.to < o.step)
     fail(Code::kInvalidArgument,
          "to is " + std::to_string(o.to) + ", must not be smaller than step = " + std::to_string(o.step));
-}
-
-ReplayProof proof_of(runtime::ReplayResult::Proof proof) {
-  switch (proof) {
-    case runtime::ReplayResult::Proof::kSame: return ReplayProof::kSame;
-    case runtime::ReplayResult::Proof::kOther: return ReplayProof::kOther;
-    case runtime::ReplayResult::Proof::kNotReached: return ReplayProof::kNotReached;
-    default: return ReplayProof::kNothing;
-  }
 }
 
 NonFiniteFound found_of(const runtime::FirstNonFinite& search) {
@@ -112,7 +92,7 @@ void ProgramReplay::progress() {
 void ProgramReplay::replayed(const runtime::ReplayResult& result) {
   report_.text = result.text;
   report_.global_step = std::max(report_.global_step, result.training.global_step);
-  report_.proof = proof_of(result.proof);
+  report_.proof = result.proof;
   report_.compared_with = result.source;
   report_.bits = result.difference.bits;
   report_.differing_bits = result.difference.differing;

@@ -31,18 +31,18 @@ ReplayRequest replay_request(const Given& given) {
       throw UsageError(std::string("belay replay: --first-non-finite finds the step by itself and sees all tensors; "
                                    "leave --") +
                        option + " out, and look at the step that it finds by --step");
-  if (given.has("step")) out.first = given.integer("step");
-  out.last = !given.has("to") ? out.first : given.integer("to");
-  if (out.first < 1 && given.has("step"))
+  if (given.has("step")) out.step = given.integer("step");
+  if (given.has("to")) out.to = given.integer("to");
+  if (out.step < 1 && given.has("step"))
     throw UsageError("belay replay: --step must be at least 1, the first step of a run");
-  if (out.last < out.first) throw UsageError("belay replay: --to must not be smaller than --step");
-  out.hooks = given.texts("hook");
+  if (given.has("to") && out.to < out.step) throw UsageError("belay replay: --to must not be smaller than --step");
+  out.hook_texts = given.texts("hook");
   out.hook_files = given.texts("hooks");
   out.fetches = given.texts("fetch");
   out.batch = given.has("batch");
   out.what_if = given.has("what-if");
   out.all_tensors = given.has("all-tensors");
-  out.output = given.path("out");
+  out.out = given.path("out");
   return out;
 }
 

@@ -17,9 +17,9 @@ namespace belay::runtime {
 namespace {
 
 std::string directory_of(const ReplayRequest& request) {
-  if (!request.output.empty()) return std::filesystem::absolute(request.output).lexically_normal().string();
+  if (!request.out.empty()) return std::filesystem::absolute(request.out).lexically_normal().string();
   const std::string name = path_parts(std::filesystem::absolute(request.run).lexically_normal().string()).name;
-  const std::string what = request.first_non_finite ? "first-non-finite" : std::to_string(request.first);
+  const std::string what = request.first_non_finite ? "first-non-finite" : std::to_string(request.step);
   return std::filesystem::absolute("replay-of-" + name + "-" + what).string();
 }
 
@@ -48,10 +48,10 @@ void Replay::plan() {
   check_directories();
   const std::unique_ptr<OpenDirectory> directory = files_.open_directory(request_.run);
   if (!request_.first_non_finite) {
-    plan_ = plan_replay(*directory, request_.first, request_.last, log_);
+    plan_ = plan_replay(*directory, request_.step, request_.last(), log_);
     return;
   }
-  plan_ = plan_search(*directory, request_.first == 0 ? INT64_MAX : request_.first, log_);
+  plan_ = plan_search(*directory, request_.step == 0 ? INT64_MAX : request_.step, log_);
   plan_.last = std::max(plan_.last, last_step_of_events(files_, request_.run)) + 1;
 }
 
@@ -75,7 +75,7 @@ std::shared_ptr<const ReplayTask> Replay::options() {
     check(manifest, found, problems);
   };
   options->kept_hooks = kept_hooks_;
-  for (const OwnHook& own : request_.own_hooks)
+  for (const OwnHook& own : request_.hooks)
     if (!own.plugin) options->own_hooks.push_back(own);
   options->what_if = request_.what_if;
   options->fetches = request_.fetches;
@@ -160,17 +160,16 @@ ReplayResult Replay::train(PreparedRun& run, const std::function<void()>& progre
 }
 
 void Replay::judge(ReplayResult& result) const {
-  using Proof = ReplayResult::Proof;
   const std::string until = std::to_string(plan_.until());
   if (!proved_) {
-    result.proof = Proof::kNotReached;
+    result.proof = ReplayProof::kNotReached;
     result.status = RunStatus::kTrainingFailed;
     result.text = "ended at step " + std::to_string(result.training.global_step) + ", before step " + until + " (" +
                   result.training.reason.text + "): nothing is proved\n";
     return;
   }
   if (request_.what_if)
-    result.text = "--what-if: from step " + std::to_string(request_.first) + " on this is another run than " +
+    result.text = "--what-if: from step " + std::to_string(request_.step) + " on this is another run than " +
                   escaped(request_.run) + "\n";
   if (plan_.proof == nullptr && !plan_.digest) {
     result.text += "no checkpoint and no digest lies at step " + std::to_string(plan_.last) +
@@ -178,7 +177,7 @@ void Replay::judge(ReplayResult& result) const {
     return;
   }
   const bool same = plan_.digest ? digest_ == plan_.digest->digest : difference_.differing == 0;
-  result.proof = same ? Proof::kSame : Proof::kOther;
+  result.proof = same ? ReplayProof::kSame : ReplayProof::kOther;
   result.source = plan_.proof != nullptr ? plan_.proof->name() : "the digest in metrics.jsonl";
   result.difference = difference_;
   result.text += same

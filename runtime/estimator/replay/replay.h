@@ -20,7 +20,6 @@
 #include <set>
 #include <string>
 
-#include "belay/runtime/run.h"
 #include "runtime/estimator/replay/non_finite_search.h"
 #include "runtime/estimator/replay/replay_plan.h"
 #include "runtime/estimator/replay/replay_proof.h"
@@ -30,13 +29,7 @@
 namespace belay::runtime {
 
 struct ReplayResult {
-  enum class Proof {
-    kNothing,    // no checkpoint and no digest lies at the last step or behind it, or none is looked for
-    kSame,       // not one bit differs
-    kOther,      // some do
-    kNotReached  // the run ended before
-  };
-  Proof proof = Proof::kNothing;
+  ReplayProof proof = ReplayProof::kNothing;
   std::string source;          // "model.ckpt-1500", "the digest in metrics.jsonl"; empty: there is none
   StateDifference difference;  // where the source is a checkpoint
   TrainingResult training;
@@ -51,7 +44,6 @@ class Replay {
   // Log and files are borrowed.
   Replay(ReplayRequest request, Logger& log, FileSystem& files);
 
-  const ReplayRequest& request() const noexcept { return request_; }
   // Absolute: where all that is written goes.
   const std::string& directory() const noexcept { return directory_; }
 

@@ -94,7 +94,7 @@ std::optional<ReplayManifest> replay_manifest(const ReplayRequest& request, cons
   const ManifestSource attempt{plan.manifest_file, plan.manifest};
   std::optional<Manifest> manifest = parse_manifest(attempt, data_file_sets(plan.manifest), environment, problems);
   std::vector<ManifestSource> sources;
-  for (const std::string& hook : request.hooks) sources.push_back(hook_source(hook));
+  for (const std::string& hook : request.hook_texts) sources.push_back(hook_source(hook));
   for (const std::string& file : request.hook_files)
     if (std::optional<ManifestSource> source = read_manifest(file, problems)) sources.push_back(std::move(*source));
   if (!manifest || !problems.empty()) return std::nullopt;
@@ -110,7 +110,7 @@ std::optional<ReplayManifest> replay_manifest(const ReplayRequest& request, cons
     replay.manifest.hooks.insert(replay.manifest.hooks.end(), with->hooks.begin(), with->hooks.end());
     replay.manifest.directories.others.insert(with->directories.others.begin(), with->directories.others.end());
   }
-  for (const OwnHook& own : request.own_hooks)
+  for (const OwnHook& own : request.hooks)
     if (own.plugin) replay.manifest.hooks.push_back(*own.plugin);
   replay.manifest.run.mode = RunMode::kTrain;
   replay.manifest.run.dir = directory;
