@@ -82,18 +82,7 @@ std::vector<SectionKeys> manifest_keys() {
 std::vector<std::string> reserved_keys(PluginTable table) {
   std::vector<SectionKeys> all;
   ListFields fields("", all);
-  InputSection input;
-  ExporterSection exporter;
-  ClusterSection cluster;
-  if (table == PluginTable::kInput) {
-    visit(fields, input);
-  } else if (table == PluginTable::kExporter) {
-    visit(fields, exporter);
-  } else if (table == PluginTable::kCluster) {
-    visit(fields, cluster);
-  } else {
-    visit(fields, input, table);
-  }
+  visit_reserved(fields, table);
   return all[0].keys;
 }
 

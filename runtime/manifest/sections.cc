@@ -264,6 +264,18 @@ void visit(Fields& f, ClusterSection& cluster) {
   f.only_for("", "", true);
 }
 
+void visit_reserved(Fields& f, PluginTable table) {
+  InputSection input;
+  ExporterSection exporter;
+  ClusterSection cluster;
+  switch (table) {
+    case PluginTable::kInput: return visit(f, input);
+    case PluginTable::kExporter: return visit(f, exporter);
+    case PluginTable::kCluster: return visit(f, cluster);
+    default: return visit(f, input, table);
+  }
+}
+
 std::string section_header(const std::string& section) {
   const bool list = section == "hooks" || section == "metrics" || section == "exporters" || section == "ops";
   return list ? "[[" + section + "]]" : "[" + section + "]";

@@ -22,6 +22,8 @@ void visit(Fields& f, PluginUse& use, PluginTable table);
 void visit(Fields& f, InputSection& input);
 void visit(Fields& f, ExporterSection& exporter);
 void visit(Fields& f, ClusterSection& cluster);
+// Visits them with their defaults.
+void visit_reserved(Fields& f, PluginTable table);
 
 // Returns [run] or [[hooks]], the start of the section in a manifest.
 std::string section_header(const std::string& section);

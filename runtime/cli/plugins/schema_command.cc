@@ -285,19 +285,8 @@ Json optimizer_schema(const PluginSearch& search) {
 }
 
 Json reserved_properties(PluginTable table) {
-  InputSection input;
-  ExporterSection exporter;
-  ClusterSection cluster;
   SchemaFields fields;
-  if (table == PluginTable::kInput) {
-    visit(fields, input);
-  } else if (table == PluginTable::kExporter) {
-    visit(fields, exporter);
-  } else if (table == PluginTable::kCluster) {
-    visit(fields, cluster);
-  } else {
-    visit(fields, input, table);
-  }
+  visit_reserved(fields, table);
   Json properties = std::move(fields).properties();
   if (table != PluginTable::kHook && table != PluginTable::kExporter) properties.erase("on_error");
   return properties;
