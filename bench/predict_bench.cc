@@ -122,7 +122,6 @@ void predict(int batches) {
                       {.name = "predict"}),
       hooks);
   for (int i = 0; i < batches; ++i) predictions.next_batch();
-  predictions.close();
 }
 
 // There is no checkpoint, so the weights are the initial values.
@@ -134,11 +133,11 @@ void estimator(int batches) {
   options.model_dir = "/there/is/none";
   options.config = RunConfig({.threads = 1});
   options.logger = log.get();
-  Estimator of_mlp(
+  Estimator of_mlp(std::make_unique<Estimator::Insides>(
       [](const ModelArgs& model) {
         return EstimatorSpec(model, {.predictions = {{"logits", logits_of(model.feature())}}});
       },
-      std::move(options));
+      std::move(options)));
   EstimatorPredictions predictions = of_mlp.predict(input_plugin("pixels"));
   for (std::int64_t i = 0; i < batches * kBatch; ++i) predictions.next();
   predictions.close();

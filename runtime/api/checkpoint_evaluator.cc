@@ -8,7 +8,7 @@
 
 #include "belay/global_step.h"
 #include "belay/hook.h"
-#include "runtime/api/estimator.h"
+#include "runtime/estimator/estimator/estimator.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay {
@@ -18,7 +18,7 @@ CheckpointEvaluator::CheckpointEvaluator(Estimator& estimator, CheckpointEvaluat
 
 void CheckpointEvaluator::warn(const std::string& text) {
   constexpr std::int64_t kEveryNs = 600'000'000'000;
-  const runtime::Platform& platform = estimator_.insides().estimator.platform();
+  const runtime::Platform& platform = estimator_.insides().platform();
   const std::int64_t now = platform.clock.monotonic_ns();
   if (warned_ns_ && now - *warned_ns_ < kEveryNs) return;
   warned_ns_ = now;
@@ -41,7 +41,7 @@ EvalOutcome CheckpointEvaluator::evaluate(bool is_final) {
         options_.input,
         {.steps = options_.steps, .hooks = options_.hooks, .checkpoint_path = path, .name = options_.name});
   } catch (const Error&) {
-    const runtime::Platform& platform = estimator_.insides().estimator.platform();
+    const runtime::Platform& platform = estimator_.insides().platform();
     if (platform.files.exists(path)) throw;
     platform.log.info("", runtime::escaped(path) + " was removed while it was read: it is skipped");
     return {};
@@ -73,11 +73,6 @@ std::optional<std::int64_t> CheckpointEvaluator::last_step() const {
 
 bool CheckpointEvaluator::reached() const {
   return options_.last_step && last_step().value_or(0) >= *options_.last_step;
-}
-
-void need_above_0(const char* option, const std::optional<std::int64_t>& value) {
-  if (value && *value <= 0)
-    fail(Code::kInvalidArgument, std::string(option) + " must be above 0, got " + std::to_string(*value));
 }
 
 void check_exporters(const ModelExporters& exporters) {
@@ -125,7 +120,7 @@ OwnHook checkpoint_listener(const std::string& name, CheckpointCalls calls) {
 }
 
 void train_to_the_end(Estimator& estimator, const InputFn& input, const TrainOptions& options) {
-  estimator.insides().estimator.train(input, options, true);
+  runtime::train_estimator(*estimator.insides().settings, input, options, true);
 }
 
 void sleep_on(runtime::Clock& clock, double seconds) {

@@ -55,8 +55,6 @@ class CheckpointEvaluator {
   std::optional<std::int64_t> warned_ns_;
 };
 
-// INVALID_ARGUMENT.
-void need_above_0(const char* option, const std::optional<std::int64_t>& value);
 // INVALID_ARGUMENT for a null one, no name, or one name twice.
 void check_exporters(const ModelExporters& exporters);
 // What each of them finds wrong before anything has begun.

@@ -30,9 +30,7 @@ class CheckpointEvaluation {
         session_(host_, {.mode = Mode::kEval}),
         once_(graph.insides().nodes, {o.eval_ops, o.feeds, o.final_ops, {}}),
         scaffold_(o.scaffold) {
-    PluginUse saver;
-    saver.plugin = o.saver;
-    host_.use_codec(saver_use(plugins_.create(plugins_.linked(PluginKind::kSaver, saver), host_.saver_monitor())));
+    host_.use_codec(plugins_.linked_saver(o.saver, host_.saver_monitor()));
     if (!o.logdir.empty()) session_.open_events();
     if (!o.eval_ops.empty()) add_hook(session_, plugins_, stop_after(o.num_evals));
     for (const OwnHook& hook : o.hooks) add_hook(session_, plugins_, hook);

@@ -7,14 +7,14 @@
 
 #include "belay/runtime/train_and_evaluate.h"
 #include "runtime/api/checkpoint_evaluator.h"
-#include "runtime/api/estimator.h"
 #include "runtime/api/experiment.h"
 #include "runtime/checkpoint/directory/new_checkpoints.h"
+#include "runtime/estimator/estimator/estimator.h"
 
 namespace belay {
 namespace {
 
-const runtime::Platform& platform_of(const Estimator& estimator) { return estimator.insides().estimator.platform(); }
+const runtime::Platform& platform_of(const Estimator& estimator) { return estimator.insides().platform(); }
 
 std::optional<std::int64_t> step_in(const EvalMetrics* metrics) {
   if (metrics == nullptr || !metrics->contains("global_step")) return std::nullopt;
@@ -43,9 +43,9 @@ Experiment::Experiment(Estimator& estimator, InputFn train_input, InputFn eval_i
   if (!train_input_ || !eval_input_)
     fail(Code::kInvalidArgument,
          std::string("the Experiment was given no input function for ") + (train_input_ ? "evaluation" : "training"));
-  need_above_0("train_steps", options_.train_steps);
-  need_above_0("eval_steps", options_.eval_steps);
-  need_above_0("train_steps_per_iteration", options_.train_steps_per_iteration);
+  runtime::need_above_0("train_steps", options_.train_steps);
+  runtime::need_above_0("eval_steps", options_.eval_steps);
+  runtime::need_above_0("train_steps_per_iteration", options_.train_steps_per_iteration);
   check_exporters(options_.exporters);
 }
 

@@ -3,8 +3,7 @@
 
 #include <utility>
 
-#include "runtime/api/estimator.h"
-#include "runtime/estimator/estimator/estimator_export.h"
+#include "runtime/estimator/estimator/estimator.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay {
@@ -35,9 +34,7 @@ class PluginExporter final : public ModelExporter {
 
  private:
   bool best() const { return arguments_.settings.when == ExportWhen::kBest; }
-  runtime::EstimatorExport of(const Estimator& estimator) const {
-    return estimator.insides().estimator.exporting(arguments_);
-  }
+  runtime::EstimatorExport of(const Estimator& estimator) const { return estimator.insides().exporting(arguments_); }
   const InputFn& inputs(const InputFn& of_evaluation) const { return input_ ? input_ : of_evaluation; }
 
   const runtime::ExportArguments arguments_;

@@ -32,10 +32,8 @@ std::optional<runtime::RunSaverOptions> saver_options(const SupervisorOptions& o
     fail(Code::kInvalidArgument,
          "on_save_error is kPause, and a supervisor's training is the program's: take kContinue or kStop");
   if (o.logdir.empty() || o.saver.empty()) return std::nullopt;
-  PluginUse use;
-  use.plugin = o.saver;
   runtime::RunSaverOptions options;
-  options.saver = runtime::saver_use(plugins.create(plugins.linked(runtime::PluginKind::kSaver, use), run.monitor()));
+  options.saver = plugins.linked_saver(o.saver, run.monitor());
   options.checkpoint = o.checkpoint;
   options.fingerprint = runtime::fingerprint_of(run.environment(), plugins.registry());
   return options;

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "runtime/api/checkpoint_evaluator.h"
-#include "runtime/api/estimator.h"
 #include "runtime/checkpoint/directory/new_checkpoints.h"
+#include "runtime/estimator/estimator/estimator.h"
 #include "runtime/estimator/evaluation/eval_schedule.h"
 #include "runtime/events/run_events_reader.h"
 #include "runtime/platform/text/fixed_text.h"
@@ -28,14 +28,14 @@ void need_delay(const char* option, double seconds) {
 
 TrainSpec::TrainSpec(InputFn input, TrainSpecOptions options) : input_(std::move(input)), options_(std::move(options)) {
   need_input("TrainSpec", input_);
-  need_above_0("max_steps", options_.max_steps);
+  runtime::need_above_0("max_steps", options_.max_steps);
   runtime::check_hooks("TrainSpec's hooks", options_.hooks);
   runtime::check_hooks("TrainSpec's saving_listeners", options_.saving_listeners);
 }
 
 EvalSpec::EvalSpec(InputFn input, EvalSpecOptions options) : input_(std::move(input)), options_(std::move(options)) {
   need_input("EvalSpec", input_);
-  need_above_0("steps", options_.steps);
+  runtime::need_above_0("steps", options_.steps);
   runtime::check_hooks("EvalSpec's hooks", options_.hooks);
   check_exporters(options_.exporters);
   need_delay("start_delay_secs", options_.start_delay_secs);
@@ -48,10 +48,7 @@ namespace {
 class TrainAndEvaluate {
  public:
   TrainAndEvaluate(Estimator& estimator, const TrainSpec& training, const TrainAndEvaluateOptions& options)
-      : estimator_(estimator),
-        platform_(estimator.insides().estimator.platform()),
-        training_(training),
-        options_(options) {}
+      : estimator_(estimator), platform_(estimator.insides().platform()), training_(training), options_(options) {}
 
   void train(const std::vector<OwnHook>& listeners = {});
   TrainAndEvaluateResult train_and_evaluate(const EvalSpec& spec);

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/api/estimator.h"
 #include "tests/estimator/estimator_fixture.h"
 
 namespace belay {

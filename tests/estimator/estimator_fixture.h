@@ -33,6 +33,13 @@ inline Environment variables(std::map<std::string, std::string> all) {
   };
 }
 
+// With the log and the clock of the test.
+class Estimator : public belay::Estimator {
+ public:
+  Estimator(ModelFn model, EstimatorSetup setup)
+      : belay::Estimator(std::make_unique<Insides>(std::move(model), std::move(setup))) {}
+};
+
 class EstimatorTest : public ::testing::Test {
  protected:
   EstimatorSetup options(RunConfigOptions config = {}) {

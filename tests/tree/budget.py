@@ -29,7 +29,6 @@ HANDLE = "a program holds a handle, and sees no header of the engine"
 TWO_NAMESPACES = {
     "CheckpointReader": HANDLE,
     "Coordinator": "a plugin holds a handle, and calls the host through a table",
-    "Estimator": HANDLE,
     "MonitoredSession": HANDLE,
     "MonitoredTrainingSession": HANDLE,
     "SingularMonitoredSession": HANDLE,

@@ -15,11 +15,6 @@ namespace {
 
 constexpr const char* kSaverHook = "checkpoint_saver";
 
-void need_above_0(const char* option, const std::optional<std::int64_t>& value) {
-  if (value && *value <= 0)
-    fail(Code::kInvalidArgument, std::string(option) + " must be above 0, got " + std::to_string(*value));
-}
-
 bool saves(const std::vector<OwnHook>& hooks) {
   return std::any_of(hooks.begin(), hooks.end(),
                      [](const OwnHook& hook) { return hook.plugin && hook.plugin->plugin == kSaverHook; });
@@ -57,17 +52,9 @@ std::optional<UsedCheckpoint> newest_checkpoint(
   return with_checkpoint(place, {}, use);
 }
 
-}  // namespace
+// ---- a training
 
-Estimator::Estimator(ModelFn model, EstimatorSetup setup)
-    : settings_(std::make_shared<EstimatorSettings>(std::move(model), std::move(setup))) {}
-
-std::string Estimator::eval_dir(const std::string& name) const { return model_dir() + "/" + eval_folder(name); }
-
-// ---- train ----
-
-void Estimator::check_may_train(const TrainOptions& options) const {
-  const RunConfig& c = config();
+void check_may_train(const RunConfig& c, const TrainOptions& options) {
   if (c.task_type() == "evaluator" || c.task_type() == "ps")
     fail(Code::kInvalidArgument, "a task of type " + c.task_type() + " does not train; use train_and_evaluate");
   if (c.num_worker_replicas() + c.num_ps_replicas() > 1)
@@ -80,8 +67,7 @@ void Estimator::check_may_train(const TrainOptions& options) const {
 }
 
 // In the order input's, caller's, the Estimator's own, model's.
-std::vector<OwnHook> Estimator::training_hooks(const EstimatorModel& model, const TrainOptions& options,
-                                               std::int64_t trained) const {
+std::vector<OwnHook> training_hooks(const EstimatorModel& model, const TrainOptions& options, std::int64_t trained) {
   std::vector<OwnHook> hooks = model.input_hooks();
   append(hooks, options.hooks);
   // Without a checkpoint it is not known where the model starts; with one, a target that an earlier call did not reach
@@ -90,7 +76,7 @@ std::vector<OwnHook> Estimator::training_hooks(const EstimatorModel& model, cons
   if (options.steps && trained >= 0) append_default(hooks, "stop_at_step", {{"last_step", trained + *options.steps}});
   if (options.max_steps) append_default(hooks, "stop_at_step", {{"last_step", *options.max_steps}});
   append_default(hooks, "nan_tensor", {});
-  if (const auto every = config().options().log_step_count_steps)
+  if (const auto every = model.run().settings().options.config.options().log_step_count_steps)
     append_default(hooks, "logging_tensor",
                    {{"tensors", std::vector<std::string>{"loss", "global_step"}}, {"every_n_iter", *every}});
   append(hooks, model.pieces().training_hooks);
@@ -98,29 +84,29 @@ std::vector<OwnHook> Estimator::training_hooks(const EstimatorModel& model, cons
 }
 
 // The hook that saves, unless the config switches it off.
-std::vector<OwnHook> Estimator::saver_hook() const {
+std::vector<OwnHook> saver_hook(const RunConfig& c) {
   std::vector<std::pair<std::string, OptionValue>> periods;
-  const RunConfig& c = config();
   if (c.save_checkpoints_steps().value_or(0) > 0) periods.emplace_back("save_steps", *c.save_checkpoints_steps());
   if (c.save_checkpoints_secs().value_or(0) > 0) periods.emplace_back("save_secs", *c.save_checkpoints_secs());
   if (periods.empty()) return {};
   return {plugin_hook(kSaverHook, periods)};
 }
 
-TrainingSessionSetup Estimator::session_options(const EstimatorModel& model, const TrainOptions& options,
-                                                std::int64_t trained) const {
-  const RunConfigOptions& c = config().options();
+// `trained`: the step of the newest checkpoint; -1: there is none.
+TrainingSessionSetup session_options(const EstimatorModel& model, const TrainOptions& options, std::int64_t trained) {
+  const EstimatorOptions& of_estimator = model.run().settings().options;
+  const RunConfigOptions& c = of_estimator.config.options();
   TrainingSessionSetup o;
   o.scaffold = model.pieces().scaffold;
   o.initial_values = model.initial_values();
-  o.saver = settings_->options.saver;
+  o.saver = of_estimator.saver;
   o.max_wait_secs = c.session_creation_timeout_secs.value_or(o.max_wait_secs);
   o.save_graph_def = c.checkpoint_save_graph_def;
   // They run only where there is no checkpoint.
-  if (settings_->options.warm_start_from) o.init_fns.push_back(*settings_->options.warm_start_from);
+  if (of_estimator.warm_start_from) o.init_fns.push_back(*of_estimator.warm_start_from);
   o.hooks = training_hooks(model, options, trained);
   const std::vector<OwnHook>& chief = model.pieces().training_chief_hooks;
-  if (!saves(o.hooks) && !saves(chief)) o.chief_only_hooks = saver_hook();
+  if (!saves(o.hooks) && !saves(chief)) o.chief_only_hooks = saver_hook(of_estimator.config);
   append(o.chief_only_hooks, chief);
   if (!options.saving_listeners.empty() && !saves(o.hooks) && !saves(o.chief_only_hooks))
     fail(Code::kInvalidArgument,
@@ -131,8 +117,8 @@ TrainingSessionSetup Estimator::session_options(const EstimatorModel& model, con
 }
 
 // The loss of the last step; none: there was no step.
-std::optional<double> Estimator::run_steps(MonitoredSession& session, const EstimatorModel& model,
-                                           InMemoryEvaluations& evaluations) {
+std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel& model,
+                                InMemoryEvaluations& evaluations) {
   std::vector<FetchRef> wanted{model.pieces().train_op, model.pieces().loss};
   wanted.insert(wanted.end(), model.batch().begin(), model.batch().end());
   FetchSet fetches(wanted);
@@ -154,30 +140,32 @@ std::optional<double> Estimator::run_steps(MonitoredSession& session, const Esti
 }
 
 // Of a training that an attempt before has brought to its end, and has said so nowhere.
-void Estimator::note_finished(std::int64_t step) const {
-  EstimatorRun run(*settings_, Mode::kTrain, "");
+void note_finished(const EstimatorSettings& settings, std::int64_t step) {
+  EstimatorRun run(settings, Mode::kTrain, "");
   run.host().take_directory();
   run.host().keep_directory();
   run.host().note_finished(step);
 }
 
-Estimator& Estimator::train(const InputFn& input, const TrainOptions& options, bool finishes_run) {
-  check_may_train(options);
+}  // namespace
+
+void train_estimator(const EstimatorSettings& settings, const InputFn& input, const TrainOptions& options,
+                     bool finishes_run) {
+  check_may_train(settings.options.config, options);
   // A checkpoint that cannot be read is an error here; none is step 0.
-  const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
+  const std::optional<UsedCheckpoint> newest = newest_checkpoint(settings);
   const std::int64_t trained = newest ? newest->global_step : -1;
   if (options.max_steps && *options.max_steps <= trained) {
-    settings_->platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) +
-                                         ", and the model is at step " + std::to_string(trained) +
-                                         ": nothing to train");
-    if (finishes_run && !run_finished(settings_->platform.files, model_dir())) note_finished(trained);
-    return *this;
+    settings.platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) + ", and the model is at step " +
+                                       std::to_string(trained) + ": nothing to train");
+    if (finishes_run && !run_finished(settings.platform.files, settings.model_dir)) note_finished(settings, trained);
+    return;
   }
   check_hooks("train's hooks", options.hooks);
   check_hooks("saving_listeners", options.saving_listeners);
   check_evaluators(options.evaluators);
 
-  EstimatorRun run(*settings_, Mode::kTrain, "");
+  EstimatorRun run(settings, Mode::kTrain, "");
   EstimatorModel model(run, Mode::kTrain, input);
   add_loss_summary(model.graph(), model.pieces().loss);
   InMemoryEvaluations evaluations(model, options.evaluators);
@@ -194,33 +182,6 @@ Estimator& Estimator::train(const InputFn& input, const TrainOptions& options, b
   } else {
     run.host().log().warning("", "the training made no step: the input is empty, or a hook stopped it at once");
   }
-  return *this;
-}
-
-// ---- evaluate ----
-
-EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& options) {
-  check_hooks("evaluate's hooks", options.hooks);
-  EstimatorEvaluation::Options what{.hooks = options.hooks};
-  what.hooks.push_back(stop_after(options.steps));
-  EstimatorRun run(*settings_, Mode::kEval, eval_dir(options.name));
-  check_system(run.host());
-  run.choose_checkpoint(options.checkpoint_path);
-  return EstimatorEvaluation(run, input, std::move(what)).run_restored();
-}
-
-// ---- predict ----
-
-EstimatorPredictions Estimator::predict(InputFn input, PredictArguments options) {
-  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(
-      EstimatorPredictions::Insides{nullptr, {settings_, std::move(input), std::move(options)}}));
-}
-
-// ---- the newest checkpoint ----
-
-std::string Estimator::latest_checkpoint() const {
-  const std::optional<UsedCheckpoint> newest = newest_checkpoint(*settings_);
-  return newest ? newest->path : "";
 }
 
 namespace {
@@ -230,20 +191,18 @@ void read_trained(const EstimatorSettings& settings, const std::function<void(co
     fail(Code::kNotFound, "there is no trained model in '" + escaped(settings.model_dir) + "'; train it first");
 }
 
-}  // namespace
-
-std::vector<std::string> Estimator::variable_names() const {
+std::vector<std::string> variable_names(const EstimatorSettings& settings) {
   std::vector<std::string> names;
-  read_trained(*settings_, [&](const CheckpointReader& checkpoint) {
+  read_trained(settings, [&](const CheckpointReader& checkpoint) {
     names.clear();
     for (const TensorInfo& t : checkpoint.tensors()) names.push_back(t.name);
   });
   return names;
 }
 
-Tensor Estimator::variable_value(const std::string& name) const {
+Tensor variable_value(const EstimatorSettings& settings, const std::string& name) {
   Tensor value;
-  read_trained(*settings_, [&](const CheckpointReader& checkpoint) {
+  read_trained(settings, [&](const CheckpointReader& checkpoint) {
     std::vector<std::string> names;
     const std::vector<TensorInfo> all = checkpoint.tensors();
     for (const TensorInfo& t : all) names.push_back(t.name);
@@ -251,18 +210,66 @@ Tensor Estimator::variable_value(const std::string& name) const {
     if (found == names.end())
       fail(Code::kNotFound, "the checkpoint has no variable '" + name + "'" + did_you_mean(name, names));
     const TensorInfo& info = all[static_cast<std::size_t>(found - names.begin())];
-    EstimatorRun run(*settings_, Mode::kPredict, "");
-    PluginUse saver;
-    saver.plugin = settings_->options.saver;
+    EstimatorRun run(settings, Mode::kPredict, "");
     value = Tensor(info.dtype, info.dims);
-    checkpoint.read(saver_use(run.create(PluginKind::kSaver, saver)), {{name, value.view()}});
+    checkpoint.read(run.saver(), {{name, value.view()}});
   });
   return value;
 }
 
+EvalMetrics evaluate(const EstimatorSettings& settings, const InputFn& input, const EvaluateOptions& options,
+                     const std::string& events_dir) {
+  check_hooks("evaluate's hooks", options.hooks);
+  EstimatorEvaluation::Options what{.hooks = options.hooks};
+  what.hooks.push_back(stop_after(options.steps));
+  EstimatorRun run(settings, Mode::kEval, events_dir);
+  check_system(run.host());
+  run.choose_checkpoint(options.checkpoint_path);
+  return EstimatorEvaluation(run, input, std::move(what)).run_restored();
+}
+
+}  // namespace
 }  // namespace belay::runtime
 
 namespace belay {
+
+Estimator::Insides::Insides(ModelFn model, runtime::EstimatorSetup setup)
+    : settings(std::make_shared<runtime::EstimatorSettings>(std::move(model), std::move(setup))) {}
+
+Estimator::Estimator(std::unique_ptr<Insides> insides) : insides_(std::move(insides)) {}
+Estimator::~Estimator() = default;
+
+Estimator& Estimator::train(const InputFn& input, const TrainOptions& options) {
+  runtime::train_estimator(*insides_->settings, input, options, false);
+  return *this;
+}
+
+EvalMetrics Estimator::evaluate(const InputFn& input, const EvaluateOptions& options) {
+  return runtime::evaluate(*insides_->settings, input, options, eval_dir(options.name));
+}
+
+EstimatorPredictions Estimator::predict(const InputFn& input, const PredictArguments& options) {
+  return EstimatorPredictions(std::make_unique<EstimatorPredictions::Insides>(
+      EstimatorPredictions::Insides{insides_->settings, input, options}));
+}
+
+const std::string& Estimator::model_dir() const noexcept { return insides_->settings->model_dir; }
+std::string Estimator::eval_dir(const std::string& name) const {
+  return model_dir() + "/" + runtime::eval_folder(name);
+}
+const RunConfig& Estimator::config() const noexcept { return insides_->settings->options.config; }
+const Params& Estimator::params() const noexcept { return insides_->settings->options.params; }
+
+std::string Estimator::latest_checkpoint() const {
+  const std::optional<runtime::UsedCheckpoint> newest = runtime::newest_checkpoint(*insides_->settings);
+  return newest ? newest->path : "";
+}
+
+std::vector<std::string> Estimator::variable_names() const { return runtime::variable_names(*insides_->settings); }
+
+Tensor Estimator::variable_value(const std::string& name) const {
+  return runtime::variable_value(*insides_->settings, name);
+}
 
 PluginUse warm_start(const std::string& from, const std::vector<std::string>& vars,
                      const std::map<std::string, std::string>& names) {

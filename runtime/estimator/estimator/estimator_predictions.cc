@@ -2,6 +2,7 @@
 #include "runtime/estimator/estimator/estimator_predictions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/estimator/estimator/estimator_model.h"
 #include "runtime/estimator/host/session_host.h"
@@ -22,9 +23,9 @@ bool may_end(const NodeGraph& graph) {
 
 }  // namespace
 
-class PredictionSequence::Session {
+class PredictionSession {
  public:
-  Session(const EstimatorSettings& settings, const InputFn& input, const PredictArguments& options);
+  PredictionSession(const EstimatorSettings& settings, const InputFn& input, const PredictArguments& options);
   const PredictedRow* next();
   void close() { session_->close(); }
   EstimatorRun& run() noexcept { return run_; }
@@ -50,7 +51,7 @@ class PredictionSequence::Session {
   PredictedRow prediction_;
 };
 
-PredictionSequence::Session::Session(const EstimatorSettings& settings, const InputFn& input,
+PredictionSession::PredictionSession(const EstimatorSettings& settings, const InputFn& input,
                                      const PredictArguments& options)
     : run_(settings, Mode::kPredict, ""),
       host_(run_.host(), {.mode = Mode::kPredict}),
@@ -69,7 +70,7 @@ PredictionSequence::Session::Session(const EstimatorSettings& settings, const In
       model_->graph(), run_.host().environment(), ChiefSessionCreator::Options{.scaffold = model_->scaffold(host_)}));
 }
 
-void PredictionSequence::Session::choose(const std::vector<std::string>& keys) {
+void PredictionSession::choose(const std::vector<std::string>& keys) {
   const std::vector<NamedOutput>& all = model_->pieces().predictions;
   if (!keys.empty() && all.size() == 1 && all[0].name.empty())
     fail(Code::kInvalidArgument, "predict_keys = " + joined(keys) +
@@ -93,14 +94,14 @@ void PredictionSequence::Session::choose(const std::vector<std::string>& keys) {
   whole_.resize(names_.size());
 }
 
-const PredictedRow* PredictionSequence::Session::next() {
+const PredictedRow* PredictionSession::next() {
   if (next_ >= examples_ && !take_batch()) return nullptr;
   point_at(next_++);
   return &prediction_;
 }
 
 // False: the session has ended.
-bool PredictionSequence::Session::take_batch() {
+bool PredictionSession::take_batch() {
   batch_.reset();
   do {
     if (session_->should_stop()) {
@@ -119,7 +120,7 @@ bool PredictionSequence::Session::take_batch() {
   return true;
 }
 
-void PredictionSequence::Session::check_batch() {
+void PredictionSession::check_batch() {
   for (std::size_t i = 0; i < whole_.size(); ++i) whole_[i] = batch_->result(fetches_, i);
   examples_ = 1;
   if (!single_) return;
@@ -137,42 +138,11 @@ void PredictionSequence::Session::check_batch() {
   }
 }
 
-void PredictionSequence::Session::point_at(std::int64_t example) {
+void PredictionSession::point_at(std::int64_t example) {
   for (std::size_t i = 0; i < whole_.size(); ++i) {
     const TensorView whole(whole_[i]);
     prediction_.point_at(i, single_ ? whole.row(example).raw() : whole.raw());
   }
-}
-
-// ---- the sequence ----
-
-PredictionSequence::PredictionSequence(std::shared_ptr<const EstimatorSettings> settings, InputFn input,
-                                       PredictArguments options)
-    : settings_(std::move(settings)), input_(std::move(input)), options_(std::move(options)) {}
-PredictionSequence::~PredictionSequence() = default;
-PredictionSequence::PredictionSequence(PredictionSequence&&) noexcept = default;
-
-const PredictedRow* PredictionSequence::next() {
-  if (!begun_) {
-    begun_ = true;
-    session_ = std::make_unique<Session>(*settings_, input_, options_);
-    checkpoint_ = session_->run().checkpoint();
-  }
-  if (session_ == nullptr) return nullptr;
-  try {
-    if (const PredictedRow* prediction = session_->next()) return prediction;
-  } catch (...) {
-    session_.reset();
-    throw;
-  }
-  session_.reset();
-  return nullptr;
-}
-
-void PredictionSequence::close() {
-  begun_ = true;
-  const std::unique_ptr<Session> ending = std::move(session_);
-  if (ending != nullptr) ending->close();
 }
 
 }  // namespace belay::runtime
@@ -204,8 +174,28 @@ EstimatorPredictions::EstimatorPredictions(std::unique_ptr<Insides> insides) : i
 EstimatorPredictions::EstimatorPredictions(EstimatorPredictions&&) noexcept = default;
 EstimatorPredictions::~EstimatorPredictions() = default;
 
-const PredictedRow* EstimatorPredictions::next() { return insides_->sequence.next(); }
-void EstimatorPredictions::close() { insides_->sequence.close(); }
-const std::string& EstimatorPredictions::checkpoint() const noexcept { return insides_->sequence.checkpoint(); }
+const PredictedRow* EstimatorPredictions::next() {
+  Insides& in = *insides_;
+  if (!std::exchange(in.begun, true)) {
+    in.session = std::make_shared<runtime::PredictionSession>(*in.settings, in.input, in.options);
+    in.checkpoint = in.session->run().checkpoint();
+  }
+  if (in.session == nullptr) return nullptr;
+  try {
+    if (const PredictedRow* prediction = in.session->next()) return prediction;
+  } catch (...) {
+    in.session.reset();
+    throw;
+  }
+  in.session.reset();
+  return nullptr;
+}
+
+void EstimatorPredictions::close() {
+  insides_->begun = true;
+  if (const auto ending = std::exchange(insides_->session, nullptr)) ending->close();
+}
+
+const std::string& EstimatorPredictions::checkpoint() const noexcept { return insides_->checkpoint; }
 
 }  // namespace belay

@@ -14,38 +14,18 @@
 #include "runtime/estimator/estimator/estimator_run.h"
 
 namespace belay::runtime {
-
-class PredictionSequence {
- public:
-  PredictionSequence(std::shared_ptr<const EstimatorSettings> settings, InputFn input, PredictArguments options);
-  ~PredictionSequence();
-  PredictionSequence(PredictionSequence&&) noexcept;
-  PredictionSequence& operator=(PredictionSequence&&) = delete;
-
-  // Null after the last one.
-  const PredictedRow* next();
-  void close();
-  // The checkpoint of the predictions. It is empty before the first element, and if there is none.
-  const std::string& checkpoint() const noexcept { return checkpoint_; }
-
- private:
-  class Session;
-
-  std::shared_ptr<const EstimatorSettings> settings_;
-  InputFn input_;
-  PredictArguments options_;
-  std::unique_ptr<Session> session_;  // null: not begun, or ended
-  bool begun_ = false;
-  std::string checkpoint_;
-};
-
+class PredictionSession;
 }  // namespace belay::runtime
 
 namespace belay {
 
 struct EstimatorPredictions::Insides {
-  std::shared_ptr<runtime::Logger> log;  // of a program; null: borrowed
-  runtime::PredictionSequence sequence;
+  std::shared_ptr<const runtime::EstimatorSettings> settings;
+  InputFn input;
+  PredictArguments options;
+  std::shared_ptr<runtime::PredictionSession> session = {};  // null: not begun, or ended
+  bool begun = false;
+  std::string checkpoint = {};
 };
 
 }  // namespace belay

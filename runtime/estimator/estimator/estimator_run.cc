@@ -38,6 +38,7 @@ EstimatorOptions with_folder_in_config(EstimatorOptions options, const std::stri
 
 EstimatorSettings::EstimatorSettings(ModelFn model_fn, EstimatorSetup given)
     : model(std::move(model_fn)),
+      kept_log(given.kept_logger),
       platform(platform_or_system(given.clock, given.logger, given.files, own_log)),
       model_dir(model_dir_of(given, platform.log)),
       options(with_folder_in_config(std::move(given), model_dir)) {
@@ -81,8 +82,7 @@ EstimatorRun::EstimatorRun(const EstimatorSettings& settings, Mode mode, const s
 EstimatorRun::~EstimatorRun() = default;
 
 PluginInstance& EstimatorRun::create(PluginKind kind, const PluginUse& use) {
-  CallMonitor& monitor = kind == PluginKind::kSaver ? host_.saver_monitor() : host_.monitor();
-  return plugins_.create(plugins_.linked(kind, use), monitor);
+  return plugins_.create(plugins_.linked(kind, use), host_.monitor());
 }
 
 OptimizerUse EstimatorRun::optimizer(const OptimizerSettings& settings) {
@@ -103,9 +103,7 @@ void EstimatorRun::read_start() {
 }
 
 void EstimatorRun::choose_checkpoint(const std::string& path) {
-  PluginUse use;
-  use.plugin = settings_.options.saver;
-  host_.use_codec(saver_use(create(PluginKind::kSaver, use)));
+  host_.use_codec(saver());
   CheckpointChoice choice;
   if (!path.empty()) choice = {.kind = CheckpointChoice::Kind::kPath, .path = std::filesystem::absolute(path).string()};
   if (!has_checkpoint(settings_.checkpoints(), choice)) return read_start();

@@ -25,7 +25,8 @@ namespace belay::runtime {
 
 // A program's options, and what only the host gives.
 struct EstimatorSetup : EstimatorOptions {
-  Logger* logger = nullptr;  // borrowed; none: text on stderr
+  Logger* logger = nullptr;                  // borrowed; none: text on stderr
+  std::shared_ptr<Logger> kept_logger = {};  // an owner of `logger`; none: the caller owns it
   Clock* clock = nullptr;
   FileSystem* files = nullptr;
 };
@@ -36,6 +37,7 @@ struct EstimatorSettings {
   CheckpointPlace checkpoints() const { return {platform.files, platform.log, model_dir}; }
 
   const ModelFn model;
+  const std::shared_ptr<Logger> kept_log;
   std::unique_ptr<Logger> own_log;  // null: the program's
   const Platform platform;
   const std::string model_dir;     // absolute
@@ -56,6 +58,7 @@ class EstimatorRun {
   const EstimatorSettings& settings() const noexcept { return settings_; }
   // An instance that belongs to no session.
   PluginInstance& create(PluginKind kind, const PluginUse& use);
+  SaverUse saver() { return plugins_.linked_saver(settings_.options.saver, host_.saver_monitor()); }
   // For ModelArgs::minimize. Refers to the settings.
   OptimizerUse optimizer(const OptimizerSettings& settings);
 

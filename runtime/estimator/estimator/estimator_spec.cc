@@ -226,6 +226,11 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
 
 namespace belay::runtime {
 
+void need_above_0(const char* option, const std::optional<std::int64_t>& value) {
+  if (value && *value <= 0)
+    fail(Code::kInvalidArgument, std::string(option) + " must be above 0, got " + std::to_string(*value));
+}
+
 void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks) {
   for (std::size_t i = 0; i < hooks.size(); ++i)
     if (!hooks[i].plugin && !hooks[i].make)

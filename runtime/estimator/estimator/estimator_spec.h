@@ -6,6 +6,8 @@
 // before the input function is called. [main]
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +32,9 @@ EstimatorModel& model_of(const Args& args) {
   return *static_cast<EstimatorModel*>(const_cast<void*>(args.estimator));
 }
 
-// INVALID_ARGUMENT where one of them is neither a program's own hook nor a plugin's, naming `list` and its place.
+// INVALID_ARGUMENT for a number that is given and is not above 0.
+void need_above_0(const char* option, const std::optional<std::int64_t>& value);
+// INVALID_ARGUMENT, with `list` and the place, if one of them is neither a program's own hook nor a plugin's.
 void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks);
 
 }  // namespace belay::runtime

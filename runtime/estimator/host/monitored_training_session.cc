@@ -136,9 +136,7 @@ void MonitoredTrainingSession::make_saver(const TrainingSessionSetup& options) {
   restored_from_ = options.checkpoint_filename_with_path;
   const bool needed = run_.has_directory() || !restored_from_.empty();
   if (!needed && !plugins_.has(PluginKind::kSaver, options.saver)) return;
-  PluginUse use;
-  use.plugin = options.saver;
-  run_.use_codec(saver_use(plugins_.create(plugins_.linked(PluginKind::kSaver, use), run_.saver_monitor())));
+  run_.use_codec(plugins_.linked_saver(options.saver, run_.saver_monitor()));
   if (run_.has_directory()) run_.open_saver(fingerprint_of(run_.environment(), plugins_.registry()), host_.events());
 }
 

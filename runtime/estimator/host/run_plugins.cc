@@ -101,6 +101,12 @@ FoundUse RunPlugins::linked(PluginKind kind, const PluginUse& use, const Trained
   return {*registry_.find(kind, use.plugin, ""), linked};
 }
 
+SaverUse RunPlugins::linked_saver(const std::string& name, CallMonitor& monitor) {
+  PluginUse use;
+  use.plugin = name;
+  return saver_use(create(linked(PluginKind::kSaver, use), monitor));
+}
+
 // ---- both ----
 
 ResolvedPlugin RunPlugins::resolve_brought(PluginUse hook, const RegisteredPlugin& model) {

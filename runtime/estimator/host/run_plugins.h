@@ -10,7 +10,7 @@
 // A program links its plugins in instead, and needs no find and no load:
 //
 //   RunPlugins plugins(run, belay::default_plugins());
-//   PluginInstance& saver = plugins.create(plugins.linked(PluginKind::kSaver, use), run.monitor());
+//   run.use_codec(plugins.linked_saver("safetensors", run.saver_monitor()));
 //
 // [main], but for loading()
 #pragma once
@@ -67,6 +67,7 @@ class RunPlugins {
 
   // ---- of a program: a plugin by its name and its options, checked. NOT_FOUND, INVALID_ARGUMENT
   FoundUse linked(PluginKind kind, const PluginUse& use, const TrainedOptions* trained = nullptr);
+  SaverUse linked_saver(const std::string& name, CallMonitor& monitor);
   bool has(PluginKind kind, const std::string& name) const { return registry_.find(kind, name, "") != nullptr; }
 
   // ---- both
