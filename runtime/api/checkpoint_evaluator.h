@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What train_and_evaluate and Experiment are made of: the evaluation of the newest checkpoint with its exports, a hook
+// The parts of train_and_evaluate and Experiment: the evaluation of the newest checkpoint with its exports, a hook
 // that hears of checkpoints, and a wait.
 #pragma once
 
@@ -33,10 +33,10 @@ class CheckpointEvaluator {
   // Evaluates the newest checkpoint and exports it. One that there is not, or that was evaluated before, is a warning
   // every ten minutes at most. `is_final`: there will be no other one.
   EvalOutcome evaluate(bool is_final = false);
-  // Where the newest one was evaluated already: exports it as the last one, unless that was done.
+  // If the newest one was evaluated already, exports it as the last one, unless that was done.
   void export_as_final();
 
-  // Of the last evaluation.
+  // The result of the last evaluation.
   const EvalOutcome& last() const noexcept { return last_; }
   const std::vector<std::string>& exported() const noexcept { return exported_; }
   std::optional<std::int64_t> last_step() const;
@@ -57,14 +57,14 @@ class CheckpointEvaluator {
 
 // INVALID_ARGUMENT for a null one, no name, or one name twice.
 void check_exporters(const ModelExporters& exporters);
-// What each of them finds wrong before anything has begun.
+// Each of them checks its options before anything has begun.
 void check_exporters(Estimator& estimator, const InputFn& input, const ModelExporters& exporters);
 
 // Calls of a training's session; false asks it to stop.
 struct CheckpointCalls {
-  // Before the first step, where it went on from a checkpoint of that step.
+  // Before the first step, if the training continued from a checkpoint of that step.
   std::function<bool(std::int64_t step)> restored = {};
-  // Behind each checkpoint, when it is durable.
+  // After each checkpoint, when it is durable.
   std::function<bool(std::int64_t step)> saved = {};
 };
 OwnHook checkpoint_listener(const std::string& name, CheckpointCalls calls);

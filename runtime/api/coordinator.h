@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in an OwnedCoordinator.
+// The insides of an OwnedCoordinator.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in an OwnedGraph.
+// The insides of an OwnedGraph.
 #pragma once
 
 #include <list>

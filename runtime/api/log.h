@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logger behind LogOptions, and how errors get there.
+// Makes the logger of LogOptions, and writes errors to it.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@ std::optional<runtime::LaunchedPlace> launched(const std::optional<ProcessPlace>
   return runtime::LaunchedPlace{place->rank, place->size, place->local_rank, "the program"};
 }
 
-// Where an error ends check() it is one more problem.
+// If an error ends check(), it is one more problem.
 class CheckObserver final : public runtime::RunObserver {
  public:
   void refused(const runtime::Diagnostics& /*problems*/) override {}
@@ -108,7 +108,7 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
 
 void ManifestRun::Insides::failed(runtime::RunPart part, const Error& e, runtime::Diagnostics& found) {
   if (part == runtime::RunPart::kTraining) report.disabled_hooks = run->training.hooks().disabled();
-  // What comes after a training does not change why that ended.
+  // An error after a training does not change why that ended.
   const bool has_trained = part == runtime::RunPart::kEvaluation || part == runtime::RunPart::kExport;
   done_as_asked = e.code() == Code::kCancelled && control.stopping();
   if (done_as_asked) {

@@ -66,7 +66,7 @@ QueueRef produce(const std::vector<Output>& tensors, const ProducerOptions& o, s
 
 // ---- batches
 
-// What batch, shuffle_batch and their joins share.
+// batch, shuffle_batch and their joins share this.
 struct Stage {
   const char* function;
   std::int64_t batch_size;
@@ -114,7 +114,7 @@ Dims element_dims(const Output& x, const Stage& s) {
   return dims;
 }
 
-// What all lists' tensor i agree upon.
+// All lists agree on this form of tensor i.
 Dims merged_dims(const Lists& lists, std::size_t i, const Stage& s) {
   Dims merged = element_dims(lists.front()[i], s);
   for (const std::vector<Output>& list : lists) {

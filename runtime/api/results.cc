@@ -24,7 +24,7 @@ std::int32_t fetched_tensor(belay_result* result, std::uint64_t i, belay_tensor*
 
 void release_fetched(belay_result* result) { delete &from_handle(result); }
 
-// What a RunResult asks for, no more.
+// A RunResult asks for these functions and no others.
 const belay_session_api& fetched_api() {
   static const belay_session_api api = [] {
     belay_session_api a{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run says to its owner while run_driver.h drives it: `belay run` prints it, a program's run reports it.
+// A run tells its owner these events while run_driver.h drives it. `belay run` prints them, and a program's run
+// reports them.
 //
 //   phase_over... -> opens_directory -> begins                            before the work of the mode
 //   session -> progress... -> trained -> evaluated_at_end... -> exported_at_end          mode train
@@ -29,7 +30,7 @@ class RunObserver {
   virtual void refused(const Diagnostics& problems) = 0;
   // An error ended this part. `problems`: found before it; what the error says of the manifest may go there.
   virtual void failed(RunPart part, const Error& error, Diagnostics& problems) = 0;
-  // What other ranks hear of a run that ends before it has met them; empty: nothing.
+  // The text for other ranks if the run ends before it has met them; empty: none.
   virtual std::string refusal() const { return {}; }
 
   // ---- the start

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error means for the status that a run ends with. `belay` and programs go by this one table.
+// An error's meaning for the status that a run ends with. `belay` and programs go by this one table.
 #pragma once
 
 #include "belay/error.h"

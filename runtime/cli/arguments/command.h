@@ -19,7 +19,7 @@ class variables_map;
 
 namespace belay::runtime {
 
-// What the user typed is wrong; the message says what, and which options there are. Exit status 2.
+// The command line is wrong; the message names the mistake and the possible options. Exit status 2.
 class UsageError : public Error {
  public:
   explicit UsageError(const std::string& text) : Error(Code::kInvalidArgument, text) {}

@@ -38,7 +38,7 @@ const std::vector<Command>& commands();
 // Null: there is no such command.
 const Command* find_command(std::string_view name);
 std::vector<std::string> command_names();
-// Behind the name of a command that there is not: the one that was meant, by its spelling or as other programs have it.
+// The text after an unknown name: the command that was meant, by its spelling or its name in other programs.
 std::string meant_command(const std::string& name);
 
 // "belay --help", and the first line of "belay --version".

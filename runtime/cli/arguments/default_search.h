@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// What a manifest's path has, BELAY_PLUGIN_PATH, ~/.local/lib/belay, the installed directory.
+// Searches a manifest's path, BELAY_PLUGIN_PATH, ~/.local/lib/belay and the installed directory.
 PluginSearch search_behind(const std::vector<std::string>& manifest_path);
 // Without a manifest.
 PluginSearch default_search();

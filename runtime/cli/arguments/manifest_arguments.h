@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each command takes that works on a manifest.
+// The arguments of each command that works on a manifest.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What is known of a library without loading it.
+// The facts about a library that need no load.
 struct Description {
   LibraryFile library;
   std::vector<std::string> exports;
@@ -165,7 +165,7 @@ void print_block(const std::string& block, std::ostream& out) {
   out << "\n";
 }
 
-// Those below a table behind it.
+// The options below a table follow it.
 std::vector<OptionInfo> all_options(const PluginInfo& plugin) {
   std::vector<OptionInfo> all;
   for (const OptionInfo& option : plugin.options) {
@@ -176,7 +176,7 @@ std::vector<OptionInfo> all_options(const PluginInfo& plugin) {
   return all;
 }
 
-// What the note says of its code.
+// The note's facts about its code.
 void print_uses(const PluginInfo& plugin, std::ostream& out) {
   if (plugin.uses && !plugin.uses->empty()) out << "  callbacks: " << escaped(joined(*plugin.uses)) << "\n";
   if (plugin.state) out << (*plugin.state ? "  keeps a state in checkpoints\n" : "  keeps no state\n");

@@ -31,7 +31,7 @@
 namespace belay::runtime {
 namespace {
 
-// What is found, and behind it what is odd.
+// The findings, and the odd ones among them once more.
 struct Findings {
   TextTable table;
   std::vector<std::string> odd;

@@ -27,7 +27,7 @@ std::string about(const Example& example) {
   return text.substr(0, end);
 }
 
-// What it says of the data that it reads: "./dev data iris"; empty: it reads none.
+// Its comment about the data that it reads: "./dev data iris"; empty: it reads none.
 std::string data_of(const Example& example) {
   const std::size_t begin = example.text.find("./dev data ");
   if (begin != example.text.npos)

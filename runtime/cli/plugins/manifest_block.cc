@@ -30,7 +30,7 @@ BlockHead head_of(PluginKind kind) {
   std::abort();
 }
 
-// Of a required option without an example: something of its type, for the user to replace.
+// A required option without an example gets something of its type, which the user replaces.
 std::string stand_in(const OptionInfo& option) {
   if (option.type == OptionType::kTable) return "{ }";
   const std::string one = option.type == OptionType::kBool ? "true"

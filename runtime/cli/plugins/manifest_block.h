@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one pastes into a manifest to use a plugin.
+// The lines to paste into a manifest to use a plugin.
 #pragma once
 
 #include <string>

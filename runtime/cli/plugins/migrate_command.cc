@@ -55,7 +55,7 @@ std::string_view line_at(std::string_view text, int number) {
 
 bool is_key_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-// Where a name is in its line, as a word of its own; nothing where it is written in another way there.
+// The place of a name in its line, as a separate word; nothing if it is written in another way there.
 std::optional<std::size_t> find_name(std::string_view line, const std::string& name, std::size_t from) {
   for (std::size_t at = line.find(name, from); at != line.npos; at = line.find(name, at + 1)) {
     const std::size_t end = at + name.size();
@@ -230,7 +230,7 @@ std::string with(std::string text, const std::vector<Renaming>& renamings) {
   return text;
 }
 
-// What is wrong with the names of plugins and their options.
+// The mistakes in the names of plugins and their options.
 void check_plugins(const Manifest& manifest, const PluginSearcher& search, const Environment& env,
                    Diagnostics& problems) {
   const Registry linked;

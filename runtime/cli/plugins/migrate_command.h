@@ -25,7 +25,7 @@ struct RenamedKey {
 // All of them, the oldest first. Version 1 of the manifest has renamed none yet.
 const std::vector<RenamedKey>& renamed_keys();
 
-// What lies in the directories of a manifest's [plugins] path and those behind them.
+// The plugins in the directories of a manifest's [plugins] path, and in those after them.
 using PluginSearcher = std::function<PluginSearch(const std::vector<std::string>& manifest_path)>;
 
 struct Migration {

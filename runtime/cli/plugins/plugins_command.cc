@@ -111,7 +111,7 @@ void print_json(const PluginSearch& search, std::ostream& out) {
   out << shown_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
 }
 
-// Of the terminal that stdout is; 0: it is none.
+// The width of the terminal on stdout; 0: it is none.
 int terminal_columns() {
   winsize size{};
   return isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

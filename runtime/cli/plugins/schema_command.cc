@@ -76,7 +76,7 @@ Json value_schema(const OptionInfo& option) {
 Json nested_table(const std::vector<OptionInfo>& nested, const std::string& table, const std::string& decider,
                   const std::string& value);
 
-// What lies at `path`, which is a table of its own or a list of such.
+// Returns the schema at `path`, which is a separate table or a list of such.
 Json nested_schema(const std::vector<OptionInfo>& nested, const std::string& path) {
   std::string decider;
   for (const OptionInfo& o : nested)
@@ -296,7 +296,7 @@ Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable tabl
   return tables_of_plugins(search, kind, "plugin", reserved_properties(table), "");
 }
 
-// What is laid down by no schema: rules over several keys, ranges of lists' lengths, names that a graph must have.
+// No schema has these: rules over several keys, ranges of lists' lengths, names that a graph must have.
 int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& err) {
   for (const std::string& warning : search.warnings()) err << "warning: " << escaped(warning) << "\n";
   const Json init_fn = plugin_schema(search, PluginKind::kInitFn, PluginTable::kInitFn);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a shell offers behind `--set`: the keys of the sections, and the options of the plugins that the manifests of
-// the command line name; behind a key's '=' the words that it may be.
+// A shell offers these after `--set`: the keys of the sections, and the options of the plugins that the manifests of
+// the command line name; after a key's '=' the words that it may be.
 #pragma once
 
 #include <functional>

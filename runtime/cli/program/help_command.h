@@ -15,7 +15,7 @@ int help_command(const std::vector<std::string>& args, std::ostream& out);
 // Besides the commands: "manifest", "hooks", "exit-statuses", "signals", ... in the order of the alphabet.
 std::vector<std::string> help_topics();
 
-// What the build puts in: each file by its name without ".md".
+// The build adds each file by its name without ".md".
 struct HelpPage {
   std::string name;
   std::string text;

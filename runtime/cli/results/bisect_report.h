@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `belay bisect` found, as text and as JSON. [any thread]
+// The result of `belay bisect`, as text and as JSON. [any thread]
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ struct CheckpointArguments {
 constexpr struct {
   const char* name;
   std::size_t paths;
-  const char* options;  // with a space behind each
+  const char* options;  // with a space after each
 } kVerbs[] = {{"ls", 1, "json "},
               {"show", 1, "json only tensor saver "},
               {"verify", 1, "json saver "},
@@ -113,7 +113,7 @@ bool is_usage(Code code) {
          code == Code::kFailedPrecondition;
 }
 
-// What a path led to, open for reading.
+// The target of a path, open for reading.
 struct OpenStored {
   std::unique_ptr<StoredTensors> tensors;
   const CheckpointReader* checkpoint = nullptr;  // of belay's own

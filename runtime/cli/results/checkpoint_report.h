@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `belay checkpoint` prints: for people and, one object or list, for tools.
+// The output of `belay checkpoint`: for people and, one object or list, for tools.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ void print_differences(const std::vector<StoredDifference>& differences, const C
 
 void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostream& out);
 
-// What `convert` wrote.
+// The files that `convert` wrote.
 struct CopiedStored {
   std::string path, saver;
   std::uint64_t tensors = 0;

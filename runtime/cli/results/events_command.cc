@@ -44,7 +44,7 @@ std::string short_text(const EventValue& value) {
   return display_width(text) <= kMostColumns ? text : std::string(cut_to_width(text, kMostColumns - 3)) + "...";
 }
 
-// What the log of a session says has no tag.
+// An entry of a session's log has no tag, and is shown by its kind.
 std::string tag_text(const EventValue& value) { return value.tag.empty() ? "(" + value.kind + ")" : value.tag; }
 
 void print_table(const ReadEvents& events, std::ostream& out) {

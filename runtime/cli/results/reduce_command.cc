@@ -109,7 +109,7 @@ class ReduceCommand {
   TrialEnd wanted_;
   std::int64_t failing_step_ = -1;
   CapturedBatches captured_;
-  bool resumes_ = false;  // a case goes on from the checkpoint, with the input as it was
+  bool resumes_ = false;  // a case continues from the checkpoint, with the input as it was
   FilePolicy policy_;
   std::optional<LoadedSavers> savers_;
   std::optional<CaseFolder> folder_;
@@ -130,7 +130,7 @@ void ReduceCommand::check_output(const std::string& directory) const {
                      " is there; name another folder by --out DIR2, or remove it");
 }
 
-// The run as it was, from its newest checkpoint on, in a directory of its own.
+// The run as it was, from its newest checkpoint on, in a new directory.
 TrialEnd ReduceCommand::run_whole(const std::string& folder, const std::vector<std::string>& sets) const {
   fs::create_directories(folder + "/run");
   fs::copy(checkpoint_, folder + "/run/" + path_parts(checkpoint_).name, fs::copy_options::recursive);
@@ -142,7 +142,7 @@ TrialEnd ReduceCommand::run_whole(const std::string& folder, const std::vector<s
   return end;
 }
 
-// The checkpoint kSteps before the one that fails, or the run's own where there is none.
+// The checkpoint kSteps before the step that fails, or the run's own if there is none.
 void ReduceCommand::make_start() {
   const std::int64_t wanted = failing_step_ - kSteps;
   const std::string folder = scratch_ / "start";
@@ -220,7 +220,7 @@ FailingCase ReduceCommand::whole_case() const {
   return whole;
 }
 
-// With the batches as data where it fails so, else as a run that goes on. Nothing: neither does.
+// With the batches as data if it fails so, else as a run that continues. Nothing: neither fails.
 std::optional<FailingCase> ReduceCommand::failing_case(const WatchedRun& prepared) {
   savers_.emplace(
       [&] {
@@ -316,7 +316,7 @@ int ReduceCommand::fail_again() {
   return kExitDone;
 }
 
-// Writes the smallest case into `directory` and says what is in it. Returns an exit status.
+// Writes the smallest case into `directory` and prints its contents. Returns an exit status.
 int ReduceCommand::make_smallest(const std::string& directory) {
   make_start();
   WatchedRun prepared(make_platform(log_), control_);
@@ -369,7 +369,7 @@ int ReduceCommand::run() {
   Signals::die_of(signal_);
 }
 
-// An exit status: kExitTrainingFailed where the run does not fail again.
+// An exit status: kExitTrainingFailed if the run does not fail again.
 int reduce_command(const ReduceArguments& arguments) {
   Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());

@@ -123,7 +123,7 @@ int ReplayCommand::work() {
   return status == kExitDone ? static_cast<int>(RunDriver(*run, problems, *this).replay(replay_)) : status;
 }
 
-// An exit status: kExitTrainingFailed where the bits are not those of the run.
+// An exit status: kExitTrainingFailed if the bits are not those of the run.
 int replay_command(const ReplayRequest& request) {
   Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());

@@ -22,7 +22,7 @@ std::vector<RunRecord> read_runs(FileSystem& files, const std::vector<std::strin
 std::string metrics_text(const std::vector<RunRecord>& runs, const std::function<bool(const std::string&)>& wanted,
                          const std::string& indent);
 
-// Of an error that ends either command.
+// The status after an error that ends either command.
 int report_error(const Error& error, std::ostream& err);
 
 }  // namespace belay::runtime

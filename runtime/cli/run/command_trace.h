@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// On the thread that trains, for as long as it lives. Behind open_directory().
+// On the thread that trains, for as long as it lives. After open_directory().
 class CommandTrace {
  public:
   // `file`: empty: trace.json in the run's directory. Of several processes that train together each has a file: that of

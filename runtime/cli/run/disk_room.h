@@ -22,7 +22,7 @@ struct DiskRoom {
   std::optional<std::uint64_t> free;  // none: not known, or the run keeps nothing
 };
 
-// Behind PreparedRun's graph; the directory is there.
+// After the graph of the PreparedRun is built; the directory exists.
 DiskRoom disk_room(PreparedRun& run);
 
 // RESOURCE_EXHAUSTED with what helps, where the disk has no room for one checkpoint.

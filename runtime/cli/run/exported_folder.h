@@ -12,7 +12,7 @@ namespace belay::runtime {
 
 // Its manifest; empty: `path` is no such folder.
 std::string manifest_of_exported(const std::string& path);
-// What of the manifest is another thing there: the weights are the folder's.
+// The manifest's settings that differ there: the weights are the folder's.
 std::vector<std::string> sets_of_exported(const std::string& path);
 // A line for each plugin that was another one when the folder was written. What cannot be read is a warning, too.
 void warn_of_other_plugins(const std::string& path, const Registry& plugins, Logger& log);

@@ -35,14 +35,14 @@ ReportedStep report_step(const PlanStep& step) {
   if (nodes.empty()) nodes.push_back(step.node);
   for (const Node* n : nodes) {
     r.nodes.push_back(n->name);
-    // What a variable is when it is read, kept for a stage that runs after it was written.
+    // The value of a variable when it is read, kept for a stage that runs after it was written.
     r.ops.push_back(n->op->effect == Effect::kVariable ? "Copy" : n->op->name);
   }
   r.outputs = outputs_of(*nodes.back());
   return r;
 }
 
-// Of entry i of each trace; all traces have the same entries.
+// The median of entry i over the traces; all traces have the same entries.
 double median_microseconds(const std::vector<RunMetadata>& traces, std::size_t i) {
   std::vector<std::int64_t> times;
   for (const RunMetadata& t : traces) times.push_back(t.nodes[i].end_ns - t.nodes[i].start_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `belay graph` prints: the graph of a manifest, and the plan of its training step.
+// The output of `belay graph`: the graph of a manifest, and the plan of its training step.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ std::string input_text(const std::string& name, const ResolvedPlugin& plugin, co
   return text;
 }
 
-// What the model's training learned, or will.
+// The columns and classes that the model's training learned, or will learn.
 std::string schema_text(const PreparedRun& run) {
   std::string text;
   if (const Schema* schema = run.schema.learned().get())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run consists of, for --dry-run and check: inputs, model, variables, hooks, one line each.
+// The parts of a run, for --dry-run and check: inputs, model, variables, hooks, one line each.
 #pragma once
 
 #include <string>

@@ -61,7 +61,7 @@ void add_model(const PreparedRun& run, Block& block) {
   block.fields().add("parameters", parameters);
 }
 
-// What first-party inputs spell alike; 0: this one does not say.
+// First-party inputs spell this option alike; 0: this input does not have it.
 std::int64_t batch_size(const ResolvedPlugin& input, const PluginUse& section) {
   const OptionInfo* option = input.info.option("batch_size");
   std::optional<OptionValue> value = option == nullptr ? std::nullopt : option->default_value;

@@ -19,7 +19,7 @@ void say_begin(PreparedRun& run, const std::string& ends, Logger& log);
 // commands. `given`: what the run was started with; null: a --short run, of which nothing is kept.
 void say_end(PreparedRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log);
 
-// What is saved behind an error, and what the next start goes on from.
+// Logs what is saved after an error, and from where the next start continues.
 void say_what_is_kept(PreparedRun& run, Logger& log);
 
 // Behind a divergence, which `error` says: which command finds where it began. Nothing where no directory is kept, or a

@@ -35,7 +35,7 @@
 namespace belay::runtime {
 namespace {
 
-// Where nothing more is saved: "ended by a second signal, SIGTERM, in hook "x" in after_run at step 41: saved is
+// If nothing more is saved: "ended by a second signal, SIGTERM, in hook "x" in after_run at step 41: saved is
 // runs/x/model.ckpt-40, ..."
 void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, const std::string& doing,
                   const std::string& kept) {
@@ -124,7 +124,7 @@ RunCommand::~RunCommand() {
 // ---- signals
 
 void RunCommand::request_stop(int signal, bool from_itself) {
-  const std::string doing = activity();  // what waits for a plugin says for which
+  const std::string doing = activity();  // a wait for a plugin names it
   if (from_itself)
     log_.warning("", signal_name(signal) + " came from this process itself, so from a plugin" +
                          (doing.empty() ? "" : "; being called: " + doing));
@@ -259,7 +259,7 @@ void RunCommand::predicted(const Predicted& result, double seconds) {
                     (remark.empty() ? "" : "; " + remark));
 }
 
-// A line for each export on stdout: where it is.
+// Prints a line for each export on stdout: its path.
 void RunCommand::exported(const ExportedCheckpoint& result) {
   log_.info("", "exported " + escaped(result.checkpoint.path));
   log_.flush();
@@ -268,7 +268,7 @@ void RunCommand::exported(const ExportedCheckpoint& result) {
 
 // ---- all of it
 
-// Of --dry-run.
+// The work of --dry-run.
 int RunCommand::plan() {
   const int status = prepare(Preparation::kCompare);
   if (status == kExitDone) std::cout << plan_text(*run) << std::flush;

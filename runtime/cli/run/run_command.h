@@ -26,12 +26,12 @@ struct RunArguments : ManifestArguments {
   std::optional<std::string> trace = {};  // steps, hooks and operations go there; empty: into the run's trace.json
   bool allow_full_disk = false;           // trains where no checkpoint would fit
   std::int64_t short_steps = 0;           // 0: the whole run
-  bool is_short = false;                  // so its directory is none to go on with
+  bool is_short = false;                  // so no later run continues in its directory
   std::int64_t most_eval_batches = 0;     // 0: as the manifest says
 };
 
 RunArguments run_arguments(const Given& given);
-// Of `belay evaluate`, `predict` and `export`: the settings that their options are short for.
+// For `belay evaluate`, `predict` and `export`: the settings that their options are short for.
 RunArguments mode_arguments(const Given& given);
 
 // Returns the command's own options, then those of the log.

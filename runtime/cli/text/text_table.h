@@ -12,7 +12,7 @@ class TextTable {
  public:
   void add(std::vector<std::string> cells);
   bool empty() const noexcept { return rows_.empty(); }
-  // Each row on a line of its own behind `indent`; two spaces between columns, none at the end.
+  // Each row is a separate line after `indent`; two spaces between columns, none at the end.
   std::string text(const std::string& indent) const;
 
  private:

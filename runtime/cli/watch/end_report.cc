@@ -75,7 +75,7 @@ void say_call(LastWords& out, const PluginInstance& instance, const char* callba
   out << " at step " << step;
 }
 
-// What the monitors show: calls on this thread, but from before a handler ran, and on others.
+// The monitors show calls on this thread from before a handler ran, and calls on others.
 bool say_meanwhile(LastWords& out) {
   const EndReport* report = current_report;
   if (report == nullptr) return false;
@@ -177,7 +177,7 @@ rlim_t limit_of_memory() noexcept {
   return ::getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-// Of this process's address space; 0: not known.
+// The size of this process's address space; 0: not known.
 rlim_t bytes_of_memory() noexcept {
   char text[64];
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -245,7 +245,7 @@ struct Crash {
   LastWords out;
   const int signal;
   const void* const address;
-  const bool after_end;  // of the run: it is a thread that a plugin left behind
+  const bool after_end;  // of the run: a plugin left this thread running
   const bool starved;    // see is_starved()
   bool facts_said = false, told_the_rest = false;
 
@@ -338,7 +338,7 @@ void handle_signal(int signal, siginfo_t* info, void*) {
   // too, does not.
   static thread_local Crash* telling = nullptr;
   if (!crashed.exchange(true)) {
-    // A thread that a plugin left behind does not change how the run ended.
+    // A thread that a plugin left running does not change how the run ended.
     const bool after_end = status_at_end >= 0 && ::gettid() != ::getpid() && !is_process_copy();
     Crash crash{{}, signal, info->si_addr, after_end, is_starved()};
     telling = &crash;
@@ -445,7 +445,7 @@ void on_quick_exit_of_process() {
   end_now(wanted);
 }
 
-// What a plugin calls instead of the C library's: `name` is "_exit" or "_Exit". The host itself calls end_now.
+// A plugin calls this instead of the C library's: `name` is "_exit" or "_Exit". The host itself calls end_now.
 [[noreturn]] void end_at_once(const char* name, int status) {
   // A copy or a child ends as it likes, and so does a program whose exits are not watched.
   if (!is_own_process() || !exits_watched) end_now(status);

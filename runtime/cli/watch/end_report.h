@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report if the process ends although the host does not end it: it crashes (SIGSEGV, SIGABRT, ...), or a
 // plugin calls exit or quick_exit, in a callback or in a thread of its own. It names the plugin that was being called,
-// or whose code called exit, and the checkpoint that the next start goes on from. After a crash the process dies of the
-// signal, as it would have without this; an exit becomes status 3.
+// or whose code called exit, and the checkpoint from which the next start continues. After a crash the process dies of
+// the signal, as it would have without this; an exit becomes status 3.
 //
 //   belay crashed with SIGSEGV in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
 //   the next start goes on from: model_checkpoint_path: "model.ckpt-10"
@@ -33,8 +33,8 @@ namespace belay::runtime {
 int leave(int status);
 
 // From the construction on a crash is reported, until the process ends, and an exit, until leave(). While the object
-// lives the report has the callbacks that are in progress and the checkpoint to go on from. The monitors are borrowed;
-// run_directory: empty if there is none. One at a time. [main], before other threads
+// lives the report has the callbacks that are in progress and the checkpoint to continue from. The monitors are
+// borrowed; run_directory: empty if there is none. One at a time. [main], before other threads
 class EndReport {
  public:
   EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory, double no_progress_secs);

@@ -37,7 +37,7 @@ Signals::Signals(SignalRequests requests) : requests_(std::move(requests)), thre
 
 Signals::~Signals() {
   done_ = true;
-  pthread_kill(thread_.native_handle(), SIGUSR2);  // else its wait would go on for a while
+  pthread_kill(thread_.native_handle(), SIGUSR2);  // else its wait would continue for a while
   thread_.join();
 }
 

@@ -3,8 +3,8 @@
 // a signal handler.
 //
 //   SIGTERM, SIGINT, SIGUSR1   first: stop at the next step's boundary, save, end; second: exit at once, without saving
-//   SIGUSR2                    save now, go on
-//   SIGQUIT                    write all stacks, go on
+//   SIGUSR2                    save now, continue
+//   SIGQUIT                    write all stacks, continue
 //   SIGHUP                     ignored unless stdin is a terminal; then as SIGTERM
 //   SIGPIPE, SIGXFSZ           ignored: the write fails instead
 #pragma once

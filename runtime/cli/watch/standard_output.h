@@ -9,7 +9,7 @@ namespace belay::runtime {
 
 class StandardOutput final : public std::streambuf {
  public:
-  // Behind std::cout from here until it dies.
+  // std::cout writes through it as long as it lives.
   StandardOutput();
   ~StandardOutput() override;
   StandardOutput(const StandardOutput&) = delete;

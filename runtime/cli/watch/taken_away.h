@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin took from the process that its host needs: limits that it changed, descriptors that it closed, the run
+// A plugin may take things that its host needs from the process: limits, which it changes, descriptors, or the run
 // directory. What fails then is some later file or thread of the host's, whose error names no plugin.
 //
 //   TakenAway taken;                             // before the first plugin is loaded
 //   taken.needs(registry, run_directory, true);  // while the plugins are known
-//   log.warning("", taken.text());               // behind their destroy, which is code of theirs, too
+//   log.warning("", taken.text());               // after their destroy, which is their code, too
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ TemporaryFolder::TemporaryFolder(const std::string& name) {
 
 TemporaryFolder::~TemporaryFolder() { remove_now(); }
 
-// A thread that writes meanwhile may put something into a folder behind the look at what is in it.
+// Another thread may write something into a folder after this has looked at its entries.
 void TemporaryFolder::remove_now() noexcept {
   constexpr int kTries = 10;
   const std::string* path = temporary_folder.exchange(nullptr);

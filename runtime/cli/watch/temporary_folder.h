@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder that is this process's alone and for its time: the run of `belay run --short`, the replays of `belay
 // bisect`, the trials of `belay reduce`. It is removed with the object, and before the process ends by a signal
-// (Signals::die_of) or by the watchdog. A SIGKILL or a crash leaves it behind.
+// (Signals::die_of) or by the watchdog. A SIGKILL or a crash leaves it there.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ended the program past every place that expects errors.
+// The text for an exception that passed every place that expects errors.
 #pragma once
 
 #include <exception>

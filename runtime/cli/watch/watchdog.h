@@ -22,7 +22,7 @@ namespace belay::runtime {
 
 struct WatchdogOptions {
   double no_progress_secs = 1800;  // 0: never
-  // What the run is doing, for the messages: "hook "x" in after_run at step 17". Called from the watchdog's thread.
+  // Returns what runs now, for the messages: "hook "x" in after_run at step 17". Called from the watchdog's thread.
   std::function<std::string()> activity;
   const DiskCalls* disk = nullptr;  // borrowed; null: none are watched
   // Called instead of ending the process; a test's.

@@ -77,7 +77,7 @@ WatchedRun::WatchedRun(const Platform& of, RunControl& controlled_by, ManifestAr
 void WatchedRun::report_error(const std::string& what, const Error& error) const {
   Diagnostics of_data;
   std::string text = what + error.what();
-  // Of many places the first.
+  // It names the first of many places.
   if (add_data_problems(run->plugins.found().inputs, error, of_data))
     text.resize(std::min(text.find("\\n"), text.size()));
   platform.log.status_line("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that work on a manifest have in common: all that comes before a run directory.
+// The commands that work on a manifest share this: all that comes before a run directory.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace belay::runtime {
 
 Platform make_platform(Logger& log);
 
-// What is wrong with a manifest, on stderr: as text for people, or as JSON, an object a line, with the keys file, line,
+// Prints a manifest's problems on stderr: as text for people, or as JSON, an object a line, with the keys file, line,
 // column, length, message and help.
 void print(const Diagnostics& problems, const ManifestArguments& arguments);
 
@@ -34,7 +34,7 @@ struct WatchedRun : RunObserver {
   void close();
   // Whether close() has begun. [any thread]
   bool closing() const noexcept { return life_ != Life::kRuns; }
-  // What a plugin is doing at the moment; empty: nothing. [any thread]
+  // The callback of a plugin that runs at the moment; empty: none. [any thread]
   std::string activity() const;
 
   // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to continue.

@@ -35,7 +35,7 @@ void append_default(std::vector<OwnHook>& to, const std::string& plugin,
   to.push_back(plugin_hook(plugin, options, name));
 }
 
-// Where the model has none of that name.
+// If the model has none of that name.
 void add_loss_summary(const NodeGraph& graph, const Output& loss) {
   for (const Port& port : graph.collection(collections::kSummaries)) {
     const Node& node = graph.node(port.node);
@@ -44,7 +44,7 @@ void add_loss_summary(const NodeGraph& graph, const Output& loss) {
   ops::scalar_summary("loss", loss, "loss_summary");
 }
 
-// Calls `use` with it; none where the directory has none. RestoreError where it has some and none can be read.
+// Calls `use` with it; none if the directory has none. RestoreError if it has some and none can be read.
 std::optional<UsedCheckpoint> newest_checkpoint(
     const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use = [](const auto&) {}) {
   const CheckpointPlace place = settings.checkpoints();
@@ -102,7 +102,7 @@ TrainingSessionSetup session_options(const EstimatorModel& model, const TrainOpt
   o.saver = of_estimator.saver;
   o.max_wait_secs = c.session_creation_timeout_secs.value_or(o.max_wait_secs);
   o.save_graph_def = c.checkpoint_save_graph_def;
-  // They run only where there is no checkpoint.
+  // They run only if there is no checkpoint.
   if (of_estimator.warm_start_from) o.init_fns.push_back(*of_estimator.warm_start_from);
   o.hooks = training_hooks(model, options, trained);
   const std::vector<OwnHook>& chief = model.pieces().training_chief_hooks;
@@ -139,7 +139,7 @@ std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel&
   return loss;
 }
 
-// Of a training that an attempt before has brought to its end, and has said so nowhere.
+// For a training that an earlier attempt has brought to its end without a note of it.
 void note_finished(const EstimatorSettings& settings, std::int64_t step) {
   EstimatorRun run(settings, Mode::kTrain, "");
   run.host().take_directory();

@@ -15,7 +15,7 @@ EstimatorEvaluation::EstimatorEvaluation(EstimatorRun& run, const InputFn& input
       measured_(model_.pieces().eval_metric_ops),
       once_(model_.graph(), measured()) {}
 
-// What a run runs and fetches: the metrics in the order of their names, and behind them the step.
+// A run fetches the metrics in the order of their names, and after them the step.
 EvaluateOnceOptions EstimatorEvaluation::measured() {
   measured_["loss"] = ops::metrics::mean(model_.pieces().loss, {}, "mean_loss");
   EvaluateOnceOptions once;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An evaluation of an Estimator's model: its graph is built once; each run is a session (evaluate_once.h), with the
-// variables of a checkpoint (Estimator::evaluate) or of a training that goes on (in_memory_evaluator.h).
+// variables of a checkpoint (Estimator::evaluate) or of a training that runs (in_memory_evaluator.h).
 //
 //   EstimatorEvaluation evaluation(run, input, {.hooks = {...}});
 //   const EvalMetrics metrics = evaluation.run_restored();
@@ -30,7 +30,7 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   struct Options {
     std::string name = "eval";
     std::string events_folder = {};   // in the run's place for events; empty: that place itself
-    std::vector<OwnHook> hooks = {};  // behind the input's
+    std::vector<OwnHook> hooks = {};  // after the input's
   };
   EstimatorEvaluation(EstimatorRun& run, const InputFn& input, Options options);
 

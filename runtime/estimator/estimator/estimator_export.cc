@@ -9,7 +9,7 @@
 namespace belay::runtime {
 namespace {
 
-// Of exports: a program's function has no name.
+// The name in exports: a program's function has none.
 constexpr const char* kModelName = "model_fn";
 
 bool is_placeholder(const NodeGraph& graph, const Output& output) {

@@ -33,7 +33,7 @@ class EstimatorExport {
   // NOT_FOUND, INVALID_ARGUMENT: no such plugin among the Estimator's, a wrong option or setting.
   EstimatorExport(const EstimatorSettings& settings, const ExportArguments& arguments);
 
-  // Whether it writes behind an evaluation with this value; `is_final`: and an end of the training.
+  // Whether it writes after an evaluation with this value; `is_final`: and an end of the training.
   bool due(std::optional<double> value, bool is_final) const { return exporters_.due(value, is_final); }
   // Calls the input function and the model function in mode kPredict. The features become placeholders of their types
   // and shapes, unless they are some already. INVALID_ARGUMENT, NOT_FOUND: no such signature.

@@ -113,7 +113,7 @@ InputFeed::Tensors EstimatorModel::open_input(const PluginUse& use, std::int64_t
   const bool starts = start && takes_schema(*start);
   const std::optional<TrainedOptions> trained = training && !starts ? std::nullopt : schema.trained_options(training);
   const FoundUse found = run_.plugins().linked(PluginKind::kInput, use, trained ? &*trained : nullptr);
-  // A training that goes on inherits nothing, and says what it sets otherwise.
+  // A training that continues inherits nothing, and logs the options that differ.
   const std::optional<TrainedOptions> earlier = trained ? std::nullopt : schema.trained_options();
   const FoundUse compared = earlier ? run_.plugins().linked(PluginKind::kInput, use, &*earlier) : found;
   for (const std::string& option : compared.use.other_than_training)

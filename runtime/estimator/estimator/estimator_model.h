@@ -57,7 +57,7 @@ class EstimatorModel {
 
  private:
   ScaffoldOptions scaffold_pieces() const;
-  // What a function of the program returned, with the training's schema. Its features come into the training's order.
+  // Compares the result of the program's function with the training's schema. Puts its features into that order.
   void match_own(InputResult& in);
 
   EstimatorRun& run_;

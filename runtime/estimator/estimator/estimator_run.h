@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of an Estimator: its run with its plugins, and the checkpoint that it goes on from.
+// One call of an Estimator: its run with its plugins, and the checkpoint from which it continues.
 //
 //   EstimatorRun run(settings, Mode::kEval, "");
 //   run.choose_checkpoint(path);                            // "": the newest, if there is one
@@ -31,7 +31,7 @@ struct EstimatorSetup : EstimatorOptions {
   FileSystem* files = nullptr;
 };
 
-// What an Estimator has once, for all its calls; nothing in it changes.
+// An Estimator has this once, for all its calls; nothing in it changes.
 struct EstimatorSettings {
   EstimatorSettings(ModelFn model_fn, EstimatorSetup given);
   CheckpointPlace checkpoints() const { return {platform.files, platform.log, model_dir}; }
@@ -62,11 +62,11 @@ class EstimatorRun {
   // For ModelArgs::minimize. Refers to the settings.
   OptimizerUse optimizer(const OptimizerSettings& settings);
 
-  // Of the checkpoint that it trains on from or uses; the training's input adds its own.
+  // The schema of the checkpoint from which it continues or which it uses; the training's input adds its own.
   ModelSchema& schema() noexcept { return schema_; }
 
   // ---- evaluation and prediction
-  // NOT_FOUND where there is no such path, FAILED_PRECONDITION where it is none; empty: the newest of the model's
+  // NOT_FOUND if there is no such path, FAILED_PRECONDITION if it is none; empty: the newest of the model's
   // directory, or none.
   void choose_checkpoint(const std::string& path);
   // False: there is none, and the model starts from its initial values.

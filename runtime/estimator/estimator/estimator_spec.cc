@@ -77,7 +77,7 @@ void SpecCheck::check_loss() {
   }
   if (loss.is_operation()) fail(Code::kInvalidArgument, "EstimatorSpec: loss is an operation without a value");
   bool one = loss.rank() >= 0;
-  // What is not known yet is found by the reshape, when the model runs.
+  // The reshape finds an unknown dimension when the model runs.
   for (const std::int64_t d : loss.dims()) one = one && (d == 1 || d < 0);
   if (!one) fail(Code::kInvalidArgument, "EstimatorSpec: loss must be a scalar, and " + loss.text() + " is none");
   if (loss.rank() != 0) loss = ops::reshape(loss, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorFlow's InMemoryEvaluatorHook: an evaluation inside Estimator::train, with the variables of that moment and
-// without a checkpoint: before the first step, behind each step that is a multiple of every_n_iter, and at the end.
+// without a checkpoint: before the first step, after each step that is a multiple of every_n_iter, and at the end.
 //
 //   estimator.train(training_input, {.max_steps = 1000,
 //                                    .evaluators = {in_memory_evaluator(test_input, {.every_n_iter = 200})}});
@@ -22,10 +22,10 @@
 
 namespace belay::runtime {
 
-// INVALID_ARGUMENT where two have one name.
+// INVALID_ARGUMENT if two have one name.
 void check_evaluators(const std::vector<InMemoryEvaluator>& evaluators);
 
-// Those of one training.
+// The evaluations of one training.
 class InMemoryEvaluations {
  public:
   // Builds their graphs, and adds the roles to the training's, which is open.
@@ -37,7 +37,7 @@ class InMemoryEvaluations {
   // Hooks of the training's session that keep the roles over a resume: before all others.
   std::vector<OwnHook> role_hooks();
   void at_start(MonitoredSession& training);
-  // Behind each run.
+  // After each run.
   void at_boundary(MonitoredSession& training);
   void at_end(VariableStore& trained, std::int64_t step);
 

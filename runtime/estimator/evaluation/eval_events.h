@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluation measured, as lines of the log and as events.
+// The metrics of an evaluation, as lines of the log and as events.
 #pragma once
 
 #include <string>

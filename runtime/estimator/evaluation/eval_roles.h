@@ -37,7 +37,7 @@ class EvalRoles {
   void set(DirectSession& session, const std::string& input, const EvalResult& result);
   // The same for what hooks see in their end: the state keeps the evaluation before.
   void show(DirectSession& session, const std::string& input, const EvalResult& result) const;
-  // Of the last evaluation of any input; -1: there was none.
+  // The step of the last evaluation of any input; -1: there was none.
   std::int64_t last_step() const noexcept;
   // Beside them in the state: that the last step was evaluated in the end of a session, which no role has.
   void note_end(std::int64_t step) noexcept { ended_at_ = step; }

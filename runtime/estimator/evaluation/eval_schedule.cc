@@ -21,7 +21,7 @@ bool EvalSchedule::begin(std::int64_t step, std::int64_t last_evaluated) {
   last_evaluated_ = last_evaluated;
   evaluated_ = false;
   if (every_ns_ > 0 || start_delay_ns_ > 0) began_ns_ = ended_ns_ = clock_.monotonic_ns();
-  // Behind step 0 there is nothing to make up for; another step is that of a checkpoint.
+  // After step 0 there is nothing to make up for; another step is that of a checkpoint.
   const bool multiple = every_steps_ > 0 && step % every_steps_ == 0;
   if (step <= 0 || step == last_evaluated || !(multiple || settings_.at_checkpoint)) return false;
   if (!too_soon()) return true;

@@ -28,9 +28,9 @@ class EvalSchedule {
   // Before an attempt's first step, with the step of the last evaluation (-1: none). True: this step's evaluation is
   // missing, since the attempt before ended between its checkpoint and that.
   bool begin(std::int64_t step, std::int64_t last_evaluated);
-  // Behind each run, with the step that it reached; that may be an earlier one, after a recovery.
+  // After each run, with the step that it reached; that may be an earlier one, after a recovery.
   bool due(std::int64_t step, bool saved);
-  // Behind an evaluation, whatever became of it.
+  // After an evaluation, whatever its result is.
   void evaluated(std::int64_t step);
   std::int64_t last_evaluated() const noexcept { return last_evaluated_; }
   // How many were due and not made, because of start_delay_secs or throttle_secs.

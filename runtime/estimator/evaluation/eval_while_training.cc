@@ -166,7 +166,7 @@ void EvalWhileTraining::keep(Input& input, const EvalResult& result, const Shown
   write_events(input);
 }
 
-// Runs of their own for TensorBoard. What an attempt before wrote behind the step where this one begins is made anew.
+// Separate runs for TensorBoard. Points that an earlier attempt wrote after this one's first step are made anew.
 void EvalWhileTraining::write_events(Input& input) {
   SessionHost& host = input.evaluation->host();
   if (host.events() == nullptr) host.open_events();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates while a training goes on: between two steps, on the session's thread, each evaluation input in its turn.
+// Evaluates during a training: between two steps, on the session's thread, each evaluation input in its turn.
 //
 //   EvalWhileTraining evals(environment, {.settings = ..., .keep_going = ...});
 //   evals.add(std::make_unique<Evaluation>(...), graph);    // each input, while the training graph is open
 //   hooks.add(... evals.hook() ...)                         // before all others
-//   evals.at_start(*session->raw_session());                // behind the session's creation, before the first step
+//   evals.at_start(*session->raw_session());                // after the session's creation, before the first step
 //   ... each step: evals.at_boundary(*session->raw_session(), step, saved) ...
-//   evals.at_end(*store, step);                             // behind a good end; the session may be gone
+//   evals.at_end(*store, step);                             // after a good end; the session may be gone
 //
-// What an evaluation finds becomes roles of the training graph (eval_roles.h), events in the evaluation's own file, if
-// the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue" a
-// warning. A stop ends it at the next batch; its partial metrics are discarded.
+// The results of an evaluation become roles of the training graph (eval_roles.h), events in the evaluation's own file,
+// if the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue"
+// a warning. A stop ends it at the next batch; its partial metrics are discarded.
 //
 // If the run keeps its best checkpoints, or a hook shows evaluations in its end, the last step is evaluated while
 // its session can still save: in the end of the hook of the roles, before any other hook's. The roles have that
@@ -35,7 +35,7 @@ struct EvalWhileTrainingOptions {
   EvalSettings settings;
   bool whole_at_start = false;  // an evaluation of the step where the training begins, whatever the settings say
   std::function<bool()> keep_going = [] { return true; };
-  // Gets the value of best_metric ("eval/loss") of each evaluation, at the boundary behind its step. Empty: the run
+  // Gets the value of best_metric ("eval/loss") of each evaluation, at the boundary after its step. Empty: the run
   // keeps no best checkpoints.
   std::string best_metric = {};
   std::function<void(std::int64_t step, double value)> note_best = {};
@@ -92,9 +92,9 @@ class EvalWhileTraining {
   // Whether the last evaluation of each input was of the values that one of the store would be of.
   bool has_seen(VariableStore& trained) const;
 
-  // Of the inputs, in their order.
+  // The names of the inputs, in their order.
   std::vector<std::string> names() const;
-  // Of the input's last evaluation; null: there is none.
+  // The result of the input's last evaluation; null: there is none.
   const EvalResult* last(const std::string& input) const;
   Counts counts() const;
 
@@ -117,7 +117,7 @@ class EvalWhileTraining {
     bool in_end = false;
   };
   void evaluate(VariableStore& trained, std::int64_t step, const Shown& shown);
-  // What an error of `run` means to the training.
+  // The consequence of an error of `run` for the training.
   template <class F>
   void attempt(const Input& input, std::int64_t step, F&& run);
   void keep(Input& input, const EvalResult& result, const Shown& shown);

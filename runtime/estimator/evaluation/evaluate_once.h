@@ -65,7 +65,7 @@ class EvaluateOnce {
   std::vector<Tensor> run(
       SessionHost& session, std::shared_ptr<SessionScaffold> scaffold, std::int64_t most = 0,
       const std::function<bool()>& keep_going = [] { return true; });
-  // Of the operations, in the last call.
+  // The number of runs of the operations in the last call.
   std::int64_t runs() const noexcept { return runs_; }
 
  private:

@@ -10,7 +10,7 @@
 // builds no plan and allocates nothing. [one thread; it computes with the full team]
 //
 // Hooks that the model brings are called around each batch: begin once, after_create_session and end in each run, and
-// on_error behind a run that fails.
+// on_error after a run that fails.
 #pragma once
 
 #include <atomic>
@@ -55,7 +55,7 @@ class RepeatedEvaluation {
   virtual std::vector<std::string> metric_names() const = 0;
   // As EvalResult::matrices has them.
   virtual std::vector<std::string> matrix_names() const = 0;
-  // Of the training's run: its services, its hooks, its event file.
+  // Parts of the training's run: its services, its hooks, its event file.
   virtual SessionHost& host() = 0;
 
   // One pass. Valid until the next one. keep_going is asked before each batch: false is CANCELLED, and nothing of the
@@ -67,7 +67,7 @@ class RepeatedEvaluation {
                                      const std::function<bool()>& keep_going) = 0;
   // Whether a run now would be one of the same values as the last run; false where that is not known.
   virtual bool has_seen(VariableStore& /*trained*/) { return false; }
-  // What the last run found.
+  // The result of the last run.
   virtual void add_events(EventWriter& events) = 0;
 };
 
@@ -75,7 +75,7 @@ class Evaluation;
 
 struct EvaluationOptions {
   std::int64_t batches = 0;                           // at most; 0: until the input ends
-  std::function<void()> on_batch = nullptr;           // behind each batch, on the evaluation's thread: its progress
+  std::function<void()> on_batch = nullptr;           // after each batch, on the evaluation's thread: its progress
   std::atomic<const Evaluation*>* running = nullptr;  // borrowed: this one, while it runs; may be null
   // Adds metrics to those of the model, when that is built.
   std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;
@@ -112,7 +112,7 @@ class Evaluation final : public RepeatedEvaluation {
   bool has_seen(VariableStore& trained) override { return session_ != nullptr && variables_.same(trained, *session_); }
   void add_events(EventWriter& events) override;
 
-  // Of the copy of the variables; 0 before the first run.
+  // The bytes of the copy of the variables; 0 before the first run.
   std::size_t snapshot_bytes() const;
   PlanStats plan_stats() const { return session_ == nullptr ? PlanStats() : session_->plan_stats(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluation found, for programs: fields of the log, and a line of the run directory's metrics.jsonl, which the
-// hook json_lines writes (docs/reference/metrics.md). The host adds these lines itself: the last evaluation comes when
-// there are no hooks any more.
+// The results of an evaluation, for programs: fields of the log, and a line of the run directory's metrics.jsonl, which
+// the hook json_lines writes (docs/reference/metrics.md). The host adds these lines itself: the last evaluation comes
+// when there are no hooks any more.
 #pragma once
 
 #include <string>

@@ -17,7 +17,7 @@
 namespace belay::runtime {
 namespace {
 
-// The nodes that the ports depend on, in the order of their making, so each behind its inputs; not those before an
+// The nodes that the ports depend on, in the order of their making, so each after its inputs; not those before an
 // input of the signature.
 std::vector<std::uint32_t> nodes_behind(const NodeGraph& graph, const std::vector<Port>& outputs,
                                         const std::vector<Port>& inputs) {

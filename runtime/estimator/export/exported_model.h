@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exporter gets (belay/abi/exporter.h): one signature of a prediction's graph, the nodes behind it, and the
-// values of its variables.
+// What an exporter gets (belay/abi/exporter.h): one signature of a prediction's graph, the nodes that compute it, and
+// the values of its variables.
 //
 //   ExportedModel model(graph.graph, graph.tensors.features, graph.outputs, "");    // once for a graph and a signature
 //   model.use_plugins(registry);

@@ -12,9 +12,8 @@
 //   exporters.write_checkpoint(place, choice, saver, {});      // the same of a checkpoint
 //
 // Exports go to DIRECTORY/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
-// training that shares it may go on. An error names the exporter and ends what called; earlier versions stay. Behind an
-// evaluation it is a warning each time instead, unless the exporter's settings say kStop.
-// [session]
+// training that shares it may continue. An error names the exporter and ends what called; earlier versions stay. Behind
+// an evaluation it is a warning each time instead, unless the exporter's settings say kStop. [session]
 #pragma once
 
 #include <cstdint>
@@ -60,15 +59,15 @@ class Exporters {
   // Whether any exporter waits for evaluations.
   bool wants_evaluations() const noexcept;
 
-  // Once, behind all that is added; finalizes the graph, which is borrowed. `model`: what exports call it. `features`
+  // Once, after all that is added; finalizes the graph, which is borrowed. `model`: what exports call it. `features`
   // become the inputs. INVALID_ARGUMENT, NOT_FOUND: no such signature.
   void use_model(const std::string& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                  const ModelOutputs& outputs);
   void use_plugins(const Registry& plugins);
-  // What the model's training learned, as JSON: each export keeps it as schema.json. Empty: nothing is known.
+  // The schema that the model's training learned, as JSON: each export keeps it as schema.json. Empty: not known.
   void use_schema(std::string schema);
 
-  // Whether any exporter writes behind an evaluation with this value; `is_final`: and an end of the training. Needs no
+  // Whether any exporter writes after an evaluation with this value; `is_final`: and an end of the training. Needs no
   // model.
   bool due(std::optional<double> value, bool is_final) const;
 
@@ -91,7 +90,7 @@ class Exporters {
   // Unless its settings end the training for it an error of `call` is a warning.
   template <class F>
   void attempt(const Use& use, std::int64_t step, F&& call) const;
-  // Of each exporter that `chooses` takes.
+  // For each exporter that `chooses` takes.
   std::vector<WrittenExport> write(VariableStore& store, std::int64_t step, std::optional<double> value,
                                    const std::function<bool(const Use&)>& chooses);
   // `value`: noted in the export.

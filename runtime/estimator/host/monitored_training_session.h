@@ -14,7 +14,7 @@
 //     while (!session->should_stop()) session->run({train_op});
 //   });
 //
-// A second program on the same directory goes on where the first one's last checkpoint is. The graph outlives the
+// A second program on the same directory continues at the first one's last checkpoint. The graph outlives the
 // session. One thread drives it; see monitored_session.h for what others may call.
 #pragma once
 
@@ -35,7 +35,7 @@
 
 namespace belay::runtime {
 
-// Into a session; a plugin's comes from `plugins`. INVALID_ARGUMENT where one of that name is there already.
+// Into a session; a plugin's comes from `plugins`. INVALID_ARGUMENT if one of that name is there already.
 void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);
 // Those that a model brought when it built the session's graph. One process is the chief.
 void add_model_hooks(SessionHost& session, RunPlugins& plugins, const PluginInstance& model,

@@ -33,7 +33,7 @@
 
 namespace belay::runtime {
 
-// What a run needs of the system: clock, log and file system, all borrowed.
+// A run needs these of the system: clock, log and file system, all borrowed.
 struct Platform {
   Clock& clock;
   Logger& log;
@@ -51,7 +51,7 @@ struct RunHostOptions {
   std::uint64_t seed = 42;
   std::int64_t min_steps = 0;  // a training's hooks do not stop it before; 0: at any step
   bool marks_attempt = false;  // one run of a process at a time; see attempt_mark.h
-  bool starts_over = false;    // what an earlier run left in dir is not gone on with
+  bool starts_over = false;    // the run does not continue an earlier one in dir
   ClusterPlace place = {};     // of this process among those that train together
   CheckpointSettings checkpoint = {};
   SessionSettings session = {};
@@ -76,7 +76,7 @@ class RunHost {
   void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
   // Of instances that belong to no session.
   const HostServices& services() const noexcept { return services_; }
-  // Where ranks have met: what they see of this process's place among them.
+  // After ranks have met: this process's place among them.
   void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
 
   // ---- the directory
@@ -96,15 +96,15 @@ class RunHost {
   const std::int64_t& attempt() const noexcept { return attempt_; }
   bool& warned_of_metrics() noexcept { return warned_of_metrics_; }  // see metrics_line.h
   bool lock_lost() const noexcept { return directory_ && directory_->directory().lock_lost(); }
-  // Where event files go: options().events_dir, else the run's directory; empty: nowhere.
+  // The folder of event files: options().events_dir, else the run's directory; empty: none.
   const std::string& events_dir() const noexcept { return events_dir_; }
 
   // ---- who is being called
-  // Of the sessions' thread.
+  // The monitor of the sessions' thread.
   CallMonitor& monitor() noexcept { return monitors_.front(); }
-  // Of the saver's instance, which is called by a thread of its own, too.
+  // The monitor of the saver's instance, which a separate thread calls too.
   CallMonitor& saver_monitor() noexcept { return monitors_[1]; }
-  // Of another thread that calls plugins; lives as long as this.
+  // A monitor of another thread that calls plugins; lives as long as this.
   CallMonitor& add_monitor();
   std::vector<const CallMonitor*> monitors() const;
   // The instance's number in the attempt's mark; 0: there is none.
@@ -129,10 +129,10 @@ class RunHost {
   const SaverUse& codec() const noexcept { return codec_; }
   // Null: nothing is saved.
   const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
-  // What services of a session find of the run; `saves`: its hooks may ask for a checkpoint. Again when there is a
+  // Services of a session find the run by this; `saves`: its hooks may ask for a checkpoint. Again when there is a
   // codec or a saver.
   void set_contexts(HostServices& services, bool saves);
-  // Where instances that belong to no session write events: a session's, borrowed, or nowhere.
+  // The writer for events of instances that belong to no session: a session's, borrowed, or none.
   void set_events(RunEvents* events) { services_.set_context(events == nullptr ? &no_events_ : events); }
 
  private:

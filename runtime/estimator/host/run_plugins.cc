@@ -115,7 +115,7 @@ ResolvedPlugin RunPlugins::resolve_brought(PluginUse hook, const RegisteredPlugi
   return resolve_late(PluginKind::kHook, hook);
 }
 
-// Of what no manifest names.
+// For plugins that no manifest names.
 ResolvedPlugin RunPlugins::resolve_late(PluginKind kind, const PluginUse& use) {
   Diagnostics problems;
   PluginResolver resolver(registry_, *search_, policy_, cpu_, paths_, problems);

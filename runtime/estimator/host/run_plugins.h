@@ -12,7 +12,7 @@
 //   RunPlugins plugins(run, belay::default_plugins());
 //   run.use_codec(plugins.linked_saver("safetensors", run.saver_monitor()));
 //
-// [main], but for loading()
+// [main], except loading()
 #pragma once
 
 #include <deque>
@@ -40,18 +40,18 @@ struct FoundUse {
 
 class RunPlugins {
  public:
-  // Those of the search path of `manifest`, which is borrowed.
+  // Plugins in the search path of `manifest`, which is borrowed.
   RunPlugins(RunHost& run, const Manifest& manifest, const Environment& environment);
-  // Those that the program links in.
+  // Plugins that the program links in.
   RunPlugins(RunHost& run, const std::vector<const belay_module*>& linked);
   ~RunPlugins();
   RunPlugins(const RunPlugins&) = delete;
   RunPlugins& operator=(const RunPlugins&) = delete;
 
   // ---- of a manifest
-  // False where a plugin is the trouble; `problems` has all. `trained`: as PluginResolver::resolve.
+  // False if a plugin is the trouble; `problems` has all. `trained`: as PluginResolver::resolve.
   bool find(const Manifest& manifest, Diagnostics& problems, const TrainedOptions* trained = nullptr);
-  // The inputs alone once more, behind load(), with the options that they inherit from another training.
+  // The inputs alone once more, after load(), with the options that they inherit from another training.
   void find_inputs(const Manifest& manifest, Diagnostics& problems, const TrainedOptions& trained);
   const ResolvedPlugins& found() const noexcept { return found_; }
   // [input.train], also in a mode that does not use it, until the next call; null: there is none, or it cannot be
@@ -81,7 +81,7 @@ class RunPlugins {
   PluginInstance& create(const FoundUse& plugin, CallMonitor& monitor);
   // Every operation of every library that the run uses: those of [[ops]], and those that come with a model or a hook.
   void add_ops(OpRegistry& ops);
-  // Of a plugin in the search path that the run need not use; null: there is none of that name.
+  // The note of a plugin in the search path that the run need not use; null: there is none of that name.
   const PluginInfo* info(PluginKind kind, const std::string& name) const;
   const Registry& registry() const noexcept { return registry_; }
 

@@ -36,7 +36,7 @@ class SessionHost {
 
   RunHost& run() noexcept { return run_; }
   const HostServices& services() const noexcept { return services_; }
-  // Where ranks have met.
+  // After ranks have met.
   void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
 
   // A new event file, if the run keeps events. Makes the folder.

@@ -29,7 +29,7 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-// Of the process, in the machine's memory; 0: not known.
+// The bytes of the process in the machine's memory; 0: not known.
 double memory_bytes() {
   std::ifstream file("/proc/self/statm");
   double total = 0, resident = 0;

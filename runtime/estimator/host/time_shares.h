@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the time of a training goes into, by looking: a thread looks a hundred times a second at what the session's
 // thread is doing, which that publishes anyway (platform/threads/activity.h, CallMonitor), so no step reads a clock for
-// it. The shares are right to about one part in a hundred behind some ten seconds.
+// it. The shares are right to about one part in a hundred after some ten seconds.
 //
 //   TimeShares times(run, events);                        // on the session's thread
 //   const PublishesActivity publishing(times.activity());
@@ -45,14 +45,14 @@ struct Shares {
   // The one that took most; empty: none was seen.
   std::optional<std::pair<std::string, double>> slowest_hook() const;
   std::string text() const;
-  // What came behind `earlier`.
+  // The counts after `earlier`.
   Shares since(const Shares& earlier) const;
 
  private:
   double part(std::int64_t n) const { return looks == 0 ? 0 : static_cast<double>(n) / static_cast<double>(looks); }
 };
 
-// What slows a training down, and what helps; empty: nothing does.
+// The part that slows a training down, and the remedy; empty: there is none.
 std::string why_slow(const Shares& window);
 
 class TimeShares {
@@ -66,7 +66,7 @@ class TimeShares {
   PublishedActivity& activity() noexcept { return activity_; }
   void start();
   void stop();
-  // What the thread does each time.
+  // The thread does this each time.
   void look();
   // Any thread.
   Shares shares() const;

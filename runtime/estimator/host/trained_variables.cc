@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// What is found wrong with a variable before a byte is copied.
+// The mistake of a variable, found before a byte is copied.
 void check_variable(const Variable& wanted, const Variable* trained) {
   if (trained == nullptr || !trained->initialized)
     fail(Code::kFailedPrecondition, "the model in mode eval has the variable '" + wanted.name +

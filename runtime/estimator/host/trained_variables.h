@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluation gets of a training that is in this process.
+// An evaluation gets the variables of a training in this process.
 #pragma once
 
 #include <memory>

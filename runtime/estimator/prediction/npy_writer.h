@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// Where the output cannot be written over, the rows wait in a file in `temporary_directory`, which loses its name as
+// If the output cannot be written over, the rows wait in a file in `temporary_directory`, which loses its name as
 // soon as it is made: nothing of it stays, however the process ends.
 std::unique_ptr<PredictionWriter> make_npy_writer(std::unique_ptr<PredictionOutput> output, FileSystem& files,
                                                   const std::string& temporary_directory);

@@ -29,7 +29,7 @@ class PredictionFile final : public PredictionOutput {
       file_.reset();
       directory_->remove(temporary_);
     } catch (const Error&) {
-      // What failed before has been said; this is the same directory.
+      // The earlier failure is reported; this is the same directory.
     }
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where predictions are written to: a file that appears whole or not at all, or stdout.
+// The output of predictions: a file that appears whole or not at all, or stdout.
 //
 //   const auto output = prediction_file(files, "out/predictions.jsonl");
 //   output->write(bytes) ...

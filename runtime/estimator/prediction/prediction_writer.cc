@@ -56,7 +56,7 @@ std::size_t row_size(const TensorView& batch) {
   return n;
 }
 
-// What JSON lines and CSV share: a line per example, gathered to larger writes.
+// JSON lines and CSV share this: a line per example, gathered to larger writes.
 class LineWriter : public PredictionWriter {
  public:
   explicit LineWriter(std::unique_ptr<PredictionOutput> output) : output_(std::move(output)) {

@@ -39,7 +39,7 @@ namespace belay::runtime {
 
 enum class PredictionFormat { kJsonLines, kCsv, kNpy };
 
-// Of "jsonl", "csv" and "npy". INVALID_ARGUMENT lists them.
+// Parses "jsonl", "csv" and "npy". INVALID_ARGUMENT lists them.
 PredictionFormat prediction_format(std::string_view name);
 // By the ending of a file's name; JSON lines where it is none of them.
 PredictionFormat prediction_format_of_file(std::string_view path);
@@ -82,7 +82,7 @@ class SampledTextWriter {
       : output_(std::move(output)), prompt_(std::move(prompt)) {}
   // False: the reader is gone.
   bool write(std::string_view character);
-  // Behind the last one. Without it a file does not appear.
+  // After the last one. Without it a file does not appear.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model predicts for the examples of an input, computed as it is read.
+// A model's predictions for the examples of an input, computed as they are read.
 //
 //   Predictions predictions(ops, environment, model, input, hooks, {.fill = [&](DirectSession& s) { ... }});
 //   while (const Prediction* batch = predictions.next_batch()) writer->write(*batch);
@@ -53,7 +53,7 @@ struct PredictOptions {
   // Before the session with the hooks is made: for those that the model brings.
   std::function<void(const ModelOutputs&)> on_built = {};
   CallMonitor* monitor = nullptr;  // of the thread that reads; borrowed, may be null
-  // What the training's input declares as labels, for an input that has none; see build_model.h.
+  // The labels that the training's input declares, for an input that has none; see build_model.h.
   std::vector<DeclaredLabel> declared = {};
 };
 

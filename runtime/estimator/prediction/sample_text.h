@@ -20,7 +20,7 @@
 namespace belay::runtime {
 
 // A model that was built in mode kPredict. It must be causal: what it predicts at a place depends on the ids up to
-// there alone, since behind the text its window is filled up with ids that mean nothing.
+// there alone, since after the text its window is filled up with ids that mean nothing.
 struct LanguageModel {
   Output ids;                      // the feature that is fed, int32 or int64 [batch, time]; time is the window
   Output probabilities;            // the prediction: of each id to come next, at each place; [batch, time, ids]. Empty,
@@ -29,7 +29,7 @@ struct LanguageModel {
 };
 
 struct SampleOptions {
-  std::string prompt = {};  // empty: the text begins behind a newline or, if there is none, behind the first character
+  std::string prompt = {};  // empty: the text begins after a newline or, if there is none, after the first character
   std::int64_t length = 200;  // characters to draw
   double temperature = 1;     // probabilities to the power of 1 / temperature; 0: always the most probable character
   std::uint64_t seed = 42;

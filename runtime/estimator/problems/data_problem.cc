@@ -112,7 +112,7 @@ bool add_data_problems(const std::map<std::string, ResolvedPlugin>& inputs, cons
     std::string_view said = message.substr(places[i].end, end - places[i].end);
     if (said.ends_with(kNewline)) said.remove_suffix(kNewline.size());
     Diagnostic problem{places[i].at, std::string(said), ""};
-    // What is said behind the last place is about all of them.
+    // The text after the last place is about all of them.
     if (const std::size_t more = said.find(kNewline); more != said.npos) {
       problem.message.resize(more);
       problem.help = said.substr(more + kNewline.size());

@@ -19,7 +19,7 @@ std::string variable_text(const NodeGraph& graph, const Port& port) {
   return std::string(dtype_name(dtype)) + " " + shape.text();
 }
 
-// What `port` is a cast or another shape of.
+// The port of which `port` is a cast or another shape.
 Port same_values(const NodeGraph& graph, Port port) {
   static constexpr std::string_view kOps[] = {"Cast", "ExpandDims", "Identity", "Reshape", "Squeeze"};
   for (;;) {
@@ -29,7 +29,7 @@ Port same_values(const NodeGraph& graph, Port port) {
   }
 }
 
-// Of the softmax cross entropy with these labels; -1: there is none, or it is not known.
+// The classes of the softmax cross entropy with these labels; -1: there is none, or the number is not known.
 std::int64_t classes_for(const NodeGraph& graph, Port labels) {
   for (std::uint32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
@@ -94,7 +94,7 @@ void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatc
 
 namespace {
 
-// What an option crosses as: as written, else its default. None: it has none.
+// The value of an option: as written, else its default. None: it has none.
 std::optional<OptionValue> value_of(const ResolvedPlugin& plugin, std::string_view name) {
   for (std::uint64_t i = 0; i < plugin.options.size(); ++i)
     if (const belay_named_value& given = plugin.options.data()[i]; detail::view(given.name) == name)

@@ -16,7 +16,7 @@ std::string tensor_text(const NonFiniteTensor& found) {
          std::to_string(found.count) + (found.count == 1 ? " element is" : " elements are") + " not finite";
 }
 
-// What the tensor is, by where it comes from.
+// Names the tensor by its origin.
 std::string origin_sentence(const NonFiniteTensor& found) {
   switch (found.tensor.origin) {
     case TensorOrigin::kHost: return "  it came so out of the input";

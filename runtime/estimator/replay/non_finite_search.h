@@ -19,18 +19,18 @@ std::int64_t last_step_of_events(FileSystem& files, const std::string& run);
 
 class NonFiniteSearch {
  public:
-  // Of each step; writes the tensor that was looked for, what it was made from, and the batch. Returns why the replay
-  // ends there; empty: it goes on.
+  // After each step; writes the tensor that was looked for, its inputs, and the batch. Returns why the replay
+  // ends there; empty: it continues.
   std::string look(const WatchedStep& step, const ArrayPlace& place);
 
   bool found() const noexcept { return found_; }
-  // ---- where something was found
+  // ---- if something was found
   const FirstNonFinite& first() const noexcept { return search_; }
   const std::string& file() const noexcept { return file_; }  // of these tensors
 
   // ---- for people, each line with its newline
   std::string text(const TrainingResult& result, const ReplayPlan& plan, const std::string& run) const;
-  // Where an operation of the model ended the step itself, so that there are no values of it.
+  // The text if an operation of the model ended the step itself, so that there are no values of it.
   std::string refused_text(const ReplayPlan& plan, const Error& error) const;
 
  private:

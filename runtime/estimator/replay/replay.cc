@@ -43,7 +43,7 @@ void Replay::check_directories() const {
                                      "remove it");
 }
 
-// A divergence may be one step behind the last one that is known: the step that failed.
+// A divergence may be one step after the last one that is known: the step that failed.
 void Replay::plan() {
   check_directories();
   const std::unique_ptr<OpenDirectory> directory = files_.open_directory(request_.run);

@@ -31,7 +31,7 @@ namespace belay::runtime {
 struct ReplayResult {
   ReplayProof proof = ReplayProof::kNothing;
   std::string source;          // "model.ckpt-1500", "the digest in metrics.jsonl"; empty: there is none
-  StateDifference difference;  // where the source is a checkpoint
+  StateDifference difference;  // if the source is a checkpoint
   TrainingResult training;
   // kDone: the steps were made, and nothing says that they are others; or what was looked for was found. With what_if
   // other bits are what was asked for. Else kTrainingFailed.
@@ -60,7 +60,7 @@ class Replay {
   // model ends a step that is looked for.
   ReplayResult train(PreparedRun& run, const std::function<void()>& progress);
 
-  // Of --first-non-finite.
+  // For --first-non-finite.
   const NonFiniteSearch& search() const noexcept { return search_; }
 
  private:
@@ -81,8 +81,8 @@ class Replay {
   std::size_t kept_hooks_ = 0;
   std::set<std::string> left_out_;
   PreparedRun* run_ = nullptr;
-  StateDifference difference_;  // where the proof is a checkpoint
-  std::string digest_;          // where it is a digest
+  StateDifference difference_;  // if the proof is a checkpoint
+  std::string digest_;          // if it is a digest
   bool proved_ = false;         // the run came so far
 };
 

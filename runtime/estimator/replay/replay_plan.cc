@@ -22,7 +22,7 @@ using nlohmann::json;
 
 constexpr const char* kHistoryFile = "metrics.jsonl";
 
-// What a line of metrics.jsonl says of these.
+// The members of a line of metrics.jsonl about these.
 struct LineFields {
   std::optional<std::int64_t> step, attempt;
   std::string event, digest;

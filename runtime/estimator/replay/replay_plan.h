@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to replay a step of a run from, and what proves it: read from the run's directory, which may be in use.
+// The start of a replay of a run's step, and its proof: read from the run's directory, which may be in use.
 //
 //   const ReplayPlan plan = plan_replay(*files.open_directory(dir), 1337, 1337, log);
 //   ... a run from plan.checkpoint with plan.manifest, to plan.until() ...
@@ -27,7 +27,7 @@ namespace belay::runtime {
 // A session of a run, as metrics.jsonl has it.
 struct MadeSteps {
   std::int64_t attempt = 0;
-  std::int64_t from = 0;  // it started behind this step
+  std::int64_t from = 0;  // it started after this step
   std::int64_t to = 0;    // the last one that has a line
 };
 struct StepDigest {
@@ -63,7 +63,7 @@ struct ReplayPlan {
   std::string manifest;
   std::int64_t attempt = 0;  // 0: not known
   std::int64_t first = 0, last = 0;
-  // What lies at `last` or behind it: a whole checkpoint, or the digest of an earlier step. Neither: nothing does.
+  // The proof at `last` or after it: a whole checkpoint, or the digest of an earlier step. Neither: there is none.
   std::unique_ptr<CheckpointReader> proof;
   std::optional<StepDigest> digest;
 

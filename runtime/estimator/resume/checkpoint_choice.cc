@@ -70,7 +70,7 @@ std::vector<std::string> names_of_best(const OpenDirectory& run, const BestCheck
   return names;
 }
 
-// What cannot be read counts as not there: who asks wants to know whether anything changes.
+// A file that cannot be read counts as missing: the caller wants to know whether anything changes.
 Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::string& also) {
   Look look;
   const auto quietly = [](const auto& f) {
@@ -121,14 +121,14 @@ std::string steps_there(const OpenDirectory& run) {
   return "; there are those of the steps " + joined(texts);
 }
 
-// Where a choice leads, the directory already open.
+// The target of a choice, with its directory already open.
 struct Target {
   std::unique_ptr<OpenDirectory> directory;
   CheckpointChoice::Kind kind;
   std::string name;  // of kStep and kPath: the entry
 };
 
-// Of weights alone, as an exporter leaves them.
+// A folder of weights alone, as an exporter leaves it.
 bool is_file_of_tensors(const CheckpointPlace& place, const CheckpointChoice& choice) {
   return choice.kind == CheckpointChoice::Kind::kPath && !saver_of_name(choice.path).empty() &&
          place.files.exists(choice.path) && place.files.status(choice.path).kind == FileKind::kFile;

@@ -29,7 +29,7 @@ inline constexpr int kChoiceAttempts = 10;
 
 struct CheckpointChoice {
   enum class Kind {
-    kLatest,  // the one that a training would go on from (find_restorable.h)
+    kLatest,  // the one from which a training would continue (find_restorable.h)
     kBest,    // by [checkpoint] best_metric
     kStep,
     kPath,  // a checkpoint's directory, a run directory, of which it is the latest, or that one's file `best`

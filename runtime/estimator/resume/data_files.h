@@ -41,7 +41,7 @@ struct TrainingFile {
   bool by_variable = false;  // the path there has a ${NAME}: it may be another one in each process
 };
 // Those of [input.train], the model, the optimizer with its schedule and groups, and the hooks. Initial values do not
-// count: a run that goes on has its own.
+// count: a run that continues has its own.
 std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& manifest, const ResolvedPlugins& plugins,
                                          bool whole);
 
@@ -53,7 +53,7 @@ std::vector<DataFile> parse_data_files(std::string_view manifest);
 // setting names a hook by its number, which these lines do not have.
 std::vector<std::string> data_file_sets(std::string_view manifest);
 
-// What has become of a file: "its bytes were 7840016, are 7840000". Empty: nothing. `other_content`: its bytes differ;
+// The change of a file: "its bytes were 7840016, are 7840000". Empty: nothing. `other_content`: its bytes differ;
 // otherwise it was only written again, as far as can be seen.
 std::string difference_of(const DataFile& before, const DataFile& now, bool& other_content);
 

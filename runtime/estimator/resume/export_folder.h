@@ -26,7 +26,7 @@ namespace belay::runtime {
 
 inline constexpr std::string_view kExportFileName = "export.json";
 
-// What export.json of a version says.
+// The contents of a version's export.json.
 struct ExportRecord {
   std::string exporter;  // the plugin
   std::string model;
@@ -45,7 +45,7 @@ bool is_export_version(std::string_view name) noexcept;
 class ExportFolder {
  public:
   // While another process exports into it, a training beside an evaluator
-  // say, this waits; FAILED_PRECONDITION behind half a minute. What one that was killed left is removed.
+  // say, this waits; FAILED_PRECONDITION after half a minute. Files that a killed one left are removed.
   ExportFolder(std::unique_ptr<OpenDirectory> directory, Clock& clock, Logger& log);
   ~ExportFolder();
 

@@ -25,10 +25,10 @@ struct ManifestChange {
   std::string was;  // as TOML writes it; "not set", "not there"
   std::string is;
   bool changes_numbers = false;
-  Location at;  // in the manifest that is to go on
+  Location at;  // in the manifest that is to continue
 };
 
-// What a hook of that name declares; null: there is none.
+// The declaration of a hook of that name; null: there is none.
 using HookInfos = std::function<const PluginInfo*(const std::string& name)>;
 
 // `plugins`: those of `now`, for the declarations of their options. `hooks`: for those that only `before` has.

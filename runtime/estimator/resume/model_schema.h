@@ -34,7 +34,7 @@ class ModelSchema {
   // For an evaluation that waits for checkpoints: whether this one says something else than what was read before. Then
   // it counts. Of one that is gone, or says nothing, nothing changes.
   bool read_other(const CheckpointPlace& place, const std::string& checkpoint);
-  // For a training that goes on with the run directory: of its newest checkpoint, and of no run that has none.
+  // For a training that continues in the run directory: of its newest checkpoint; nothing if there is none.
   void read_earlier(const CheckpointPlace& place);
   // For a training that begins with values of another model's checkpoint, which `use` of the init function warm_start
   // names: as its option `schema` says, all of what that one's training learned, or what it says of features, or
@@ -53,9 +53,9 @@ class ModelSchema {
   std::optional<TrainedOptions> trained_options(bool of_start = false) const;
   // As JSON; empty: nothing is known.
   std::string text() const;
-  // What a model is told of labels in a prediction.
+  // The labels that a model gets in a prediction.
   std::vector<DeclaredLabel> labels() const;
-  // Of the only label; empty: they are not known.
+  // The class names of the only label; empty: they are not known.
   std::vector<std::string> class_names() const;
 
  private:

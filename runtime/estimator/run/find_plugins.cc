@@ -72,7 +72,7 @@ void check_cluster(const PreparedRun& run, Diagnostics& problems) {
   run.strategy->check_cluster(problems);
 }
 
-// What this machine cannot do.
+// Reports the settings that this machine cannot have.
 void check_machine(const PreparedRun& run, Diagnostics& problems) {
   const std::string reason = why_not(run.manifest.session.precision, run.plugins.cpu());
   if (!reason.empty())

@@ -26,7 +26,7 @@ enum class Preparation {
   kRun       // its run directory is taken, and stays
 };
 
-// What the caller of prepare() adds to it.
+// The caller of prepare() adds these.
 struct PrepareCalls {
   // Runs one stage and reports what it throws and finds. Another status than kDone ends the preparation. It skips the
   // stage if there are problems before it.

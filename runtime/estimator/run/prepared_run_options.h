@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a run beside its manifest.
+// The options of a run that are not in its manifest.
 #pragma once
 
 #include <cstdint>

@@ -161,7 +161,7 @@ void RanksStrategy::refuse(const std::string& reason) {
 
 // ---- the training
 
-// Of what must be the same on all ranks.
+// These must be the same on all ranks.
 RankVersions RanksStrategy::versions(const Manifest& alike) const {
   RankVersions versions;
   for (const ManifestValue& v : manifest_values(alike))
@@ -201,7 +201,7 @@ std::shared_ptr<SessionCreator> RanksStrategy::creator(ChiefSessionCreator::Opti
   ranks_.watch(host.trace(), host.saver().get());
   std::shared_ptr<SessionCreator> again;
   if (ranks_.meeting().regroups()) {
-    options.target = "local:ranks";  // which a session behind a recovery finds again
+    options.target = "local:ranks";  // which a session after a recovery finds again
     again = std::make_shared<WorkerSessionCreator>(
         graph, host.environment(),
         WorkerSessionCreator::Options{.scaffold = options.scaffold, .target = options.target, .max_wait_secs = 0});
@@ -223,7 +223,7 @@ void RanksStrategy::take_place(int rank, int size) {
   if (input.shard != rank || input.shards != size) reopen_input(rank, size, nullptr);
 }
 
-// What reads it is another instance, since an input is opened once.
+// Another instance reads it, since an input is opened once.
 void RanksStrategy::reopen_input(std::int64_t shard, std::int64_t shards, std::shared_ptr<const Schema> learned) {
   RunHost& host = parts_.host;
   RunInput& input = train_input();

@@ -25,7 +25,7 @@ void make_paths_absolute(const PluginInfo& info, const ManifestDirectories& dire
   }
 }
 
-// What an exporter may write down: it means the same wherever it is. Also of inputs that this mode does not use.
+// An exporter may keep this manifest: it means the same in every folder. It has inputs that this mode does not use too.
 std::string manifest_to_export(Manifest manifest, const RunPlugins& plugins) {
   const ResolvedPlugins& found = plugins.found();
   for (auto& [name, input] : manifest.inputs) {

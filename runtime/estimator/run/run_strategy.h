@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between a run of one process, one of several (ranks_strategy.h) and a replay (replay_strategy.h). A
+// The differences between a run of one process, one of several (ranks_strategy.h) and a replay (replay_strategy.h). A
 // PreparedRun has one and asks it.
 //
 // RunStrategy itself is that of a process that is alone. A derived class overrides what it does otherwise. [main]
@@ -21,7 +21,7 @@
 
 namespace belay::runtime {
 
-// What a strategy works on: parts of the run, which owns them.
+// A strategy works on these parts of the run, which owns them.
 struct RunParts {
   const Manifest& manifest;  // the part that this process has
   const PreparedRunOptions& options;
@@ -42,7 +42,7 @@ class RunStrategy {
   RunStrategy& operator=(const RunStrategy&) = delete;
 
   // ---- which run this is
-  // Of several processes; in the group, whose ranks are counted anew where it goes on with fewer.
+  // One of several processes; in the group, whose ranks are counted anew if it continues with fewer.
   virtual bool several() const noexcept { return false; }
   virtual int rank() const noexcept { return 0; }
   virtual int size() const noexcept { return 1; }
@@ -55,12 +55,12 @@ class RunStrategy {
   virtual bool default_hooks() const noexcept { return true; }
 
   // ---- what comes before the session
-  // Of [cluster], which is there; behind find_plugins().
+  // Checks [cluster], which is there. After find_plugins().
   virtual void check_cluster(Diagnostics& problems) const;
   virtual void check_launch(Diagnostics& /*problems*/) const {}
   // A text if several processes were started and the manifest has no [cluster], which joins them.
   virtual std::string why_apart() const;
-  // Of the cluster plugin's instance.
+  // The monitor of the cluster plugin's instance.
   virtual CallMonitor& cluster_monitor() { return parts_.host.monitor(); }
   // `uses`: the manifest with the hooks that the run has.
   virtual void use_cluster(PluginInstance& /*cluster*/, const Manifest& /*uses*/) {}
@@ -77,17 +77,17 @@ class RunStrategy {
 
   // ---- the training
   virtual void meet() {}
-  // Of the training's sessions. `options`: those of a run that is alone.
+  // Makes the training's sessions. `options`: those of a run that is alone.
   virtual std::shared_ptr<SessionCreator> creator(ChiefSessionCreator::Options options);
   // Whether what a step waits for may be interrupted.
   virtual bool wakes_steps() const noexcept { return true; }
-  // Before each step behind `made`; it may choose the hooks of `call`. False: that was the last one.
+  // Before each step after `made`; it may choose the hooks of `call`. False: that was the last one.
   virtual bool goes_on(MonitoredSession& /*session*/, std::int64_t /*made*/, RunCall& /*call*/) { return true; }
   // When there is a session, and after each step.
   virtual void note_states() {}
-  // Behind the last step, while there is a session.
+  // After the last step, while there is a session.
   virtual void leave() {}
-  // Behind the last save.
+  // After the last save.
   virtual void part() {}
 
  protected:

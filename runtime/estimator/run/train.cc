@@ -49,7 +49,7 @@ class Training {
 
 std::shared_ptr<SessionCreator> Training::creator() {
   ScaffoldOptions pieces = run_.pieces;
-  // Where summary_saver looks for it.
+  // summary_saver looks for it there.
   if (pieces.summary_op) graph_.replace_collection(collections::kSummaryOp, {graph_.resolve(pieces.summary_op.raw())});
   pieces.saver = host_.saver();
   pieces.initial_values = run_.model.outputs.initial_values;
@@ -109,7 +109,7 @@ void Training::loop(MonitoredSession& session) {
     session.request_stop(why_no_step(session));
     return;
   }
-  // Where several processes are in a step none leaves it alone: what one waits for its own input with is woken.
+  // If several processes are in a step, none leaves it alone: only the wait for its own input is woken.
   std::optional<RunControl::Interruptible> interruptible;
   if (strategy_.wakes_steps()) interruptible.emplace(control, session);
   if (evals_) {
@@ -153,7 +153,7 @@ bool Training::step(MonitoredSession& session) {
   return true;
 }
 
-// At the step's boundary, behind its checkpoint if there was one.
+// At the step's boundary, after its checkpoint if there was one.
 void Training::evaluate(MonitoredSession& session) {
   const std::int64_t saved = host_.saver() == nullptr ? -1 : host_.saver()->taken_step();
   const bool now = saved == result_.global_step && saved != saved_;
@@ -166,7 +166,7 @@ void Training::finish(MonitoredSession& session) {
   result_.reason = session.end_reason();
   result_.recoveries = session.recoveries();
   if (session.global_step() >= 0) result_.global_step = session.global_step();  // also after a recovery that went back
-  host_.control().note_step(result_.global_step);  // behind an error the step that a hook failed in is done, too
+  host_.control().note_step(result_.global_step);  // after an error the step in which a hook failed is done, too
   if (host_.saver() != nullptr) {
     result_.checkpoint = host_.saver()->saved_path();
     result_.save_error = host_.saver()->save_error();

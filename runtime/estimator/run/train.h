@@ -32,9 +32,9 @@ struct TrainingResult {
 // Its input ended before the first step, in this start and in each one before.
 bool is_untrained(const TrainingResult& result);
 
-// Of a prepared run whose directory is open. Restores the run's newest checkpoint, or initializes, unless the strategy
-// says otherwise. A run that is already at max_steps trains no step. If the lock of the directory is lost, this fails
-// and run.host.lock_lost() is true.
+// Trains a prepared run whose directory is open. Restores the run's newest checkpoint, or initializes, unless the
+// strategy says otherwise. A run that is already at max_steps trains no step. If the lock of the directory is lost,
+// this fails and run.host.lock_lost() is true.
 //
 // `progress` comes after each step and after each batch of an evaluation, on this thread, also in what follows the
 // training. `on_session` comes when there is a session, restored or initialized, before its first step. `ends`: why

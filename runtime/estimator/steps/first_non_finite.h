@@ -4,7 +4,7 @@
 //   FirstNonFinite search;
 //   watch_hook(model, environment, [&](const WatchedStep& s) { return search.look(s) ? "found" : ""; })
 //
-// A step is the first one where the loss, or a variable behind it, is not finite. The first tensor of it is the first
+// A step is the first one if the loss, or a variable after it, is not finite. The first tensor of it is the first
 // in the plan's order that has a NaN or an infinity, but for those that had one in the first step that was looked at,
 // if that one ended well: a mask of minus infinities is as it should be. One that has such a value in an earlier step,
 // and nothing came of it there, is said beside. [session]
@@ -29,7 +29,7 @@ struct NonFiniteTensor {
   std::string value, position;           // of that element: "nan", "[3, 0]"
 };
 
-// What the first one was made from.
+// An input of the first one.
 struct NodeInput {
   TensorInfo form;  // by the name that people know
   bool finite = true;
@@ -37,7 +37,7 @@ struct NodeInput {
 
 class FirstNonFinite {
  public:
-  // True: this is the step. Every later call is of a later step; none behind that.
+  // True: this is the step. Every later call is of a later step; none after that.
   bool look(const WatchedStep& step);
 
   // ---- where look() returned true

@@ -14,7 +14,7 @@
 
 namespace belay::runtime {
 
-// Where a replay leaves arrays.
+// The place for the arrays of a replay.
 struct ArrayPlace {
   const RunEnvironment& environment;
   std::string directory;               // that is there; a file of the same step is replaced

@@ -21,11 +21,11 @@ namespace belay::runtime {
 
 // Steps of another run once more, from one of its checkpoints.
 struct ReplayedSteps {
-  std::string checkpoint;                    // its path; every session starts from it, also behind a recovery
+  std::string checkpoint;                    // its path; every session starts from it, also after a recovery
   std::set<std::string> left_out = {};       // hooks of that run that this one has not got: their states are no one's
   std::int64_t first = 0, last = INT64_MAX;  // the global steps that call all hooks
-  std::int64_t until = INT64_MAX;            // the run ends behind this global step
-  // At the boundary behind `until`, before any hook's end.
+  std::int64_t until = INT64_MAX;            // the run ends after this global step
+  // At the boundary after `until`, before any hook's end.
   std::function<void(DirectSession&)> at_last = [](DirectSession&) {};
 };
 
@@ -37,7 +37,7 @@ struct ReplayTask {
   // How many of the manifest's hooks are those of the other run, called in each step as there. The others are called in
   // the steps first to last, and may only watch: one that feeds or assigns ends the replay.
   std::size_t kept_hooks = 0;
-  // A program's hooks, called behind the manifest's; objects of its own, none by a plugin's name.
+  // A program's hooks, called after the manifest's: objects of the program, none by a plugin's name.
   std::vector<OwnHook> own_hooks = {};
   // The new hooks may feed, assign and be of other plugins than the run had: what they do makes it another run.
   bool what_if = false;
@@ -46,7 +46,7 @@ struct ReplayTask {
   std::vector<std::string> fetches = {};
   bool batch = false;
   // Called with all tensors of each of the steps first to last; `place` is run.dir. Returns why the replay ends there;
-  // empty: it goes on. None: nobody asks for them.
+  // empty: it continues. None: nobody asks for them.
   std::function<std::string(const WatchedStep& step, const ArrayPlace& place)> watch = {};
   // The build ids of the plugins that wrote the checkpoint, by kind and name. One that is another now is a problem,
   // with what_if a warning.

@@ -21,7 +21,7 @@ namespace belay::runtime {
 // Files of the same step are replaced. [session]
 void write_step(const WatchedStep& step, const ArrayPlace& place);
 
-// What step-N.json says of a tensor.
+// The entry of a tensor in step-N.json.
 struct ListedTensor {
   std::string name, known_as, ops, origin;
   std::vector<std::string> inputs = {};  // names

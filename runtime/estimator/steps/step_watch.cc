@@ -32,7 +32,7 @@ class StepWatch final : public Hook {
   }
 
  private:
-  // Of the steps behind this one, as far as they have the same train operation.
+  // For the steps after this one, as far as they have the same train operation.
   void list(std::int64_t step) {
     const NodeGraph& graph = model_.graph;
     const Port loss = graph.resolve(model_.outputs.loss.raw());

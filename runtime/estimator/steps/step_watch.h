@@ -21,7 +21,7 @@ namespace belay::runtime {
 
 // Valid for the call.
 struct WatchedStep {
-  std::int64_t step = 0;  // that was made: the global step behind it
+  std::int64_t step = 0;  // that was made: the global step after it
   const NodeGraph& graph;
   const std::vector<StepTensor>& tensors;
   const RunValues& values;
@@ -30,7 +30,7 @@ struct WatchedStep {
   TensorView value(std::size_t tensor) const { return values.result(tensor); }
 };
 
-// Returns why the run ends behind this step; empty: it goes on.
+// Returns why the run ends after this step; empty: it continues.
 using WatchStep = std::function<std::string(const WatchedStep&)>;
 
 // Of every run that calls it, the train operation of that step and the loss. `model` and `environment` are borrowed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a training step: its plan, its memory and the time of its nodes, for `belay graph --plan`.
+// The plan of a training step, its memory and the time of its nodes, for `belay graph --plan`.
 #pragma once
 
 #include <functional>
