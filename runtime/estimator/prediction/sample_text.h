@@ -29,7 +29,7 @@ struct LanguageModel {
 };
 
 struct SampleOptions {
-  std::string prompt = {};  // empty: the text begins after a newline or, if there is none, after the first character
+  std::string prompt = {};    // empty: the text begins after a newline or, if there is none, after the first character
   std::int64_t length = 200;  // characters to draw
   double temperature = 1;     // probabilities to the power of 1 / temperature; 0: always the most probable character
   std::uint64_t seed = 42;
