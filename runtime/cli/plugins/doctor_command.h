@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// `version`: a line of its own. Returns the exit status: 0, also where something is odd; 2 where `directory` cannot be
+// `version`: a line of its own. Returns the exit status: 0, also if something is odd; 2 if `directory` cannot be
 // written.
 int doctor_command(const std::string& directory, const std::string& version, const PluginSearch& search,
                    std::ostream& out);

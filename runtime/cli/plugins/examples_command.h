@@ -20,7 +20,7 @@ struct Example {
 const std::vector<Example>& examples();
 
 // Without names a list on `out`. Else each as `directory`/NAME.toml, with run directories below that directory, and on
-// `out` how to train it. Throws UsageError where there is no such example, and where a file is there already; then
+// `out` how to train it. Throws UsageError if there is no such example, and if a file is there already; then
 // nothing is written.
 int examples_command(const std::vector<std::string>& names, FileSystem& files, const std::string& directory,
                      std::ostream& out);

@@ -48,8 +48,8 @@ struct MigrateArguments {
   std::string output;  // empty: the file itself; "-": stdout
 };
 
-// Says on `out` what it has changed, on `err` what is left. Status 2 where that is something. The file as it was is
-// kept beside it as NAME.before; UsageError where that is there already, and nothing is written then.
+// Says on `out` what it has changed, on `err` what is left. Status 2 if that is something. The file as it was is
+// kept beside it as NAME.before; UsageError if that is there already, and nothing is written then.
 int migrate_command(const MigrateArguments& arguments, FileSystem& files, const PluginSearcher& search,
                     std::ostream& out, std::ostream& err);
 

@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// Makes `directory`/NAME, whole or not at all, and says on `out` what to do next. Throws UsageError where the kind or
-// the name is none, and where NAME is there already.
+// Makes `directory`/NAME, whole or not at all, and says on `out` what to do next. Throws UsageError if the kind or
+// the name is none, and if NAME is there already.
 int new_command(const std::string& kind, const std::string& name, FileSystem& files, const std::string& directory,
                 std::ostream& out);
 

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 // `file` may be relative. Prints each result as it comes, then the sums; with `json` one array at the end. Returns the
-// exit status: 0, 3 where a check failed, or 2 with the reason on `err` where an option is wrong.
+// exit status: 0, 3 if a check failed, or 2 with the reason on `err` if an option is wrong.
 int validate_command(const std::string& file, const ValidateOptions& options, bool json, std::ostream& out,
                      std::ostream& err);
 

@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDigests = "metrics.jsonl";  // where the hook state_digest writes
+constexpr const char* kDigests = "metrics.jsonl";  // the hook state_digest writes it
 
 struct BisectArguments {
   std::vector<std::string> runs;           // two directories
@@ -119,7 +119,7 @@ StoredPlace Bisect::checkpoint_of(const std::string& run, std::int64_t step) {
   return find_stored(files_, run + "/" + name->second, log_);
 }
 
-// Nothing to say where one of them has left a digest alone.
+// Nothing to report if one of them has left a digest alone.
 void Bisect::compare_variables(std::int64_t step) {
   const StoredPlace a = checkpoint_of(report_.a, step), b = checkpoint_of(report_.b, step);
   if (a.checkpoint == nullptr || b.checkpoint == nullptr) return;
@@ -200,7 +200,7 @@ void Bisect::compare_step(std::int64_t step, const Both& replays) {
   report_.tensors = difference_of_steps({lists[0], *tensors[0], npz}, {lists[1], *tensors[1], npz});
 }
 
-// An exit status: kExitDone where nothing that both have differs, kExitTrainingFailed where something does.
+// An exit status: kExitDone if nothing that both have differs, kExitTrainingFailed if something does.
 int bisect_command(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search,
                    std::ostream& out, std::ostream& err) {
   Signals::block();

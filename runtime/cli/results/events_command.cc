@@ -169,7 +169,7 @@ int print_events(const EventsArguments& arguments, FileSystem& files, std::ostre
   return damaged ? kExitTrainingFailed : kExitDone;
 }
 
-// Returns an exit status: 1 where a file is damaged; one that ends within a record is a warning.
+// Returns an exit status: 1 if a file is damaged; one that ends within a record is a warning.
 int events_command(const EventsArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
   try {
     return print_events(arguments, files, out, err);

@@ -23,7 +23,7 @@ class LoadedSavers {
   // `search` is called once, when the first saver is asked for.
   LoadedSavers(std::function<PluginSearch()> search, Logger& log);
 
-  // Valid as long as this. LoadError where there is none or it was refused; what its `create` fails with.
+  // Valid as long as this. LoadError if there is none or it was refused; what its `create` fails with.
   const SaverUse& use(const std::string& name);
 
  private:

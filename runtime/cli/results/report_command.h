@@ -18,7 +18,7 @@ namespace belay::runtime {
 std::vector<RunRecord> read_runs(FileSystem& files, const std::vector<std::string>& paths, std::ostream& err,
                                  bool& damaged);
 
-// A table of the metrics' best and last values; empty where there are none.
+// A table of the metrics' best and last values; empty if there are none.
 std::string metrics_text(const std::vector<RunRecord>& runs, const std::function<bool(const std::string&)>& wanted,
                          const std::string& indent);
 

@@ -25,10 +25,10 @@ struct DiskRoom {
 // After the graph of the PreparedRun is built; the directory exists.
 DiskRoom disk_room(PreparedRun& run);
 
-// RESOURCE_EXHAUSTED with what helps, where the disk has no room for one checkpoint.
+// RESOURCE_EXHAUSTED with what helps, if the disk has no room for one checkpoint.
 void require_room(const DiskRoom& room);
 
-// A warning where one fits, and fewer than two, or fewer than are still to come; one more is written before the oldest
+// A warning if one fits, and fewer than two, or fewer than are still to come; one more is written before the oldest
 // is removed. Empty: there is room, or it is not known.
 std::string tight_disk(const DiskRoom& room);
 

@@ -39,7 +39,7 @@ struct ReportedStep {
 };
 
 struct ReportedStage {
-  bool commit = false;  // where variables are written
+  bool commit = false;  // variables are written in it
   std::vector<ReportedStep> steps;
 };
 

@@ -22,7 +22,7 @@ void say_end(PreparedRun& run, const TrainingResult& result, const ManifestArgum
 // Logs what is saved after an error, and from where the next start continues.
 void say_what_is_kept(PreparedRun& run, Logger& log);
 
-// Behind a divergence, which `error` says: which command finds where it began. Nothing where no directory is kept, or a
+// Behind a divergence, which `error` says: which command finds where it began. Nothing if no directory is kept, or a
 // hook stopped the run for numbers that are finite.
 void say_how_to_search(PreparedRun& run, const std::string& error, Logger& log);
 

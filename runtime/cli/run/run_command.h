@@ -22,9 +22,9 @@ struct RunArguments : ManifestArguments {
   LogLevel log_level = LogLevel::kInfo;
   Colour colour = Colour::kAuto;
   double max_seconds = 0;                 // 0: no limit
-  int requeue_status = 0;                 // where max_seconds ended it
+  int requeue_status = 0;                 // if max_seconds ended it
   std::optional<std::string> trace = {};  // steps, hooks and operations go there; empty: into the run's trace.json
-  bool allow_full_disk = false;           // trains where no checkpoint would fit
+  bool allow_full_disk = false;           // trains even if no checkpoint would fit
   std::int64_t short_steps = 0;           // 0: the whole run
   bool is_short = false;                  // so no later run continues in its directory
   std::int64_t most_eval_batches = 0;     // 0: as the manifest says

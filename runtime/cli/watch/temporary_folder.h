@@ -10,7 +10,7 @@ namespace belay::runtime {
 
 class TemporaryFolder {
  public:
-  // belay-NAME-XXXXXX in the folder that TMPDIR names, or in /tmp; for this user alone. UsageError where it cannot be
+  // belay-NAME-XXXXXX in the folder that TMPDIR names, or in /tmp; for this user alone. UsageError if it cannot be
   // made, with what to set. One at a time. [main]
   explicit TemporaryFolder(const std::string& name);
   ~TemporaryFolder();

@@ -31,7 +31,7 @@ class EvalRoles {
   EvalRoles(const EvalRoles&) = delete;
   EvalRoles& operator=(const EvalRoles&) = delete;
 
-  // `metrics` as Evaluation::metric_names() has them. INVALID_ARGUMENT where the graph has a role of such a name.
+  // `metrics` as Evaluation::metric_names() has them. INVALID_ARGUMENT if the graph has a role of such a name.
   void add(NodeGraph& graph, const std::string& input, const std::vector<std::string>& metrics);
   // All values of the input at once. Allocates nothing and builds no plan.
   void set(DirectSession& session, const std::string& input, const EvalResult& result);

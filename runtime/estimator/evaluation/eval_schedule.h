@@ -46,7 +46,7 @@ class EvalSchedule {
   const std::int64_t every_ns_;
   const std::int64_t start_delay_ns_;
   const std::int64_t throttle_ns_;
-  std::int64_t began_ns_ = 0;  // where seconds count
+  std::int64_t began_ns_ = 0;  // if seconds count
   std::int64_t ended_ns_ = 0;  // of the last evaluation of this attempt; before it, began_ns_
   bool evaluated_ = false;     // in this attempt
   std::int64_t last_step_ = 0;

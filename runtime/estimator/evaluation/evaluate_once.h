@@ -24,15 +24,15 @@
 
 namespace belay::runtime {
 
-// The graph's counter of evaluation runs, made where there is none. INVALID_ARGUMENT where there are two.
+// The graph's counter of evaluation runs, made if there is none. INVALID_ARGUMENT if there are two.
 Output get_or_create_eval_step(const Graph& graph);
 
-// Stops an evaluation after so many runs; none: its input ends it. Logs how far it is: every run where there are few, a
+// Stops an evaluation after so many runs; none: its input ends it. Logs how far it is: every run if there are few, a
 // tenth of them otherwise, and runs 1, 2, 4, 8 and so on if their number is not known. Only in evaluate_once, whose
 // counter it reads. [session]
 class StopAfterNEvals final : public Hook {
  public:
-  // INVALID_ARGUMENT where it is not above 0.
+  // INVALID_ARGUMENT if it is not above 0.
   explicit StopAfterNEvals(std::optional<std::int64_t> num_evals, bool log_progress = true);
 
   void begin(Graph& graph) override;

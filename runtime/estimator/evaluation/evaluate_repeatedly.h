@@ -31,7 +31,7 @@ struct EvaluateRepeatedlyOptions {
 };
 
 // Calls `evaluate` with each path; false from it ends the sequence, and what it throws leaves, unless the checkpoint is
-// gone. The number of evaluations that were made. RestoreError where there are checkpoints and none is whole.
+// gone. The number of evaluations that were made. RestoreError if there are checkpoints and none is whole.
 std::int64_t evaluate_repeatedly(const Platform& platform, const std::string& directory,
                                  const EvaluateRepeatedlyOptions& options,
                                  const std::function<bool(const std::string& checkpoint)>& evaluate);

@@ -65,7 +65,7 @@ class RepeatedEvaluation {
   // The same with at most so many batches, to see whether it works at all.
   virtual const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                                      const std::function<bool()>& keep_going) = 0;
-  // Whether a run now would be one of the same values as the last run; false where that is not known.
+  // Whether a run now would be one of the same values as the last run; false if that is not known.
   virtual bool has_seen(VariableStore& /*trained*/) { return false; }
   // The result of the last run.
   virtual void add_events(EventWriter& events) = 0;
@@ -86,7 +86,7 @@ struct EvaluationOptions {
 class Evaluation final : public RepeatedEvaluation {
  public:
   // Builds the model in mode kEval on the input, which is open. Its name is the input's, and so is its events' folder.
-  // All are borrowed. INVALID_ARGUMENT where a metric of the model is called loss or global_step; what the model fails
+  // All are borrowed. INVALID_ARGUMENT if a metric of the model is called loss or global_step; what the model fails
   // with.
   Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
              EvaluationOptions options = {});
@@ -101,7 +101,7 @@ class Evaluation final : public RepeatedEvaluation {
   std::vector<std::string> metric_names() const override;
   std::vector<std::string> matrix_names() const override;
 
-  // FAILED_PRECONDITION also where the input is empty or begins a third pass over its examples, and where an end of
+  // FAILED_PRECONDITION also if the input is empty or begins a third pass over its examples, and if an end of
   // input comes from anywhere else.
   const EvalResult& run(VariableStore& trained, std::int64_t global_step,
                         const std::function<bool()>& keep_going) override {

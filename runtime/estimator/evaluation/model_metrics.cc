@@ -73,7 +73,7 @@ Tensors find_tensors(NodeGraph& graph, const MetricSection& m) {
 
 // ---- what counts by batches
 
-// A metric that adds up over all batches already; none where the tensor is none.
+// A metric that adds up over all batches already; none if the tensor is none.
 const ModelOutputs::Metric* total_of_all(const std::vector<ModelOutputs::Metric>& metrics, const Output& tensor) {
   for (const ModelOutputs::Metric& m : metrics)
     if (tensor && m.update && m.value.raw().node == tensor.raw().node && m.value.raw().index == tensor.raw().index)

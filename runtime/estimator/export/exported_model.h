@@ -40,7 +40,7 @@ Signature signature_to_export(const NodeGraph& graph, const std::vector<NamedOut
 
 class ExportedModel {
  public:
-  // `graph` is borrowed. INVALID_ARGUMENT as above, and where an output depends on no input.
+  // `graph` is borrowed. INVALID_ARGUMENT as above, and if an output depends on no input.
   ExportedModel(NodeGraph& graph, const std::vector<NamedOutput>& features, const ModelOutputs& outputs,
                 const std::string& signature);
   ExportedModel(const ExportedModel&) = delete;

@@ -71,7 +71,7 @@ class Exporters {
   // model.
   bool due(std::optional<double> value, bool is_final) const;
 
-  // After an evaluation: `value` of best_metric, none where the evaluation has none.
+  // After an evaluation: `value` of best_metric, none if the evaluation has none.
   std::vector<WrittenExport> evaluated(VariableStore& store, std::int64_t step, std::optional<double> value);
   // Once, when the training has ended as it was meant to.
   std::vector<WrittenExport> ended(VariableStore& store, std::int64_t step);

@@ -20,7 +20,7 @@ struct RunInput {
   SchemaOptions schema = {};
   std::shared_ptr<InputFeed> feed = {};  // null: not open
 
-  // Asks for its columns and opens its files; fails where one is missing.
+  // Asks for its columns and opens its files; fails if one is missing.
   void open(std::uint64_t seed);
   InputFeed::Options options(std::uint64_t seed) const;
 };

@@ -41,7 +41,7 @@ class SessionHost {
 
   // A new event file, if the run keeps events. Makes the folder.
   void open_events();
-  // Null where the run keeps none, or before open_events().
+  // Null if the run keeps none, or before open_events().
   EventWriter* events() noexcept { return events_.writer(); }
   // STOP at this step, and all that is in memory into the file; later records may follow.
   void close_events(std::int64_t step);

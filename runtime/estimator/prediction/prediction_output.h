@@ -37,7 +37,7 @@ class PredictionOutput {
 };
 
 // Written as NAME.tmp- and random digits in the same directory, which must be there; finish() syncs it and renames it,
-// in the place of a file that is there. FAILED_PRECONDITION where `path` is something else than a file. A process that
+// in the place of a file that is there. FAILED_PRECONDITION if `path` is something else than a file. A process that
 // is killed leaves the file with the digits.
 std::unique_ptr<PredictionOutput> prediction_file(FileSystem& files, const std::string& path);
 

@@ -78,7 +78,7 @@ class LineWriter : public PredictionWriter {
   virtual void begin_batch(const Prediction& batch) = 0;
   virtual void append_line(const Prediction& batch, std::size_t i) = 0;
 
-  // The name before those of the predictions; empty where one of these has taken it.
+  // The name before those of the predictions; empty if one of these has taken it.
   static std::string_view first_name(const Prediction& batch) {
     const std::string_view name = batch.id.has_value() ? kIdName : "index";
     return std::ranges::find(batch.names, name) == batch.names.end() ? name : std::string_view();

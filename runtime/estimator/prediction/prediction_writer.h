@@ -54,7 +54,7 @@ struct PredictionTotals {
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  // A batch, as Predictions::next_batch returns it. False: the reader is gone. INVALID_ARGUMENT where the format
+  // A batch, as Predictions::next_batch returns it. False: the reader is gone. INVALID_ARGUMENT if the format
   // cannot hold it.
   virtual bool write(const Prediction& batch) = 0;
   // After the last batch. Without it a file does not appear. False as write().

@@ -40,7 +40,7 @@ struct SampleOptions {
 // function of the model, the seed, its place in the text and the window before it: the same seed draws the same text,
 // and a prompt that is the beginning of an earlier text continues as that did. Runs use one thread, so the number of
 // threads changes nothing. INVALID_ARGUMENT for a character of the prompt that has no id, a temperature that is no
-// number from 0 up, or a model that is no language model; DIVERGED where its probabilities are not finite.
+// number from 0 up, or a model that is no language model; DIVERGED if its probabilities are not finite.
 void sample_text(DirectSession& session, const LanguageModel& model, const SampleOptions& options,
                  const std::function<bool(std::string_view)>& deliver);
 

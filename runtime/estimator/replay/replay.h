@@ -47,7 +47,7 @@ class Replay {
   // Absolute: where all that is written goes.
   const std::string& directory() const noexcept { return directory_; }
 
-  // Reads the run's directory. INVALID_ARGUMENT: that is none, or the replay's holds something. RestoreError where the
+  // Reads the run's directory. INVALID_ARGUMENT: that is none, or the replay's holds something. RestoreError if the
   // checkpoints cannot be read; NOT_FOUND and OUT_OF_RANGE of plan_replay().
   void plan();
   const ReplayPlan& planned() const noexcept { return plan_; }

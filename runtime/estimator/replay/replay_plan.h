@@ -45,7 +45,7 @@ RunHistory read_history(std::string_view metrics);
 // The names of a run's checkpoints by step, whole or not.
 std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run);
 // What a run's directory holds of its past: the names of its checkpoints by step, and the lines of metrics.jsonl, which
-// is read from its beginning to its end. NOT_FOUND where it has neither.
+// is read from its beginning to its end. NOT_FOUND if it has neither.
 struct RunPast {
   std::map<std::int64_t, std::string> checkpoints;
   RunHistory history;
@@ -70,8 +70,8 @@ struct ReplayPlan {
   std::int64_t until() const { return proof != nullptr ? proof->state().global_step : digest ? digest->step : last; }
 };
 
-// Damaged checkpoints are passed over with a warning. NOT_FOUND where there is no run, no manifest, or no checkpoint
-// before `first`; OUT_OF_RANGE where the run has not made these steps.
+// Damaged checkpoints are passed over with a warning. NOT_FOUND if there is no run, no manifest, or no checkpoint
+// before `first`; OUT_OF_RANGE if the run has not made these steps.
 ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_t last, Logger& log);
 
 // Of all steps behind the newest whole checkpoint before step `before`: `last` is how far the run is known to have

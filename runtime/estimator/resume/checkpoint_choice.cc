@@ -59,7 +59,7 @@ struct Look {
   bool operator==(const Look&) const = default;
 };
 
-// The best one first; none where the run keeps none.
+// The best one first; none if the run keeps none.
 std::vector<std::string> names_of_best(const OpenDirectory& run, const BestCheckpoints& best) {
   if (best) return best(run);
   const std::optional<BestList> list = read_best_list(run);

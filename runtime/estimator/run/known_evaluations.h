@@ -24,9 +24,9 @@ namespace belay::runtime {
 // Checksums of every variable's elements and of `circumstances`: manifest, data files and program, as text.
 std::string evaluations_key(VariableStore& variables, std::string_view circumstances);
 
-// None where the file is not there, cannot be read, or has another key.
+// None if the file is not there, cannot be read, or has another key.
 std::optional<std::vector<EvaluatedInput>> read_evaluations(const OpenDirectory& run, const std::string& key);
-// Nothing where a metric is not finite. Throws what a write throws.
+// Nothing if a metric is not finite. Throws what a write throws.
 void keep_evaluations(OpenDirectory& run, const std::string& key, const std::vector<EvaluatedInput>& results);
 
 }  // namespace belay::runtime

@@ -18,7 +18,7 @@ class ClassNames {
     for (const std::string& name : names) names_.push_back(detail::str(name));
   }
 
-  // The batch itself where it has no classes.
+  // The batch itself if it has no classes.
   const Prediction& add(const Prediction& batch) {
     const auto found = std::find(batch.names.begin(), batch.names.end(), "class");
     if (names_.empty() || found == batch.names.end()) return batch;

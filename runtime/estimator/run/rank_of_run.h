@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 // Which one it is, where a training with [cluster] was started several times; a replay is alone. `given`: what a
-// program says of it, instead of the launcher's variables. None also where those cannot be, which why_not_alone says.
+// program says of it, instead of the launcher's variables. None also if those cannot be, which why_not_alone says.
 std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const std::optional<LaunchedPlace>& given,
                                      const Environment& environment);
 // The part of the manifest that it has. A worker's: model, optimizer and its input; of the hooks those that

@@ -52,7 +52,7 @@ RankControl ranks_control(RunHost& host) {
 // The session of one of several processes.
 class OverRanks final : public SessionCreator {
  public:
-  // `again`: of a further session over the same variables; null: there is none where a rank was lost.
+  // `again`: of a further session over the same variables; null: there is none if a rank was lost.
   OverRanks(std::shared_ptr<SessionCreator> inner, std::shared_ptr<SessionCreator> again, RunRanks& ranks, Logger& log)
       : inner_(std::move(inner)), again_(std::move(again)), ranks_(ranks), log_(log) {}
   CreatedSession create_session() override {

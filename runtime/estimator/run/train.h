@@ -24,7 +24,7 @@ struct TrainingResult {
   std::int64_t recoveries = 0;
   std::string checkpoint;  // path of the last one; empty: none
   std::string save_error;  // why the last one was not written; empty: it was, or none was asked for
-  std::string removed;     // path of the last one, where somebody removed it after it was written
+  std::string removed;     // path of the last one, if somebody removed it after it was written
   bool moved = false;      // the last one is there, but no longer at its path: the run directory was moved
   std::shared_ptr<VariableStore> trained;  // that the training ended with; null: a recovery failed
 };

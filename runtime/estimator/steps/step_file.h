@@ -30,7 +30,7 @@ struct ListedTensor {
   const std::string& known_name() const noexcept { return known_as.empty() ? name : known_as; }
 };
 std::string step_file_name(std::int64_t step, const char* ending);  // "step-17.json"
-// DATA_LOSS where the text is no such list. [any thread]
+// DATA_LOSS if the text is no such list. [any thread]
 std::vector<ListedTensor> parse_step_list(const std::string& text);
 
 }  // namespace belay::runtime
