@@ -38,7 +38,7 @@ class EstimatorExport {
   // Calls the input function and the model function in mode kPredict. The features become placeholders of their types
   // and shapes, unless they are some already. INVALID_ARGUMENT, NOT_FOUND: no such signature.
   void build(const InputFn& input);
-  // The checkpoint, or where the path is empty the newest; returns the path of the version. `value` of best_metric is
+  // The checkpoint, or if the path is empty the newest; returns the path of the version. `value` of best_metric is
   // noted in it. NOT_FOUND: there is no checkpoint.
   std::string write(const std::string& checkpoint_path, std::optional<double> value);
 

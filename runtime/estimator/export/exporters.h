@@ -6,7 +6,7 @@
 //   exporters.add(instance, settings);
 //   exporters.use_model("mlp", graph, features, outputs);      // what cannot be exported shows here
 //   exporters.use_plugins(registry);
-//   exporters.evaluated(store, step, loss);                    // "latest", and "best" where it is better
+//   exporters.evaluated(store, step, loss);                    // "latest", and "best" if it is better
 //   exporters.ended(store, step);                              // "final"
 //   exporters.write_all(store, step);                          // what `belay export` does
 //   exporters.write_checkpoint(place, choice, saver, {});      // the same of a checkpoint
@@ -47,7 +47,7 @@ struct WrittenExport {
 
 class Exporters {
  public:
-  // `run` is borrowed; where it has a directory, each export looks whether its lock is still held.
+  // `run` is borrowed; if it has a directory, each export looks whether its lock is still held.
   Exporters(RunHost& run, ExportersOptions options);
   ~Exporters();
   Exporters(const Exporters&) = delete;
@@ -75,7 +75,7 @@ class Exporters {
   std::vector<WrittenExport> evaluated(VariableStore& store, std::int64_t step, std::optional<double> value);
   // Once, when the training has ended as it was meant to.
   std::vector<WrittenExport> ended(VariableStore& store, std::int64_t step);
-  // Each exporter, whatever its `when`. `value`: of best_metric, where it was evaluated.
+  // Each exporter, whatever its `when`. `value`: of best_metric, if it was evaluated.
   std::vector<WrittenExport> write_all(VariableStore& store, std::int64_t step, std::optional<double> value);
   std::vector<WrittenExport> write_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                               const SaverUse& saver, std::optional<double> value,

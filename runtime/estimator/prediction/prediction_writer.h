@@ -6,7 +6,7 @@
 //     if (!writer->write(*batch)) break;       // `| head`: the reader is gone
 //   writer->finish();
 //
-// In front of the predictions of an example is its id, where the input has a feature or label of that name, else its
+// In front of the predictions of an example is its id, if the input has a feature or label of that name, else its
 // number, `index` from 0; a prediction of the same name takes the place of either.
 //
 //   jsonl  an object a line, vectors as arrays, arrays of arrays and so on. NaN and infinities are null, which is
@@ -41,7 +41,7 @@ enum class PredictionFormat { kJsonLines, kCsv, kNpy };
 
 // Parses "jsonl", "csv" and "npy". INVALID_ARGUMENT lists them.
 PredictionFormat prediction_format(std::string_view name);
-// By the ending of a file's name; JSON lines where it is none of them.
+// By the ending of a file's name; JSON lines if it is none of them.
 PredictionFormat prediction_format_of_file(std::string_view path);
 
 struct PredictionTotals {

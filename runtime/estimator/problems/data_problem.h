@@ -17,7 +17,7 @@
 namespace belay::runtime {
 
 // Adds what the message says of places in files that a path option of one of `inputs` names. False: it names none. The
-// line is read from the file; it is not shown where that is compressed or has no such line any more.
+// line is read from the file; it is not shown if that is compressed or has no such line any more.
 bool add_data_problems(const std::map<std::string, ResolvedPlugin>& inputs, const Error& error, Diagnostics& problems);
 
 }  // namespace belay::runtime

@@ -58,11 +58,11 @@ struct UsedCheckpoint {
   std::int64_t global_step = 0;
 };
 
-// Looks before anything is read: false for `latest` where there is no run directory, or no checkpoint in it. A path
+// Looks before anything is read: false for `latest` if there is no run directory, or no checkpoint in it. A path
 // that is not there, or is none, is thrown as below; a step and `best` are looked for only there.
 bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice);
 
-// Opens it and calls `use`, which may be called again with another one where that was deleted meanwhile.
+// Opens it and calls `use`, which may be called again with another one if that was deleted meanwhile.
 //
 //   NOT_FOUND            no run directory; no checkpoint in it, with what is there; not that step, with those that are
 //                        there; no such path; `best` of a run that keeps none
@@ -76,7 +76,7 @@ UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointCho
 // that are missing or have another shape or type.
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                DirectSession& session);
-// All variables of the checkpoint, made in the store where they are new: for sessions that take theirs from it.
+// All variables of the checkpoint, made in the store if they are new: for sessions that take theirs from it.
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                VariableStore& store);
 

@@ -122,7 +122,7 @@ class Comparison {
            section.starts_with("exporters.") || section.starts_with("scaffold.init_fn.");
   }
 
-  // With the plugin's default where it is not written.
+  // With the plugin's default if it is not written.
   std::string value_of(const std::string& section, const std::string& key, const Keys& keys) const {
     const UsedPlugin used = plugin_of(section);
     const OptionInfo* option = is_reserved(key) ? nullptr : option_of(used, key);

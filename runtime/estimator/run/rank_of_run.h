@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// Which one it is, where a training with [cluster] was started several times; a replay is alone. `given`: what a
+// Which one it is, if a training with [cluster] was started several times; a replay is alone. `given`: what a
 // program says of it, instead of the launcher's variables. None also if those cannot be, which why_not_alone says.
 std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const std::optional<LaunchedPlace>& given,
                                      const Environment& environment);
@@ -20,7 +20,7 @@ Manifest manifest_of_rank(const Manifest& manifest, const std::optional<Launched
 Manifest manifest_of_worker(Manifest manifest);
 // Whether its plugin meets without the run's directory (docs/plugins/cluster.md).
 bool meets_elsewhere(const ClusterSection& cluster);
-// Whether its session is made anew after a preemption: not where a lost rank ends the run.
+// Whether its session is made anew after a preemption: not if a lost rank ends the run.
 bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
 
 }  // namespace belay::runtime

@@ -40,7 +40,7 @@ class FirstNonFinite {
   // True: this is the step. Every later call is of a later step; none after that.
   bool look(const WatchedStep& step);
 
-  // ---- where look() returned true
+  // ---- if look() returned true
   const NonFiniteTensor& first() const { return *first_; }
   const std::vector<NodeInput>& inputs() const { return inputs_; }
   // Places in the step's list, for an archive of them: the first one and its inputs, each once.

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 // For the hook of that name: `before` is called before it in each phase, `behind` after it. INVALID_ARGUMENT, with the
-// hook's name and the callback, where a variable was written in between.
+// hook's name and the callback, if a variable was written in between.
 struct ReplayGuard {
   PluginInstance::MakeHook before, behind;
 };
