@@ -119,10 +119,6 @@ OwnHook checkpoint_listener(const std::string& name, CheckpointCalls calls) {
   return own_hook(name, std::make_unique<CheckpointListener>(std::move(calls)));
 }
 
-void train_to_the_end(Estimator& estimator, const InputFn& input, const TrainOptions& options) {
-  runtime::train_estimator(*estimator.insides().settings, input, options, true);
-}
-
 void sleep_on(runtime::Clock& clock, double seconds) {
   if (seconds <= 0) return;
   std::mutex mutex;

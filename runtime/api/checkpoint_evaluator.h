@@ -69,8 +69,6 @@ struct CheckpointCalls {
 };
 OwnHook checkpoint_listener(const std::string& name, CheckpointCalls calls);
 
-void train_to_the_end(Estimator& estimator, const InputFn& input, const TrainOptions& options);
-
 void sleep_on(runtime::Clock& clock, double seconds);
 
 }  // namespace belay

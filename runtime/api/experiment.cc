@@ -59,7 +59,7 @@ void Experiment::train_with(double delay_secs, const std::vector<OwnHook>& more_
                  .saving_listeners = with(options_.saving_listeners, more_listeners)};
   if (delay.steps > 0) o.hooks.push_back(plugin_hook("global_step_waiter", {{"wait_until_step", delay.steps}}));
   sleep_on(platform_of(*estimator_).clock, delay_secs);
-  train_to_the_end(*estimator_, train_input_, o);
+  runtime::train_estimator(*estimator_->insides().settings, train_input_, o, true);
 }
 
 void Experiment::train(std::optional<double> delay_secs) {

@@ -81,7 +81,7 @@ void TrainAndEvaluate::train(const std::vector<OwnHook>& listeners) {
   TrainOptions o{.hooks = spec.hooks, .max_steps = spec.max_steps, .saving_listeners = spec.saving_listeners};
   o.hooks.insert(o.hooks.end(), options_.hooks.begin(), options_.hooks.end());
   o.saving_listeners.insert(o.saving_listeners.end(), listeners.begin(), listeners.end());
-  train_to_the_end(estimator_, training_.input(), o);
+  runtime::train_estimator(*estimator_.insides().settings, training_.input(), o, true);
 }
 
 CheckpointEvaluator TrainAndEvaluate::evaluator_of(const EvalSpec& spec) const {

@@ -41,8 +41,9 @@ void read_short(const Given& given, RunArguments& out) {
   if (out.trace && out.trace->empty())
     throw UsageError("belay run: --short removes its directory, and the trace with it: give --trace=FILE");
   out.short_steps = given.integer("short");
+  const ResumeOptions& resume = out.run.resume;
   if (out.short_steps < 1) throw UsageError("belay run: --short must be at least 1");
-  if (out.dry_run || out.from_scratch || out.resume.must || out.resume.accept_changes || out.resume.exact)
+  if (out.dry_run || out.run.from_scratch || resume.must || resume.accept_changes || resume.exact)
     throw UsageError(
         "belay run: --short works in a directory of its own, which --dry-run, --from-scratch, --resume and --exact "
         "cannot be about; take them away");
@@ -77,10 +78,10 @@ void read_log_options(const Given& given, RunArguments& out) {
 RunArguments run_arguments(const Given& given) {
   RunArguments out{manifest_arguments(given)};
   out.dry_run = given.has("dry-run");
-  out.from_scratch = given.has("from-scratch");
+  out.run.from_scratch = given.has("from-scratch");
   if (given.has("trace")) out.trace = given.text("trace");
   out.allow_full_disk = given.has("allow-full-disk");
-  out.resume = resume_of(given);
+  out.run.resume = resume_of(given);
   read_log_options(given, out);
   read_time_box(given, out);
   read_short(given, out);

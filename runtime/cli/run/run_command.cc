@@ -284,8 +284,7 @@ int RunCommand::work() {
         control.stop(max_time);
       },
       [&] { control.wake(Error(Code::kCancelled, max_time)); });
-  options.from_scratch = arguments_.from_scratch, options.resume = arguments_.resume;
-  options.most_eval_batches = arguments_.most_eval_batches;
+  options = arguments_.run;
   if (const int status = find(); status != kExitDone) {
     if (run != nullptr && !arguments_.dry_run) run->strategy->refuse(refusal());
     return status;
@@ -323,7 +322,7 @@ namespace {
 
 // `belay run --short N`: the same in a directory that is removed. A whole evaluation may take longer than N steps.
 int run_short(RunArguments arguments) {
-  arguments.most_eval_batches = arguments.short_steps;
+  arguments.run.most_eval_batches = arguments.short_steps;
   const std::string steps = std::to_string(std::exchange(arguments.short_steps, 0));
   const TemporaryFolder folder("short");
   arguments.sets.push_back("run.max_steps=" + steps);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "runtime/cli/arguments/manifest_arguments.h"
-#include "runtime/estimator/resume/resume_check.h"
+#include "runtime/estimator/run/prepared_run_options.h"
 #include "runtime/platform/log/logger.h"
 
 namespace belay::runtime {
@@ -16,8 +16,7 @@ namespace belay::runtime {
 struct RunArguments : ManifestArguments {
   std::string exported = {};  // the folder of an export that the manifest is of; empty: of none
   bool dry_run = false;
-  bool from_scratch = false;
-  ResumeOptions resume = {};
+  PreparedRunOptions run = {};
   LogFormat log_format = LogFormat::kText;
   LogLevel log_level = LogLevel::kInfo;
   Colour colour = Colour::kAuto;
@@ -27,7 +26,6 @@ struct RunArguments : ManifestArguments {
   bool allow_full_disk = false;           // trains even if no checkpoint would fit
   std::int64_t short_steps = 0;           // 0: the whole run
   bool is_short = false;                  // so no later run continues in its directory
-  std::int64_t most_eval_batches = 0;     // 0: as the manifest says
 };
 
 RunArguments run_arguments(const Given& given);
