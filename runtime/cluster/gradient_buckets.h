@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buckets of a step of several processes, and the thread that sums them over the ranks while the backward pass goes
-// on.
+// GradientBuckets holds the buckets of a step of several processes. Its thread sums them over the ranks while the
+// backward pass still runs.
 //
 //   GradientBuckets buckets({{.elements = 4096, .gradients = true}, ...}, sum, interrupt);   // before the first step
-//   float* to = buckets.memory(0);         // of each step: fill it,
+//   float* to = buckets.memory(0);         // in each step: fill it,
 //   buckets.begin(0);                      // and hand it over
-//   ... bucket 1, 2 ...                    // in their order, all of them
-//   buckets.wait();                        // they hold the sums
+//   ... bucket 1, 2 ...                    // all of them, in their order
+//   buckets.wait();                        // after this they hold the sums
 //
-// Buckets are begun and summed in one order, which is the same on all ranks, so calls of the cluster match. Their
-// memory is made once; handing one over is a store and, where the thread sleeps, a wake-up.
+// All ranks begin and sum the buckets in the same order, so the calls of the cluster match. Their memory is made once.
+// Handing one over is a store, and a wake-up if the thread sleeps.
 //
-// After the first error nothing more is summed, and each wait throws it: the ranks are not together any more. Where a
-// step ends between two of its buckets no other one can be made either. One thread, besides the one that sums.
+// After the first error nothing more is summed, and each wait throws it, because the ranks are not together any more.
+// After a step that ended between two of its buckets no further step can be made. One thread calls this object.
 #pragma once
 
 #include <atomic>
@@ -33,30 +33,31 @@ class GradientBuckets {
  public:
   struct Size {
     std::int64_t elements = 0;
-    bool gradients = false;  // and nothing else, so they may be rounded on the way
+    bool gradients = false;  // it holds only gradients, so they may be rounded on the way
     friend bool operator==(const Size&, const Size&) = default;
   };
-  // Sums the values over the ranks. Called on the thread of this object.
+  // Sums the values over the ranks. The thread of this object calls it.
   using Sum = std::function<void(const TensorView& values, bool gradients)>;
-  // Makes a Sum that is under way return soon.
+  // Makes a running Sum return soon.
   using Interrupt = std::function<void()>;
 
   GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt);
-  // Interrupts what is under way.
+  // Interrupts a running sum.
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
   const std::vector<Size>& sizes() const noexcept { return sizes_; }
-  // Of the bucket's elements, aligned; zeros at first. The caller's until begin, and from wait on.
+  // The memory of the bucket's elements is aligned, and zero at first. The caller owns it until begin() and after
+  // wait().
   float* memory(std::size_t bucket) const noexcept { return memory_[bucket].data<float>(); }
-  // FAILED_PRECONDITION where it is not this one's turn.
+  // FAILED_PRECONDITION if it is the turn of another bucket.
   void begin(std::size_t bucket);
   void wait();
 
-  // From here on the times of each bucket are taken; null: no longer. Between two steps.
+  // From now on the clock times each bucket; null ends that. Call it between two steps.
   void time_by(const Clock* clock) noexcept { clock_ = clock; }
-  // Behind wait: when the bucket's sum began and ended, by that clock.
+  // Returns when the bucket's sum began and ended, by that clock. Call it after wait().
   std::pair<std::int64_t, std::int64_t> times(std::size_t bucket) const noexcept { return times_[bucket]; }
 
  private:
@@ -69,25 +70,27 @@ class GradientBuckets {
   std::vector<DenseTensor> memory_;
   std::vector<std::pair<std::int64_t, std::int64_t>> times_;
   const Clock* clock_ = nullptr;
-  std::size_t next_ = 0;                 // of begin
-  std::atomic<std::uint32_t> begun_{0};  // buckets of all steps; they wrap round
+  std::size_t next_ = 0;                 // the bucket that begin() expects
+  std::atomic<std::uint32_t> begun_{0};  // counts buckets of all steps; it wraps round
   std::atomic<std::uint32_t> done_{0};
   std::atomic<bool> ends_{false};
-  std::optional<Error> failure_;  // written before done_ says so
+  std::optional<Error> failure_;  // written before done_ counts the bucket
   std::thread thread_;
 };
 
-// Where the ranks tell each other in a step whose own loss is not finite: each has an element after the values of the
-// bucket that holds the loss, which is 1 on that rank and 0 on the others before the sum.
+// In a step the ranks tell each other by these marks if their own loss is not finite. Each rank has an element after
+// the values of the bucket with the loss. Before the sum a rank sets its own element to 1 for such a loss, and all
+// others to 0.
 struct LossMarks {
   std::size_t bucket = 0;
-  std::int64_t loss = 0;   // where it begins in the bucket
+  std::int64_t loss = 0;   // the loss is this element of the bucket
   std::int64_t first = 0;  // the element of rank 0
 };
-// Makes room for `ranks` of them; none: no bucket holds the graph's loss.
+// Makes room for `ranks` marks. Returns none if no bucket holds the graph's loss.
 std::optional<LossMarks> add_loss_marks(const NodeGraph& graph, int ranks, std::vector<GradientBuckets::Size>& sizes);
 
-// Those of the graph's nodes BeginBucket, by their numbers; none: it is no training of several processes.
+// Returns the sizes that the graph's nodes BeginBucket give, by the number of the bucket. The list is empty for a
+// training of one process.
 std::vector<GradientBuckets::Size> buckets_of(const NodeGraph& graph);
 
 }  // namespace belay::runtime

@@ -8,14 +8,14 @@
 namespace belay::runtime {
 namespace {
 
-// Tags of the first calls; the host's own are counted from 0.
+// The tags of the hooks' first calls count down from the highest tag. The host's own count up from 0.
 std::uint32_t tag_of_first_call(std::size_t member) {
   return BELAY_CLUSTER_TAGS - 1 - static_cast<std::uint32_t>(member);
 }
 
 void check_place(const InstanceHost& hook) {
   const std::optional<PluginInstance::Current> current = PluginInstance::current();
-  if (!current || current->instance.name() != hook.name()) return;  // a thread of the hook's own
+  if (!current || current->instance.name() != hook.name()) return;  // it is the hook's own thread
   const std::string_view callback = current->callback;
   if (callback == "after_create_session" || callback == "after_run" || callback == "end") return;
   fail(Code::kFailedPrecondition, "\"" + hook.name() + "\" calls the other ranks in " + std::string(callback) +

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a run as its hooks call them, where each process has the hook ([session] hooks_on_all_ranks).
+// Hooks call the other ranks of a run through HookRanks, if each process has the hook ([session] hooks_on_all_ranks).
 //
-// Each hook has a group of its own, which all ranks are in, so that its calls never meet another hook's or the host's.
-// It is made at the hook's first call: all ranks make that one, too. A hook of the chief alone has none.
+// Each hook has a separate group of all ranks, so its calls never meet another hook's or the host's. The group is made
+// at the hook's first call, which all ranks make. A hook that only the chief has gets no group.
 //
-// A hook calls where all ranks are sure to call, or where the others are told that one does not: after_create_session,
-// after_run and end. In before_run another rank may end the run instead of the step, and a save is the chief's alone;
-// there a call is refused. What a hook's own thread calls is the hook's to know.
+// A hook may call in after_create_session, after_run and end. All ranks are sure to call there, or the others learn
+// that one does not. A call is refused elsewhere: in before_run another rank may end the run instead, and only the
+// chief saves. A hook is responsible for calls from its own thread.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ namespace belay::runtime {
 
 class HookRanks {
  public:
-  // The names of the instances, in the manifest's order, which is the same on all ranks. `waits` counts what is no
-  // hang of this process. All but the names are borrowed.
+  // `hooks` are the names of the instances, in the manifest's order, which is the same on all ranks. `waits` counts
+  // waits that are no hang of this process. All but the names are borrowed.
   HookRanks(PluginInstance& cluster, const std::vector<std::string>& hooks, DiskCalls& waits);
   HookRanks(const HookRanks&) = delete;
   HookRanks& operator=(const HookRanks&) = delete;
 
-  // The ranks have met, once more perhaps: groups of before are gone. [session]
+  // The ranks have met, maybe not for the first time. Previous groups are gone. [session]
   void met();
-  // They leave each other: calls are FAILED_PRECONDITION from here on. [session]
+  // The ranks leave each other. From now on calls are FAILED_PRECONDITION. [session]
   void left();
 
-  // A slot of the cluster's table, by this hook, with the rest of its arguments. FAILED_PRECONDITION: not from there,
-  // or not by this hook; ABORTED as the cluster says it. [any]
+  // Calls a slot of the cluster's table for this hook, with the other arguments of the slot. FAILED_PRECONDITION if
+  // this hook, or its callback, may not call it. The cluster's ABORTED passes through. [any]
   template <class... P, class... A>
   void call(const InstanceHost& hook, const belay_collective& given, Callback callback,
             std::int32_t (*belay_cluster_api::*slot)(void*, const belay_collective*, P...), A... args) {

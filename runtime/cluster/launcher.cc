@@ -18,8 +18,8 @@ struct Variables {
   const char* launcher;
   const char* rank;
   const char* size;
-  const char* local_rank;  // null: it has none
-  bool needs_both;         // the rank alone is a mistake, not another program's
+  const char* local_rank;  // null: the launcher has none
+  bool needs_both;         // the rank alone is a mistake, and no variable of another program
 };
 constexpr Variables kVariables[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", true},
@@ -27,7 +27,7 @@ constexpr Variables kVariables[] = {
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", true},
     {"an indexed Job", "JOB_COMPLETION_INDEX", "WORLD_SIZE", nullptr, false},
 };
-// A step may have fewer tasks than its job: the interactive one of salloc has one.
+// A step may have fewer tasks than its job. The interactive step of salloc has one.
 constexpr Variables kSlurmStep = {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", false};
 constexpr Variables kSlurm = {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", false};
 
@@ -108,7 +108,7 @@ bool launched_to_evaluate(const Environment& environment) {
   try {
     return task_of(environment).type == "evaluator";
   } catch (const Error&) {
-    return false;  // what is wrong with it is said where it is used
+    return false;  // the function that uses the task reports the mistake
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which process of a run this is, as the program that started it has said in the environment.
+// launched_place() tells which process of a run this is. The program that started it has set that in the environment.
 //
 //   torchrun            RANK, WORLD_SIZE, LOCAL_RANK; by hand, too: RANK=0 WORLD_SIZE=2 belay run M.toml
 //   Open MPI's mpirun   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK
@@ -8,8 +8,8 @@
 //   an indexed Job      JOB_COMPLETION_INDEX with WORLD_SIZE
 //   srun                SLURM_PROCID, SLURM_STEP_NUM_TASKS or SLURM_NTASKS, SLURM_LOCALID, and SLURM_STEP_ID
 //
-// Those of several that agree are one. Slurm's are not looked at beside another's: mpirun and torchrun are started by
-// it, and its variables then count their parents.
+// Variables of several launchers count as one if they agree. Slurm's are ignored if another launcher has set some:
+// Slurm starts mpirun and torchrun, and its variables then count these parents.
 #pragma once
 
 #include <string>
@@ -19,31 +19,32 @@
 namespace belay::runtime {
 
 struct LaunchedPlace {
-  int rank = -1;         // -1: not said
-  int size = -1;         // of processes
-  int local_rank = -1;   // among those of this machine; -1: not known
+  int rank = -1;         // -1: not set
+  int size = -1;         // the number of processes
+  int local_rank = -1;   // among the processes of this machine; -1: not known
   std::string launcher;  // "Open MPI"; empty: none
 
   friend bool operator==(const LaunchedPlace&, const LaunchedPlace&) = default;
 };
 
-// INVALID_ARGUMENT: a variable that is no number, one of two that belong together, a rank that is not below the size,
-// two launchers that contradict each other (with both), a task of TF_CONFIG that trains in no group (ps, evaluator).
+// INVALID_ARGUMENT if a variable is not a number, one of a pair is missing, or the rank is not below the size. The same
+// if two launchers contradict each other (the error names both), or if a task of TF_CONFIG trains in no group (ps,
+// evaluator).
 LaunchedPlace launched_place(const Environment& environment);
 
-// Whether it was started to evaluate what others train: "evaluator" in TF_CONFIG, or BELAY_CONFIG.
+// Whether this process was started to evaluate a training of others: "evaluator" in TF_CONFIG or BELAY_CONFIG.
 bool launched_to_evaluate(const Environment& environment);
 
-// What several processes do whose manifest has no [cluster], and what makes them one training: "torchrun says rank 0 of
-// 2, and the manifest has no [cluster]: ...". Empty: there is one, or what the variables say cannot be.
+// Returns the warning for a launcher's several processes if the manifest has no [cluster]. It tells what they do, and
+// what makes them one training. Empty if there is one process, or if the variables are wrong.
 std::string why_apart(const Environment& environment);
 
-// Why a training of one process is not what the launcher has started: it has started several, or what it says cannot
-// be. Empty: it is.
+// Returns why the launcher has not started a training of one process: it started several, or its variables are wrong.
+// Empty if there is one process.
 std::string why_not_alone(const Environment& environment);
 
-// Why none of the others will come: a batch script of Slurm has started this process itself, where the variables are
-// those of rank 0, but for srun's own. Empty: that is not so.
+// Returns why no other rank will come: a batch script of Slurm has started this process itself, without srun. Its
+// variables are then those of rank 0, except the ones that only srun sets. Empty if that is not so.
 std::string why_lone(const Environment& environment);
 
 }  // namespace belay::runtime

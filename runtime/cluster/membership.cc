@@ -20,7 +20,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr const char* kGroupName = "group";
 constexpr std::uint64_t kMostBytesOfMark = 1 << 16;
 constexpr std::chrono::milliseconds kBetweenMarks{20};
-constexpr double kGoneSecs = 2;  // a rendezvous that is gone for so long is not one that is being made anew
+constexpr double kGoneSecs = 2;  // a rendezvous that is gone for this long is not being made anew
 
 std::string mark_name(int seat) { return "here-" + std::to_string(seat); }
 
@@ -37,16 +37,16 @@ std::string secs_text(const char* key, double secs) {
   return std::string("cluster.") + key + " = " + rounded_text(secs);
 }
 
-// What a process that waits for a group writes.
+// A process that waits for a group writes this.
 struct HereMark {
   std::uint64_t token = 0;
   std::int64_t waits = 0;  // for this generation, or a later one
   bool trained = false;    // it was in a group before
-  int seats = 0;           // how many ranks it was told that there are
-  std::vector<int> unmet;  // seats of the group before, which it did not meet
+  int seats = 0;           // the number of ranks that it was given
+  std::vector<int> unmet;  // seats of the previous group that it did not meet
 };
 
-// A file that is being made or removed is one that is not there.
+// A file that is just being made or removed counts as missing.
 std::string read_mark(const OpenDirectory& rendezvous, const std::string& name) {
   try {
     return rendezvous.exists(name) ? rendezvous.read(name, kMostBytesOfMark) : "";
@@ -124,13 +124,13 @@ std::vector<int> ranks_not_met(std::string_view error) {
   return ranks;
 }
 
-// Who of the others is there.
+// The chief's view of the other processes.
 struct Membership::Look {
   std::vector<RankMembers::Member> here;
   std::vector<int> missing;
   std::vector<int> cut_off;
-  bool all_known = true;  // each missing one was in the last group, and has ended
-  bool trained = false;   // one of those that are here was in a group before
+  bool all_known = true;  // each missing one has ended, or was not in the last group
+  bool trained = false;   // a process in `here` was in a group before
 };
 
 Membership::Membership(const Options& options, std::function<bool()> stopping)
@@ -171,8 +171,8 @@ void Membership::note_not_met(const std::vector<int>& ranks) {
 
 // ---- the chief ----
 
-// Members of the last group that others did not meet: those whom the chief did not, and of two others that did not meet
-// each other the one that is in more such pairs.
+// Returns the members of the last group that the next one leaves out, because others did not meet them. Each one that
+// the chief did not meet is out. If two others did not meet, the one in more such pairs is out.
 std::vector<int> Membership::cut_off(const OpenDirectory& rendezvous) const {
   if (options_.on_lost != LostRank::kContinue) return {};
   std::vector<std::pair<int, int>> pairs;
@@ -224,7 +224,7 @@ Membership::Look Membership::look_at(const OpenDirectory& rendezvous) const {
   return look;
 }
 
-// Where all that there can be have come it goes on at once. A chief that follows another one does not know who is left.
+// It is enough at once if all have come. A chief that follows another one does not know who is left, so it waits.
 bool Membership::is_enough(const Look& look, double waited_secs) const {
   if (look.missing.empty() && look.cut_off.empty()) return true;
   const bool later = !last_.members.empty() || look.trained;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes are the next group of a run whose ranks may be lost: its chief says so, in the rendezvous folder.
+// Membership finds the processes of the next group, in a run whose ranks may be lost. The chief names them in the
+// rendezvous folder.
 //
-//   rendezvous/here-2    the process that the launcher started as rank 2 waits for a group, and how many ranks it was
-//                        told that there are
-//   rendezvous/group     the newest group: its generation, its meeting, and who is in it
+//   rendezvous/here-2    the process that the launcher started as rank 2 waits for a group; the file has the number of
+//                        ranks that this process was given
+//   rendezvous/group     the newest group: its generation, its meeting and its members
 //
-// A process that a launcher starts anew has its rank, its seat, and another token, so that nobody takes it for the one
-// before. Ranks of a group are counted anew, in the order of the seats: the chief (seat 0) is always rank 0.
+// If a launcher starts a process again, it has the same rank, its seat, but another token. So it is never taken for the
+// previous process. A group counts its ranks anew in the order of the seats. The chief (seat 0) is always rank 0.
 //
-//   chief:   members.form(run, name)      waits for the others as the options say, then names the group
+//   chief:   members.form(run, name)      waits for the others by the options, then names the group
 //   worker:  members.join(seat)           waits until the chief has named a group that this process is in
 //
-// After a failure both are called again, by those that are left; so is it when a group could not meet. Whom a process
-// did not meet then it writes into its mark, and with LostRank::kContinue the next group is without those. A chief that
-// died is followed by a new one, which begins a rendezvous of its own, where those that are left find it. [session
-// thread], but for holds()
+// After a failure, or if a group could not meet, the remaining processes call both again. A process writes the ranks
+// that it did not meet into its mark. With LostRank::kContinue the next group is without those. A new chief follows one
+// that died. It begins another rendezvous, and the remaining processes find it there. [session thread], except holds()
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,19 @@ namespace belay::runtime {
 
 struct RankMembers {
   struct Member {
-    int seat = 0;  // the rank that the launcher gave
+    int seat = 0;  // the launcher gave it this rank
     std::uint64_t token = 0;
     friend bool operator==(const Member&, const Member&) = default;
   };
-  std::string meeting;  // never used before
+  std::string meeting;  // a new name for each group
   std::int64_t generation = 0;
   std::vector<Member> members;  // by rank
 
   std::optional<int> rank_of(const Member& member) const;
 };
 
-// Of the error of a cluster's open, "... in open at step 7: ranks 1, 2 of 3 did not come": those ranks.
+// Returns the ranks that the error of a cluster's open names: 1 and 2 for "... in open at step 7: ranks 1, 2 of 3 did
+// not come".
 std::vector<int> ranks_not_met(std::string_view error);
 
 class Membership {
@@ -51,27 +52,26 @@ class Membership {
     int seat = 0;
     int seats = 2;
     LostRank on_lost = LostRank::kWait;
-    int min_ranks = 1;  // of kContinue
+    int min_ranks = 1;  // for kContinue
     double max_wait_secs = 300;
     double timeout_secs = 60;
   };
   Membership(const Options& options, std::function<bool()> stopping);
 
-  // `name`: of the rendezvous, as begin_meeting() returned it. CANCELLED where the run is to stop; DEADLINE_EXCEEDED
-  // with who is missing; INVALID_ARGUMENT if one was told another number of ranks before there was a group. At the
-  // start all have to come. Later those that are left are enough (kContinue), as soon as each of the others is known to
-  // have ended, or to be cut off, or has not come for timeout_secs.
+  // `name` is that of the rendezvous, from begin_meeting(). CANCELLED if the run is to stop. DEADLINE_EXCEEDED names
+  // the missing ranks. INVALID_ARGUMENT if a process was given another number of ranks before the first group. At the
+  // start all have to come. Later the remaining ones are enough (kContinue): each other one has ended, is cut off, or
+  // has not come for timeout_secs.
   RankMembers form(OpenDirectory& run, const std::string& name);
-  // CANCELLED; DEADLINE_EXCEEDED where no group came in max_wait_secs; NOT_FOUND where the chief has ended the run;
-  // INVALID_ARGUMENT if the chief was told another number of ranks; RunInUse.
+  // CANCELLED; DEADLINE_EXCEEDED if no group came in max_wait_secs; NOT_FOUND if the chief has ended the run;
+  // INVALID_ARGUMENT if the chief was given another number of ranks; RunInUse.
   RankMembers join(WorkerSeat& seat, FileSystem& files);
-  // Ranks of the group that form() or join() returned last, which this process did not meet.
+  // This process did not meet these ranks of the group that form() or join() returned last.
   void note_not_met(const std::vector<int>& ranks);
-  // Whether a group that is about to meet is still the one to meet: no member has ended, and there is no newer one. Any
-  // thread.
+  // Whether the group should still meet: no member has ended, and there is no newer group. Any thread may call it.
   static bool holds(const RankMembers& group, const OpenDirectory& rendezvous);
 
-  // Of this process.
+  // The token of this process.
   std::uint64_t token() const noexcept { return token_; }
 
  private:
@@ -87,10 +87,10 @@ class Membership {
   const Options options_;
   const std::function<bool()> stopping_;
   const std::uint64_t token_;
-  RankMembers last_;        // that this process was in; no members: none
-  std::vector<int> unmet_;  // seats of that one, which this process did not meet
-  std::int64_t next_ = 0;   // the generation that is formed, or waited for, next
-  std::string rendezvous_;  // a worker's: that of last_ and next_
+  RankMembers last_;        // the last group that this process was in; no members: it was in none
+  std::vector<int> unmet_;  // seats of last_ that this process did not meet
+  std::int64_t next_ = 0;   // the generation that it forms, or waits for, next
+  std::string rendezvous_;  // a worker's: the rendezvous of last_ and next_
 };
 
 }  // namespace belay::runtime

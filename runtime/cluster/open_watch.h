@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interrupts a cluster's open, on a thread of its own, where there is no use in waiting any more: the chief has begun
-// anew, or one of those that are waited for has ended.
+// OpenWatch has a thread that interrupts a cluster's open when waiting is of no use any more. That is so if the chief
+// has begun anew, or if one of the awaited processes has ended.
 //
 //   {
 //     const OpenWatch watch([&] { return seat.is_current(name); }, cluster);
-//     group.open(...);                            // CANCELLED where it was interrupted
+//     group.open(...);                            // CANCELLED if it was interrupted
 //   }
 #pragma once
 
@@ -21,7 +21,7 @@ namespace belay::runtime {
 
 class OpenWatch {
  public:
-  // `holds` is asked some twenty times in a second, by the watch's thread; it must not throw.
+  // The watch's thread calls `holds` about twenty times in a second. It must not throw.
   OpenWatch(std::function<bool()> holds, PluginInstance& cluster)
       : cluster_(cluster), thread_([this, holds = std::move(holds)] { watch(holds); }) {}
   ~OpenWatch() {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kStepsBetweenChecks = 100;
 
-// The rank of the first note of this kind; -1: there is none.
+// Returns the rank of the first note of this kind; -1 if there is none.
 int first_of(const std::vector<RankNote>& notes, std::int64_t kind) {
   const auto found = std::find_if(notes.begin(), notes.end(), [&](const RankNote& n) { return n.kind == kind; });
   return found == notes.end() ? -1 : static_cast<int>(found - notes.begin());
@@ -70,7 +70,7 @@ void RankAgreement::give_up(Error why) {
   gave_up_.emplace(std::move(why));
 }
 
-// If the chief saves, it says so instead of what it has for the next step, and the others send their states.
+// If the chief saves, its note asks for states instead of describing its batch. The others then send theirs.
 std::vector<RankNote> RankAgreement::exchange(const RankNote& mine) {
   exchanging_ = true;
   for (;;) {
@@ -120,7 +120,7 @@ std::vector<RankNote> RankAgreement::gather(const RankNote& mine) {
   return notes;
 }
 
-// All have agreed on the end: who is lost now is not missed.
+// All have agreed on the end, so a rank that is lost now is not missed.
 void RankAgreement::compare_at_end() {
   try {
     variables_.compare(meeting_.group());

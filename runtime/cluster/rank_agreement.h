@@ -9,9 +9,10 @@
 //   agreement.ask_for_states();                             // the chief, between two steps, when it saves
 //   agreement.end_run();                                    // a rank that makes no further step
 //
-// Each tells the others a note. A rank that ends the run ends it on all before anything of the step has happened. The
-// input has ended when it has ended on all. The ranks then take from the chief what hooks have written. They compare
-// their variables every 100 steps, after each checkpoint, and when they end together. [session thread]
+// Each rank sends the others a note. A rank that ends the run ends it on all before anything of the step has happened.
+// The input has ended when it has ended on all. The ranks then take the chief's values of variables that hooks have
+// written. They compare their variables every 100 steps, after each checkpoint, and when they end together. [session
+// thread]
 #pragma once
 
 #include <optional>
@@ -24,15 +25,15 @@
 
 namespace belay::runtime {
 
-// A rank tells the others this of itself when a step begins.
+// A rank sends this note about itself to the others when a step begins.
 struct RankNote {
   enum Kind : std::int64_t { kRows, kInputEnded, kEndsRun, kFailed, kSaves };  // kSaves: the chief wants states
   std::int64_t kind = kRows;
-  std::int64_t epoch = 0;  // of the batch that it has
+  std::int64_t epoch = 0;  // the epoch of its batch
   std::int64_t rows = 0;
-  Position position = {};     // after it
-  std::int64_t written = 0;   // how often its variables were, since all were alike
-  std::int64_t assigned = 0;  // of these not by a run
+  Position position = {};     // the position after its batch
+  std::int64_t written = 0;   // writes of its variables since all were alike
+  std::int64_t assigned = 0;  // the part of these that no run made
   bool saved = false;         // a checkpoint of these variables was begun
 };
 
@@ -52,7 +53,7 @@ class RankAgreement {
   // Returns the notes by rank. Errors if the step does not happen: CANCELLED; the own error, which is the end of the
   // input or a failure; ABORTED if another rank has failed.
   std::vector<RankNote> begin_step(const RankNote& mine, const std::optional<Error>& own_error);
-  // Whether the others are where they answer.
+  // Whether the others would answer now.
   bool can_ask() const noexcept { return !ended_ && !exchanging_ && meeting_.size() > 1; }
   void ask_for_states();
   void end_run();
@@ -60,7 +61,7 @@ class RankAgreement {
   // All ranks have agreed on the end, or this one is alone.
   bool ended() const noexcept { return ended_; }
   void end() noexcept { ended_ = true; }
-  // There is no group any more: the next step says why.
+  // There is no group any more. The next step throws `why`.
   void give_up(Error why);
 
  private:

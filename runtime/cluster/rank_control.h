@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a run stop it and are stopped by these. All of it is borrowed.
+// RankControl has the ways in which the ranks stop the run, and in which the run stops them. All of it is borrowed.
 #pragma once
 
 #include <functional>
@@ -13,12 +13,12 @@ namespace belay::runtime {
 
 struct RankControl {
   std::function<bool()> stopping;                    // whether the run is to end
-  std::function<void(const std::string& why)> stop;  // makes it end: another rank has
-  // The loss of some ranks, and not of all, is not finite: once a session, with their names.
+  std::function<void(const std::string& why)> stop;  // makes it end, because another rank has ended it
+  // Called once a session if the loss of some ranks, but not of all, is not finite. `whose` names them.
   std::function<void(const std::string& whose)> warn;
   CancellationSource& wakes;  // ends the wait for this rank's own input
-  DiskCalls& waits;           // counts waits for other ranks: they are no hang of this one
-  CallMonitor& monitor;       // to which the cluster's instance reports, and nothing else: two threads call it
+  DiskCalls& waits;           // counts waits for other ranks; they are no hang of this one
+  CallMonitor& monitor;       // only the cluster's instance reports to it, because two threads call that instance
 };
 
 }  // namespace belay::runtime

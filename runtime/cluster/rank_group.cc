@@ -17,11 +17,11 @@ belay_collective call_from(int peer) {
   return call;
 }
 
-constexpr std::int64_t kLongestText = std::int64_t{1} << 32;  // of those that ranks exchange
+constexpr std::int64_t kLongestText = std::int64_t{1} << 32;  // a longer string from another rank is refused
 
 std::int64_t nanoseconds_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-// A tensor over memory of the caller's, for the call.
+// A tensor over the caller's memory, for one call.
 template <class T>
 class ListTensor {
  public:
@@ -45,7 +45,7 @@ void check_place(const belay_cluster_place& place, std::int64_t generation) {
                                      std::to_string(place.size) + " processes; 0: it is not known");
 }
 
-// A length that came from another rank, before so much memory is asked for.
+// Checks a length from another rank before that much memory is allocated.
 void check_length(std::int64_t bytes) {
   if (bytes < 0 || bytes > kLongestText)
     fail(Code::kDataLoss, "it returned " + std::to_string(bytes) + " as the length of a text, which cannot be");

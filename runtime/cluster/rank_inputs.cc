@@ -7,7 +7,7 @@
 namespace belay::runtime {
 namespace {
 
-// It is epoch, index, the length of the bytes, and these.
+// The string has epoch, index, the length of the bytes, and the bytes.
 std::string text_of(const Position& p) {
   const std::int64_t numbers[] = {p.epoch, p.index, static_cast<std::int64_t>(p.bytes.size())};
   return std::string(reinterpret_cast<const char*>(numbers), sizeof(numbers)) + p.bytes;
@@ -49,13 +49,13 @@ std::string RankInputs::share(const RankMeeting& meeting, DirectSession& session
   return found.said;
 }
 
-// A shard whose part of an epoch was read already begins in the next one.
+// A shard begins in the next epoch if its part of this one was already read.
 void RankInputs::fetched(const Position& after) noexcept {
   if (!epoch_known_) epoch_ = after.index == 0 ? after.epoch - 1 : after.epoch;
   epoch_known_ = true;
 }
 
-// By the names that checkpoints have.
+// Returns the positions by their names in checkpoints.
 InputPositions RankInputs::by_rank(const RankMeeting& meeting, DirectSession& session) const {
   InputPositions all = session.store().positions();
   if (meeting.chief()) return all;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankInputs knows how far the ranks of a run are in the training's input, of which each reads a shard.
+// RankInputs knows how far the ranks of a run are in the training's input. Each rank reads a shard of it.
 //
 //   RankInputs inputs("train", 2);
 //   inputs.share(meeting, session, 0);           // a new session: all take the positions that rank 0 knows
-//   inputs.fetched(element.position);            // this rank's next batch is there,
+//   inputs.fetched(element.position);            // this rank's next batch has come,
 //   inputs.took(element.position);               // and a step takes it
 //
-// The chief knows the positions of all ranks, which are in its checkpoints (rank_positions.h). If a rank may be lost,
-// each of them does. [session thread]
+// The chief knows the positions of all ranks, and its checkpoints have them (rank_positions.h). If a rank may be lost,
+// each rank knows them. [session thread]
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class RankInputs {
  public:
   RankInputs(std::string input, int ranks);
 
-  // All take the positions that rank `from` knows. It divides those of another number of processes. Returns what the
-  // chief has to say of that; empty: nothing.
+  // All take the positions that rank `from` knows. It divides those of another number of processes. Returns the chief's
+  // message about that, or an empty string.
   std::string share(const RankMeeting& meeting, DirectSession& session, int from);
-  // This rank's next batch is of this epoch.
+  // The epoch of this rank's next batch.
   std::int64_t epoch() const noexcept { return epoch_; }
   void fetched(const Position& after) noexcept;
   void took(const Position& after) noexcept { epoch_ = after.epoch; }
@@ -41,7 +41,7 @@ class RankInputs {
   const std::string input_;
   std::vector<std::string> names_;
   std::int64_t epoch_ = 0;
-  bool epoch_known_ = true;  // false: only the next batch says it
+  bool epoch_known_ = true;  // false: only the next batch tells it
 };
 
 }  // namespace belay::runtime

@@ -16,7 +16,7 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{50};  // at the rendezvous
-constexpr int kTriesAtStart = 10;                       // of ranks that end and come again while they meet
+constexpr int kTriesAtStart = 10;                       // for ranks that end and start again while they meet
 
 // "rank 2", "ranks 1 and 2", "ranks 1, 2 and 3"
 std::string seats_text(const std::vector<int>& seats) {
@@ -49,7 +49,7 @@ RankGroup& RankMeeting::group() const {
   return *group_;
 }
 
-// As in the manifest.
+// Returns the manifest's word for it.
 std::string RankMeeting::on_lost_word() const {
   constexpr const char* kWords[] = {"stop", "continue", "wait"};
   return kWords[static_cast<std::size_t>(options_.on_lost)];
@@ -86,7 +86,7 @@ void RankMeeting::open_chief(LockedDirectory& run, std::int64_t attempt) {
     if (regroups()) return meet_first(name);
     meet(run.path() + "/" + std::string(kRendezvousName), name);
   } catch (const Error& e) {
-    // A rank differs. Others that have not met this one would wait for another chief.
+    // A rank differs. Without the refusal, workers that have not met this chief would wait for another one.
     if (e.code() == Code::kInvalidArgument) refuse(run, std::string(e.message()));
     throw;
   }
@@ -96,7 +96,7 @@ void RankMeeting::refuse(LockedDirectory& run, const std::string& reason) noexce
   if (!chief() || options_.plugin_meets) return;
   try {
     refuse_meeting(run, reason);
-  } catch (const Error&) {  // they wait as long as for a chief that does not come
+  } catch (const Error&) {  // then they wait as if the chief did not come
   }
 }
 
@@ -114,7 +114,7 @@ void RankMeeting::open_worker(FileSystem& files) {
         return meet(seat_->directory(), name);
       } catch (const Error& e) {
         if (group_ != nullptr) group_->close();
-        // Of an attempt that is over: the chief of this one may still come. Ranks that differ would differ again.
+        // If that attempt is over, the next chief may still come. Ranks that differ would differ again.
         if (e.code() == Code::kInvalidArgument || events_.stopping() || seat_->is_current(name)) throw;
       }
     }
@@ -165,7 +165,7 @@ void RankMeeting::meet_members() {
   if (events_.placed) events_.placed(rank_, size_);
 }
 
-// There is no session yet that a recovery would make anew.
+// It tries again itself, because no session exists yet that a recovery would make anew.
 void RankMeeting::meet_first(const std::string& rendezvous) {
   rendezvous_ = rendezvous;
   for (int i = 1;; ++i) try {

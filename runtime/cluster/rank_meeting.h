@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankMeeting lets one process of a run meet the others. It knows the group, the rank in it, and who else is there.
+// RankMeeting lets one process of a run meet the others. It knows the group, its rank in it, and the other members.
 //
 //   RankMeeting meeting({{.seat = 1, .seats = 2, ...}, ...}, events);
 //   meeting.use(cluster_instance);
@@ -28,59 +28,59 @@ class RankMeeting {
  public:
   struct Options : Membership::Options {
     int local_rank = -1;
-    std::string directory;      // the run's; absolute, and seen by all
+    std::string directory;      // the run's; absolute, and all see it
     bool plugin_meets = false;  // the plugin finds the others by itself, without the directory
   };
   struct Events {
     std::function<bool()> stopping;  // whether the run is to end
     std::function<void()> over;      // the group is over, and is still open
     std::function<void()> met;       // the next one has met; an error ends the meeting
-    // If regroups(), after that: this process's place in the group.
+    // Called after that if regroups(): this process's place in the group.
     std::function<void(int rank, int size)> placed;
   };
   RankMeeting(const Options& options, Events events);
 
-  // They are this process's rank in the group and the group's size.
+  // This process's rank in the group, and the group's size.
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  // It has the rest that the plugin said when the ranks met, too.
+  // The plugin's whole answer when the ranks met.
   const ClusterPlace& place() const noexcept { return group_->place(); }
   bool chief() const noexcept { return options_.seat == 0; }
   const std::string& directory() const noexcept { return options_.directory; }
   // Whether the others continue when a rank is lost.
   bool regroups() const noexcept { return membership_ != nullptr; }
-  // "rank 2", by the number that the launcher gave it.
+  // Returns "rank 2", with the number that the launcher gave this rank.
   std::string name_of(int rank) const;
-  // They are by rank; empty unless regroups().
+  // Returns the seats by rank; empty unless regroups().
   std::vector<int> seats() const;
 
   // Borrowed; not used after close().
   void use(PluginInstance& cluster) { cluster_ = &cluster; }
   PluginInstance& cluster() const noexcept { return *cluster_; }
-  // A worker waits for the chief to have begun. UNAVAILABLE with who is missing; CANCELLED if the run is to stop;
-  // RunInUse; FAILED_PRECONDITION if the chief has refused; what `met` throws.
+  // A worker waits until the chief has begun. UNAVAILABLE names the missing ranks; CANCELLED if the run is to stop;
+  // RunInUse; FAILED_PRECONDITION if the chief has refused; an error of `met` passes through.
   void open_chief(LockedDirectory& run, std::int64_t attempt);
   void open_worker(FileSystem& files);
-  // The chief's, instead of open_chief(): workers that wait in the directory end with the reason.
+  // The chief calls it instead of open_chief(). Workers that wait in the directory end with the reason.
   void refuse(LockedDirectory& run, const std::string& reason) noexcept;
   // FAILED_PRECONDITION before the ranks have met, and after they left.
   RankGroup& group() const;
   bool is_open() const noexcept { return group_ != nullptr && group_->is_open(); }
-  // The next group, instead of the one that is over. ABORTED and UNAVAILABLE: another rank was lost meanwhile. Other
-  // errors: there is no group any more.
+  // Meets the next group after the previous one is over. ABORTED or UNAVAILABLE if another rank was lost during that.
+  // After any other error there is no group any more.
   void regroup();
-  // The input is not read any more, so `placed` is not called.
+  // The input is not read any more, so `placed` is not called from now on.
   void end_places() noexcept { events_.placed = nullptr; }
   // Whether the chief has finished the run.
   bool run_finished() const;
   void close() noexcept;
 
-  // It says what changed since the last session, "rank 1 was lost; 2 ranks go on behind step 57". Rank `from` had made
-  // that step. Empty: nothing changed.
+  // Returns a message about the change since the last session: the lost and the replaced ranks, the new size, and the
+  // step after which they continue. Rank `from` had made that step. Empty if nothing changed.
   std::string what_changed(int from, std::int64_t step) const;
   // The group has made a session.
   void note_session();
-  // They are of the last group that made one.
+  // This process's rank in the last group that made a session, and the size of that group.
   int rank_before() const noexcept { return rank_before_; }
   int size_before() const noexcept { return static_cast<int>(before_.members.size()); }
 
@@ -100,11 +100,11 @@ class RankMeeting {
   LockedDirectory* run_ = nullptr;  // the chief's
   FileSystem* files_ = nullptr;     // a worker's
   int rank_, size_;
-  // ---- if the others continue without a rank
-  std::unique_ptr<Membership> membership_;  // null: they do not
+  // ---- if the others continue after a rank was lost
+  std::unique_ptr<Membership> membership_;  // null: they do not continue
   std::string rendezvous_;                  // the chief's name for it
   RankMembers members_, before_;            // of the group, and of the last one that made a session
-  int rank_before_ = 0;                     // in that one
+  int rank_before_ = 0;                     // the rank in before_
   std::int64_t regroupings_ = 0;
 };
 

@@ -17,7 +17,7 @@ bool is_of(const std::string& name, const std::string& input) {
 
 std::string processes_text(int n) { return std::to_string(n) + (n == 1 ? " process" : " processes"); }
 
-// Of an epoch's order the first `before` examples were read. Those of them that are in the shard.
+// The first `before` examples of an epoch's order were read. Returns how many of these are in the shard.
 std::int64_t read_of_shard(std::int64_t before, int shard, int shards) {
   return before > shard ? (before - shard - 1) / shards + 1 : 0;
 }
@@ -46,7 +46,7 @@ RankPositions positions_on(const InputPositions& positions, const std::string& i
   }
   found.said = "the checkpoint is of " + processes_text(before) + ", and " + processes_text(ranks) +
                (ranks == 1 ? " goes on" : " go on") + ": variables, optimizer and global step are exact; the input ";
-  // Those that are behind the others say how far all are: who has read its part of the epoch is in the next one.
+  // The slowest rank tells how far all are. A rank that has read its part of the epoch is already in the next one.
   std::int64_t epoch = INT64_MAX, index = INT64_MAX;
   bool by_numbers = true;
   for (const auto& [name, p] : positions) {

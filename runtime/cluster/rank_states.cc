@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-// 0: it is no such name.
+// Returns 0 if the name has no rank.
 std::size_t rank_in(const std::string& name) {
   const std::size_t at = name.rfind('@');
   std::size_t rank = 0;
@@ -24,7 +24,7 @@ std::size_t rank_in(const std::string& name) {
 
 }  // namespace
 
-// The length of the JSON, that, and the elements of the tensors.
+// The string has the length of the JSON, the JSON, and the elements of the tensors.
 std::string packed(const HookStates& states) {
   RunState state;
   state.hook_states = states;
@@ -100,7 +100,7 @@ void RankStates::share(const RankMeeting& meeting, CreatedSession& created, bool
     states_ = take_states_of_ranks(created.restored->state.hook_states, size);
     states_of_ = seats;
   }
-  if (seats != states_of_) states_.clear();  // ranks are counted anew: they are of others
+  if (seats != states_of_) states_.clear();  // ranks are counted anew, so the states belong to others
   if (meeting.chief()) states_.resize(size);
   for (std::size_t r = 1; r < size; ++r) {
     const std::string text = meeting.group().broadcast(meeting.chief() ? states_[r] : "", 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chief's checkpoints have the states of the hooks of each rank (session.hooks_on_all_ranks): those of rank 0 by
-// the hook's name, as in a run of one process, and those of rank 2 by "hook@2".
+// The chief's checkpoints have the states of each rank's hooks (session.hooks_on_all_ranks). Rank 0's have the hook's
+// name, as in a run of one process. Rank 2's have the name "hook@2".
 //
 //   RankStates states;
 //   states.use(hooks);                            // without it nothing is shared
@@ -24,11 +24,12 @@ namespace belay::runtime {
 
 using HookStates = std::map<std::string, HookState>;
 
-// As one string, which the ranks send. Tensors too, which are in memory, or of an open checkpoint.
+// Returns the states as one string, which the ranks send. It has the tensors too, from memory or an open checkpoint.
 std::string packed(const HookStates& states);
 HookStates unpacked(const std::string& text);
 
-// Those of the ranks from 1 on, taken out of a checkpoint's; of ranks that are not below `ranks` they stay.
+// Moves the states of the ranks from 1 on out of a checkpoint's, packed by rank. Those of ranks that are not below
+// `ranks` stay.
 std::vector<std::string> take_states_of_ranks(HookStates& states, std::size_t ranks);
 void add_states_of_rank(HookStates& states, std::size_t rank, const std::string& text);
 
@@ -44,9 +45,9 @@ class RankStates {
   void share(const RankMeeting& meeting, CreatedSession& created, bool trained);
 
  private:
-  HookSet* hooks_ = nullptr;         // null: none has a state that is by rank
-  std::string own_;                  // packed; not the chief's
-  std::vector<std::string> states_;  // of the others, by rank; the chief's
+  HookSet* hooks_ = nullptr;         // null: no hook has a state by rank
+  std::string own_;                  // packed; only a worker has it
+  std::vector<std::string> states_;  // of the others, by rank; only the chief has them
   std::vector<int> states_of_;       // the seats that these ranks had
 };
 

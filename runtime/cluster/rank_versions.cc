@@ -9,7 +9,7 @@
 namespace belay::runtime {
 namespace {
 
-// A line for each of them, "PLUGIN BUILD"; no name of a plugin has a space.
+// Each plugin has a line "PLUGIN BUILD". A plugin's name has no space.
 std::string text_of(const std::map<std::string, std::string>& builds) {
   std::string text;
   for (const auto& [plugin, build] : builds) text += plugin + " " + build + "\n";
@@ -22,7 +22,7 @@ std::map<std::string, std::string> builds_in(const std::string& text) {
   return builds;
 }
 
-// "KEY\tVALUE", a line for each.
+// Each key has a line "KEY\tVALUE".
 std::string text_of(const std::vector<std::pair<std::string, std::string>>& manifest) {
   std::string text;
   for (const auto& [key, value] : manifest) text += escaped(key) + "\t" + escaped(value) + "\n";
@@ -35,7 +35,7 @@ std::map<std::string, std::string> values_in(const std::string& text) {
   return values;
 }
 
-// "optimizer.learning_rate is 0.5 there, and 0.1 on rank 0"
+// Returns "optimizer.learning_rate is 0.5 there, and 0.1 on rank 0".
 std::string first_difference(const std::string& there, const std::string& on_chief) {
   const std::map<std::string, std::string> theirs = values_in(there), chiefs = values_in(on_chief);
   for (const auto& [key, value] : theirs) {
@@ -74,7 +74,7 @@ bool differ(const RankVersions::File& one, const RankVersions::File& other) {
   return one.bytes != other.bytes || one.ends != other.ends || (wholes && one.whole != other.whole);
 }
 
-// "input.train.path is '/b/x.csv' with 600 bytes there, and '/a/x.csv' with 712 bytes on rank 0"
+// Returns "input.train.path is '/b/x.csv' with 600 bytes, checksum ... there, and '/a/x.csv' ... on rank 0".
 std::string difference_of(const RankVersions::File& there, const RankVersions::File& on_chief) {
   const auto text = [](const RankVersions::File& f) {
     return single_quoted(f.path) + " with " + std::to_string(f.bytes) + " bytes, checksum " +
@@ -83,7 +83,7 @@ std::string difference_of(const RankVersions::File& there, const RankVersions::F
   return there.option + " is " + text(there) + " there, and " + text(on_chief) + " on rank 0";
 }
 
-// One of them differs: which key does.
+// A manifest differs. The error names the first such key.
 void compare_manifests(const RankMeeting& meeting, const RankVersions& mine) {
   const std::vector<std::string> all = meeting.group().gather_texts(text_of(mine.manifest));
   for (std::size_t r = 1; r < all.size(); ++r)
@@ -92,7 +92,7 @@ void compare_manifests(const RankMeeting& meeting, const RankVersions& mine) {
                                        first_difference(all[r], all[0]) + "; start all with the same");
 }
 
-// Each has those that its part of the manifest needs; the chief has more.
+// Each rank has the plugins that its part of the manifest needs. The chief has more.
 void compare_plugins(const RankMeeting& meeting, const RankVersions& mine) {
   const std::vector<std::string> all = meeting.group().gather_texts(text_of(mine.builds));
   const std::map<std::string, std::string> chiefs = builds_in(all[0]);
@@ -103,7 +103,7 @@ void compare_plugins(const RankMeeting& meeting, const RankVersions& mine) {
                                          double_quoted(plugin) + " than rank 0; start all with the same");
 }
 
-// All see the same texts, so that all fail, or none.
+// All ranks see the same strings, so either all fail or none does.
 std::string compare_files(const RankMeeting& meeting, const RankVersions& mine) {
   const std::vector<std::string> all = meeting.group().gather_texts(text_of(mine.files));
   const std::vector<RankVersions::File> chiefs = files_in(all[0]);

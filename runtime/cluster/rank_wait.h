@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round a wait for other ranks: counted as a call of the file system is, so that it is no hang of this process. [any
-// thread]
+// A RankWait lives as long as a wait for other ranks. The wait counts like a call of the file system, so it is not
+// taken for a hang of this process. [any thread]
 #pragma once
 
 #include <atomic>

@@ -14,7 +14,7 @@ namespace {
 
 using detail::guard;
 
-// The service's object, where this is one of several processes.
+// Returns the service's object in a run of several processes.
 HookRanks& other_ranks(const InstanceHost& instance) {
   try {
     return instance.services().context<HookRanks>();
@@ -25,7 +25,7 @@ HookRanks& other_ranks(const InstanceHost& instance) {
   }
 }
 
-// Checks a call; `alone` does what it does in a group of one, `together` calls the cluster.
+// Checks a call. In a run of one process `alone` does its work; otherwise `together` calls the cluster.
 template <class F, class G>
 std::int32_t call_ranks(belay_host* host, const belay_collective* given, belay_status* status, F&& alone,
                         G&& together) {

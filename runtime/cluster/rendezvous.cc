@@ -18,12 +18,12 @@ namespace {
 constexpr std::string_view kMeetingName = "attempt";
 constexpr std::string_view kRefusedName = "rendezvous-refused";
 constexpr std::uint64_t kMostBytesOfReason = 1 << 16;
-constexpr std::int64_t kStartsApartNs = 10'000'000'000;  // of the processes of a job, and of their clocks
+constexpr std::int64_t kStartsApartNs = 10'000'000'000;  // between the processes of a job, and between their clocks
 constexpr std::uint64_t kMostBytesOfName = 256;
 constexpr int kTries = 10;
 constexpr std::chrono::milliseconds kBetweenTries{10};
 
-// It goes away as a whole: a worker that has just found it may be writing into it, what it writes too.
+// The folder goes as a whole, by a rename. A worker that has just found it may still write into it, and that goes too.
 void remove_rendezvous(LockedDirectory& run, const std::string& unused) {
   if (!run.exists(kRendezvousName)) return;
   run.rename(kRendezvousName, unused);
@@ -67,7 +67,7 @@ void end_meeting(LockedDirectory& run) noexcept {
   }
 }
 
-// A folder that is being made or removed is one that is not there.
+// A folder that is just being made or removed counts as missing.
 WorkerSeat::Begun WorkerSeat::read() const {
   try {
     if (!files_.exists(directory())) return {};
@@ -80,7 +80,7 @@ WorkerSeat::Begun WorkerSeat::read() const {
   }
 }
 
-// If a process has the run's lock, a chief is there, and what another one refused does not count.
+// If a process has the run's lock, there is a chief, and an earlier chief's refusal does not count.
 std::string WorkerSeat::refusal() const {
   try {
     if (!files_.exists(run_)) return "";
@@ -109,7 +109,7 @@ std::string WorkerSeat::look() {
   name_.clear();
   std::string holder;
   try {
-    // Who asks whether it is taken holds it for a moment.
+    // A process that asks whether the seat is taken holds it for a moment.
     for (int i = 0; i < kTries && lock_ == nullptr; ++i) {
       if (i > 0) std::this_thread::sleep_for(kBetweenTries);
       const std::unique_ptr<OpenDirectory> rendezvous = files_.open_directory(directory());

@@ -9,7 +9,7 @@
 namespace belay::runtime {
 namespace {
 
-constexpr int kTriesAtEnd = 10;  // of ranks that end and come again while the others end
+constexpr int kTriesAtEnd = 10;  // for ranks that end and start again while the others end
 
 }  // namespace
 
@@ -30,14 +30,14 @@ RunRanks::RunRanks(Options options, RankControl control, Events events)
       agreement_(meeting_, variables_, states_, control_) {}
 
 RunRanks::~RunRanks() {
-  if (meeting_.regroups()) close();  // after an error, too: nobody waits for this rank then
+  if (meeting_.regroups()) close();  // after an error too, so that no rank waits for this one
 }
 
 void RunRanks::met() {
   agreement_.met();
   step_.drop();
   files_differ_ = compare_versions(meeting_, versions_);
-  // Each rank's input has fitted its own file. Class numbers and scales are the model's, so there is one of them.
+  // Each rank's input has fitted its own file. The model needs one set of class numbers and scales: the chief's.
   const std::string chiefs = meeting_.group().broadcast(meeting_.chief() ? versions_.schema : "", 0);
   if (chiefs != versions_.schema) {
     events_.take_schema(chiefs);
@@ -56,7 +56,7 @@ void RunRanks::regroup() {
   } catch (const Error& e) {
     if (give_up(e)) return;
     if (is_preemption(e.code())) throw;
-    // Alone it makes no step, but ends as a run does, with its last checkpoint if it is the chief.
+    // A process alone makes no step. It ends as a run does, with a last checkpoint if it is the chief.
     agreement_.end();
     if (e.code() == Code::kCancelled && control_.stopping()) return;
     if (e.code() == Code::kNotFound && meeting_.run_finished()) {
@@ -67,7 +67,7 @@ void RunRanks::regroup() {
   }
 }
 
-// Another recovery would be one too many: the session is made, and its end saves.
+// It gives up when another recovery would be one too many. The session is still made, and its end saves.
 bool RunRanks::give_up(const Error& error) {
   if (in_a_row_ == 0 || in_a_row_ < options_.max_recoveries || !is_preemption(error.code())) return false;
   agreement_.give_up(
@@ -86,7 +86,7 @@ void RunRanks::share_states(HookSet& hooks) {
   states_.use(hooks);
   if (!meeting_.chief()) return;
   hooks.add_states_by([this](HookStates& states) {
-    // After an error the others may not be where they would answer: those of the last time are kept then.
+    // After an error the others may not be able to answer. Then the states of the last time stay.
     if (session_ != nullptr && !step_.under_way() && agreement_.can_ask()) agreement_.ask_for_states();
     states_.add_to(states);
   });
@@ -105,7 +105,7 @@ CreatedSession RunRanks::alike(CreatedSession created, bool trained) {
   DirectSession& session = *created.session;
   session_ = &session;
   variables_.use(session);
-  if (agreement_.ended()) return created;  // alone: those that it waited for did not come
+  if (agreement_.ended()) return created;  // it is alone, because the others did not come
   try {
     share(session, trained);
     states_.share(meeting_, created, trained);
@@ -129,7 +129,7 @@ void RunRanks::share(DirectSession& session, bool trained) {
   variables_.note_alike();
 }
 
-// Of those that have the same the first.
+// Several ranks may have the newest step. The first of them is chosen.
 int RunRanks::newest_rank(DirectSession& session, bool trained) {
   const std::int64_t step = trained || meeting_.chief() ? std::max<std::int64_t>(session.global_step(), 0) : -1;
   const std::vector<std::int64_t> all = meeting_.group().all_gather({step});
@@ -144,7 +144,7 @@ void RunRanks::leave() {
   with_those_left([this] { agreement_.end_run(); });
 }
 
-// After the last step: this rank's input is not read any more.
+// It runs after the last step, so this rank's input is not read any more.
 void RunRanks::with_those_left(const std::function<void()>& call) {
   meeting_.end_places();
   bool together = true;
@@ -167,7 +167,7 @@ void RunRanks::end_together() noexcept {
   const RankWait waiting(control_.waits);
   try {
     meeting_.group().all_gather({0});
-  } catch (const Error&) {  // one has ended before, and is not waited for
+  } catch (const Error&) {  // a rank has already ended, and nobody waits for it
   }
 }
 

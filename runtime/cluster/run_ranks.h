@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunRanks is one of the processes that train one model together, synchronously, each on its own rows. It owns the
-// parts that do the work.
+// RunRanks is one of the processes that train one model together. They train synchronously, each on its own rows.
+// RunRanks owns the parts that do the work.
 //
 //   RunRanks ranks({...}, control, events);
 //   ranks.meeting().use(cluster_instance);
@@ -12,8 +12,8 @@
 //   ranks.end_together();                                // after the last save
 //   ranks.close();
 //
-// If a rank is lost, ABORTED leaves the step, of which nothing has happened on this rank. Without on_lost that ends the
-// run. With it the session is made anew over the same variables:
+// If a rank is lost, the step throws ABORTED and has changed nothing on this rank. Without on_lost that ends the run.
+// With it the session is made anew over the same variables:
 //   ranks.regroup();                                     // the next group, without the lost rank or with another
 //   CreatedSession session = ranks.alike(..., true);     // variables and positions of the rank that is furthest
 //
@@ -35,32 +35,32 @@ namespace belay::runtime {
 class RunRanks final {
  public:
   struct Options : RankMeeting::Options {
-    DType wire = DType::kInvalid;  // kBFloat16: to which gradients are rounded on the way
-    std::string input = "train";   // whose shards they read
+    DType wire = DType::kInvalid;  // kBFloat16: gradients are rounded to it on the way
+    std::string input = "train";   // they read shards of it
     std::string queue;             // the node of its queue
     std::int64_t max_recoveries = 10;
   };
-  // What the run does when the group is another one, before there is a session.
+  // The run does these when the group changes, before there is a session.
   struct Events {
     std::function<void()> over;                                  // the group is over, and is still open
     std::function<void()> met;                                   // the next one has met
-    std::function<void(int rank, int size)> placed;              // after that: which shard of the input this rank reads
-    std::function<void(const std::string& schema)> take_schema;  // a worker's: the chief's, which is another one
+    std::function<void(int rank, int size)> placed;              // after that: this rank's shard of the input
+    std::function<void(const std::string& schema)> take_schema;  // a worker's schema differs, so it takes the chief's
   };
   RunRanks(Options options, RankControl control, Events events);
   ~RunRanks();
 
-  // The group, and how it is met.
+  // The meeting has the group and makes it.
   RankMeeting& meeting() noexcept { return meeting_; }
   const RankMeeting& meeting() const noexcept { return meeting_; }
   CallMonitor& monitor() const noexcept { return control_.monitor; }
-  // Each rank has hooks with a state: it is in the chief's checkpoints by rank. Borrowed.
+  // Each rank has hooks with a state. The chief's checkpoints have these states by rank. Borrowed.
   void share_states(HookSet& hooks);
-  // After each step, and when the session was made.
+  // Call it after each step, and after the session was made.
   void note_states();
-  // What the ranks compare when they meet.
+  // The ranks compare these when they meet.
   void set_versions(RankVersions versions) { versions_ = std::move(versions); }
-  // Files that differ, since the manifest names another one on each rank; empty: none.
+  // A message about files that differ because the manifest names another one on each rank; empty if there are none.
   const std::string& files_differ() const noexcept { return files_differ_; }
   // `trace` shows when each bucket was sent. `saver` is the chief's: after each of its checkpoints the ranks compare
   // their variables. Borrowed, and null if there is none.
@@ -70,20 +70,20 @@ class RunRanks final {
   }
   void close() noexcept;
 
-  // Makes queues as `make` does; that of the input takes its elements together with the other ranks.
+  // Makes queues as `make` does. The queue of the input takes its elements together with the other ranks.
   QueueFactory over(QueueFactory make);
   // From here on the session's variables and the positions of inputs are the chief's. The variables that the chief's
   // hooks add are left out. `trained`: the session has the variables that an earlier one of this process has trained;
   // then some ranks may have made a step that others have not, and all take what the furthest has.
   CreatedSession alike(CreatedSession created, bool trained = false);
-  // What to say of that and of a regrouping; empty: nothing.
+  // A message about that and about a regrouping; empty if there is none.
   const std::string& regrouped() const noexcept { return regrouped_; }
-  // The next group, instead of the one that is over. ABORTED and UNAVAILABLE: another rank was lost meanwhile, again.
-  // If none can be formed any more this process is alone, and its next step says why.
+  // Meets the next group after the previous one is over. ABORTED or UNAVAILABLE if another rank was lost during that.
+  // If no group can be formed any more, this process is alone, and its next step throws the reason.
   void regroup();
   // Ends the run on all ranks, unless they have agreed on that already.
   void leave();
-  // After the last save: no rank ends before the chief is here, since launchers end all as soon as one has ended.
+  // Call it after the last save. No rank ends before the chief calls it, because launchers end all when one has ended.
   void end_together() noexcept;
 
  private:

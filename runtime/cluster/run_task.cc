@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which task of which cluster this process is: BELAY_CONFIG, or TF_CONFIG.
+// Reads from BELAY_CONFIG or TF_CONFIG which task of which cluster this process is.
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"
@@ -62,7 +62,7 @@ class TaskReader {
     const auto index = found->find("index");
     has_index_ = index != found->end();
     if (!has_index_) return;
-    // Tools write it as a string, too.
+    // Some tools write it as a string.
     if (index->is_number_integer()) {
       task_.index = index->get<std::int64_t>();
     } else if (index->is_string() && !index->get<std::string>().empty() &&
@@ -127,7 +127,7 @@ class TaskReader {
       wrong("cluster", std::string("one with exactly one \"") + chief + "\", not " + std::to_string(count(chief)));
   }
 
-  // Outside the cluster: it trains nothing and no task waits for it.
+  // An evaluator is outside the cluster. It trains nothing, and no task waits for it.
   void evaluator(const char* chief) {
     if (chief == kMaster) wrong("task.type", "another than \"evaluator\" where the cluster has a \"master\"");
     task_.cluster.clear();

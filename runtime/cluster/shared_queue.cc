@@ -17,7 +17,7 @@ std::int64_t rows_of(const QueueElement& element) {
   return 1;
 }
 
-// A batch of one row of zeros, as the node of the queue describes it.
+// Returns a batch of one row of zeros, with the shapes and types of the queue's node.
 std::vector<DenseTensor> zeros_of(const Node& queue) {
   const std::vector<std::int64_t> dtypes = queue.attrs.integers("dtypes");
   const std::vector<Shape> shapes = shapes_of_components(queue.attrs.integers("shapes")).value();  // checked when made
@@ -65,7 +65,7 @@ class SharedQueue final : public QueueOfRanks {
   const std::string& name() const override { return inner_->name(); }
 
  private:
-  // The other ranks would take it for their next step.
+  // The other ranks would take any other dequeue for their next step.
   void check_is_step() const {
     const std::string why = ": of several processes only the step takes a batch, which all make together";
     if (const std::optional<PluginInstance::Current> current = PluginInstance::current())
@@ -75,7 +75,7 @@ class SharedQueue final : public QueueOfRanks {
     if (std::this_thread::get_id() != steps_on_)
       fail(Code::kFailedPrecondition, "a thread runs what needs a batch of the training's input" + why);
   }
-  // Waits for a batch of its own. It is kept until a step takes it.
+  // Waits for this rank's own batch. The batch is kept until a step takes it.
   RankNote own_note() {
     RankNote note;
     if (parts_.control.stopping()) note.kind = RankNote::kEndsRun;
@@ -97,7 +97,7 @@ class SharedQueue final : public QueueOfRanks {
                                                                               : RankNote::kFailed;
     }
   }
-  // The batch of this rank, or one that counts for nothing.
+  // Returns the batch of this rank, or one that counts for nothing.
   QueueElement take(const RankNote& mine, const std::vector<RankNote>& notes) {
     std::int64_t epoch = INT64_MAX, rows = 0;
     for (const RankNote& n : notes)
@@ -123,7 +123,7 @@ class SharedQueue final : public QueueOfRanks {
         parts_.step.also_took(parts_.inputs.name_on_others(r), n.position);
     return element;
   }
-  // Something of the right shape: an earlier batch, the one of the next epoch, or zeros.
+  // Returns a batch of the right shape: an earlier one, the one of the next epoch, or zeros.
   const std::vector<DenseTensor>& without_rows() const {
     if (!last_.empty()) return last_;
     return next_ ? next_->components : zeros_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue of this rank's shard of the training's input begins a step in its dequeue: for all ranks, or for none.
 //
-// In the dequeue the ranks tell each other what they have: a batch of which epoch and how many rows, the end of the
-// input, or that one ends the run (rank_agreement.h). Until the input has ended on all ranks, one without rows takes
-// part with those of an earlier batch, and they count for nothing. So does one whose next batch is of a later epoch
+// In the dequeue each rank tells the others what it has (rank_agreement.h). That is a batch with its epoch and its
+// rows, the end of the input, or the end of the run. Until the input has ended on all ranks, a rank without rows takes
+// part with those of an earlier batch, and they count for nothing. So does a rank whose next batch is of a later epoch
 // than another's. [session thread]
 #pragma once
 
@@ -24,8 +24,8 @@ struct SharedQueueParts {
   const RankControl& control;
 };
 
-// Makes queues as `make` does; that of the node `name` is shared. FAILED_PRECONDITION if a plugin dequeues from it, or
-// another thread than the one that made the session.
+// Makes queues as `make` does. The queue of the node `name` is shared. FAILED_PRECONDITION if a plugin dequeues from
+// it, or a thread that did not make the session.
 QueueFactory share_queue(QueueFactory make, const std::string& name, const SharedQueueParts& parts);
 
 }  // namespace belay::runtime

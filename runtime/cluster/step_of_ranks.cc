@@ -10,9 +10,9 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::uint32_t kBucketTag = 1;  // of the calls of the buckets' thread
+constexpr std::uint32_t kBucketTag = 1;  // the calls of the buckets' thread have it
 
-// Sums of other buckets would match, and be nonsense.
+// Without this check the sums of different buckets would match and be nonsense.
 void compare_buckets(RankGroup& group, const std::vector<GradientBuckets::Size>& sizes) {
   std::uint32_t sum = 0;
   for (const GradientBuckets::Size& size : sizes) {
@@ -71,7 +71,7 @@ void StepOfRanks::mark_own_loss() noexcept {
   memory[loss_->first + meeting_.rank()] = std::isfinite(memory[loss_->loss]) ? 0.0F : 1.0F;
 }
 
-// If it is finite on no rank, the variables are to blame and not a rank.
+// If the loss is finite on no rank, the variables are to blame and not a rank.
 void StepOfRanks::look_at_losses() {
   if (!loss_ || warned_of_loss_) return;
   const float* const marks = buckets_->memory(loss_->bucket) + loss_->first;

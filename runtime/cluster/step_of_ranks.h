@@ -33,16 +33,16 @@ class StepOfRanks final : public StepRanks {
   StepOfRanks(const StepOfRanks&) = delete;
   StepOfRanks& operator=(const StepOfRanks&) = delete;
 
-  // It shows when each bucket was sent. Borrowed; null: nothing is traced.
+  // The trace shows when each bucket was sent. Borrowed; null: nothing is traced.
   void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
   // FAILED_PRECONDITION if the models of the ranks differ.
   void make(DirectSession& session);
-  // It interrupts a bucket of a step that has failed in the middle.
+  // Interrupts a bucket of a step that has failed in the middle.
   void end() noexcept;
 
   void take(double share);
   void also_took(const std::string& name, const Position& after) { others_took_.emplace_back(&name, after); }
-  // A step was agreed on, and its sums are not there yet.
+  // The ranks have agreed on a step, and its sums have not come yet.
   bool under_way() const noexcept { return under_way_; }
   void drop() noexcept { under_way_ = false; }
 
@@ -64,7 +64,7 @@ class StepOfRanks final : public StepRanks {
   const Clock* clock_ = nullptr;              // of the session
   bool traced_ = false;                       // the times of the step under way are taken
   std::unique_ptr<GradientBuckets> buckets_;  // of the session; its thread ends before the group
-  std::optional<LossMarks> loss_;             // in these buckets; none: the loss is in none of them
+  std::optional<LossMarks> loss_;             // none: the loss is in none of these buckets
   bool warned_of_loss_ = false;               // in this session
   bool under_way_ = false;
   double share_ = 0;

@@ -10,14 +10,14 @@
 namespace belay::runtime {
 namespace {
 
-// "name dtype d0,d1"; no name of a node has a space.
+// Returns "name dtype d0,d1". A node's name has no space.
 std::string line_of(const Variable& v) {
   return v.name + " " + dtype_name(v.value.dtype()) + " " + dims_text(v.value.dims()) + "\n";
 }
 
 }  // namespace
 
-// The list is a worker's, which has no variables of hooks.
+// The list comes from a worker, because a worker has no variables of hooks.
 void VariablesAlike::list(RankGroup& group) {
   const int lists = group.size() > 1 ? 1 : 0;
   std::string mine;
@@ -84,7 +84,7 @@ void VariablesAlike::note_alike() {
   }
 }
 
-// The values are in place when all of them are there: a rank that is lost meanwhile leaves none with a part.
+// The values are assigned after all of them have come. So a rank that is lost during that leaves no rank with a part.
 void VariablesAlike::take_written(RankGroup& group) {
   std::vector<std::int64_t> mine;
   for (std::size_t i = 0; i < variables_.size(); ++i) {

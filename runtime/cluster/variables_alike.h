@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// VariablesAlike keeps the variables of a run the same on all ranks, to the bit.
+// VariablesAlike keeps the variables of a run the same on all ranks, bit for bit.
 //
 //   VariablesAlike variables;
 //   variables.use(session);
@@ -33,9 +33,10 @@ class VariablesAlike {
   // DATA_LOSS if the checksum of a variable differs.
   void compare(RankGroup& group) const;
   void note_alike();
-  // It counts how often they were written since, and assigned to. A step writes the same on all ranks, a hook does not.
+  // Returns how often they were written since note_alike(), and how often assigned. A step writes the same on all
+  // ranks, a hook does not.
   std::pair<std::int64_t, std::int64_t> writes() const;
-  // All take the chief's values of what was assigned to on a rank, or written on one and not on another.
+  // All take the chief's value of each variable that a rank assigned, or that only some ranks wrote.
   void take_written(RankGroup& group);
 
  private:
@@ -43,7 +44,7 @@ class VariablesAlike {
 
   DirectSession* session_ = nullptr;
   std::vector<const Variable*> variables_;                       // in one order on all ranks
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> writes_;  // of each, its counts when all ranks were alike
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> writes_;  // the counts of each when all ranks were alike
   std::uint64_t written_ = 0, assigned_ = 0;                     // their sums
 };
 
