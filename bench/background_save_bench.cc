@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What saving in the background costs a training, with 16 variables of so many MiB in all. bench/background_save.py
-// runs it and divides.
+// Measures the cost of saving in the background for a training, with 16 variables of MIB MiB in all.
+// bench/background_save.py runs it and divides.
 //
 //   bench_background_save MIB THREADS ROUNDS DIRECTORY
 //
-// Each round, in milliseconds: a copy of as much from one thread's warm memory to other warm memory; the stall of a
-// save, from the end of the last after_run until the run returns; the processor time of both; a step while nothing is
-// written, the mean of as long as a save took; a step while the save is written; how long the save was written; the
-// processor time of a save (copy and write) that the training waits for, beside nothing.
+// It prints these of each round, in milliseconds: a copy of as much from one thread's warm memory to other warm memory;
+// the stall of a save, from the end of the last after_run until the run returns; the processor time of both; a step
+// while nothing is written, as the mean over the time of a save; a step while the save is written; the time of that
+// writing; the processor time of a save (copy and write) that the training waits for while it does nothing else.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -45,7 +45,7 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-// Of this thread: the others may spin.
+// Returns the processor time of this thread. The others may spin.
 double processor_ms() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -56,7 +56,7 @@ struct Times {
   double ms = 0, cpu_ms = 0;
 };
 
-// Asks for a checkpoint when it is told to, and sees when it is there.
+// Asks for a checkpoint on request, and notes when it is finished.
 class Asking final : public belay::Hook {
  public:
   bool ask = false, saved = false;
@@ -75,7 +75,7 @@ class Asking final : public belay::Hook {
   }
 };
 
-// A step is a product of its own; the variables are there to be saved.
+// A step is a product that uses none of the saved variables. These exist only to be saved.
 struct Program {
   explicit Program(std::int64_t mib) : registry(runtime::make_op_registry()), graph(*registry) {
     const belay::Graph g = graph.handle();
@@ -114,14 +114,14 @@ class Bench {
   }
 
   void run() { (*session_)->run({program_.train}); }
-  // The stall of a save that begins now.
+  // Returns the stall of a save that begins now.
   Times begin_save() {
     hook_->ask = true;
     run();
     return {ms_since(hook_->asked_at), processor_ms() - hook_->asked_at_cpu_ms};
   }
   void finish() { (*session_)->finish_save(); }
-  // Steps until the save is there, or for so long.
+  // Makes steps until the save is finished, or for that long.
   struct Steps {
     double ms = 0;
     int n = 0;
@@ -147,7 +147,7 @@ class Bench {
   std::optional<runtime::MonitoredTrainingSession> session_;
 };
 
-// As much as is saved, in as many pieces.
+// Copies as many bytes as a save has.
 class Copy {
  public:
   explicit Copy(std::int64_t mib)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plugin boundary costs: before_run and after_run of a hook that does nothing, in a library file, through the
-// host's copy of its C table and the SDK's thunks. `allocations` are those of the whole benchmark, on both sides.
+// Measures the cost of the plugin boundary: before_run and after_run of a hook that does nothing, in a library file.
+// The calls go through the host's copy of its C table and the SDK's thunks. `allocations` counts those of the whole
+// benchmark, on both sides.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -49,7 +50,7 @@ class LoadedHook {
   PluginInstance* instance_ = nullptr;
 };
 
-// The two callbacks as the loop makes them, and nothing around them.
+// Calls the two callbacks as the loop does, with nothing around them.
 template <class Call>
 void measure_pair(benchmark::State& state, Call&& call) {
   RunContextState context;
@@ -77,8 +78,8 @@ void table(benchmark::State& state) {
 }
 BENCHMARK(table);
 
-// The same through the guard that the host puts around every call, as in a step with many hooks: what the watchdog and
-// error messages need to know, and the thread's mode.
+// Does the same through the guard around every call of the host, as in a step with many hooks. The guard notes the call
+// for the watchdog and for error messages, and keeps the thread's mode.
 void guarded(benchmark::State& state) {
   LoadedHook hook;
   ThreadOfCalls thread;

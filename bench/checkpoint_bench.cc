@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint of 16 variables, so many MiB in all, takes while nothing is trained: written with all syncs, and
-// read back with all checksums, by the safetensors saver; beside them a copy of as much by one thread between warm
-// memory, and the checksum of as much, by our function and by ISA-L's loop. bench/checkpoints.py runs it and divides.
+// Measures a checkpoint of 16 variables, of MIB MiB in all, while nothing is trained. The safetensors saver writes it
+// with all syncs, and reads it back with all checksums. For comparison one thread copies as much between warm memory,
+// and takes the checksum of as much by our function and by ISA-L's loop. bench/checkpoints.py runs it and divides.
 //
 //   bench_checkpoint MIB DIRECTORY
 //
-// Each line on stdin is a round; the answer is a line of JSON, the milliseconds of each (elapsed for the write, CPU
-// time of the thread for what waits for nothing), and by how many MiB writing and reading made the process larger than
-// it had been before, the variables there and what is read into. The checkpoint is in the page cache when it is read,
-// as behind a crash of the process, and goes into memory that is warm, as in a restore.
+// Each line on stdin is a round. The answer is a line of JSON with the milliseconds of each: elapsed time for the
+// write, and CPU time of the thread for the others, which wait for nothing. It also has the MiB by which writing and
+// reading made the process larger, when the variables and the memory to read into exist already. The checkpoint is in
+// the page cache when it is read, as after a crash of the process. It goes into warm memory, as in a restore.
 #include <isa-l/crc.h>
 #include <sys/resource.h>
 
@@ -32,7 +32,7 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::int64_t kVariables = 16;
-constexpr std::size_t kPiece = std::size_t{64} << 10;  // in the cache, where our savers take checksums too
+constexpr std::size_t kPiece = std::size_t{64} << 10;  // in the cache; our savers take checksums there too
 
 double ms_of(clockid_t clock) {
   timespec t{};
@@ -53,7 +53,7 @@ double largest_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// Of finite numbers, no two pages alike.
+// Fills it with finite numbers. No two pages are alike.
 struct Variables {
   explicit Variables(std::int64_t mib) {
     const std::int64_t elements = mib * (std::int64_t{1} << 20) / kVariables / std::int64_t{sizeof(float)};
@@ -72,7 +72,7 @@ void copy(const Variables& from, const Variables& to) {
     std::memcpy(to.values[i].data(), from.values[i].data(), from.values[i].bytes());
 }
 
-// Of all, in pieces that are in the cache behind the first pass.
+// Takes the checksum of all, in pieces that are in the cache after the first pass.
 template <class Crc>
 double checksum_ms(const Variables& of, Crc&& crc, std::uint32_t& sum) {
   return milliseconds(CLOCK_THREAD_CPUTIME_ID, [&] {

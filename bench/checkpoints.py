@@ -59,7 +59,7 @@ def rounds_of(program, folder, say, mib, rounds):
     with tempfile.TemporaryDirectory(dir=folder, prefix="belay_bench.") as directory:
         process = subprocess.Popen([program, str(mib), directory], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
-            first = one_round(process)  # memory and disk are warm behind it
+            first = one_round(process)  # memory and disk are warm after it
             taken = [{name: first[name] for name in ("write_mib", "read_mib")}]
             for number in range(rounds):
                 before = dd_ms(directory, mib)

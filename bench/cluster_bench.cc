@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an all-reduce of a cluster plugin costs, by size: one rank of a group. bench/clusters.py starts as many as it
-// takes.
+// Measures the cost of a cluster plugin's all-reduce by size, as one rank of a group. bench/clusters.py starts all
+// ranks.
 //
-//   bench_cluster PLUGIN.so DIRECTORY      RANK and WORLD_SIZE say which rank, or MPI's mpirun has started it
+//   bench_cluster PLUGIN.so DIRECTORY      RANK and WORLD_SIZE give its rank, or MPI's mpirun has started it
 //
-// Rank 0 prints a line {"bytes": 4, "us": 17.3} for each size, the least of the rounds' means: others on the machine
-// only ever add time.
+// Rank 0 prints a line {"bytes": 4, "us": 17.3} for each size. The time is the least of the rounds' means, because
+// other programs only add time.
 #include <belay/testing/testing.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ int number(const char* name) {
   return value == nullptr ? -1 : std::atoi(value);
 }
 
-// Microseconds of a call.
+// Returns the microseconds of a call.
 double least_of(ClusterRank& rank, std::int64_t elements) {
   belay::Tensor values(belay::DType::kFloat32, {elements});
   const int calls = static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 22) / elements, 4, 500));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The digest of a state (belay/state_digest.h) beside reading the same memory once: `bench_digest [MIB [ROUNDS]]`, one
-// thread, in turns. Prints the best round of each, since what else the machine does makes rounds slower only.
+// Compares the digest of a state (belay/state_digest.h) with reading the same memory once, by turns on one thread:
+// `bench_digest [MIB [ROUNDS]]`. It prints the best round of each, because other programs only make rounds slower.
 #include <time.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Every word once, into sixteen sums that do not wait for each other: as fast as memory comes.
+// Reads every word once into sixteen sums that do not wait for each other, so it is as fast as memory.
 std::uint64_t read_all(const std::uint64_t* words, std::size_t n) {
   constexpr std::size_t kSums = 16;
   std::uint64_t sums[kSums] = {};
@@ -25,7 +25,7 @@ std::uint64_t read_all(const std::uint64_t* words, std::size_t n) {
   return all;
 }
 
-// Of the processor, so that what other programs take of it does not count.
+// Returns the processor time, so that the share of other programs does not count.
 double processor_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What adding an event costs the thread that adds it, beside what protobuf takes to serialize a message that is filled
-// already, into a string that has room. Blocks of both take turns in one process; CPU time of that thread. Writing to
-// the file comes between the blocks: in a run another thread does it. The file lies in a folder in memory
-// (BELAY_BENCH_DIR; /dev/shm where it is unset).
+// Measures the cost of adding an event on its thread. For comparison protobuf serializes a filled message into a string
+// that has room. Blocks of both take turns in one process, and CPU time of that thread counts. Writing to the file
+// comes between the blocks, because another thread does it in a run. The file is in a folder in memory
+// (BELAY_BENCH_DIR; /dev/shm if that is unset).
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -58,7 +58,7 @@ pb::Summary scalar_summary() {
   return summary;
 }
 
-// Of weights: what the summary operation makes of some thousand numbers around 0.
+// Returns a histogram of weights, as the summary operation makes it of some thousand numbers around 0.
 pb::Summary histogram_summary() {
   pb::Summary summary;
   summary.add_value()->set_tag("dense/kernel");
@@ -68,7 +68,7 @@ pb::Summary histogram_summary() {
   return summary;
 }
 
-// A picture of 28 x 28 as PNG.
+// Returns a picture of 28 x 28 as PNG.
 pb::Summary image_summary() {
   pb::Summary summary;
   summary.add_value()->set_tag("digits/image/0");
@@ -81,7 +81,7 @@ pb::Summary image_summary() {
 void compare(benchmark::State& state, pb::Event event, const std::function<void(EventWriter&, int)>& add) {
   Clock& clock = system_clock();
   std::string bytes;
-  // So many take less than the 256 KiB at which the writer's thread is woken.
+  // These take less than the 256 KiB that wake the writer's thread.
   const int events = static_cast<int>((std::size_t{200} << 10) / (event.ByteSizeLong() + 50));
   const auto serialize = [&](int i) {
     event.set_wall_time(static_cast<double>(clock.wall_ns()) * 1e-9);

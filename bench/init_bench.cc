@@ -47,7 +47,7 @@ BENCHMARK(random_normal)->Arg(1)->Arg(2)->MeasureProcessCPUTime()->UseRealTime()
 BENCHMARK(random_uniform)->Arg(1)->Arg(2)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(truncated_normal)->Arg(1)->Arg(2)->MeasureProcessCPUTime()->UseRealTime()->Unit(benchmark::kMillisecond);
 
-// Of memory that has its pages.
+// Copies memory that has its pages.
 void copy(benchmark::State& state) {
   const DenseTensor from(DType::kFloat32, {kElements}), to(DType::kFloat32, {kElements});
   std::memset(from.data(), 1, from.bytes());

@@ -104,7 +104,7 @@ class Files {
   belay::testing::TemporaryFolder folder_;
 };
 
-// Made when it is first asked for; all are gone at the end of the program.
+// The files are made at the first use. All are removed at the end of the program.
 const Case& case_of(const std::string& name) {
   static Files files;
   static const std::map<std::string, std::function<Case()>> makers = {
@@ -150,7 +150,7 @@ class Feed {
   belay::detail::RawPosition position_;
 };
 
-// "VmHWM" is the most that the process held since it was forgotten, "VmRSS" what it holds; KiB.
+// Returns bytes: "VmHWM" is the most that the process held since the last reset, "VmRSS" is what it holds now.
 double memory(const std::string& line) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps of the models of bench/models.cc in libtorch, the peer they are measured against; or what a model
-// computes of a batch, without gradients. bench/models.py drives it; OMP_NUM_THREADS must be THREADS.
+// Runs training steps of the models of bench/models.cc in libtorch, for comparison; or the forward pass of a model for
+// a batch, without gradients. bench/models.py drives it; OMP_NUM_THREADS must be THREADS.
 //
 //   bench_libtorch_shipped MODEL THREADS [bf16 | forward BATCH]
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an expert would change: gradients that are not added to zeros, memory that stays with the process, and the
-// matrix products of the oneDNN that Belay uses as well, in the place of OpenBLAS's.
+// Has the changes that an expert would make: gradients are not added to zeros, memory stays with the process, and
+// matrix products are those of Belay's oneDNN instead of OpenBLAS's.
 #include <dnnl.h>
 #include <malloc.h>
 
@@ -21,8 +21,8 @@ void clear_gradients(torch::optim::Optimizer& optimizer) {
 
 }  // namespace bench
 
-// libtorch's calls of BLAS find this one first. BLAS counts by columns and oneDNN by rows: what is a matrix there is
-// its transpose here, and the two operands change places.
+// libtorch's calls of BLAS find this one first. BLAS counts by columns and oneDNN by rows. So a matrix of BLAS is its
+// transpose here, and the two operands change places.
 extern "C" __attribute__((visibility("default"))) void sgemm_(const char* transa, const char* transb, const int* m,
                                                               const int* n, const int* k, const float* alpha,
                                                               const float* a, const int* lda, const float* b,

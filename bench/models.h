@@ -19,10 +19,10 @@ inline constexpr const char* kModels[] = {"linear", "mlp", "mlp_512", "mlp_wide"
 struct ModelNodes {
   Graph graph;
   Output x = {}, labels = {};  // placeholders of the batch's shape
-  Output logits = {};          // what the model computes of x
+  Output logits = {};          // the model's result for x
   Output loss = {};
   int classes = 0;  // of the labels; 0: they are numbers
-  int tokens = 0;   // of x, where that holds indices; else 0
+  int tokens = 0;   // of x if it holds indices; otherwise 0
 };
 
 // And the graph.

@@ -50,8 +50,8 @@ class Buffer {
 
 class Work {
  public:
-  // y[m, n] = x[m, k] w[k, n] and its gradients; dx only where it is wanted. As in a step, x is what the layer before
-  // left, the gradient of y takes its place, and that of w lies where Adam reads it: a working set no larger than
+  // y[m, n] = x[m, k] w[k, n] and its gradients; dx only on request. As in a step, x is the result of the previous
+  // layer, the gradient of y takes its place, and Adam reads that of w in place. So the working set is no larger than
   // needed.
   void add_dense(std::int64_t m, std::int64_t k, std::int64_t n, bool with_dx = true) {
     Parameters& w = add_parameters(k * n);
@@ -145,7 +145,7 @@ class Work {
   std::deque<Call> calls_;
   std::deque<Parameters> parameters_;
   std::deque<Buffer> buffers_;
-  float* activation_ = nullptr;  // what the last dense layer left
+  float* activation_ = nullptr;  // the result of the last dense layer
   std::int64_t activation_size_ = 0;
 };
 

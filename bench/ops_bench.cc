@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single operations through a session, one thread: GFLOP/s of what multiplies, GB/s (memory read and written once) of
-// what only passes over its inputs. Each includes the cost of a run itself, which bench_session measures.
+// Measures single operations through a session on one thread: GFLOP/s if they multiply, and GB/s (memory read and
+// written once) if they only pass over their inputs. Each includes the cost of a run itself, which bench_session
+// measures.
 #include <benchmark/benchmark.h>
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What predicting adds to the forward pass: an mlp of 784-128-10 on batches of 64, on one thread, so many times.
-// bench/predict.py counts the instructions of both.
+// Measures the cost of predicting on top of the forward pass: an mlp of 784-128-10 on BATCHES batches of 64, on one
+// thread. bench/predict.py counts the instructions of both.
 //
 //   bench_predict forward BATCHES     runs of a session, the batch fed
 //   bench_predict predict BATCHES     runtime/estimator/prediction/predictions.h, the batch from an input

@@ -5,7 +5,7 @@ import os
 import resource
 import time
 
-# What decides which kernels oneDNN and Belay use, by their names in /proc/cpuinfo.
+# These features decide which kernels oneDNN and Belay use. Their names are those in /proc/cpuinfo.
 AVX512, BF16, AMX = "avx512f", "avx512_bf16", "amx_bf16"
 
 

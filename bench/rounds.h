@@ -45,7 +45,7 @@ void round(Step& step, double seconds, int steps_per_block) {
   std::fflush(stdout);
 }
 
-// Until stdin ends.
+// Answers until stdin ends.
 template <class Step>
 void answer(Step step) {
   for (int i = 0; i < 5; ++i) step();

@@ -349,7 +349,7 @@ def cluster(build):
 
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
           save, background, checkpoint, events, model_steps, inference, onnxruntime, cluster, busy)
-PEERS = (model_steps, inference, onnxruntime)  # Belay beside other systems
+PEERS = (model_steps, inference, onnxruntime)  # Belay compared with other systems
 RATIO = "times"
 
 

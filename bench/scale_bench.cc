@@ -73,7 +73,7 @@ void warm_run(benchmark::State& state) {
 }
 BENCHMARK(warm_run)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMicrosecond);
 
-// A chain of scalar additions that control edges keep apart: what a node costs besides its work.
+// A chain of scalar additions that control edges keep apart. It shows the cost of a node besides its work.
 void node_overhead(benchmark::State& state) {
   const std::unique_ptr<OpRegistry> ops = make_op_registry();
   NodeGraph graph(*ops);

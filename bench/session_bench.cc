@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine adds to a step: a raw run of one tiny operation, and each hook of a monitored session.
+// Measures the engine's part of a step: a raw run of one tiny operation, and each hook of a monitored session.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -58,7 +58,7 @@ void raw_run(benchmark::State& state) {
 }
 BENCHMARK(raw_run);
 
-// One step with as many hooks as the argument says.
+// Makes one step with the number of hooks in the argument.
 void hooked_run(benchmark::State& state) {
   TinyGraph tiny;
   LogOutput nowhere;

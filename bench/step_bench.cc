@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training step of a real model on the digits: through the raw session alone, and through the monitored session with
-// the hooks of a usual run. Blocks of both take turns in one process, on one graph, so that what else the machine does
-// meets both. A block is as long as the hooks' periods, so each hooked one writes summaries and the rate, and logs,
-// once.
+// the hooks of a usual run. Blocks of both take turns in one process, on one graph, so that other programs disturb
+// both. A block is as long as the hooks' periods, so each hooked one writes summaries and the rate, and logs, once.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

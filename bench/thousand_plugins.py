@@ -8,7 +8,7 @@ import tempfile
 import time
 
 COUNT = 1000
-PLUGIN = "logging_tensor"  # copied, each copy's note with a name of its own
+PLUGIN = "logging_tensor"  # it is copied, and each copy's note has another name
 
 
 def renamed(library, number):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake --install: the host, the SDK, and the runtime for programs with a main of their own: of its headers those below
-# include/ alone. Its plugins: plugins/. Each is a component, and a package of cmake/package.cmake.
+# cmake --install installs the host, the SDK, and the runtime for programs with their own main. The runtime's headers are
+# only those below include/. plugins/ installs its plugins. Each is a component, and a package of cmake/package.cmake.
 include(CMakePackageConfigHelpers)
 
 # Host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian's libtorch-dev, where it is installed: the target belay_libtorch. Benchmarks and one test compare with it;
+# Makes the target belay_libtorch of Debian's libtorch-dev, if it is installed. Benchmarks and one test compare with it;
 # nothing else needs it.
 find_path(BELAY_TORCH_INCLUDE torch/torch.h PATH_SUFFIXES torch/csrc/api/include)
 find_library(BELAY_TORCH torch)

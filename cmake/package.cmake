@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages, by `./dev package`: belay (host, plugins, documentation), belay-openmpi and belay-mpich (a plugin each,
-# for those who have that MPI), belay-sdk-dev (what a plugin's author needs) and belay-runtime-dev (for programs with a
-# main of their own).
+# `./dev package` makes these Debian packages: belay (host, plugins, documentation), belay-openmpi and belay-mpich (a
+# plugin each, for systems with that MPI), belay-sdk-dev (for authors of plugins) and belay-runtime-dev (for programs
+# with their own main).
 set(CPACK_GENERATOR DEB)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGE_NAME belay)
@@ -11,7 +11,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL belay openmpi mpich sdk runtime)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-# Each release has packages of its own, since what they depend on is that of the release. They upgrade with the system:
+# Each release of Debian needs separate packages, because they depend on its libraries. They upgrade with the system:
 # 0.2.0-1 of Debian 12 is older than 0.2.0-1+deb13 of Debian 13.
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 cmake_host_system_information(RESULT system QUERY DISTRIB_INFO)
@@ -81,7 +81,7 @@ sessions, estimators and hooks, or runs a manifest, without the program belay.
 .
 This package has the static libraries and their headers.")
 
-# Of every package: who made it and under which terms, and its changes.
+# Every package has its authors, its licence and its changes.
 set(debian ${CMAKE_BINARY_DIR}/debian)
 configure_file(cmake/debian/copyright ${debian}/copyright COPYONLY)
 configure_file(cmake/debian/changelog.in ${debian}/changelog.Debian @ONLY)

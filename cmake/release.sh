@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the files of a release from a finished build: what `./dev release VERSION` calls.
+# Makes the files of a release from a finished build. `./dev release VERSION` calls it.
 #
 #   release.sh VERSION BUILD_DIRECTORY --key FILE --with FOLDER
 #   release.sh VERSION BUILD_DIRECTORY --rehearsal [--with FOLDER]
-#   release.sh VERSION BUILD_DIRECTORY ... --check    only says what is wrong, before anything is built
-# All of it is in build/release-VERSION: the tarball, the packages of Debian 12 and those of Debian 13, which FOLDER has, the
+#   release.sh VERSION BUILD_DIRECTORY ... --check    only reports mistakes, before anything is built
+# All of it is in build/release-VERSION: the tarball, the packages of Debian 12 and those of Debian 13 (from FOLDER), the
 # source, the notes, SHA256SUMS and its signature. Nothing is uploaded, and the tag stays local. FILE is a private key of
-# ssh-keygen. A rehearsal makes a key and throws it away; its tag is vVERSION-rehearsal, and it does without FOLDER, too.
+# ssh-keygen. A rehearsal makes a key and throws it away. Its tag is vVERSION-rehearsal, and it can do without FOLDER.
 set -euo pipefail
 die() { printf 'release: %s\n' "$*" >&2; exit 1; }
 say() { printf '%s\n' "$*" >&2; }
@@ -90,7 +90,7 @@ if [ -n "$rehearsal" ]; then
   key=$work/key
   ssh-keygen -q -t ed25519 -N '' -C 'rehearsal, not a release' -f "$key"
 fi
-# Of an encrypted key the public one is read from the file beside it.
+# If the key is encrypted, the public key comes from the file next to it.
 public=$(cat "$key.pub" 2>/dev/null || ssh-keygen -y -f "$key")
 printf 'belay namespaces="belay-release" %s\n' "$public" >"$folder/allowed_signers"
 ssh-keygen -q -Y sign -f "$key" -n belay-release "$folder/SHA256SUMS" >&2

@@ -4,8 +4,8 @@ set(belay_light_options -O1)
 
 # belay_runtime_library(name [LIGHT] SOURCES ... [LINK ...] [PRIVATE ...]): one folder of runtime/ as the static library
 # belay_<name>, exported as belay::<name>. LIGHT: no step runs it. LINK is what its headers need, PRIVATE what only its
-# sources do. All of them see runtime/include, the headers of programs, which are installed beside the SDK's; no others of
-# runtime/ are.
+# sources do. All of them see runtime/include, the headers of programs. Only these headers of runtime/ are installed, with
+# the SDK's.
 function(belay_runtime_library name)
   cmake_parse_arguments(A "LIGHT" "" "SOURCES;LINK;PRIVATE" ${ARGN})
   add_library(belay_${name} STATIC ${A_SOURCES})
@@ -49,8 +49,8 @@ function(belay_reuse_headers target headers)
   endif()
 endfunction()
 
-# What every plugin parses: the headers that plugin.h includes, but for module.h, which depends on the plugin's name. Builds
-# with a sanitizer do without, and so does the build for those who edit, so that it finds an include that is missing.
+# Every plugin parses these: the headers that plugin.h includes, except module.h, which depends on the plugin's name.
+# Builds with a sanitizer do without. So does the build for editing, so that it finds a missing include.
 set(belay_plugin_headers <belay/checkpoint.h> <belay/cluster.h> <belay/events.h> <belay/exporter.h> <belay/global_step.h>
   <belay/hook.h> <belay/init_fn.h> <belay/input.h> <belay/model.h> <belay/op.h> <belay/optimizer.h> <belay/saver.h>
   <belay/schedule.h> <belay/second_or_step_timer.h> <belay/tensor_text.h> <algorithm> <cmath> <limits>)

@@ -31,7 +31,8 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     OPTIONS ${belay_test_options})
 endif()
 
-# What belay sets for itself (runtime/platform/threads/spinning.h): the tests of ctest -j are programs that run beside each other.
+# The tests of ctest -j run at the same time, so they get the setting that belay makes for itself
+# (runtime/platform/threads/spinning.h).
 list(APPEND belay_test_environment GOMP_SPINCOUNT=1000)
 # The address sanitizer guesses where a loaded library's thread-local memory is. The guess depends on addresses by chance,
 # and the leak checker crashes if it is wrong. Without the guess it finds that memory through the thread.
@@ -76,7 +77,7 @@ function(belay_check name)
   belay_leave_out_unlisted(${name})
 endfunction()
 
-# Registers a GoogleTest program with ctest, in as many parts as SHARDS says.
+# Registers a GoogleTest program with ctest, in SHARDS parts.
 function(belay_add_shards name command shards environment)
   math(EXPR last "${shards} - 1")
   foreach(shard RANGE ${last})
@@ -92,7 +93,7 @@ function(belay_add_shards name command shards environment)
   set(tests ${tests} PARENT_SCOPE)
 endfunction()
 
-# What all test programs of this repository have.
+# All test programs of this repository have these.
 function(belay_test_program name)
   target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main belay_warnings)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
@@ -114,11 +115,11 @@ endfunction()
 # The build whose test programs, and whose objects of tests, a build with a sanitizer uses.
 set(BELAY_TEST_PROGRAMS ${PROJECT_SOURCE_DIR}/build/release CACHE PATH
   "the build whose test programs a build with a sanitizer runs")
-# Those of that build, which ./dev makes first.
+# The target of that build's tests, which ./dev makes first.
 add_custom_target(run_tests)
 
-# The sources of most unit tests are compiled once, too: a build with the address sanitizer links their objects to what it
-# has instrumented. belay_reused_objects(program) sets `objects`; none: this build compiles the sources itself.
+# The sources of most unit tests are compiled only once: a build with the address sanitizer links their objects to its
+# instrumented code. belay_reused_objects(program) sets `objects`. If it is empty, this build compiles the sources itself.
 function(belay_reused_objects program)
   set(objects "")
   if(BELAY_SANITIZE STREQUAL "address" AND EXISTS ${BELAY_TEST_PROGRAMS}/objects/${program})
@@ -134,7 +135,7 @@ function(belay_offer_objects program)
     add_dependencies(run_tests ${program})
   endif()
 endfunction()
-# Of an inline function that several files have a program takes the first, so what is under test comes before the tests.
+# If several files have an inline function, a program takes the first. So the code under test comes before the tests.
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/no_source.cc CONTENT "\n")
 function(belay_link_objects program)
   cmake_parse_arguments(A "" "" "OBJECTS;UNDER_TEST" ${ARGN})

@@ -3,10 +3,10 @@
 add_library(belay_warnings INTERFACE)
 target_compile_options(belay_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wundef -Werror)
-# What an optimizer takes for a wrong access differs from compiler to compiler, and from option to option. g++ 12 sees
-# overlapping copies and overflows in std::string that are not there (GCC bugs 105329, 105651). A newer g++ does not, but sees
-# overflows in insertions into a vector. Such warnings are shown, and end no build. No warning is switched off: a place that
-# is right all the same gets `#pragma GCC diagnostic` and the reason.
+# Compilers and their options differ in the accesses that they take for wrong. g++ 12 warns of overlapping copies and
+# overflows in std::string that do not exist (GCC bugs 105329, 105651). A newer g++ does not, but warns of overflows in
+# insertions into a vector. Such warnings are shown, and end no build. No warning is switched off: a correct place with a
+# warning gets `#pragma GCC diagnostic` and the reason.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(belay_warnings INTERFACE
     -Wno-error=array-bounds -Wno-error=stringop-overflow -Wno-error=restrict)

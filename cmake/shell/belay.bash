@@ -6,7 +6,7 @@ _belay() {
   [[ $line == *[[:space:]] ]] && words+=("")
   word=${words[-1]}
   COMPREPLY=()
-  # bash completes what is behind the last '=' or ':' of the word.
+  # bash completes the part after the last '=' or ':' of the word.
   local behind=${word##*[=:]}
   local before=${word%"$behind"}
   while IFS= read -r candidate; do

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The libraries that belay::runtime links, from the tarball: a program with a main of its own needs no others installed.
-# Their headers are needed to build Belay, not to use it.
+# The tarball has the libraries that belay::runtime links. A program with its own main needs no others installed. Their
+# headers are needed to build Belay, not to use it.
 get_filename_component(_belay_libraries "${CMAKE_CURRENT_LIST_DIR}/../../belay/libraries" ABSOLUTE)
 function(_belay_library target file)
   if(NOT TARGET ${target})
     file(GLOB found "${_belay_libraries}/${file}.so.*")
     add_library(${target} SHARED IMPORTED)
     set_target_properties(${target} PROPERTIES IMPORTED_LOCATION "${found}")
-    # What the plugins need is in the same folder, which becomes the program's DT_RPATH; each library finds what it needs.
+    # The plugins' libraries are in the same folder. It becomes the program's DT_RPATH, and each library finds its own.
     set_property(TARGET ${target} PROPERTY INTERFACE_LINK_OPTIONS
       "-Wl,-rpath-link,${_belay_libraries}:${_belay_libraries}/inner" -Wl,--disable-new-dtags)
   endif()

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes belay-VERSION-linux-x86_64.tar.zst and .tar.gz of a finished build: what `./dev tarball` calls.
+# Makes belay-VERSION-linux-x86_64.tar.zst and .tar.gz of a finished build. `./dev tarball` calls it.
 #
 #   make.sh BUILD_DIRECTORY OUTPUT_DIRECTORY [LEVEL]
 # LEVEL of zstd and gzip: "best", or "fast" for tests. The same build gives the same bytes: names are sorted, times are
-# SOURCE_DATE_EPOCH or that of the newest commit, and the owner is root. docs/reference/tarball.md says what is inside.
+# SOURCE_DATE_EPOCH or that of the newest commit, and the owner is root. docs/reference/tarball.md lists the content.
 set -euo pipefail
 build=$1
 output=$2
@@ -44,7 +44,7 @@ LC_ALL=C sed -i 's/libmpich\.so\.12\x00/libmpi.so.12\x00\x00\x00/' "$plugins/mpi
 
 # ---- private copies ----
 
-# What every glibc system has stays the system's. So does MPI, which belongs to the cluster's network.
+# Libraries that every glibc system has are not copied. Neither is MPI, which belongs to the cluster's network.
 systems='^(libc|libm|libdl|libpthread|librt|ld-linux-x86-64|libgcc_s|libstdc\+\+)\.so'
 mapfile -t programs < <(find "$tree/libexec/belay" "$plugins"/*.so ! -name 'mpi_*')
 for program in "${programs[@]}"; do ldd "$program"; done >"$work/ldd"
@@ -52,8 +52,8 @@ for program in "${programs[@]}"; do ldd "$program"; done >"$work/ldd"
 while read -r library path; do
   [[ $library =~ $systems ]] || install -m 644 "$path" "$libraries/$library"
 done < <(awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' "$work/ldd" | sort -u)
-# What only libraries need is not in the program's path, which is searched for the libraries of the cluster's MPI, too: its
-# libibverbs is another one.
+# Libraries that only other libraries need are not in the program's path. The libraries of the cluster's MPI are searched
+# there too, and its libibverbs is another one.
 for program in "${programs[@]}"; do patchelf --print-needed "$program"; done | sort -u >"$work/needed"
 mkdir "$libraries/inner"
 for file in "$libraries"/*.so*; do
@@ -63,7 +63,7 @@ install -m 644 "$(gcc -print-file-name=libbacktrace.a)" "$libraries/"
 install -m 644 "$(realpath "$(g++ -print-file-name=libstdc++.so.6)")" "$cxx/libstdc++.so.6"
 
 # libstdc++ asks for arc4random of glibc 2.36; nothing else here needs more than 2.34. It gets that function from the
-# library beside it: its entry for 2.36 becomes one for 2.34, and glibc has no such function of that version.
+# library next to it: its entry for 2.36 becomes one for 2.34, and glibc has no such function of that version.
 if objdump -T "$cxx/libstdc++.so.6" | grep 'GLIBC_2\.36) arc4random$' >/dev/null; then
   objcopy --dump-section .gnu.version_r="$work/versions" "$cxx/libstdc++.so.6"
   python3 - "$work/versions" <<'CODE'
@@ -104,7 +104,7 @@ for file in "$libraries"/*.so* "$libraries"/inner/*; do
   done < <(patchelf --print-needed "$file")
 done
 
-# What programs with a main of their own link is here, too.
+# Programs with their own main find the libraries that they link here too.
 in_tree() {
   sed -E 's,/usr/lib/x86_64-linux-gnu/(lib[a-z0-9]+)\.so,@\1@,g; s,LINK_ONLY:backtrace>,LINK_ONLY:@libbacktrace.a@>,g'
 }
