@@ -21,7 +21,7 @@ typedef struct Host {
   const belay_graph_api* graph;
 } Host;
 
-/* What a kernel keeps: the limits of its node, and the number of elements. */
+/* A kernel keeps these: the limits of its node, and the number of elements. */
 typedef struct Clip {
   float low, high;
   int64_t n;

@@ -48,7 +48,7 @@ constexpr Toolchain kToolchains[] = {
 
 class ToolchainsTest : public ::testing::Test {
  protected:
-  // Compiles; false, said aloud, where the machine cannot.
+  // Compiles; returns false, and prints it, if the machine cannot.
   bool build(const Toolchain& t) const {
     const std::string command = t.command;
     const std::string missing =

@@ -234,7 +234,7 @@ TEST_F(ManifestRunTest, APlaceThatCannotBeIsAProblem) {
               HasSubstr("the program says that this process is rank 2 of 2"));
 }
 
-// Two ranks are two threads of this process, each with a run of its own.
+// Two ranks are two threads of this process, each with a separate run.
 TEST_F(ManifestRunTest, ThreadsOfAProgramAreRanksByTheClusterLocal) {
   const auto train = [&](const std::string& dir, int rank, int size) {
     ManifestRunOptions options = with({"run.dir=" + dir, "cluster.plugin=local", "cluster.max_wait_secs=60",

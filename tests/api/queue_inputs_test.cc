@@ -42,7 +42,7 @@ class QueueInputs : public ProgramTest {
   RunResult run(const std::vector<Output>& outputs) {
     return session->run(std::vector<FetchRef>(outputs.begin(), outputs.end()));
   }
-  // What a run of `o` returns, as text; the end of the input is kEnd.
+  // Returns the result of a run of `o` as text; the end of the input is kEnd.
   std::string next(const Output& o) {
     try {
       const RunResult r = session->run({o});
@@ -332,7 +332,7 @@ TEST_F(QueueInputs, INP_10_OnlyWhatIsToBeKeptComesIn) {
   }
 }
 
-// A thread that fills a queue keeps the session and not the graph: found as a use of the graph behind its end.
+// A thread that fills a queue keeps the session and not the graph. It once used the graph after its end.
 TEST_F(QueueInputs, ASessionThatIsDestroyedWhileItsInputEndsUsesItsGraphNoMore) {
   for (int round = 0; round < 20; ++round) {
     OwnedGraph own;

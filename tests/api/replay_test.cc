@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What a hook of the program's saw.
+// The notes of a hook of the program.
 struct Seen {
   std::vector<float> losses;
   std::vector<std::string> calls;

@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Of calls that follow one another with the same name the first.
+// Keeps the first of several calls in sequence with the same name.
 class Recorder final : public RunObserver {
  public:
   void refused(const Diagnostics& problems) override {

@@ -18,7 +18,7 @@ constexpr RunPart kParts[] = {RunPart::kPlan,       RunPart::kDirectory, RunPart
                               RunPart::kScaffold,   RunPart::kHooks,     RunPart::kTraining,
                               RunPart::kEvaluation, RunPart::kExport,    RunPart::kMode};
 
-// Of each part, in that order.
+// Returns the status of each part, in that order.
 std::vector<int> statuses(const Error& error) {
   std::vector<int> all;
   for (const RunPart part : kParts) all.push_back(static_cast<int>(status_of(part, error)));

@@ -8,8 +8,8 @@
 
 #include "tests/api/program.h"
 
-// What the dynamic linker keeps for threads that have ended is not looked at: behind tests with many threads and
-// plugins the leak checker of g++ 12 itself crashes there.  [LeakSanitizer]
+// The dynamic linker's memory for threads that have ended is not looked at. After tests with many threads and plugins
+// the leak checker of g++ 12 itself crashes there.  [LeakSanitizer]
 extern "C" __attribute__((visibility("default"))) const char* __lsan_default_options() {  // NOLINT
   return "use_ld_allocations=0";
 }

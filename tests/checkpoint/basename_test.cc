@@ -74,7 +74,7 @@ TEST_F(Basenames, OnlyADirectoryWithAnIndexIsACheckpointOfAnotherName) {
   write_file(dir_ / "events-1", "");
   EXPECT_THAT(basenames_in(*run_), IsEmpty());
   EXPECT_EQ(basename_in(*run_), kDefaultBasename);
-  std::filesystem::create_directory(dir_ / "model.ckpt-3");  // damaged, and says so when it is read
+  std::filesystem::create_directory(dir_ / "model.ckpt-3");  // damaged, which shows when it is read
   EXPECT_THAT(basenames_in(*run_), ElementsAre("model.ckpt"));
 }
 

@@ -109,7 +109,7 @@ TEST(BestList, IsInAStateThatHasOneAndInNoOther) {
 class BestCheckpoints : public RunDirectoryTest {
  protected:
   BestCheckpoints() { begin(); }
-  // A new process over the same directory, which goes on from its current checkpoint.
+  // A new process over the same directory continues from its current checkpoint.
   void begin(std::int64_t keep = 2, std::int64_t max_to_keep = 1, const std::string& metric = "eval/loss") {
     log_.lines.clear();
     remove_leftovers(*run_, log_);
@@ -256,7 +256,7 @@ TEST_F(BestCheckpoints, AKillAtEveryCallOfASaveLeavesAListThatIsTrue) {
       const auto reader = CheckpointReader::open(run->open_directory(name));
       EXPECT_EQ(StepContent(best.step).difference(*reader, saver_.use()), "");
     }
-    // And the next start has the list of the checkpoint that it goes on from.
+    // And the next start has the list of the checkpoint from which it continues.
     remove_leftovers(*run, log_);
     CheckpointSeries next(files, *run, clock_, log_, options);
     const std::int64_t restored = go_on(next);

@@ -118,7 +118,7 @@ class StepContent {
   CheckpointContent& content() { return content_; }
   const CheckpointContent& content() const { return content_; }
 
-  // What the checkpoint holds that differs from what this step has; empty: nothing.
+  // Returns the difference between the checkpoint and the data of this step; empty if there is none.
   std::string difference(const CheckpointReader& reader, const SaverUse& saver) const {
     if (reader.state().global_step != content_.global_step)
       return "step " + std::to_string(reader.state().global_step) + " instead of " +

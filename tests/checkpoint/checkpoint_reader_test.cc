@@ -25,7 +25,7 @@ class CheckpointReading : public ::testing::Test {
   std::unique_ptr<CheckpointReader> open() { return CheckpointReader::open(run_->open_directory("model.ckpt-30")); }
   std::string file(const std::string& name) const { return path() + "/" + name; }
   std::string path() const { return dir_ / "model.ckpt-30"; }
-  // What opening says, without the path.
+  // Returns the error of opening, without the path.
   std::string damage() {
     std::string text = error_of([&] { open(); });
     const std::string prefix = "'" + path() + "': ";
@@ -154,7 +154,7 @@ TEST_F(CheckpointReading, TenThousandFlippedBitsOfDataAreFound) {
 
 class CheckedWhileRead : public CheckpointReading {
  protected:
-  // What opening says, or else reading all of it, without the path.
+  // Returns the error of opening, or else of reading all of it, without the path.
   std::string damage_when_read(const SaverUse& saver) {
     std::string text = error_of([&] {
       CheckpointReader::open(run_->open_directory("model.ckpt-30"), CheckFiles::kWhenRead)
@@ -237,7 +237,7 @@ TEST_F(CheckpointReading, AStateOfAnotherStepIsFound) {
   EXPECT_EQ(damage(), "DATA_LOSS: state: global_step is 31, the index says 30");
 }
 
-// What the saver finds is checked against the index too.
+// The tensors that the saver finds are checked against the index too.
 TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
   const float values[15] = {1};
   Tensor kernel(DType::kFloat32, {15});

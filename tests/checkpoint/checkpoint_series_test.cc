@@ -327,7 +327,7 @@ TEST_F(CheckpointSeriesTest, T_56b_OneThatIsNotWholeIsNotListed) {
   EXPECT_THAT(series().names(), ElementsAre("model.ckpt-1", "model.ckpt-5"));
 }
 
-// F17. The copy says of itself that it is of step 1.
+// F17. The copy claims to be of step 1.
 TEST_F(CheckpointSeriesTest, SAVER_24_WhatIsNotListedIsNeverRemoved) {
   begin(1);
   save(1);
@@ -518,7 +518,7 @@ TEST_F(CheckpointSeriesTest, WhatDoesNotFitIsNotBegunAndSavedWhenThereIsRoom) {
   EXPECT_THAT(files_.calls(), IsEmpty()) << "nothing was touched";
   files_.say_free(116);
   save(2);
-  files_.say_free(0);  // some file systems say that whatever they have
+  files_.say_free(0);  // some file systems always report this
   save(3);
   EXPECT_THAT(on_disk(), ElementsAre("1", "2", "3"));
 }

@@ -129,7 +129,7 @@ TEST_F(ConvertTest, AFailureAtAnyCallLeavesNothing) {
       files_.fail(call, nth, full);
       const std::string error = error_of([&] { write(whole, "copy", use_); });
       const bool there = run_->exists("copy");
-      // The last sync comes behind the rename.
+      // The last sync comes after the rename.
       if (there) std::filesystem::remove_all(dir_ / "copy");
       EXPECT_TRUE(!error.empty() || there) << static_cast<int>(call) << " " << nth;
       EXPECT_THAT(run_->entries(), ElementsAre("model.ckpt-7")) << static_cast<int>(call) << " " << nth;

@@ -41,7 +41,7 @@ class DamagedCheckpoints : public ::testing::TestWithParam<DamageCase> {
     directory()->create(name)->write(bytes.data(), bytes.size());
     disk_.settle();
   }
-  // Of a checkpoint with this in place of a file.
+  // Reads a checkpoint with this in place of a file.
   void expect_found(const std::string& name, const std::string& bytes, const std::string& what) {
     put(name, bytes);
     std::string errors[2];

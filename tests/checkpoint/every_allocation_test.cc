@@ -25,7 +25,7 @@ enum class Fails { kOnce, kFromThenOn };
 
 constexpr std::size_t kSmallest = 512;
 
-// Of this thread: so many succeed before one fails.
+// The allocations of this thread that succeed before one fails.
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 thread_local std::int64_t allocations_left = kNever;
 thread_local Fails fails = Fails::kOnce;
@@ -96,7 +96,7 @@ class EveryAllocation : public ::testing::Test {
     std::printf("%d trials, %d of them failed as they should\n", trials, failed);
     EXPECT_GT(failed, 0);
   }
-  // The step that the next start goes on from, whole, and from which it saves the one behind it.
+  // The next start continues from this step. Its checkpoint is whole, and the start saves the next one after it.
   std::int64_t restored() {
     const auto run = files_.open_directory(run_);
     remove_leftovers(*run, log_);
@@ -144,7 +144,7 @@ TEST_F(EveryAllocation, OfASave) {
       });
 }
 
-// Where no checkpoint can be read that is an error, and never a run from step 0.
+// If no checkpoint can be read, that is an error, and never a run from step 0.
 TEST_F(EveryAllocation, OfAResume) {
   fail_every_allocation(
       [&](OpenDirectory& run, const auto& arm) {

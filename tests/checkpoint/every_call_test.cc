@@ -79,7 +79,7 @@ class EveryCall : public ::testing::Test {
     std::printf("%d trials, %d of them failed as they should\n", trials, failed);
     return failed;
   }
-  // The step that the next start goes on from, if nothing is wrong there.
+  // The next start continues from this step, if nothing is wrong there.
   std::int64_t restored(MemoryDisk& disk) {
     const NextStart next = next_start(disk, "/run", saver_.use(), clock_);
     EXPECT_EQ(next.wrong, "");
@@ -195,7 +195,7 @@ TEST_F(EveryCall, OfAConversionIntoFilesThatBelongTogether) {
       },
       [&](After a) {
         if (!a.disk.exists("/out/tf.index")) {
-          // What could not be taken back is a warning that names it.
+          // A part that could not be taken back is a warning that names it.
           const auto out = a.disk.open_directory("/out");
           if (out->exists("tf.data-00000-of-00001")) {
             EXPECT_THAT(log_.lines, Contains(HasSubstr("'/out/tf.data-00000-of-00001'")));
@@ -236,7 +236,7 @@ TEST_F(EveryCall, OfAPinAndItsEnd) {
       });
 }
 
-// Where no checkpoint can be read that is an error, and never a run from step 0.
+// If no checkpoint can be read, that is an error, and never a run from step 0.
 TEST_F(EveryCall, OfAResume) {
   const auto run = disk_.open_directory("/run");
   run->make_directory("model.ckpt-30.tmp-0123456789abcdef")->create("index");

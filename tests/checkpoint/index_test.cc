@@ -200,7 +200,7 @@ TEST(Index, MoreVariablesThanItHoldsAreRefusedBeforeTheFirstStepWithTheirNumber)
                           "index of 2 tensors would have "))
       << refused.substr(0, 200);
   EXPECT_TRUE(refused.ends_with(" bytes, at most 67108864 are read" + std::string(kAdvice)));
-  // What a save refuses for another reason is the save's to name.
+  // If a save refuses something for another reason, the save names it.
   EXPECT_EQ(error_of([&] { check_index_holds({{"a\xff", DType::kFloat32, {}}}); }), "");
 }
 

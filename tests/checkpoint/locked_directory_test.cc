@@ -85,7 +85,7 @@ TEST_F(LockedDirectories, T_59a_NothingIsWrittenOnceTheLockIsRemovedOrAnothers) 
   }
 }
 
-// No other run is in it; a write fails, and says why.
+// No other run is in it; a write fails, with the reason.
 TEST_F(LockedDirectories, ADirectoryThatIsGoneIsNoLostLockUnlessThereIsAnotherInItsPlace) {
   std::filesystem::create_directory(dir_ / "run");
   std::unique_ptr<OpenDirectory> directory = posix_file_system().open_directory(dir_ / "run");

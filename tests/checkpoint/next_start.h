@@ -19,7 +19,7 @@ struct NextStart {
   std::string wrong = {};  // empty: nothing is
 };
 
-// What lies in the run directory that neither a checkpoint nor one of the run's own files is.
+// Lists the entries of the run directory that are neither a checkpoint nor one of the run's own files.
 inline std::string litter(const OpenDirectory& run) {
   std::string found;
   for (const std::string& name : run.entries())

@@ -46,7 +46,7 @@ TEST_F(RemoveCheckpointTest, TheOnlyOneThatCanBeRestoredIsNeeded) {
   save({1, 2});
   break_weights(2);
   EXPECT_EQ(why(1), "it is the only one of the run that can be restored");
-  EXPECT_EQ(why(2), "");  // no run can go on from it
+  EXPECT_EQ(why(2), "");  // no run can continue from it
 }
 
 TEST_F(RemoveCheckpointTest, APinnedOneIsNeededAlsoIfItIsDamaged) {

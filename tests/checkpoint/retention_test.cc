@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 class Retention : public RunDirectoryTest {
  protected:
-  // A new process over the same directory, which goes on from its newest checkpoint.
+  // A new process over the same directory continues from its newest checkpoint.
   void begin(const CheckpointSettings& settings) {
     series_.emplace(files_, *run_, clock_, log_, settings);
     series_->recover();
@@ -174,7 +174,7 @@ TEST_F(Retention, WhatStaysIsRemovedOnceItIsUnpinned) {
   EXPECT_THAT(on_disk(), ElementsAre("12"));
 }
 
-// A newer checkpoint is not gone on with, but what stays for good does.
+// No run continues from a newer checkpoint then, but the checkpoints that stay for good still stay.
 TEST_F(Retention, GoingBackByHandRemovesNothingThatStays) {
   const CheckpointSettings hourly{.max_to_keep = 1, .keep_every_hours = 1};
   begin(hourly);

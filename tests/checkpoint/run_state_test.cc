@@ -189,7 +189,7 @@ TEST(RunStateFile, B_08c_AFileWithoutAFormatIsReadAndALaterOneRefusedByNumber) {
             "DATA_LOSS: written_by.x is of no hook in hook_states");
 }
 
-// What an entry is counted as is never less than what it takes in the file.
+// The counted size of an entry is never less than its size in the file.
 TEST(RunStateFile, B_08d_TheCostOfAnEntryIsNotLessThanItsText) {
   RunState state = example_state();
   state.hook_states["all"].entries["\x01\x02"] = std::vector<double>(100, 0.1);

@@ -43,7 +43,7 @@ class SaveFaults : public RunDirectoryTest {
       files[entry.path().filename()] = read_file(entry.path());
     return files;
   }
-  // What the next start of the run finds; its bits are checked.
+  // The next start of the run finds this; its bits are checked.
   std::int64_t step_after_restart() {
     files_.heal();
     remove_leftovers(*run_, log_);

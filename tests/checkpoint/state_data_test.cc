@@ -25,7 +25,7 @@ class StateData : public RunDirectoryTest {
     for (std::uint64_t i = 0; i < byte_size(t) / sizeof(float); ++i) at[i] = first + static_cast<float>(i);
     return t;
   }
-  // Of step 30, whose hook "timer" has a tensor; "a" has an empty one and one of several pieces.
+  // A checkpoint of step 30. Its hook "timer" has a tensor; "a" has an empty one and one of several pieces.
   StateData() {
     content_.content().hook_states["a"].entries = {{"large", numbers({300, 1000}, 1)}, {"none", numbers({0, 3}, 0)}};
   }
@@ -65,7 +65,7 @@ TEST_F(StateData, B_08a_WithoutTensorsThereIsNoFile) {
   EXPECT_EQ(open()->state().hook_states, content_.content().hook_states);
 }
 
-// Where it is damaged while the checkpoint is open, too.
+// The same if it is damaged while the checkpoint is open.
 TEST_F(StateData, B_08e_DamageIsNamedWithFileAndPlace) {
   write();
   const auto reader = open();

@@ -75,8 +75,8 @@ TEST(Migrate, WhatIsRightStaysByteByByte) {
   EXPECT_TRUE(m.left.empty()) << m.left.text();
 }
 
-// Of these a name alone says too little: the value is of another kind, both names are there, the plugin is not found,
-// or has an option of that name.
+// The name alone does not decide these: the value is of another kind, both names are used, the plugin is not found, or
+// it has an option of that name.
 TEST(Migrate, WhatANameAloneDoesNotDecideIsLeftAndSaid) {
   const std::string text = "[session]\nverbose = true\n[optimizer]\nname = \"adam\"\nlr = 0.1\nlearning_rate = 0.2\n" +
                            kRest + "[[hooks]]\nplugin = \"no_such_hook\"\nnever = 1\n";

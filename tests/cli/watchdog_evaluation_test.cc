@@ -27,7 +27,7 @@ using ::testing::StartsWith;
 constexpr int kLimit = 100;  // seconds
 constexpr int kBatches = 5;
 
-// Jumps to what its one waiter waits for, as often as the test says; then the waiter stays there.
+// Jumps to the time that its one waiter waits for, as often as the test asks; then the waiter stays there.
 class ClockOfLooks final : public Clock {
  public:
   std::int64_t monotonic_ns() const override { return now_ns_; }
@@ -52,7 +52,7 @@ class ClockOfLooks final : public Clock {
     std::unique_lock own(mutex_);
     stands_.wait(own, [&] { return waiter_.first != nullptr; });
   }
-  // Lets it go on so many times.
+  // Lets it continue this many times.
   void allow(int looks) {
     await_waiter();
     const auto [mutex, changed] = waiter_;
@@ -100,8 +100,8 @@ class GateEnds {
   const int goes_;
 };
 
-// A training of four steps, with an evaluation of five batches behind the second and the fourth. The run's own clock is
-// the system's; the watchdog's goes on when the test says so.
+// A training of four steps, with an evaluation of five batches after the second and the fourth. The run's own clock is
+// the system's; the watchdog's moves when the test moves it.
 class WatchedEvaluation : public ::testing::Test {
  protected:
   // `of_input`, `of_model`: lines of [input.eval] and [model].
@@ -156,7 +156,7 @@ class WatchedEvaluation : public ::testing::Test {
     EXPECT_EQ(trained_.get().steps, 4);
     watchdog_.reset();
   }
-  // Two lines of a run that hangs in `what`. The input of the training, which reads ahead, may be named behind it.
+  // Two lines of a run that hangs in `what`. The input of the training reads ahead, so it may be named after it.
   static auto named(const std::string& what) {
     const auto line = [&](const std::string& begin, const std::string& end) {
       return AllOf(StartsWith(begin + ", in " + what + "; "), EndsWith(end));

@@ -90,7 +90,7 @@ TEST(GradientBuckets, AnErrorArrivesInTheWaitAndNothingIsSummedBehindIt) {
   EXPECT_EQ(sums, 2);
 }
 
-// As a step does that fails between two buckets, and another one behind it.
+// As a step does that fails between two buckets, and another one after it.
 TEST(GradientBuckets, ABucketThatIsBegunOutOfTurnIsRefused) {
   GradientBuckets buckets({{16, true}, {16, true}}, doubled, kNothing);
   buckets.begin(0);

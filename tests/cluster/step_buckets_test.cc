@@ -31,8 +31,7 @@ using ::testing::StartsWith;
 
 constexpr std::int64_t kRows = 8, kColumns = 6;
 
-// Counts how often it was looked at, and lets another thread wait for that: a traced run looks before and behind each
-// operation.
+// Counts the looks at it, and lets another thread wait for that: a traced run looks before and after each operation.
 class CountedClock final : public Clock {
  public:
   std::int64_t monotonic_ns() const override {
@@ -197,7 +196,7 @@ TEST_F(StepBuckets, AreBegunBetweenTheOperationsOfTheBackwardPass) {
   for (std::size_t i = 0; i < made.size(); ++i)
     if (made[i] == "BeginBucket") begun.push_back(i);
   ASSERT_EQ(begun.size(), 9U) << "the loss, and of each layer a matrix and a bias";
-  // The loss, and a layer's two gradients, may come right behind each other; what is between is the pass.
+  // The loss, and a layer's two gradients, may come one right after the other; the time between is the pass.
   std::size_t between = 0;
   for (std::size_t b = 1; b < begun.size(); ++b) between += begun[b] - begun[b - 1] > 1 ? 1 : 0;
   EXPECT_GE(between, 4U) << "all layers but the last";

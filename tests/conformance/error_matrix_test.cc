@@ -17,7 +17,7 @@ struct Failure {
 
 class FailingRunTest : public CountingSessionTest {
  protected:
-  // Hooks x, y, z; y, or the run behind its before_run, fails once.
+  // Hooks x, y, z; y, or the run after its before_run, fails once.
   void open_failing(const Failure& failure) {
     add_probe("x");
     Probe& y = add_probe("y");
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Graph, EndOfInput,
 INSTANTIATE_TEST_SUITE_P(Stop, EndOfInput,
                          ::testing::Combine(::testing::ValuesIn(kPlaces), ::testing::Values(Code::kStop)));
 
-// A hook that hands on the host's own code, say. The training is not done.
+// For example, a hook hands on the host's own code. The training is not done.
 class EndOfNoInput : public FailingRunTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(EndOfNoInput, T_141_AnOutOfRangeOfAHookIsAnErrorWithOnErrorAndWithoutEnd) {

@@ -65,7 +65,7 @@ TEST_F(EstimatorEvaluates, EVAL_02_AFiniteInputIsCountedInWholeRunsAndTheValuesA
                       }),
                       options());
   const EvalMetrics metrics = estimator.evaluate(counted(16, 6));
-  EXPECT_EQ(number(metrics, "runs"), 3);  // TensorFlow says 4: it counts the run that found the end
+  EXPECT_EQ(number(metrics, "runs"), 3);  // TensorFlow has 4: it counts the run that found the end
   EXPECT_NEAR(number(metrics, "loss"), 136.0 / 3, 1e-4);
 }
 
@@ -93,7 +93,7 @@ TEST_F(EstimatorEvaluates, PROSE_44_TheCallersHooksEndBeforeTheValuesAreFetchedA
   });
   EXPECT_EQ(error_of([&] { Estimator(two, options()).evaluate(one, {.steps = 1}); }),
             "INVALID_ARGUMENT: the graph has 2 counters of evaluation runs");
-  // A hook that changes a metric in its end is seen by the fetch behind it.
+  // If a hook changes a metric in its end, the fetch after it sees the change.
   auto late = std::make_unique<Probe>("late", timeline);
   late->in_session = [&](Session& session) {
     if (timeline.back() == "late.end") session.assign("seen", Tensor(9.0f));

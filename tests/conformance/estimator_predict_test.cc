@@ -241,7 +241,7 @@ TEST_F(EstimatorPredicts, PROSE_45_PluginsAreModelsAndInputs) {
   EXPECT_THAT(error_of([&] { Estimator(model_plugin("mlp", adam), o).evaluate(test); }), HasSubstr("hidden"));
 }
 
-// It needs no option that says so: the schema of the training has its labels.
+// It needs no option for that: the schema of the training has its labels.
 TEST_F(EstimatorPredicts, T_106_AModelThatPredictsHasTheClassesOfItsTraining) {
   EstimatorSetup o = options();
   o.clock = nullptr;  // the input has a thread

@@ -9,7 +9,7 @@ namespace {
 
 int parchments_read = 0;
 
-// All tensors in one file, one behind the other: length of the name, name, dtype, rank, dimensions, elements.
+// All tensors in one file, one after the other: length of the name, name, dtype, rank, dimensions, elements.
 class Parchment final : public belay::Saver {
  public:
   static constexpr auto about = belay::about("parchment", "One file of tensors, for a test");

@@ -286,7 +286,7 @@ TEST_F(EstimatorTrains, PROSE_41_HooksComeAsInputUserStopNanLoggingModel) {
       .train(hooked_input, {.hooks = {probe("user")}, .steps = 1, .saving_listeners = {probe("listener")}});
   EXPECT_EQ((Timeline{timeline.begin(), timeline.begin() + 4}),
             (Timeline{"input.begin", "user.begin", "model.begin", "listener.begin"}));
-  // Of the listener: the first checkpoint and the last.
+  // The listener has these: the first checkpoint and the last.
   EXPECT_EQ(count("listener.after_save 0"), 1);
   EXPECT_EQ(count("listener.after_save 1"), 1);
   EXPECT_THAT(log.of("logging_tensor"), Contains(HasSubstr("loss = 1")));

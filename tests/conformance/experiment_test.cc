@@ -161,7 +161,7 @@ TEST_F(Experiments, TrainAndEvaluateEvaluatesBetweenTwoStepsAndOnceMoreAtTheEnd)
   o.min_eval_frequency = 20;
   const auto e = estimator();
   Experiment(*e, ones, ones, o).train_and_evaluate();
-  EXPECT_EQ(evaluated, 2);  // behind the checkpoint of step 20, and that of 25 at the end
+  EXPECT_EQ(evaluated, 2);  // after the checkpoint of step 20, and that of 25 at the end
   EXPECT_EQ(exports, (Exports{{25, true}}));
   evaluated = 0;
   o.train_steps = 50;
@@ -233,7 +233,7 @@ TEST_F(Experiments, ARoundThatMakesNoStepEndsContinuousTrainAndEval) {
   o.train_hooks.push_back(plugin_hook("stop_at_step", {{"last_step", std::int64_t{25}}}, "no_further"));
   const TrainAndEvaluateResult result = Experiment(*e, ones, ones, o).continuous_train_and_eval();
   EXPECT_EQ(step_of(result.metrics), 25);
-  EXPECT_EQ(evaluated, 4);  // behind 10, 20 and 25, and behind the round that made none
+  EXPECT_EQ(evaluated, 4);  // after 10, 20 and 25, and after the round that made none
   EXPECT_THAT(log.of("", LogLevel::kWarning),
               ::testing::Contains("a round of continuous_train_and_eval made no checkpoint: it ends here"));
 }

@@ -80,7 +80,7 @@ TEST_F(HookConformance, HOOK_04_AFailingBeforeRunCallsNoAfterRun) {
   EXPECT_EQ(new_events(), (Timeline{"x.before_run", "y.before_run"}));
 }
 
-// What one hook says to the context in before_run, another reads in after_run.
+// If one hook requests a stop in before_run, another one sees that in the context in both phases.
 TEST_F(HookConformance, HOOK_07_AllHooksShareOneContextInBothPhasesOfARun) {
   Probe& x = add_probe("x");
   Probe& y = add_probe("y");

@@ -160,7 +160,7 @@ TEST_F(CoordinatorOfTheSession, HOOKED_09_ACoordinatorsStopAloneRefusesNoRun) {
 const RunOptions kOfHookA{RunOptions::Trace::kHardware, 30000};
 const RunOptions kOfHookB{RunOptions::Trace::kFull, 60000};
 
-// What a program may ask of its own run, besides.
+// A program may also ask these about its run.
 CallerOptions of_caller(RunOptions::Trace level, std::int64_t timeout_ms, std::vector<std::string> watches) {
   CallerOptions options;
   options.trace_level = level;

@@ -372,7 +372,7 @@ TEST_P(CheckpointSaverConformance, USER_09_TwoSaversOnOneDirectoryWriteNothingTw
   run(2);
   end();
   EXPECT_EQ(told("a.after_save"), (Steps{0, 2}));
-  // Two of them with names of their own save each step once.
+  // Two of them with different names save each step once.
   new_program();
   timeline.clear();
   TrainingSessionSetup two = listened({{"save_steps", n(2)}});

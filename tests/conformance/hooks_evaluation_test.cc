@@ -8,7 +8,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Evaluates what is to be saved, in a graph and a store of its own, and refuses what is no better than the best so far.
+// Evaluates the weights to be saved, in a separate graph and store, and refuses them if they are no better than the
+// best so far.
 class SaveTheBest final : public Hook {
  public:
   SaveTheBest(const OpRegistry& ops, const RunEnvironment& environment) : environment_(environment), graph_(ops) {

@@ -148,7 +148,7 @@ class HookConformance : public ::testing::Test {
     o.scaffold.init_fn = [step](Session& made) { made.assign("global_step", Tensor(step)); };
     return o;
   }
-  // What the hook itself says to these options: "INVALID_ARGUMENT: give ...".
+  // Returns the hook's own error for these options: "INVALID_ARGUMENT: give ...".
   std::string refused(const std::string& plugin, PluginOptions options = {}) {
     const std::string text = error_of([&] { open(with(plugin, std::move(options))); });
     const std::string where = "linked in, 1.0.0): ";

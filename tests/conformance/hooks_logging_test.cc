@@ -276,7 +276,7 @@ TEST_F(NanTensorConformance, T_16d_AStateThatIsNotFiniteLeavesEveryHookItsEnd) {
   EXPECT_EQ(saved(), (Steps{0}));
 }
 
-// TensorFlow adds a failing one of its own, so that the caller's policy does not help.
+// TensorFlow adds another failing one, so that the caller's policy does not help.
 TEST_F(NanTensorConformance, USER_22_OnePolicyForNan) {
   Manifest manifest;
   manifest.run.dir = run_directory();
@@ -288,7 +288,7 @@ TEST_F(NanTensorConformance, USER_22_OnePolicyForNan) {
   for (const PluginUse& use : hooks_of_run(manifest))
     if (use.plugin == "nan_tensor") policies.push_back(use);
   EXPECT_EQ(policies, (std::vector<PluginUse>{own}));
-  // And what it says holds: the run stops as if it had finished.
+  // And the message is true: the run stops as if it had finished.
   MonitoredSession& s = open(watching({{"fail_on_nan_loss", false}}));
   s.scope([&] {
     set_weight(kNan);

@@ -42,7 +42,7 @@ class ProfilerConformance : public HookConformance {
 };
 
 TEST_F(ProfilerConformance, PROSE_22_TracesOnlyWhenItIsDueAndChangesNothing) {
-  // A hook behind it sees whether the run was traced.
+  // A hook after it sees whether the run was traced.
   class Watcher final : public Hook {
    public:
     void after_run(RunContext& run, const RunValues&) override { traced.push_back(!run.node_stats().empty()); }
@@ -121,7 +121,7 @@ TEST_F(ProfilerConformance, PROF_07_ATracedRunIsRecordedOnceUnderItsStep) {
   EXPECT_THAT(log.of("profiler"), ElementsAre(HasSubstr("traced step 2: ")));
 }
 
-// A step that is made again, as behind a recovery, keeps its first trace; what the program traces is the program's.
+// A step that is made again, as after a recovery, keeps its first trace; a program's own trace is not the hook's.
 TEST_F(ProfilerConformance, PROF_07_TheEventFileHasTheRunsThatHooksTraceEachStepOnce) {
   class Tracer final : public Hook {
    public:

@@ -145,7 +145,7 @@ TEST_F(FinalOpsConformance, PROSE_20_TheManifestsOneLogsAndWritesThemAtTheEnd) {
   run(2);
   EXPECT_FALSE(posix_file_system().exists(run_directory() + "/final_ops.json"));
   (*session)->close();
-  // `train` ran once more, behind the fetches of what it writes.
+  // `train` ran once more, after the fetches of the tensors that it writes.
   EXPECT_THAT(log.of("final_ops"), ElementsAre("global_step = 2", "sum = [3, 4]"));
   EXPECT_EQ(file(), nlohmann::json::parse(R"({"global_step": 2, "sum": [3.0, 4.0]})"));
 }

@@ -190,7 +190,7 @@ TEST_F(SummarySaverConformance, USER_20_TheGraphIsWrittenOnceInBinaryOrNotAtAll)
   }
 }
 
-// Each is a section of its own: no summaries does not mean no checkpoints.
+// Each is a separate section: no summaries does not mean no checkpoints.
 TEST_F(SummarySaverConformance, QUIRK_07_SummariesDoNotGateCheckpoints) {
   summarize_weight();
   TrainingSessionSetup o = bare();

@@ -158,7 +158,7 @@ class LifecyclePage : public SaverTest {
   std::unique_ptr<MonitoredSession> session;
 };
 
-// The entries of a save have the step behind them.
+// The entries of a save have the step after them.
 Timeline without_steps(Timeline events) {
   for (std::string& e : events) e = e.substr(0, e.find(' '));
   return events;
@@ -262,7 +262,7 @@ TEST_P(ErrorTable, PROSE_01_AnErrorEndsAsInTheTable) {
                 std::to_string(std::count(timeline.begin(), timeline.end(), "create_session"))};
   EXPECT_EQ(got, row) << error;
   if (error != "no error") {
-    // What may not end the run from a callback leaves as another error.
+    // A code that may not end the run from a callback leaves as another error.
     const bool refused = code_text == "OUT_OF_RANGE" && place != "thread";
     EXPECT_EQ(error.substr(0, error.find(':')), refused ? "FAILED_PRECONDITION" : code_text);
   }

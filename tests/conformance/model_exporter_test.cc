@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 
 class ModelExportersTest : public ProgramEstimatorTest {
  protected:
-  // The variable is the step / 10; the loss (2 - that)^2, so 1, 0, 1 and 4 behind 10, 20, 30 and 40 steps.
+  // The variable is the step / 10; the loss (2 - that)^2, so 1, 0, 1 and 4 after 10, 20, 30 and 40 steps.
   static EstimatorSpec valley(const ModelArgs& m) {
     const Output at = ops::variable(m.graph, "at", Tensor(0.0f));
     EstimatorPieces p;
@@ -48,7 +48,7 @@ class ModelExportersTest : public ProgramEstimatorTest {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  // Of the versions of an exporter, the oldest first.
+  // Returns the versions of an exporter, the oldest first.
   std::vector<runtime::ExportRecord> records(const std::string& name = "safetensors") {
     std::vector<std::string> versions;
     const std::string folder = temp / "model/export/" + name;
@@ -78,7 +78,7 @@ TEST_F(ModelExportersTest, EXPO_02_AProgramsBestExporterWritesWhatIsStrictlyBett
   EXPECT_THAT(steps(), ElementsAre(10, 20));
   EXPECT_EQ(records().back().metric, "loss");
   EXPECT_NEAR(records().back().value.value(), 0, 1e-6);
-  EXPECT_THAT(result.exported, ElementsAre(""));  // nothing behind the last evaluation
+  EXPECT_THAT(result.exported, ElementsAre(""));  // nothing after the last evaluation
 }
 
 TEST_F(ModelExportersTest, EXPO_02_TheMetricAndItsDirectionAreTheProgramsToChoose) {

@@ -89,7 +89,7 @@ TEST_F(SavedSession, B_13a_AStopStopsAtTheBoundaryOfItsStepHoweverItIsAskedFor) 
       if (context.session().global_step() != start + 2) return;
       if (way == "run") context.request_stop("enough");
       if (way == "coordinator") context.session().coordinator().request_stop("enough");
-      asks.stop_after_save = true;  // where the step is saved
+      asks.stop_after_save = true;  // this saves the step
     };
     std::int64_t at_end = -1;
     behind.in["end"] = [&] { at_end = session().raw_session()->global_step(); };

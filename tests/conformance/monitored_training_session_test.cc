@@ -94,7 +94,7 @@ TEST_F(TrainingSessionConformance, MTS_08_WithoutSaveGraphDefThereIsNoGraphAnywh
   }
 }
 
-// Of the row only what is not about loading a SavedModel: 6 by the program, 7 trained, 8 after the restart.
+// The part of the row that is not about loading a SavedModel: 6 by the program, 7 trained, 8 after the restart.
 TEST_F(TrainingSessionConformance, MTS_09_VariablesThatWereThereBeforeTheSessionAreSavedAndRestored) {
   for (const float expected : {6.0f, 7.0f}) {
     NodeGraph graph_of_start(*ops);

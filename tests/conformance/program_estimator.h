@@ -16,7 +16,7 @@
 
 namespace belay {
 
-// What an exporter was called with: the step of the checkpoint, and whether it was the last.
+// The arguments of a call of an exporter: the step of the checkpoint, and whether it was the last.
 using Exports = std::vector<std::pair<std::int64_t, bool>>;
 
 class KeepingExporter final : public ModelExporter {
@@ -34,7 +34,7 @@ class KeepingExporter final : public ModelExporter {
   Exports& exports_;
 };
 
-// Calls f behind each run.
+// Calls f after each run.
 class Behind final : public Hook {
  public:
   explicit Behind(std::function<void()> f) : f_(std::move(f)) {}
@@ -51,7 +51,7 @@ class ProgramEstimatorTest : public runtime::testing::EstimatorTest {
   std::unique_ptr<Estimator> estimator(runtime::RunConfigOptions config = {.save_checkpoints_steps = 10}) {
     return std::make_unique<Estimator>(std::make_unique<Insides>(ModelFn(counting), options(std::move(config))));
   }
-  // In a task, as the environment says it: {"cluster": ..., "task": ...}.
+  // In a task, as in the environment: {"cluster": ..., "task": ...}.
   std::unique_ptr<Estimator> task(const std::string& json,
                                   runtime::RunConfigOptions config = {.save_checkpoints_steps = 10}) {
     runtime::EstimatorSetup o = options();
@@ -87,7 +87,7 @@ class ProgramEstimatorTest : public runtime::testing::EstimatorTest {
     for (const std::string& name : names) all.push_back(std::make_shared<KeepingExporter>(name, exports));
     return all;
   }
-  // One step of evaluation behind each checkpoint, exported.
+  // One step of evaluation after each checkpoint, exported.
   EvalSpecOptions at_once() { return {.steps = 1, .exporters = keeping(), .start_delay_secs = 0, .throttle_secs = 0}; }
   OwnHook behind(const std::string& name, std::function<void()> f) {
     return own_hook(name, [f = std::move(f)] { return std::make_unique<Behind>(f); });

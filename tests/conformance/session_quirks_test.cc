@@ -88,7 +88,7 @@ TEST_F(SessionQuirks, QUIRK_10_RecoveriesWithoutProgressAreBoundedAndPausedByThe
   EXPECT_EQ(session().recoveries(), 3);
 }
 
-// A hook loses the session after the same step each time. What is made again in between is no progress.
+// A hook loses the session after the same step each time. The steps that are made again in between are no progress.
 TEST_F(SessionQuirks, T_142_StepsThatAreOnlyMadeAgainDoNotStartTheCountOfRecoveriesAnew) {
   MonitoredSessionOptions options;
   options.settings = {.max_recoveries = 3, .recovery_backoff_secs = 0.5};

@@ -75,7 +75,7 @@ TEST_F(SessionWishes, USER_01_ARawRunRecoversNothing) {
   EXPECT_EQ(session().recoveries(), 0);
 }
 
-// A checkpoint comes behind a step of the hooks; a run beside them writes none.
+// A checkpoint comes after a step of the hooks; a run at the same time writes none.
 TEST_F(SavingWishes, USER_01_ARunWithoutHooksWritesNoCheckpoint) {
   open();
   saver().request();

@@ -66,7 +66,7 @@ TEST_F(SeveralSessions, USER_14_OneThatEndsNeitherWaitsForTheOthersNorDisturbsTh
   of_chief->scope([&] { EXPECT_EQ(train(*of_chief, chief), 1); });
   EXPECT_TRUE(of_chief->closed());
   EXPECT_FALSE(of_worker->raw_session()->closed());
-  // And the worker's wait ends when its program says so.
+  // And the worker's wait ends when its program ends it.
   of_worker->stop_now("the chief has ended");
   blocked.join();
   EXPECT_TRUE(of_worker->closed());
@@ -177,7 +177,7 @@ TEST_F(SeveralSessions, USER_23_RawRunsGoOnBesideOneWithHooks) {
   raw = nullptr;
 }
 
-// A hook with a thread of its own, which reads the session while that trains.
+// A hook with its own thread, which reads the session while that trains.
 class Sampler final : public Hook {
  public:
   explicit Sampler(std::atomic<std::int64_t>& samples) : samples_(samples) {}

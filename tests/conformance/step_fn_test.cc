@@ -74,7 +74,7 @@ TEST_P(EitherKindOfStepFn, STEP_02_RequestStopEndsTheScopeNormally) {
   EXPECT_EQ(session().end_reason().text, "the loss is low enough");
 }
 
-// TensorFlow promises that should_stop is true then, and says false.
+// TensorFlow promises that should_stop is true then, but it is false.
 TEST_P(EitherKindOfStepFn, STEP_03_RequestStopWithoutAScopeReachesTheCallerAndShouldStopIsTrue) {
   open_kind(GetParam());
   EXPECT_FALSE(session().should_stop());
@@ -108,7 +108,7 @@ TEST_P(EitherKindOfStepFn, STEP_05_AnyResultIsPassedThrough) {
   EXPECT_FALSE(session().run_step_fn([](StepFnContext&) { return std::any(); }).has_value());
 }
 
-// What TensorFlow finds out from the argument's name the compiler says here.
+// TensorFlow finds this out from the argument's name; here the compiler does.
 TEST(StepFnTypes, STEP_06_AStepFunctionHasOneArgument) {
   static_assert(std::is_convertible_v<int (*)(StepFnContext&), StepFn>);
   static_assert(!std::is_convertible_v<int (*)(StepFnContext&, int), StepFn>);
@@ -154,7 +154,7 @@ TEST_P(EitherKindOfStepFn, STEP_09_RunWithHooksGivesTheValueOfItsOwnRunThoughAHo
 }
 
 // The numbers of the row: 0.3 before the hooked run, 0.5 by the hook's fetch and 0.7 by the caller's in one raw
-// run, 1.1 by the hook behind it.
+// run, 1.1 by the hook after it.
 class StepsOfTheRow : public StepFnConformance {
  protected:
   void story(bool recovers) {

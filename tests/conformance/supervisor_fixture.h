@@ -94,7 +94,7 @@ class SupervisorConformance : public SaverTest {
     return ops::dequeue(queue)[0];
   }
 
-  // What the event files hold, file by file: "version", "graph", "START@5", "loss=0.5@7".
+  // Lists the entries of the event files, file by file: "version", "graph", "START@5", "loss=0.5@7".
   std::vector<std::vector<std::string>> events() const {
     std::vector<std::vector<std::string>> files;
     const std::unique_ptr<OpenDirectory> directory = posix_file_system().open_directory(logdir);

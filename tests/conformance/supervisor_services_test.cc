@@ -238,7 +238,7 @@ TEST_F(SupervisorConformance, PROSE_27_TheNextCheckpointIsOfItsPeriodsEndAndOfOn
     time.await_rest(2, 2);
     for (int i = 0; i < 50; ++i) session.handle().run({count});
     time.advance_secs(600);
-    // The service saves while the loop goes on.
+    // The service saves while the loop continues.
     while (saved().size() == 1 && !supervisor.should_stop()) session.handle().run({count});
   });
   const std::int64_t at = supervisor.saver()->saved_step();

@@ -109,7 +109,7 @@ TEST_F(SupervisorConformance, SUP_09_AnErrorOfTheLoopComesOutWhileTheQueuesAreBe
 }
 
 TEST_F(SupervisorConformance, SUP_10_TheSettingsOfSessionsReachTheSession) {
-  // What a session's settings decide and TensorFlow's devices do not: the random numbers' seed.
+  // A session's settings decide this, and TensorFlow's devices do not: the random numbers' seed.
   const Output random = ops::random_uniform(g, {}, 0, 1, DType::kFloat32, "noise");
   const auto drawn = [&](std::uint64_t seed) {
     timed.session.seed = seed;

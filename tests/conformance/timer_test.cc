@@ -16,7 +16,7 @@ using std::chrono::seconds;
 constexpr auto kNoSeconds = std::nullopt;
 constexpr auto kNoSteps = std::nullopt;
 
-// TensorFlow refuses two periods, and its documentation says that one of them wins.
+// TensorFlow refuses two periods, and its documentation promises that one of them wins.
 TEST(TimerConformance, TIMER_01_WithBothPeriodsEitherTriggers) {
   SecondOrStepTimer timer(10.0, 100);
   timer.update_last_triggered_step(1, seconds(0));

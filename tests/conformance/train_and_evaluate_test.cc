@@ -313,7 +313,7 @@ TEST_F(TrainAndEvaluates, TAE_22_ACheckpointThatACrashLeftUnevaluatedIsEvaluated
                      noting());
   EXPECT_THAT(evaluated, ElementsAre(10, 15));
   EXPECT_EQ(steps_made.front(), 1);
-  // The one at 15 was evaluated, as the events say.
+  // The one at 15 was evaluated, as the events show.
   evaluated.clear();
   train_and_evaluate(*estimator(), TrainSpec(ones, {.max_steps = 18}), EvalSpec(ones, at_once()), noting());
   EXPECT_THAT(evaluated, ElementsAre(18));
@@ -346,11 +346,11 @@ TEST_F(TrainAndEvaluates, AnEvaluatorEndsWithTheLastCheckpointOfATrainingThatHas
   train_and_evaluate(*task(kEvaluator), TrainSpec(ones), EvalSpec(ones, at_once()), noting());
   EXPECT_THAT(evaluated, ElementsAre(12));
   EXPECT_EQ(exports, (Exports{{12, true}}));
-  // It is told of the end also where the chief was killed just before it could say so.
+  // It learns of the end even if the chief was killed just before it could report it.
   std::filesystem::remove(temp / "model/finished");
   train_and_evaluate(*task(alone("chief")), TrainSpec(ones, {.max_steps = 12}), std::nullopt);
   EXPECT_TRUE(std::filesystem::exists(temp / "model/finished"));
-  // A training that goes on is none that has ended.
+  // A training that continues has not ended.
   train_to(13);
   EXPECT_FALSE(std::filesystem::exists(temp / "model/finished"));
 }

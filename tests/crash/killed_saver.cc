@@ -20,7 +20,7 @@
 namespace belay::runtime {
 namespace {
 
-// Lets the traced child stop itself, behind its restore; its wait status.
+// Lets the traced child stop itself after its restore. Returns its wait status.
 int trace_from_restore_on(pid_t child, KilledSaver& saver) {
   int status = 0;
   waitpid(child, &status, 0);  // stopped by exec
@@ -64,7 +64,7 @@ bool is_of_the_disk(const user_regs_struct& call) {
   }
 }
 
-// What is not an error number: the call transfers one byte of those that were asked for.
+// This is not an error number: the call transfers one of the requested bytes.
 constexpr int kOneByte = 0;
 
 // Makes the nth call of the disk fail with that error, once; the child's last wait status, and in `hit` the number of
@@ -206,7 +206,7 @@ void disturb_every_system_call(const std::string& saver_name, bool each_error) {
       long hit = -1;
       saver.live("once", trace_me, [&](pid_t child) { return disturb_call(child, nth, error, saver, hit); });
       more = hit >= 0;
-      // These are no errors: the file system goes on. The C library's files do not, behind EINTR.
+      // These are no errors: the file system continues. The C library's files do not, after EINTR.
       if (error == kOneByte || (error == EINTR && saver_name != "stdio_saver")) {
         EXPECT_EQ(saver.failed_saves(), 0) << "system call " << hit;
       }

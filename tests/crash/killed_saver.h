@@ -46,7 +46,7 @@ class KilledSaver {
     close(output_);
   }
 
-  // Waits for the line that says what was restored.
+  // Waits for the line about the restored checkpoint.
   void await_restored() {
     char c = 0;
     while (read(output_, &c, 1) == 1) {
@@ -56,8 +56,8 @@ class KilledSaver {
   }
 
   std::int64_t last_saved() const { return last_saved_; }
-  // Whether the directory has what a save leaves between its first write and its last rename. What retention was
-  // removing has a step that was announced.
+  // Whether the directory has files that a save leaves between its first write and its last rename. Files that
+  // retention was removing have a step that was announced.
   bool is_in_save() const;
   bool finished() const { return finished_; }
   int failed_saves() const { return failed_saves_; }  // of the last life
@@ -92,7 +92,7 @@ class KilledSaver {
   int failed_saves_ = 0;
 };
 
-// Of a life "once": lets it go on where it stops itself, to its end; its wait status.
+// Lets a life "once" continue from the place where it stops itself, to its end. Returns its wait status.
 int run_to_end(pid_t child);
 
 // Kills at random moments while it saves with that saver, so many times; returns how many of them came between a save's
@@ -101,7 +101,7 @@ int kill_at_random_moments(const std::string& saver, int times, unsigned seed);
 // Kills at every system call of two saves, one of them of a step that exists; returns their number.
 void kill_at_every_system_call(const std::string& saver);
 // Each system call of two saves fails or transfers a single byte: with each error of a disk (`each_error`), else with
-// another one at each call. The process goes on, nothing that was announced is lost, and the next saves succeed.
+// another one at each call. The process continues, nothing that was announced is lost, and the next saves succeed.
 void disturb_every_system_call(const std::string& saver, bool each_error);
 
 }  // namespace belay::runtime

@@ -25,7 +25,7 @@ namespace {
 using belay::Code;
 using belay::DType;
 
-// Counts from 0; may end or fail at a number. What it was asked for is in `seeks`.
+// Counts from 0; may end or fail at a number. `seeks` has the positions that it was asked for.
 class Counting final : public belay::Input {
  public:
   struct Options {
@@ -158,7 +158,7 @@ class Streaming final : public belay::Input {
   std::condition_variable changed_;
 };
 
-// Waits for ever before its second batch, unless its host says that it is to stop.
+// Waits for ever before its second batch, unless its host asks it to stop.
 class Polling final : public belay::Input {
  public:
   static constexpr auto about = belay::about("polling", "Asks whether to go on");
@@ -287,7 +287,7 @@ TEST_F(InputFeedTest, T_145_APositionThatStaysIsAWarningOnce) {
   EXPECT_THAT(lines_of(InputUse::kTraining, {0, 0}), ::testing::ElementsAre(warning + "{0, 8}" + why));
   EXPECT_THAT(lines_of(InputUse::kTraining, {1, 4}), ::testing::ElementsAre(warning + "{1, 4}" + why));
   EXPECT_THAT(lines_of(InputUse::kEvaluation, {0, 0}), ::testing::IsEmpty()) << "nobody resumes there";
-  // What the input keeps of its own may be all that moves.
+  // Maybe only the input's own bytes change.
   create({}, "streaming");
   EXPECT_THAT(lines_of(InputUse::kTraining, {}), ::testing::IsEmpty());
 }

@@ -181,7 +181,7 @@ TEST_F(InputService, T_145_AValueThatIsNoneOfTheDeclaredClassesIsRefused) {
       "INVALID_ARGUMENT: 'small' has the value -1 in element 1, and was declared with 3 classes: they count from 0");
 }
 
-// An earlier batch leaves nothing behind.
+// An earlier batch leaves nothing.
 TEST_F(InputService, BeginsEachBatchEmpty) {
   Batch b = begin();
   b.tensor(image, {1, 2});

@@ -73,7 +73,7 @@ TEST_F(QueueOpsTest, AtTheEndManyIsAnErrorAndUpToGivesTheRest) {
   const ops::QueueRef q = ops::fifo_queue(g, 8, {{DType::kInt64, {}}}, "q");
   const Output put = ops::enqueue_many(q, {numbers({1, 2, 3, 4, 5})}), close = ops::queue_close(q);
   const Output many = ops::dequeue_many(q, 4)[0], up_to = ops::dequeue_up_to(q, 4)[0];
-  // What follows is made for each number of elements that comes.
+  // The following is made for each number of elements that comes.
   const Output twice = up_to * 2.0;
   EXPECT_EQ(up_to.dims(), Dims{-1});
   start();

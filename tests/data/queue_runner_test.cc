@@ -223,7 +223,7 @@ TEST_F(QueueRunnerTest, TheStageAfterADequeueIsMadeOncePerShape) {
   EXPECT_EQ(shared->plan_stats().programs_built, programs);
 }
 
-// What goes into a queue is a variable as it was between two commits, not one that is being written.
+// A variable goes into a queue as it was between two commits, never while it is written.
 TEST_F(QueueRunnerTest, AnEnqueueOfAVariableIsNeverTorn) {
   constexpr std::int64_t kSize = 1 << 16;
   const Output v = ops::variable(g, "v", Tensor({kSize}, std::vector<float>(kSize, 0.0f)));

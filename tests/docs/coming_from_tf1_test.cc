@@ -97,7 +97,7 @@ TEST(ComingFromTf1, ThePageShowsThePrograms) {
                           runtime::recipe(file, "defaults")));
 }
 
-// The public names of TensorFlow 1.15, by module. What another module has as well is listed once.
+// The public names of TensorFlow 1.15, by module. A name that another module has as well is listed once.
 constexpr const char* kNamesOfTensorFlow[] = {
     // tf.train
     "AdadeltaOptimizer AdagradDAOptimizer AdagradOptimizer AdamOptimizer BytesList Checkpoint CheckpointManager",
@@ -177,7 +177,7 @@ TEST(ComingFromTf1, ThePageHasEachPublicName) {
   EXPECT_GT(names, 300u);
 }
 
-// Each row says what takes the name's place, or why nothing does.
+// Each row has the name's replacement, or the reason why there is none.
 TEST(ComingFromTf1, WhatIsNotHereHasAReason) {
   for (const runtime::PageSection& section :
        runtime::sections_of(runtime::read_source("docs/guide/coming-from-tf1.md")))

@@ -22,7 +22,7 @@ class CoveragePage : public ::testing::Test {
         if (section.heading != kResumed && (row.at(0).rfind('U', 0) == 0) == (prefix == "U")) found.push_back(row);
     return found;
   }
-  // Of each hook over a resume.
+  // The rows of each hook over a resume.
   std::vector<Row> resumed() const {
     const auto section =
         std::find_if(sections_.begin(), sections_.end(), [](const PageSection& s) { return s.heading == kResumed; });
@@ -66,7 +66,7 @@ TEST_F(CoveragePage, EveryTestThatItNamesExists) {
   for (const Row& row : resumed()) EXPECT_EQ(tests.count(code_of(row.at(1))), 1u) << row.at(0) << row.at(1);
 }
 
-// The page of the hooks says which of them keep a state.
+// The page of the hooks tells which of them keep a state.
 TEST_F(CoveragePage, EachHookWithAStateHasATestOverAResume) {
   std::set<std::string> with_test;
   for (const Row& row : resumed()) EXPECT_TRUE(with_test.insert(code_of(row.at(0))).second) << row.at(0);

@@ -47,7 +47,7 @@ TEST(OpsPage, EachHeaderBelongsToOneGroup) {
   EXPECT_THAT(in_groups, ::testing::UnorderedElementsAreArray(names_of_entries("sdk/include/belay/ops")));
 }
 
-// Kernels that groups share, and what makes operations of plugins, have no operations of their own.
+// Kernels that groups share, and the maker of plugins' operations, have no operations themselves.
 TEST(OpsPage, GroupsAreTheFoldersOfOperations) {
   std::vector<std::string> folders{"kernels", "plugin", "CMakeLists.txt", "README.md", "registry.cc", "registry.h"};
   for (const OpGroup& group : op_groups()) folders.push_back(group.folder);

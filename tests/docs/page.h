@@ -92,7 +92,7 @@ inline std::vector<PageSection> sections_of(const std::string& page) {
   return sections;
 }
 
-// The fenced blocks of a language, in their order: "```cpp", with or without a file name behind it.
+// The fenced blocks of a language, in their order: "```cpp", with or without a file name after it.
 inline std::vector<std::string> fenced_blocks(const std::string& page, const std::string& language) {
   std::vector<std::string> blocks;
   bool inside = false, wanted = false;
@@ -109,7 +109,7 @@ inline std::vector<std::string> fenced_blocks(const std::string& page, const std
   return blocks;
 }
 
-// What is between `// recipe: NAME` and `// end` in a source, moved to the left margin.
+// Returns the lines between `// recipe: NAME` and `// end` in a source, moved to the left margin.
 inline std::string recipe(const std::string& file, const std::string& name) {
   std::istringstream lines(read_source(file));
   std::string text;
@@ -132,7 +132,7 @@ inline const PageSection* find_section(const std::vector<PageSection>& sections,
   return nullptr;
 }
 
-// What is between the first two backticks.
+// Returns the text between the first two backticks.
 inline std::string code_of(const std::string& cell) {
   const std::size_t begin = cell.find('`');
   if (begin == cell.npos) return "";

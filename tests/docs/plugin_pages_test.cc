@@ -163,7 +163,7 @@ TEST_F(CompiledProgram, T_22e_TheReadmesHookAndLineMakeWhatValidateAccepts) {
 }
 
 // The whole of a page about another language, in an empty directory: its program, its manifest, and each of its
-// commands, with the flags of the pkg-config file. The run ends as the page says.
+// commands, with the flags of the pkg-config file. The run ends as on the page.
 class LanguagePage : public CompiledProgram, public ::testing::WithParamInterface<std::string> {
  protected:
   static std::string replaced(std::string text, const std::string& from, const std::string& to) {

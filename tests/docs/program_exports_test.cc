@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAreArray;
 
-// What nm lists, without what is a library's, which has a version.
+// Returns the symbols of nm without a version. A symbol with a version is a library's.
 std::set<std::string> exported_symbols() {
   std::FILE* pipe = ::popen("nm -D -C --defined-only '" BELAY_PROGRAM "'", "r");
   if (pipe == nullptr) return {};

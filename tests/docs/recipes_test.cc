@@ -154,7 +154,7 @@ using runtime::fenced_blocks;
 using runtime::read_source;
 using runtime::trimmed;
 
-// A program: a counter, a variable that goes with it, and a summary; and what its log says.
+// A program: a counter, a variable that goes with it, a summary, and its log.
 class Recipes : public ::testing::Test {
  protected:
   Recipes() {

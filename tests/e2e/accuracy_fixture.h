@@ -21,7 +21,7 @@ class Accuracy : public ::testing::Test {
   static std::string samples_directory() {
     return directory("BELAY_SAMPLES_DIR", BELAY_SOURCE_DIR "/../shared/samples");
   }
-  // The number behind `name = ` in the line that an evaluation prints.
+  // The number after `name = ` in the line that an evaluation prints.
   static double metric(const std::string& out, const std::string& name) {
     const std::size_t at = out.find(name + " = ");
     return at == std::string::npos ? -1e9 : std::stod(out.substr(at + name.size() + 3));

@@ -345,7 +345,7 @@ TEST_F(BadInput, ALabelForWhichTheModelHasNoClassIsFoundInTheFirstBatch) {
             "  classes = 9\n            ^\n");
 }
 
-// An array of numpy's says nothing of classes.
+// An array of numpy's has nothing about classes.
 TEST_F(BadInput, ALabelBeyondTheClassesThatTheModelHasByDefaultIsShownAtTheModel) {
   const auto npy = [&](const std::string& name, const std::string& dtype, const std::string& shape, std::string bytes) {
     std::string head = "{'descr': '" + dtype + "', 'fortran_order': False, 'shape': " + shape + ", }";

@@ -13,9 +13,9 @@ const std::string kBadPlugins = BELAY_BINARY_DIR "/tests/bad_plugins/plugins";
 
 class BadPluginFile : public RunTest {
  protected:
-  // A refusal says where it looked.
+  // A refusal names the searched folders.
   BadPluginFile() { ::unsetenv("LD_LIBRARY_PATH"); }
-  // Runs with `file = "./x.so"`; returns what was said.
+  // Runs with `file = "./x.so"`; returns the message.
   std::string run_with_hook_file() {
     const ProcessResult r = belay({"run", regression("", "[[hooks]]\nfile = \"./x.so\"\n")});
     EXPECT_EQ(r.status, 3) << r.err;
@@ -31,12 +31,13 @@ class BadPluginFile : public RunTest {
     write_file(temp / "x.so", bytes);
     return run_with_hook_file();
   }
-  // What the file's own bytes show: found while the manifest is checked, so with the manifest's line.
+  // The file's own bytes show these mistakes. They are found while the manifest is checked, so with the manifest's
+  // line.
   static std::string in_manifest(const std::string& problem, const std::string& help) {
     return "DIR/train.toml:14:8: error: " + problem + "\n  file = \"./x.so\"\n         ^~~~~~~~\n  help: " + help +
            "\n";
   }
-  // What only loading shows, with the place of the hook.
+  // Only loading shows these mistakes, with the place of the hook.
   static std::string at_table(const std::string& problem, const std::string& help) {
     return "DIR/train.toml:13:1: error: " + problem + "\n  [[hooks]]\n  ^~~~~~~~~\n  help: " + help + "\n";
   }
@@ -143,7 +144,7 @@ TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
 }
 
 TEST_F(BadPluginFile, T_31g_WhatTheDynamicLinkerRefusesIsToldWithTheManifestsLineAndItsFix) {
-  // Where a plugin takes its libraries from.
+  // A plugin takes its libraries from here.
   fs::copy(kBadPlugins + "/deps", temp / "deps", fs::copy_options::recursive);
   const std::string rpath = ", set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY; searched: ";
   const struct {

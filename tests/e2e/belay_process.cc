@@ -47,7 +47,7 @@ BelayProcess::BelayProcess(std::vector<std::string> args, const std::vector<std:
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
   args.insert(args.begin(), tested_belay());
   std::vector<std::string> environment = variables;
-  // Of a name that is there twice a program takes the first.
+  // If a name occurs twice, a program takes the first.
   environment.push_back("BELAY_PLUGIN_PATH=" + tested_plugins());
   // LeakSanitizer's look at the end of a process crashes now and then on threads that end at that moment; leaks of the
   // same code show in the tests that link it.

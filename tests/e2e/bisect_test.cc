@@ -51,7 +51,7 @@ TEST_F(BisectTest, RunsThatAreEqualAreSoUpToTheirEnd) {
   EXPECT_THAT(r.out, HasSubstr("they are equal up to step 60, the last of both\n"));
 }
 
-// What a run did behind its last checkpoint is replayed, too, as far as both have come.
+// The steps of a run after its last checkpoint are replayed too, as far as both runs have come.
 TEST_F(BisectTest, StepsBehindTheLastCommonCheckpointAreReplayed) {
   ASSERT_EQ(belay({"run", planted("a", "", 50)}).status, 0);
   ASSERT_EQ(belay({"run", planted("b", plant(47, 3), 52)}).status, 0);

@@ -31,7 +31,7 @@ class ChangedManifest : public RunTest {
     for (int i = 0; i < 11; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
     write_file(temp / "rows.csv", rows + "3," + last + "\n");
   }
-  // Of two starts the second one is refused with this, and changes nothing.
+  // The second of two starts is refused with this, and changes nothing.
   void expect_refused(const ProcessResult& r, const std::string& message) {
     EXPECT_EQ(r.status, 2) << r.err;
     EXPECT_THAT(told(r), HasSubstr(message));

@@ -210,7 +210,7 @@ TEST_F(CheckpointCommandTest, ConvertToFilesOfOthersAndFromThem) {
   EXPECT_EQ(contents(file), contents(in_run("model.ckpt-50/model.safetensors")));
   EXPECT_EQ(run({"convert", file, pair, "--saver", kHalves}).status, 0);
   EXPECT_FALSE(contents(temp / "pair.data-0").empty());
-  // Another saver than the ending says.
+  // Another saver than that of the ending.
   EXPECT_EQ(run({"diff", pair, pair, "--saver", kHalves}).status, 0);
   EXPECT_EQ(run({"convert", pair, temp / "again.safetensors", "--source-saver", kHalves}).status, 0);
   EXPECT_EQ(contents(temp / "again.safetensors"), contents(file));
@@ -262,7 +262,7 @@ TEST_F(CheckpointCommandTest, RmRefusesWhatTheRunNeeds) {
   const ProcessResult last = run({"rm", in_run("model.ckpt-40")});
   EXPECT_EQ(last.status, 2);
   EXPECT_THAT(last.err, HasSubstr("it is the only one of the run that can be restored"));
-  // What is left is current, and the run goes on from it.
+  // The remaining one is current, and the run continues from it.
   EXPECT_THAT(contents(in_run("checkpoint")), HasSubstr("model_checkpoint_path: \"model.ckpt-40\""));
   EXPECT_THAT(checkpoints(run_dir()), ElementsAre("model.ckpt-40"));
   EXPECT_EQ(run({"rm", in_run("model.ckpt-40"), "--force"}).status, 0);

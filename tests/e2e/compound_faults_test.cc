@@ -65,7 +65,7 @@ TEST_F(CompoundFaults, ASignalWhileTheWatchdogReportsWhatHangsLosesNothingThatWa
   run.kill(SIGTERM);
   const ProcessResult r = run.wait();
   EXPECT_TRUE(r.signal == SIGTERM || r.status == 124) << r.err;
-  // What hangs is a hook in after_run, so the step is saved beside it.
+  // A hook hangs in after_run, so the step is saved without it.
   EXPECT_THAT(r.err, HasSubstr("model.ckpt-26"));
   expect_to_go_on_from(26);
 }

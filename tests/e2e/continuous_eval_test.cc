@@ -84,7 +84,7 @@ class TwoProcessesThatExport : public TwoProcesses {
       "[[exporters]]\nplugin = \"onnx\"\nwhen = \"latest\"\nkeep = 100\n"
       "[[exporters]]\nplugin = \"safetensors\"\nwhen = \"best\"\nkeep = 100\n";
 
-  // What the versions say, the oldest first.
+  // Returns the contents of the versions, the oldest first.
   std::vector<ExportRecord> exports_of(const std::string& exporter) const {
     const std::string folder = run_dir() + "/export/" + exporter;
     std::vector<ExportRecord> found;

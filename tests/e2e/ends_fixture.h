@@ -35,7 +35,7 @@ class PluginEnds : public RunTest {
     variables.insert(variables.end(), {"ENDS_IN=" + in, "ENDS_HOW=" + how, "ENDS_AT=" + at, "ENDS_RUN=" + dir()});
     return belay({"run", manifest()}, variables);
   }
-  // The next start, with nothing that ends it: it has the lock, and comes to its end. What it warned of.
+  // The next start, with nothing that ends it: it has the lock, and comes to its end. Returns its warnings.
   std::string warnings_of_next_start() {
     const ProcessResult next = belay({"run", manifest()}, environment);
     EXPECT_EQ(next.status, 0) << next.err;
@@ -47,7 +47,7 @@ class PluginEnds : public RunTest {
   }
   void start_over() { std::filesystem::remove_all(temp / "runs"); }
 
-  // Of each manifest and each run.
+  // Each manifest has these lines and tables, and each run has this environment.
   std::string optimizer = "name = \"sgd\"\nlearning_rate = 0.01\n", tables;
   std::vector<std::string> environment;
 };

@@ -64,7 +64,7 @@ TEST_F(KindsEnd, T_20a_AnExitInAClusterIsNamed) {
   }
 }
 
-// The hook is behind the cluster in the manifest.
+// The hook is after the cluster in the manifest.
 TEST_F(KindsEnd, T_20a_AnExitInACallOfAClusterForAHookIsNamed) {
   join_ranks();
   tables += "[session]\nhooks_on_all_ranks = [\"calls_ranks\"]\n[[hooks]]\nplugin = \"calls_ranks\"\n";

@@ -126,7 +126,7 @@ TEST_F(PluginEnds, T_149_AChildOfThePluginsEndsAsItLikes) {
   }
 }
 
-// The log has threads of its own: a line of it once came into the middle of the message.
+// The log has its own threads: a line of it once came into the middle of the message.
 TEST_F(PluginEnds, WhatEndedTheProcessIsSaidInOneWrite) {
   int ends[2];  // of a socket on which each write is a packet
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
@@ -167,7 +167,7 @@ TEST_F(PluginEnds, T_20c_AnExitWhileTheLibraryIsLoadedIsNamedAndStatusThree) {
   }
 }
 
-// What ends the process with no word is reported by the next start, and by `belay check` before it.
+// The next start reports a process that ended without a word, and `belay check` reports it before that.
 TEST_F(PluginEnds, T_20d_WhatEndsTheProcessAtOnceIsNamedByTheNextStart) {
   const struct {
     const char *in, *at, *how, *named;
@@ -281,7 +281,7 @@ TEST_F(PluginEnds, T_20h_WhatCrashesTheProcessIsNamed) {
 TEST_F(PluginEnds, ACheckpointWhoseRestoreCrashesTwoStartsIsPassedOverByTheThird) {
   if (sanitized()) GTEST_SKIP() << "a sanitizer reports the crash in its own way";
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
-  // A kill says nothing of the checkpoint.
+  // A kill does not mention the checkpoint.
   for (int i = 0; i < 3; ++i) EXPECT_EQ(run("saver.read", "sigkill").signal, SIGKILL);
   for (int i = 0; i < 2; ++i) {
     const ProcessResult r = run("saver.read", "segv");
@@ -318,7 +318,7 @@ TEST_F(PluginEnds, T_20j_ASignalThatAPluginSendsToItsProcessIsSaidToBeThat) {
   EXPECT_THAT(lines_with(raised.err, "info ended at step 12"), SizeIs(1)) << raised.err;
 }
 
-// What a plugin takes away from the process shows as the error of what the host does next: never status 0 untrained.
+// If a plugin removes something from the process, the host's next action fails: never status 0 untrained.
 TEST_F(PluginEnds, T_20k_WhatIsTakenFromTheProcessEndsTheRunWithAnErrorOrNotAtAll) {
   for (const char* how : {"close_files", "close_all", "dlclose", "no_files", "no_file_size", "no_memory", "remove_run",
                           "truncate_mark"}) {

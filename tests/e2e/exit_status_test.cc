@@ -214,7 +214,7 @@ TEST_F(ExitStatus, FourWhenTheLossIsNaN) {
   const ProcessResult r = belay({"run", regression("nan_at_batch = 5\n")});
   EXPECT_EQ(r.status, 4) << r.err;
   EXPECT_EQ(lines_with(r.err, "nan_tensor").size(), 1u) << r.err;
-  // What is there is from before.
+  // The existing files are from before.
   EXPECT_FALSE(weights(run_dir(), 0).empty());
   EXPECT_TRUE(weights(run_dir(), 6).empty());
 }
@@ -317,7 +317,7 @@ TEST_F(ExitStatus, ASignalWhileTheInputDawdlesEndsTheWait) {
   EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
 }
 
-// Three steps are done, and a hook hangs in the fourth; the log says when that is so.
+// Three steps are done, and a hook hangs in the fourth; the log shows when that is so.
 constexpr const char* kHangsInStep4 =
     "[[hooks]]\nplugin = \"logging_tensor\"\ntensors = [\"global_step\"]\nevery_n_iter = 1\n"
     "[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n";
@@ -447,7 +447,7 @@ TEST_F(ExitStatus, SigQuitWritesTheStacksAndGoesOn) {
   EXPECT_EQ(run.wait().signal, SIGTERM);
 }
 
-// While hooks end, behind the last save.
+// While hooks end, after the last save.
 TEST_F(ExitStatus, T_63b_ACheckpointThatWasRemovedIsNotNamedAsTheLastOne) {
   BelayProcess run(
       {"run", regression("", "[[hooks]]\nplugin = \"trouble\"\ndawdle_in = \"end\"\ndawdle_secs = 0.5\n", 5)});

@@ -87,7 +87,7 @@ TEST_F(HooksOnRanks, TheirCallsGoOnAmongThoseThatAreLeft) {
   EXPECT_THAT(left.err, HasSubstr(", at the end 3; rank 1 of 2, on its machine 0, in generation 1"));
 }
 
-// A run that goes on without a lost rank counts its first group from 0, one that does not has no other.
+// A run that continues without a lost rank counts its first group from 0. A run that does not has no other group.
 TEST_F(HooksOnRanks, EachKnowsItsPlaceOnItsMachine) {
   for (const std::string on_lost : {"stop", "continue"}) {
     const std::string path =
@@ -138,7 +138,7 @@ TEST_F(HooksOnRanks, EachRanksHookGoesOnWithItsOwnState) {
   EXPECT_THAT(alone.err, AllOf(HasSubstr("state of hook 'counted@1'"), HasSubstr("counted 40 and 60\n")));
 }
 
-// Checkpoints are made while they train, and the count says which step a state is of.
+// Checkpoints are made while they train, and the count shows the step of a state.
 TEST_F(HooksOnRanks, AStateIsOfTheCheckpointsStepOnEachRank) {
   const std::string counted =
       "[checkpoint]\nsave_steps = 20\n[session]\nhooks_on_all_ranks = [\"counted\"]\n"
@@ -157,7 +157,7 @@ TEST_F(HooksOnRanks, AStateIsOfTheCheckpointsStepOnEachRank) {
   }
 }
 
-// The chief asks those that are left for their states, before and behind the loss.
+// The chief asks the remaining ranks for their states, before and after the loss.
 TEST_F(HooksOnRanks, TheirStatesAreSavedAmongThoseThatAreLeft) {
   const std::string path = endless_with(
       "run",

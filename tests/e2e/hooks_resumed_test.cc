@@ -283,7 +283,7 @@ TEST_F(HooksResumed, NanGuardFailsBeforeTheGradientIsAppliedAndNamesTheCheckpoin
   EXPECT_THAT(told(r), HasSubstr("the last checkpoint that is finite is 'DIR/run/model.ckpt-18'"));
 }
 
-// Each prediction of a training, none twice: those behind the last checkpoint are cut off and made again.
+// Each prediction of a training comes once: those after the last checkpoint are cut off and made again.
 TEST_F(HooksResumed, PredictionsOfEachBatchAreThereOnce) {
   const std::string writer =
       hook("sample_dump", "tensors = [\"value\"]\nrows = 0\nevery_n_steps = 1\noutput_file = \"all.jsonl\"") +

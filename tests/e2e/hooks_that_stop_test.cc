@@ -106,8 +106,8 @@ TEST_F(HooksThatStop, LimitBatchesCountsEarlierAttemptsToo) {
   EXPECT_THAT(listing(run_dir()), Contains("model.ckpt-9"));
 }
 
-// The hook asks behind every step. A signal still ends the run; the next start, where the hook asks before the first
-// step, goes on all the same.
+// The hook asks after every step. A signal still ends the run. In the next start the hook asks before the first step,
+// and the start continues all the same.
 TEST_F(HooksThatStop, MinStepsRefusesWhatHooksAskForAndNoSignal) {
   const std::string manifest =
       regression("", hook("threshold_stop", "target = 1e6\nevery_n_steps = 1") + kSaves, 100'000);
@@ -169,8 +169,7 @@ TEST_F(HooksThatStop, SpikeDetectionEndsTheRunAtAJump) {
   expect_same_weights(hook("spike_detection"));
 }
 
-// The rate is a thousand times higher in step 24 alone, and zero behind it: one jump, and the weights stay where it
-// led.
+// The rate is a thousand times higher in step 24 alone, and zero after it: one jump, and the weights stay at its end.
 TEST_F(HooksThatStop, SpikeDetectionWarnsOrStopsAsItIsTold) {
   const auto jumps = [&](const std::string& action) {
     return hook("spike_detection", "window = 20\ndeviations = 3.0\naction = \"" + action + "\"") +
@@ -212,7 +211,7 @@ TEST_F(HooksThatStop, StopFileStopsTheRunAndIsRemoved) {
   EXPECT_THAT(told(r), HasSubstr("there is 'DIR/run/STOP'"));
   EXPECT_THAT(listing(run_dir()), Not(Contains("STOP")));
   const int stopped = newest_step();
-  EXPECT_EQ(run(tables, stopped + 5, input).status, 0);  // the next start goes on
+  EXPECT_EQ(run(tables, stopped + 5, input).status, 0);  // the next start continues
   EXPECT_EQ(newest_step(), stopped + 5);
   expect_same_weights(hook("stop_file"));
 }

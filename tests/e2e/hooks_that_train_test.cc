@@ -66,7 +66,7 @@ TEST_F(HooksThatTrain, WeightAveragingComesToTheSameBitsAfterAKill) {
   EXPECT_EQ(weights(run_dir(), 200), whole);
 }
 
-// A regression that learns for one step and then stays as it is: the average of many steps is far behind the weights.
+// A regression that learns for one step and then stays as it is: the average of many steps is far from the weights.
 TEST_F(HooksThatTrain, EvaluationsAreOfTheAverages) {
   const std::string evaluation =
       "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n[eval]\nevery_steps = 25\nat_start = false\n";
@@ -89,7 +89,7 @@ TEST_F(HooksThatTrain, EvaluationsAreOfTheAverages) {
               1e-6 * averaged.back());  // the last one is of the weights, which are the averages
 }
 
-// What predicts or exports from a checkpoint of before the end has the model that was evaluated then.
+// A prediction or export from a checkpoint before the end has the model that was evaluated then.
 TEST_F(HooksThatTrain, PredictionsAndExportsAreOfTheAverages) {
   const std::string tables =
       "[input.eval]\nplugin = \"numbers\"\nepochs = 1\n[eval]\nevery_steps = 25\nat_start = false\n[input.predict]\n"
@@ -148,7 +148,7 @@ TEST_F(HooksThatTrain, TheBestCheckpointStaysWhereTheAveragesThatWereEvaluatedTa
   ASSERT_EQ(evaluated.status, 0) << evaluated.err;
   EXPECT_THAT(evaluated.out, HasSubstr("eval at step 50 "));
 
-  // Of weights that were not evaluated it leaves the list.
+  // If the weights were not evaluated, it leaves the list.
   std::filesystem::remove_all(run_dir());
   const ProcessResult other = run(hook("weight_averaging", "evaluate = false") + tables);
   ASSERT_EQ(other.status, 0) << other.err;
@@ -158,7 +158,7 @@ TEST_F(HooksThatTrain, TheBestCheckpointStaysWhereTheAveragesThatWereEvaluatedTa
   EXPECT_THAT(none.err, HasSubstr("has no best checkpoint: eval/loss was not evaluated, or a hook has put"));
 }
 
-// A rate that is halved from step 20 on, by its scale and by a schedule of its own.
+// A rate that is halved from step 20 on, by its scale and by a separate schedule.
 TEST_F(HooksThatTrain, ParameterScheduleScalesTheRate) {
   const std::string halved = hook("parameter_schedule",
                                   "variable = \"learning_rate_scale\"\nsteps = [0, 20]\n"

@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 
 class HooksThatWatch : public HooksOfRun {
  protected:
-  // Of metrics.prom; empty: it is not there.
+  // A value of metrics.prom; empty if it does not exist.
   std::string shown_number(const std::string& metric) const {
     const std::string file = contents(run_dir() + "/metrics.prom"), label = "{run=\"" + run_dir() + "\"} ";
     const std::size_t at = file.find("\n" + metric + label);
@@ -271,8 +271,8 @@ TEST_F(HooksThatWatch, HistogramsAreInTheEventFile) {
   }
 }
 
-// Of the weights that the step begins with; the model begins with zeros. Gradient descent adds the gradient times the
-// rate, here 0.01.
+// The values are of the weights that the step begins with; the model begins with zeros. Gradient descent adds the
+// gradient times the rate, here 0.01.
 TEST_F(HooksThatWatch, HistogramsCountTheWeightsAndTheGradientOfTheirStep) {
   trained(hook("histograms", "every_n_steps = 20") + "[checkpoint]\nsave_steps = 1\nsave_secs = 0\nmax_to_keep = 0\n");
   const auto shown = [&](const std::string& tag) {
@@ -320,7 +320,7 @@ TEST_F(HooksThatWatch, SampleDumpWritesImagesIntoTheEventFile) {
   EXPECT_THAT(events.out, HasSubstr("28 x 28"));
 }
 
-// Of an MLP with relu about half of the units are zero.
+// About half of the units of an MLP with relu are zero.
 TEST_F(HooksThatWatch, ActivationStatsSeeTheZerosOfARelu) {
   const std::string manifest = temp / "train.toml";
   write_file(manifest,
@@ -345,7 +345,7 @@ TEST_F(HooksThatWatch, SampleDumpHasEachRowOnceOverAResume) {
       hook("sample_dump", "tensors = [\"loss\"]\nevery_n_steps = 4") + "[checkpoint]\nsave_steps = 10\nsave_secs = 0\n";
   const std::string whole = (trained(dump, 30), contents(run_dir() + "/samples.jsonl"));
   EXPECT_EQ(lines_with(whole, "\"global_step\":").size(), 8u) << whole;
-  // As a kill behind step 20 leaves it: lines that the checkpoint does not count.
+  // As a kill after step 20 leaves it: lines that the checkpoint does not count.
   ASSERT_EQ(belay({"run", regression("", dump, 20), "--from-scratch"}).status, 0);
   write_file(run_dir() + "/samples.jsonl",
              contents(run_dir() + "/samples.jsonl") + "{\"global_step\":21,\"row\":0,\"loss\":1}\n");

@@ -32,7 +32,7 @@ class InitFnsTest : public RunTest {
   static std::string init_fn(const std::string& plugin, const std::string& options) {
     return "[[scaffold.init_fn]]\nplugin = \"" + plugin + "\"\n" + options;
   }
-  // Of the checkpoint of that step.
+  // Reads the checkpoint of that step.
   Floats variable(const std::string& run, const std::string& name, int step = 1) const {
     const std::string file = weights(temp / run, step);
     std::uint64_t length = 0;

@@ -191,7 +191,7 @@ TEST_F(KeptCheckpoints, ARunThatEndsByAnErrorSavesWhereItIsTo) {
   const ProcessResult r = belay({"run", regression(input, "[checkpoint]\nsave_on_exception = true\n")});
   EXPECT_EQ(r.status, 1) << r.err;
   ASSERT_THAT(checkpoints(), ElementsAre("0", "7"));
-  // And it goes on with the bits of a run that did not fail.
+  // And it continues with the bits of a run that did not fail.
   ASSERT_EQ(belay({"run", regression()}).status, 0);
   const std::string resumed = weights(run_dir(), 50);
   std::filesystem::remove_all(run_dir());

@@ -71,7 +71,7 @@ TEST_F(KilledExports, AVersionIsWholeOrAbsentWhereverTheRunIsKilled) {
     ASSERT_EQ(run.wait().signal, SIGKILL);
     versions += whole_versions();
   }
-  EXPECT_GE(versions, 8u);  // one at the least behind each kill
+  EXPECT_GE(versions, 8u);  // at least one after each kill
 
   // The next run takes away what they left.
   BelayProcess run({"run", path});

@@ -43,14 +43,14 @@ class KilledRunTest : public RunTest {
     return {"run", path};
   }
 
-  // So many kills of a run that never ends. Each start goes on from a whole checkpoint, at most one period older than
-  // the newest that was to be saved; returns how many kills came between a save's first write and its last rename.
+  // Kills a run that never ends this many times. Each start continues from a whole checkpoint, at most one period older
+  // than the newest that was to be saved. Returns how many kills came between a save's first write and its last rename.
   int kill_while_saving(const std::string& save, int times) {
     const Arguments args = saving_for_ever(save);
     int saved = -1, in_save = 0;
     for (int i = 0; i < times; ++i) {
       BelayProcess run(args);
-      // Every eighth time in the start, every eighth one soon behind a save, else in one.
+      // Every eighth time in the start, every eighth one soon after a save, else in one.
       const int when = i % 8;
       if (when != 0) {
         EXPECT_TRUE(run.wait_for("/model.ckpt-" + std::to_string(std::max(saved, 0) + 2 * kPeriod) + "\n"));
@@ -74,8 +74,8 @@ class KilledRunTest : public RunTest {
     return in_save;
   }
 
-  // Kills one run so many times, all the way: the k-th time at a random moment behind a checkpoint of k/times of the
-  // steps; one that comes to its end before is killed when it is started again. Returns its last variables.
+  // Kills one run this many times, all the way: the k-th time at a random moment after a checkpoint of k/times of the
+  // steps. A run that ends before that is killed when it is started again. Returns its last variables.
   std::string killed(const Arguments& args, const std::string& dir, int steps, int times, double whole_secs,
                      const std::vector<std::string>& variables = {}) {
     int kills = 0;
@@ -114,7 +114,7 @@ class KilledRunTest : public RunTest {
     const std::size_t at = line.find(mark);
     return at == std::string::npos ? -1 : std::stoi(line.substr(at + mark.size()));
   }
-  // Of the newest checkpoint there is; 0: there is none.
+  // The step of the newest existing checkpoint; 0 if there is none.
   static int newest_step(const std::string& dir) {
     int newest = 0;
     for (const std::string& name : listing(dir))
@@ -140,8 +140,8 @@ class KilledRunTest : public RunTest {
     EXPECT_LE(step_of_attempt_before(err), step + periods * kPeriod + 1) << err;
     EXPECT_EQ(lines_with(err, "damaged").size(), 0u) << err;
   }
-  // Whether the run directory has what a save leaves between its first write and its last rename. What retention is
-  // removing is older than the newest checkpoint.
+  // Whether the run directory has files that a save leaves between its first write and its last rename. Files that
+  // retention is removing are older than the newest checkpoint.
   bool is_in_save() const {
     int newest = -1, unfinished = -1;
     for (const std::string& name : listing(run_dir())) {
@@ -156,8 +156,8 @@ class KilledRunTest : public RunTest {
     const auto until = Clock::now() + std::chrono::seconds(1);
     while (is_in_save() != begun && Clock::now() < until) continue;
   }
-  // Of the save behind one that is measured, as late as that one took at most. Nothing is read from the run meanwhile:
-  // who waits for its output wakes up when a save has just been announced.
+  // A moment of the save after a measured one, at most as late as that one took. Nothing is read from the run during
+  // that: a reader of its output wakes up when a save has just been announced.
   void await_a_moment_of_a_save() {
     await_save(false);
     await_save(true);

@@ -50,7 +50,7 @@ struct KilledExample {
 
 class KilledExamples : public KilledRunTest, public ::testing::WithParamInterface<KilledExample> {
  protected:
-  // What the variable says, else the folder beside the source.
+  // The folder in the variable, else the folder next to the source.
   static std::string folder(const char* variable, const char* beside) {
     const char* given = std::getenv(variable);
     return given != nullptr ? given : BELAY_SOURCE_DIR "/../shared/" + std::string(beside);

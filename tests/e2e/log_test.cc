@@ -76,7 +76,7 @@ TEST_F(LogTest, OffATerminalARunIsABlockAtTheStartProgressAndABlockAtTheEnd) {
   EXPECT_THAT(r.err, MatchesRegex("([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3} info .*\n)+"));
 }
 
-// Each command of the line, given to a shell, does what it says.
+// Each command of the line, given to a shell, works as described.
 TEST_F(LogTest, T_121_WhatTheEndSuggestsWorksAsItIsPasted) {
   const std::string dir = temp / "a 'b";
   const std::string manifest = regression("", "[input.eval]\nplugin = \"numbers\"\nepochs = 1\nexamples = 64\n");
@@ -211,7 +211,7 @@ TEST_F(LogTest, WhereTheInputEndedTheNextStartTrainsNoFurther) {
       << r.err;
 }
 
-// What is said of the next start is what the next start does.
+// The next start does as the end announced.
 TEST_F(LogTest, WhereAHookEndedTheRunTheNextStartDoesWhatTheEndSays) {
   const struct {
     const char* hook;
@@ -274,7 +274,7 @@ TEST_F(LogTest, WhatSlowsARunDownIsSaidOnceWhileItTrains) {
   BelayProcess hook(manifest("hook", "",
                              "[[hooks]]\nplugin = \"trouble\"\nname = \"slow\"\ndawdle_in = \"after_run\"\n"
                              "dawdle_secs = 0.05\ndawdle_each = true\n"));
-  // A sanitizer's runtime cannot come behind a preloaded library.
+  // A sanitizer's runtime cannot come after a preloaded library.
   if (!sanitized()) {
     BelayProcess disk(manifest("saves", "", "[checkpoint]\nsave_steps = 1\nsave = \"sync\"\n"),
                       {"LD_PRELOAD=" BELAY_SLOW_DISK});

@@ -174,7 +174,7 @@ TEST_F(ModelSpecTest, B_12i_AModelBringsPiecesOfTheScaffold) {
   EXPECT_THAT(check.out, AllOf(HasSubstr("init_op default, local_init the model's, ready the model's, "
                                          "ready_for_local_init the model's, summary_op default\n"),
                                HasSubstr("hook  whole_training, of the model\n")));
-  // What the manifest names has precedence over the model's.
+  // A setting of the manifest has precedence over the model's.
   const ProcessResult named =
       belay({"run", whole("", "[scaffold]\nready = \"not_ready_for_local_init\"\n", 4), "--from-scratch"});
   EXPECT_EQ(named.status, 0) << named.err;

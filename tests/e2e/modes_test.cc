@@ -37,7 +37,7 @@ class ModesTest : public RunTest {
     for (std::string line; std::getline(in, line);) all.push_back(line);
     return all;
   }
-  // What a folder holds, with the bytes of its files.
+  // Returns the content of a folder, with the bytes of its files.
   static std::map<std::string, std::string> snapshot(const std::string& dir) {
     std::map<std::string, std::string> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
@@ -267,7 +267,7 @@ TEST_F(ModesTest, AFailureOfTheLastEvaluationLosesNoCheckpoint) {
   EXPECT_THAT(best_steps(run_dir()), IsEmpty());
 }
 
-// Killed behind the checkpoint of step 20 and before its evaluation.
+// Killed after the checkpoint of step 20 and before its evaluation.
 TEST_F(ModesTest, AnEvaluationThatAKillLeftOutIsAmongTheBest) {
   const std::string manifest = digits(std::string(kBest) + "[[hooks]]\nplugin = \"trouble\"\n", 50);
   ASSERT_EQ(belay({"run", manifest, "--set", "run.dir=\"whole\""}).status, 0);

@@ -23,7 +23,7 @@ using ::testing::Not;
 struct Mpi {
   const char* plugin;
   const char* mpirun;
-  const char* program;  // with a main of its own
+  const char* program;  // with its own main
 };
 constexpr Mpi kMpis[] = {{"mpi_openmpi", "mpirun.openmpi", BELAY_BINARY_DIR "/bin/mpi_program_openmpi"},
                          {"mpi_mpich", "mpirun.mpich", BELAY_BINARY_DIR "/bin/mpi_program_mpich"}};
@@ -44,7 +44,7 @@ class MpiRanks : public RunTest {
                          plugin + "\"\n" + more);
     return path;
   }
-  // Its exit status; what it says is in `said`. As root, and with more ranks than cores.
+  // Returns its exit status; its output is in `said`. As root, and with more ranks than cores.
   static int run(const Mpi& mpi, int ranks, const std::string& manifest, std::string* said = nullptr) {
     return launch(mpi, ranks, tested_belay() + " run " + manifest, said);
   }
@@ -71,7 +71,7 @@ class MpiRanks : public RunTest {
     std::erase_if(all, [](const std::string& name) { return !name.starts_with("model.ckpt-"); });
     return all;
   }
-  // No process of this test is left, a rank least of all. MPICH's own helpers end a moment behind its mpirun.
+  // No process of this test is left, a rank least of all. MPICH's own helpers end a moment after its mpirun.
   void expect_no_process() const {
     std::vector<std::string> left;
     for (int looks = 0; looks < 100; ++looks) {
@@ -81,7 +81,7 @@ class MpiRanks : public RunTest {
     }
     FAIL() << left.size() << " are left: " << left[0];
   }
-  // mpirun's message on why the job ended is behind all that a rank has logged.
+  // mpirun's message on why the job ended comes after all that a rank has logged.
   static void expect_mpiruns_message_last(const std::string& said) {
     const std::regex message("mpirun[.a-z]* noticed that process rank|APPLICATION TERMINATED WITH THE EXIT STRING"),
         line("[0-9] (info|warning|error) ");
@@ -93,7 +93,7 @@ class MpiRanks : public RunTest {
     };
     EXPECT_GT(last(message), last(line)) << said;
   }
-  // What examples/kubernetes/mpijob.yaml starts: its script, and mpirun's arguments with two ranks.
+  // As examples/kubernetes/mpijob.yaml starts it: its script, and mpirun's arguments with two ranks.
   struct Launch {
     std::string script;
     std::string arguments;
@@ -136,7 +136,7 @@ TEST_F(MpiRanks, TwoTrainTheSameBitsByEachMpiAndByGloo) {
   for (const Mpi& mpi : kMpis) EXPECT_EQ(weights_of(mpi.plugin, 100), weights) << mpi.plugin;
 }
 
-// Of three processes the last two train, in the opposite order, by a communicator of theirs.
+// The last two of three processes train, in the opposite order, by a communicator of theirs.
 TEST_F(MpiRanks, AProgramTrainsInSomeOfItsProcessesInAnOrderOfItsOwn) {
   const std::string gloo = manifest("gloo", "gloo");
   BelayProcess chief({"run", gloo}, {"RANK=0", "WORLD_SIZE=2"}), worker({"run", gloo}, {"RANK=1", "WORLD_SIZE=2"});

@@ -43,7 +43,7 @@ class OptimizersTest : public RunTest {
     EXPECT_EQ(std::system(command.c_str()), 0);
     return library;
   }
-  // What the run printed as the accuracy of its last evaluation; 0: it failed or printed none.
+  // Returns the printed accuracy of the run's last evaluation; 0 if it failed or printed none.
   double accuracy_of(const std::vector<std::string>& run, const std::vector<std::string>& variables = {}) {
     const ProcessResult r = belay(run, variables);
     EXPECT_EQ(r.status, 0) << r.err;
@@ -112,7 +112,7 @@ TEST_F(OptimizersTest, B_18h_AnEvaluationNeedsNoOptimizer) {
   EXPECT_THAT(r.out, HasSubstr("eval at step 30"));
 }
 
-// As docs/plugins/optimizer.md says: its manifest differs by the optimizer's lines alone.
+// As in docs/plugins/optimizer.md: its manifest differs by the optimizer's lines alone.
 TEST_F(OptimizersTest, B_18i_AStrangersOptimizerTrainsDigits) {
   const std::string library = compile_shown("docs/plugins/optimizer.md", "lion");
   EXPECT_GT(accuracy_of({"run", BELAY_SOURCE_DIR "/examples/digits.toml", "--set", "run.dir=" + (temp / "digits"),

@@ -67,7 +67,7 @@ class OutputTest : public RunTest {
 };
 
 TEST_F(OutputTest, AJsonLogIsOneObjectPerLine) {
-  // What a name may hold must not end a string or a line.
+  // Characters that a name may have must not end a string or a line.
   const std::string dir = temp / "a \"run\" \\ \xc3\xbc";
   const std::string manifest = regression();
   const ProcessResult r = belay({"run", manifest, "--log-format=json", "--set", "run.dir='" + dir + "'"});
@@ -91,7 +91,7 @@ TEST_F(OutputTest, AJsonLogOfARunThatFailsIsOneObjectPerLineToo) {
   ASSERT_EQ(thrown.status, 1) << thrown.err;
   const std::vector<nlohmann::json> lines = json_lines(thrown.err);
   ASSERT_FALSE(lines.empty());
-  const nlohmann::json& error = lines.at(lines.size() - 2);  // behind it comes what is saved
+  const nlohmann::json& error = lines.at(lines.size() - 2);  // after it comes the saved state
   EXPECT_EQ(error.at("level"), "error");
   EXPECT_EQ(
       error.at("message"),
@@ -116,7 +116,7 @@ TEST_F(OutputTest, AnEventFileHoldsTheVersionTheGraphTheSessionAndScalarsWithThe
   EXPECT_EQ(all.front().file_version(), "brain.Event:2");
   EXPECT_EQ(session_log(all), (Names{"START 1", "CHECKPOINT 0", "CHECKPOINT 50", "STOP 50"}));
   auto steps = scalar_steps(all);
-  // What the time went into, and the machine: once, at the end, where the run took long enough to be looked at.
+  // The use of the time, and the machine: once, at the end, if the run took long enough to be looked at.
   std::erase_if(steps, [](const auto& tag) {
     return (tag.first.starts_with("time/") || tag.first.starts_with("system/")) && tag.second == Steps{50};
   });

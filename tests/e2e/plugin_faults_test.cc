@@ -143,7 +143,7 @@ TEST_F(PluginFaults, AnAbortedCallRecoversAndIsNoReasonToDisableTheHook) {
   EXPECT_FALSE(weights(run_dir(), 20).empty());
 }
 
-// Each start of the run began with it, so the run could never go on.
+// Each start of the run began with it, so the run could never continue.
 TEST_F(PluginFaults, T_140_AnAfterSaveThatFailsWhenARunIsResumedEndsItWithItsName) {
   ASSERT_EQ(run_with_hook("").status, 0);
   for (const char* save : {"sync", "async"}) {
@@ -262,7 +262,7 @@ TEST_F(PluginFaults, ASaverThatCannotReadLeavesTheCheckpointsAndStartsNothing) {
   EXPECT_TRUE(std::filesystem::exists(run_dir() + "/model.ckpt-20/data"));
 }
 
-// ----- what a plugin leaves behind
+// ----- remains of a plugin
 
 TEST_F(PluginFaults, WhateverIsLeftBehindTheProcessEndsWell) {
   for (const char* what : {"nothing", "a detached thread", "a thread that is not joined", "a thread_local",

@@ -15,7 +15,7 @@ using ::testing::Not;
 
 class PredictInput : public RunTest {
  protected:
-  // Rents of flats: the sum of both features. `predict` is the rest of [input.predict], and tables behind it.
+  // Rents of flats: the sum of both features. `predict` is the rest of [input.predict], and the tables after it.
   std::string flats(const std::string& predict) const {
     write_file(temp / "flats.csv", "area,rooms,rent\n1,2,3\n4,5,9\n2,2,4\n3,1,4\n");
     write_file(temp / "new.csv", "flat,area,rooms\n007,1,1\n\"a, b\",2,2\n");

@@ -67,7 +67,7 @@ TEST_F(ProcessorsTest, AnOldProcessorPartsInTheFirstConvolutionOfStepOne) {
   const std::string variable = "ONEDNN_MAX_CPU_ISA=SSE41";
   ASSERT_EQ(belay({"run", manifest("new")}).status, 0);
   ASSERT_EQ(belay({"run", manifest("old")}, {variable}).status, 0);
-  // Of a processor that has no newer instructions both are the same.
+  // If a processor has no newer instructions, both are the same.
   const ProcessResult all =
       belay({"bisect", temp / "new", temp / "old", "--belay-b", program_with(variable, tested_belay())});
   if (all.out.find("fingerprints: the same") != all.out.npos)

@@ -36,7 +36,7 @@ class RanksAgree : public Ranks {
                    "[optimizer]\nname = \"sgd\"\nlearning_rate = 0.001\n[cluster]\nplugin = \"gloo\"\n");
     return temp / (folder + "/train.toml");
   }
-  // A run whose ranks compare their variables behind every tenth step.
+  // A run whose ranks compare their variables after every tenth step.
   std::string hooked(const std::string& dir, const std::string& hook) const {
     return manifest({.dir = dir, .steps = 30, .more = saving(10) + hook});
   }

@@ -63,7 +63,7 @@ TEST_F(RankBuckets, ManyTrainWithRoundedGradientsAndSeveralBatches) {
   expect_near("whole", "first", 40, 0.02F);
 }
 
-// Of three ranks a sum's order may be another one.
+// The order of a sum of three ranks may be another one.
 TEST_F(RankBuckets, OthersAreAnotherTraining) {
   const std::string path = manifest({.dir = "run", .steps = 5});
   train(path, 2);
@@ -86,7 +86,7 @@ TEST_F(RankBuckets, AnErrorOfOneEndsTheStepWithThePeersNameAndTheStepHasNotHappe
   EXPECT_EQ(weights_of("parts", 40), weights_of("whole", 40));
 }
 
-// A bucket is sent from its BeginBucket on, and MeanOverRanks ends behind the last of them.
+// A bucket is sent from its BeginBucket on, and MeanOverRanks ends after the last of them.
 TEST_F(RankBuckets, ATraceShowsEachBucketBesideTheOperations) {
   const std::string path = pretended({.dir = "run", .steps = 10, .model = cnn()}, "call_us = 300\n");
   ASSERT_EQ(run_pretended(path, {"--trace", kMany[0], kMany[1]}).status, 0);

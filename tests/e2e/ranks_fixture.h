@@ -48,7 +48,7 @@ class Ranks : public RunTest {
                    "[cluster]\nplugin = \"gloo\"\n" + job.more);
     return path;
   }
-  // One that goes on until it is stopped, a few hundred steps in a second.
+  // A run that continues until it is stopped, a few hundred steps in a second.
   std::string endless(const std::string& dir, int steps = 100000) const {
     const std::string path = temp / (dir + ".toml");
     write_file(path, "[run]\ndir = \"" + dir + "\"\nmax_steps = " + std::to_string(steps) +

@@ -132,7 +132,7 @@ TEST_F(RanksLaunched, TheClusterOfThreadsIsRefusedAtOnce) {
   }
 }
 
-// /proc says which sockets a process has, and where they are bound.
+// /proc shows the sockets of a process, and their addresses.
 TEST_F(RanksLaunched, TheyAreBoundToLoopbackAloneWhereNoInterfaceIsNamed) {
   const std::vector<Process> all = start_all(endless("run"), 2);
   for (const Process& p : all) ASSERT_TRUE(p->wait_for("training")) << p->wait().err;

@@ -20,7 +20,7 @@
 namespace belay::runtime::testing {
 namespace {
 
-// As root, and with more ranks than cores. Its exit status; what it says is in `said`.
+// As root, and with more ranks than cores. Returns its exit status; its output is in `said`.
 int mpirun(int ranks, const std::vector<std::string>& variables, const std::vector<std::string>& arguments,
            std::string* said) {
   std::string command =
@@ -90,9 +90,9 @@ TEST_P(AccurateRanks, ByOpenMpi) {
   expect_accuracy(by_open_mpi(arguments("mpi_openmpi"), GetParam()));
 }
 
-// The same rows in each step, no dropout, and steps that are small enough for rounding to stay small: with larger ones
-// a maximum of a pool that is another one by the last bit has grown behind 100 steps. One process with 63 rows a step
-// is 1.6e-5 and 3e-4 away. The ranks compare their variables at step 100.
+// The same rows in each step, no dropout, and steps that are small enough for rounding to stay small. With larger steps
+// a pool's maximum that changes by the last bit has grown after 100 steps. One process with 63 rows a step is 1.6e-5
+// and 3e-4 away. The ranks compare their variables at step 100.
 TEST_P(AccurateRanks, HaveTheWeightsOfOneProcessBehindAHundredSteps) {
   NEEDS_DATA("mnist/train-images-idx3-ubyte.gz");
   const auto given = [&](const std::string& plugin, int ranks, const std::string& dir) {
@@ -149,7 +149,7 @@ TEST_F(LateRanks, OneThatComesTenSecondsLateIsWaitedForWhicheverItIs) {
   }
 }
 
-// Each start loses a rank at a step of its own, the chief in a third of them; BELAY_RANK_KILLS: how often.
+// Each start loses a rank at a different step, the chief in a third of them; BELAY_RANK_KILLS: how often.
 TEST_F(Ranks, AJobOfOpenMpiWhoseRanksAreKilledAndThatIsStartedAgainEndsWithTheSameBits) {
   if (sanitized("thread"))
     GTEST_SKIP() << "MPI's libraries are not built for the thread sanitizer, which takes their locks for none";

@@ -30,7 +30,7 @@ class LostRanks : public Ranks {
     write_file(path, contents(path) + keys + "[session]\nlog_step_count_steps = 20\nrecovery_backoff_secs = 0.1\n");
     return path;
   }
-  // They have made a step, and some more where the chief says that.
+  // They have made a step, and some more if the chief reports that.
   static std::vector<Process> started(const std::string& path, int size, const char* said = "progress: step ") {
     std::vector<Process> all = start_all(path, size);
     EXPECT_TRUE(all[0]->wait_for(said)) << all[0]->wait().err;
@@ -45,7 +45,7 @@ class LostRanks : public Ranks {
       last = std::stod((*found)[2]) / std::stod((*found)[1]);
     return last;
   }
-  // What a run trains without a fault.
+  // The result of a run without a fault.
   std::string undisturbed(int size) const {
     train(lost("whole", "on_lost_rank = \"wait\"\n"), size);
     return weights_of("whole", kSteps);
@@ -86,7 +86,7 @@ TEST_F(LostRanks, AProcessInThePlaceOfAKilledWorkerMakesTheRunWhatItWouldHaveBee
   EXPECT_EQ(weights_of("run", kSteps), whole);
 }
 
-// No checkpoint but those of the start and the end, so what the chief goes on with is what the workers have.
+// There is no checkpoint but those of the start and the end, so the chief continues with the workers' values.
 TEST_F(LostRanks, AChiefInThePlaceOfAKilledOneTakesTheStepsThatNoCheckpointHas) {
   const std::string whole = undisturbed(3);
   const std::string path = lost("run", "on_lost_rank = \"wait\"\n");
@@ -175,7 +175,7 @@ TEST_F(LostRanks, TheChiefGoesOnAloneWhereTwoAreKilledOneBehindTheOther) {
   EXPECT_FALSE(weights_of("run", kSteps).empty());
 }
 
-// The chief while the others form a group with the one in the place of the first, or before that, or behind it.
+// The chief while the others form a group with the replacement of the first, or before that, or after it.
 TEST_F(LostRanks, ASecondLossWhileTheyRecoverLeavesNoTrace) {
   const std::string whole = undisturbed(3);
   const std::string path = lost("run", "on_lost_rank = \"wait\"\n");
@@ -230,7 +230,7 @@ TEST_F(LostRanks, WhereNoneComesInItsPlaceTheRunEndsWithTheReason) {
   }
 }
 
-// Its session cannot be made anew, behind an error of its own.
+// Its session cannot be made anew after its own error.
 TEST_F(LostRanks, AChiefThatEndsWithAnErrorIsNotWaitedFor) {
   const std::string path = lost("run", "on_lost_rank = \"wait\"\n", 100000);
   write_file(path, contents(path) + "[[hooks]]\nplugin = \"preempted\"\nat_run = 50\nfail_with = \"out_of_range\"\n");
@@ -248,7 +248,7 @@ TEST_F(LostRanks, AChiefThatIsAStepBehindTakesItAndItsHooksDoNotHearOfIt) {
   const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(results[0].err, HasSubstr("2 ranks go on behind step 57, which rank 1 had made (regrouping 1)"));
-  // What a hook fetches in a step is the number of steps before it.
+  // A hook's fetch in a step is the number of steps before it.
   for (const int step : {56, 58, kSteps})
     EXPECT_EQ(lines_with(results[0].err, "global_step = " + std::to_string(step - 1) + " ").size(), 1U) << step;
   EXPECT_TRUE(lines_with(results[0].err, "global_step = 56 ").empty());
@@ -326,7 +326,7 @@ TEST_F(LostRanks, TheLastStepIsReachedWhicheverIsKilledWhenever) {
       victim = start(path, killed, 3);
     else
       all.erase(all.begin() + killed);
-    // One that was killed behind its last step is not missed.
+    // A rank that was killed after its last step is not missed.
     if (all[1]->wait_for(" on behind step ")) {
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - lost_at;
       longest = std::max(longest, took.count());

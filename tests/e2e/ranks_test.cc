@@ -37,8 +37,8 @@ TEST_F(Ranks, PROSE_22B_TwoTrainWhatOneProcessTrainsWithTheSameRowsInAStep) {
   const std::string two = manifest({.dir = "two"});
   train(two, 2);
   train(manifest({.dir = "one", .batch = 32}), 1);
-  expect_near("one", "two", 100, 1e-4F);  // sums in another order, behind 100 steps
-  // What hooks see is of all ranks: loss and accuracy of 2 x 16 rows are those of the 32.
+  expect_near("one", "two", 100, 1e-4F);  // sums in another order, after 100 steps
+  // Hooks see values of all ranks: loss and accuracy of 2 x 16 rows are those of the 32.
   const std::map<int, Seen> of_one = seen_by_hooks(temp / "one"), of_two = seen_by_hooks(temp / "two");
   for (const int step : {1, 100}) ASSERT_TRUE(of_one.contains(step) && of_two.contains(step)) << step;
   for (const auto& [step, seen] : of_two) {

@@ -13,7 +13,7 @@ using ::testing::Not;
 
 class RecoveryTest : public RunTest {
  protected:
-  // A run that loses its session before the tenth of its runs and goes on from step 0.
+  // A run that loses its session before the tenth of its runs and continues from step 0.
   std::string preempted(const std::string& keys = "", const std::string& more = "") {
     return regression("", more + "[[hooks]]\nplugin = \"preempted\"\n" + keys);
   }

@@ -46,7 +46,7 @@ class ReplayOfExample : public Accuracy {
           step = std::max(step, std::stoi(name.substr(11)));
     return step;
   }
-  // The step of the newest checkpoint of a run that was killed once it had one behind `step`.
+  // The step of the newest checkpoint of a run that was killed once it had one after `step`.
   int killed_behind(int step, const Arguments& arguments) const {
     BelayProcess run(arguments, data_variables());
     EXPECT_TRUE(run.wait_until([&] { return newest() > step; }));

@@ -47,7 +47,7 @@ class ReplayOfModels : public RunTest, public ::testing::WithParamInterface<Repl
       if (name.starts_with("model.ckpt-")) step = std::max(step, std::stoi(name.substr(11)));
     return step;
   }
-  // The step of a checkpoint that this attempt has made, which was killed behind it.
+  // The step of a checkpoint of this attempt, which was killed after it.
   int killed_behind(int step) const {
     BelayProcess run({"run", manifest()});
     EXPECT_TRUE(run.wait_until([&] { return newest() > step; }));

@@ -126,7 +126,7 @@ TEST_F(ReplayTest, TheSameBehindAKillOfTheRun) {
   expect_step_1337_again();
 }
 
-// Its lock is not taken, and it goes on.
+// Its lock is not taken, and it continues.
 TEST_F(ReplayTest, ARunThatGoesOnMayBeLookedAt) {
   BelayProcess run({"run", regression("shuffle = true\n", "[checkpoint]\nsave_steps = 20\nmax_to_keep = 100000\n"),
                     "--set", "run.max_steps=1000000"});
@@ -150,7 +150,7 @@ TEST_F(ReplayTest, SeveralStepsAndADigestAsTheProof) {
   EXPECT_THAT(archives, ElementsAre("step-23.npz", "step-24.npz", "step-25.npz"));
 }
 
-// What the run's own hooks keep in checkpoints is no one's here, and a hook that changes numbers is there again.
+// The states of the run's own hooks in checkpoints belong to none here, and a hook that changes numbers runs again.
 TEST_F(ReplayTest, HooksOfTheRunThatOnlyWatchAreLeftOutAndTheOthersAreThere) {
   const std::string hooks =
       "[[hooks]]\nplugin = \"gradient_norms\"\nevery_n_steps = 7\n"

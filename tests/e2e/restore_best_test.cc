@@ -76,7 +76,7 @@ TEST_F(RestoreBestInARun, EndedByMaxTimeItGoesOnAsIfItHadNotBeen) {
   expect_the_undisturbed_run(dir);
 }
 
-// The evaluation of the last step takes half a second, and comes behind the step's checkpoint.
+// The evaluation of the last step takes half a second, and comes after the step's checkpoint.
 class TheLastEvaluation : public RunTest {
  protected:
   static constexpr int kEnd = 20;

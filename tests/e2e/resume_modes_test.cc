@@ -10,7 +10,7 @@
 namespace belay::runtime::testing {
 namespace {
 
-// The hook `trouble` is called behind checkpoint_saver, a default, and before restore_best.
+// The hook `trouble` is called after checkpoint_saver, a default, and before restore_best.
 constexpr const char* kManifest = R"(
 [run]
 max_steps = 3000
@@ -53,15 +53,15 @@ plugin = "trouble"
 plugin = "restore_best"
 )";
 
-// Where the process dies, or if `shown` is not empty, what stderr shows before it is killed from outside, at the latest
-// there.
+// The process dies at this place. If `shown` is not empty, it is killed from outside once stderr shows that, and at
+// this place at the latest.
 struct Kill {
   const char* dies_in;
   int at;
   const char* shown = "";
 };
-// Each attempt saves step S, where it starts, then every 100 steps, and behind an evaluation that is among the best.
-// All but the last are over before early_stopping can stop the run, at step 801.
+// Each attempt saves step S of its start, then every 100 steps, and after an evaluation that is among the best. All but
+// the last are over before early_stopping can stop the run, at step 801.
 constexpr Kill kKills[] = {
     {"after_run", 150},                     // between two saves: 100 is there
     {"before_save", 3},                     // 100, 200, and the best, 200: evaluated, and that is lost
@@ -69,7 +69,7 @@ constexpr Kill kKills[] = {
     {"after_create_session", 1},            // before anything
     {"after_save", 3},                      // 200, 300, 400: not yet evaluated
     {"before_run", 1},                      // evaluated before the first step, and saved again
-    {"after_run", 250, "eval: step 600:"},  // in the save of a best one, or soon behind it
+    {"after_run", 250, "eval: step 600:"},  // in the save of a best one, or soon after it
     {"after_run", 60, "saved "},            // while the first steps are made
     {"before_save", 2},                     // before anything new is saved
     {"end", 1},                             // the last step is saved, the best weights are not yet restored
@@ -77,7 +77,7 @@ constexpr Kill kKills[] = {
 
 class ResumeModes : public ModesData {
  protected:
-  struct Left {  // behind a run
+  struct Left {  // after a run
     std::map<std::string, std::string> variables;
     std::string best;
     friend bool operator==(const Left&, const Left&) = default;
@@ -96,7 +96,7 @@ class ResumeModes : public ModesData {
     found.best = contents(temp / "run/best");
     return found;
   }
-  // What it said, if it was killed in time.
+  // Its output, if it was killed in time.
   ProcessResult die(const Kill& kill) {
     BelayProcess run(
         {"run", manifest(), "--set", "run.dir=\"" + (temp / "run") + "\"", "--set",

@@ -92,7 +92,7 @@ TEST_F(ResumeTest, ASigtermLosesNoStepAndTheBitsAreTheSame) {
   EXPECT_EQ(final_weights("stopped"), final_weights("whole"));
 }
 
-// F38. Where the memory ends is anywhere: in the start, in a plugin, in the restore, in a step, in a save, in oneDNN.
+// F38. The memory may end anywhere: in the start, in a plugin, in the restore, in a step, in a save, in oneDNN.
 TEST_F(ResumeTest, StartsThatGetTooLittleMemoryCostNoCheckpointAndNoBit) {
   if (sanitized()) GTEST_SKIP() << "a sanitizer reserves terabytes of addresses";
   ASSERT_EQ(belay({"run", hard("whole")}).status, 0);

@@ -24,7 +24,7 @@ class RunFaults : public RunTest {
                           "\"\ndawdle_secs = " + secs + "\n",
                       max_steps);
   }
-  // The step at which the run says that it has ended; -1: it does not say so once.
+  // The step at which the run reports its end; -1 if it does not report it once.
   static int ended_at(const ProcessResult& r) {
     const std::vector<std::string> ended = lines_with(r.err, "info ended at step ");
     return ended.size() == 1 ? std::stoi(ended[0].substr(ended[0].find("step ") + 5)) : -1;
@@ -124,12 +124,12 @@ TEST_F(RunFaults, AHookThatHangsInAnyCallbackIsNamedAndTheRunEnds) {
     EXPECT_GE(lines_with(r.err, "thread ").size(), 2u) << r.err;
     EXPECT_GE(lines_with(r.err, "trouble.so(").size(), 1u) << "the stack of the one that hangs: " << r.err;
   }
-  // What was saved before is whole, and the next run goes on.
+  // Earlier saves are whole, and the next run continues.
   const ProcessResult again = belay({"run", regression("", "", 8)});
   EXPECT_EQ(again.status, 0) << again.err;
 }
 
-// It writes beside the training, which goes on until the next save is due.
+// It writes while the training continues until the next save is due.
 TEST_F(RunFaults, ASaverThatHangsIsNamedWhenTheRunWaitsForItAndTheRunEnds) {
   const ProcessResult r =
       belay({"run", regression("",
@@ -176,7 +176,7 @@ TEST_F(RunFaults, T_63d_ASlowSaveIsProgress) {
   EXPECT_FALSE(weights(run_dir(), 5).empty()) << r.err;
 }
 
-// Of a hook that writes by itself, as of the saver: each sync of its file takes twice the limit.
+// The same for a hook that writes by itself as for the saver: each sync of its file takes twice the limit.
 TEST_F(RunFaults, T_171_ASlowDiskUnderAHooksFileIsWaitedFor) {
   if (sanitized()) GTEST_SKIP() << "a sanitizer's runtime cannot come behind a preloaded library";
   const std::string more =
@@ -276,7 +276,7 @@ TEST_F(RunFaults, T_45_AModelThatUsesNothingOfItsInputTakesABatchAStepAndEndsWit
   EXPECT_EQ(ended_at(r), 8) << r.err;
   EXPECT_THAT(lines_with(r.err, "the input ended: [input.train] (numbers, "), SizeIs(1)) << r.err;
   EXPECT_THAT(lines_with(r.err, "warning nothing of the input reaches the training step"), SizeIs(1)) << r.err;
-  // It goes on at the batch where it was.
+  // It continues at its last batch.
   std::filesystem::remove_all(run_dir());
   const std::string input = "epochs = 2\nexamples = 64\n";
   EXPECT_EQ(ended_at(belay({"run", regression(input, "", 5), "--set", "model.plugin=blind"})), 5);

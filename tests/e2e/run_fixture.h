@@ -31,7 +31,7 @@ class RunTest : public ::testing::Test {
     return contents(dir + "/model.ckpt-" + std::to_string(step) + "/model.safetensors");
   }
 
-  // All that a run said on stderr, without the times of its lines and with DIR for the test's folder.
+  // All output of a run on stderr, without the times of its lines and with DIR for the test's folder.
   std::string told(const ProcessResult& r) const { return replaced(without_times(r.err), temp.path(), "DIR"); }
   static std::string replaced(std::string text, const std::string& from, const std::string& to) {
     for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())

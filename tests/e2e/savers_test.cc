@@ -33,7 +33,7 @@ class SaverRun : public RunTest, public ::testing::WithParamInterface<SaverCase>
                    GetParam().table + " }\n");
     return path;
   }
-  // What the saver wrote: the host's own files hold times and the like.
+  // The saver's files: the host's own files hold times and the like.
   std::map<std::string, std::string> saved(const std::string& name, int step) const {
     std::map<std::string, std::string> files;
     for (const auto& entry : fs::directory_iterator(temp / (name + "/model.ckpt-" + std::to_string(step)))) {

@@ -292,7 +292,7 @@ TEST_F(SchemaOfModel, T_104_NamesInAnotherOrderAreNoWarning) {
   EXPECT_THAT(fewer.err, HasSubstr("lacks \"length\""));
 }
 
-// Of models that begin with the values of "run".
+// Models that begin with the values of "run".
 class WarmStartOfModel : public SchemaOfModel {
  protected:
   // One step that changes no weight.
@@ -366,7 +366,7 @@ TEST_F(WarmStartOfModel, T_104_AWarmStartInheritsTheOptionsOfWhereItsValuesComeF
   const ProcessResult started = start("inherits", "turned.csv", "");
   ASSERT_EQ(started.status, 0) << started.err;
   EXPECT_EQ(numbers(evaluate_in("inherits", "turned.csv")), right);
-  // Also when it goes on.
+  // Also when it continues.
   const ProcessResult again = start("inherits", "turned.csv", "", {"run.max_steps=2"});
   ASSERT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(numbers(evaluate_in("inherits", "turned.csv")), right);
@@ -452,7 +452,7 @@ TEST_F(SchemaOfModel, T_101_TheBestCheckpointAndItsExportHaveTheSchema) {
     EXPECT_EQ(contents(run_dir() + "/export/belay/" + version + "/schema.json"), contents(run_dir() + "/schema.json"));
 }
 
-// Checkpoints of versions before the schema are as a file of tensors that was made a checkpoint: they say nothing.
+// Checkpoints of versions before the schema are like a file of tensors that was made a checkpoint: they have no schema.
 TEST_F(SchemaOfModel, T_101_ACheckpointWithoutASchemaIsAWarningAndComparedByShape) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   std::filesystem::create_directory(temp / "old");
@@ -482,7 +482,7 @@ TEST_F(SchemaOfModel, T_101_ACheckpointWithoutASchemaIsAWarningAndComparedByShap
   EXPECT_THAT(belay(again).err, Not(HasSubstr("does not say which columns")));
 }
 
-// A start goes on from the checkpoint before one that is damaged.
+// If a checkpoint is damaged, a start continues from the one before it.
 TEST_F(SchemaOfModel, T_101_ADamagedSchemaIsThatOfTheRunDirectoryOrAnError) {
   const std::string train = manifest("[checkpoint]\nsave_steps = 100\n");
   ASSERT_EQ(belay({"run", train}).status, 0);

@@ -12,7 +12,7 @@ using ::testing::Not;
 
 class Shell : public RunTest {
  protected:
-  // What is offered for the last of the words.
+  // The completions that are offered for the last of the words.
   static std::vector<std::string> offered(std::vector<std::string> words) {
     words.insert(words.begin(), {"complete", std::to_string(words.size()), "belay"});
     std::vector<std::string> lines;
@@ -21,7 +21,7 @@ class Shell : public RunTest {
     for (std::string line; std::getline(text, line);) lines.push_back(line);
     return lines;
   }
-  // Of bash itself, for a line that is typed up to its end.
+  // The completions of bash itself, for a line that is typed up to its end.
   std::string in_bash(const std::string& line) {
     write_file(temp / "line.sh", "source " BELAY_SOURCE_DIR "/cmake/shell/belay.bash\nPATH=" BELAY_BINARY_DIR
                                  "/bin:$PATH\nexport BELAY_PLUGIN_PATH=" +
@@ -32,7 +32,7 @@ class Shell : public RunTest {
     EXPECT_EQ(std::system(("bash " + (temp / "line.sh")).c_str()), 0);
     return contents(temp / "out");
   }
-  // The line that zsh makes of one that is typed, with a Tab behind it, in the test's folder.
+  // The line that zsh makes of a typed one with a Tab after it, in the test's folder.
   std::string in_zsh(const std::string& line) {
     const std::string command = "cd " + temp.path() + " && BELAY_PLUGIN_PATH=" + tested_build() +
                                 "/plugins PATH=" BELAY_BINARY_DIR "/bin:$PATH timeout 60 zsh -f " BELAY_SOURCE_DIR

@@ -42,15 +42,15 @@ class SignalAtRandom : public RunTest {
   void sleep_at_most(double milliseconds) {
     std::this_thread::sleep_for(Milliseconds(std::uniform_real_distribution<>(0, milliseconds)(random_)));
   }
-  // The step that a run says it ended at; none: it ended before it had a session.
+  // The step in a run's report of its end; none if it ended before it had a session.
   static std::optional<int> ended_at(const ProcessResult& r) {
     const std::vector<std::string> ended = lines_with(r.err, "info ended at step ");
     if (ended.empty()) return std::nullopt;
     return std::stoi(ended[0].substr(ended[0].find("step ") + 5));
   }
 
-  // Starts the run, waits for `trigger` on stderr (empty: not at all) and then a random time, and ends it. Then goes
-  // on.
+  // Starts the run, waits for `trigger` on stderr (empty: not at all) and then a random time, and ends it. Then
+  // continues it.
   void stop_and_resume(const std::string& path, const std::string& trigger, double at_most_milliseconds) {
     std::filesystem::remove_all(temp / "stopped");
     BelayProcess run({"run", path});

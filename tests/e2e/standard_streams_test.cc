@@ -32,7 +32,7 @@ class StandardStreams : public RunTest {
   }
 };
 
-// What was asked for did not arrive.
+// The requested output did not arrive.
 TEST_F(StandardStreams, T_63a_OneWhereStdoutIsAFullDisk) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full here";
   const std::string manifest = regression("", "[input.eval]\nplugin = \"numbers\"\nexamples = 64\nepochs = 1\n");
@@ -131,7 +131,7 @@ TEST_F(StandardStreams, AHangupSavesAndEndsARunOfATerminalAndNoOther) {
   BelayProcess other({"run", endless});  // its stdin is /dev/null
   ASSERT_TRUE(other.wait_for("restored step"));
   other.kill(SIGHUP);
-  other.kill(SIGUSR2);  // taken behind it
+  other.kill(SIGUSR2);  // taken after it
   EXPECT_TRUE(other.wait_for("info saved ")) << "it goes on";
   other.kill(SIGTERM);
   const ProcessResult r = other.wait();

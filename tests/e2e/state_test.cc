@@ -115,7 +115,7 @@ TEST_F(StateTest, B_08c_AStateOfALaterFormatIsRefusedAndNoOlderOneTaken) {
   EXPECT_EQ(lines_with(r.err, "use a newer belay").size(), 1u) << r.err;
 }
 
-// tests/e2e/before/run is a run directory of belay 0.1.0 before `state` had a format: train.toml, killed behind the
+// tests/e2e/before/run is a run directory of belay 0.1.0 before `state` had a format: train.toml, killed after the
 // checkpoint of step 15 of 30.
 TEST_F(StateTest, B_08g_ARunDirectoryOfTheBuildBeforeGoesOn) {
   const std::string before = BELAY_SOURCE_DIR "/tests/e2e/before";

@@ -44,7 +44,7 @@ class StepsAndGroupsTest : public RunTest {
     EXPECT_EQ(r.status, 0) << r.err;
     return temp / name;
   }
-  // The same run, killed behind the checkpoints of these steps.
+  // The same run, killed after the checkpoints of these steps.
   std::string killed(const std::string& name, const Settings& s, const std::vector<int>& at) {
     const std::string path = manifest(name, s);
     for (const int step : at) {
@@ -55,7 +55,7 @@ class StepsAndGroupsTest : public RunTest {
     }
     return finished(name, s);
   }
-  // All numbers of a checkpoint of float32 variables behind its head.
+  // All numbers of a checkpoint of float32 variables after its head.
   std::vector<float> numbers(const std::string& dir, int step) {
     const std::string file = weights(dir, step);
     std::uint64_t head = 0;

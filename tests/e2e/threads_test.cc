@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Waiting : public RunTest {
  protected:
-  // A run that goes on until it is stopped.
+  // A run that continues until it is stopped.
   std::string endless() {
     const std::string path = regression("", "", 1'000'000'000);
     write_file(path, replaced(contents(path), "threads = 1", "threads = 2"));
@@ -210,7 +210,7 @@ TEST_F(Waiting, T_40b_WhereItCannotExecuteItselfItWarnsAndGoesOn) {
   EXPECT_EQ(lines_with(contents(told), "set GOMP_SPINCOUNT=").size(), 1u) << contents(told);
 }
 
-// ---- what a run that goes on is told
+// ---- messages to a run that continues
 
 class Fingerprints : public RunTest {
  protected:

@@ -309,7 +309,7 @@ TEST_F(LoadCheckpoint, IntoASessionFillsItsVariablesAndLeavesTheRest) {
   EXPECT_EQ(of_predict->store().find("dense/kernel"), nullptr);
 }
 
-// What an exporter leaves, or another program: model.safetensors without the rest of a checkpoint.
+// An exporter or another program leaves this: model.safetensors without the rest of a checkpoint.
 TEST_F(LoadCheckpoint, OneFileOfWeightsIsReadByItsName) {
   save(40);
   const std::string file = dir_ / "weights.safetensors";

@@ -56,7 +56,7 @@ class EstimatorTest : public ::testing::Test {
   int count(const std::string& event) const {
     return static_cast<int>(std::count(timeline.begin(), timeline.end(), event));
   }
-  // What the log says of the run itself.
+  // Returns the log's lines about the run itself.
   std::string logged() const {
     std::string all;
     for (const std::string& text : log.of("")) all += text + "\n";

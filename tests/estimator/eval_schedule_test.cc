@@ -133,7 +133,7 @@ TEST_F(EvalScheduleTest, WhatARecoveryGoesBackBehindIsEvaluatedAgain) {
   for (std::int64_t step = 1; step <= 25; ++step)
     if (schedule.due(step, false)) schedule.evaluated(step);
   Steps again;
-  for (std::int64_t step = 8; step <= 25; ++step)  // the first behind the checkpoint of step 7
+  for (std::int64_t step = 8; step <= 25; ++step)  // the first after the checkpoint of step 7
     if (schedule.due(step, false)) again.push_back(step), schedule.evaluated(step);
   EXPECT_EQ(again, (Steps{10, 20}));
 }

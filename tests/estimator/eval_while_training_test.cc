@@ -43,7 +43,7 @@ class EvaluatesWhileTraining : public EvaluationTest {
     add_made(EvalRoles::kHookName, made->evals.hook());
     return made;
   }
-  // Steps with evaluations; what is done behind each may save or stop.
+  // Steps with evaluations; the work after each may save or stop.
   void train(Training& training, std::int64_t steps, const std::function<bool(std::int64_t)>& saves = {}) {
     SingularMonitoredSession session(training.graph, run_host->environment(), hooks);
     session.scope([&] {
@@ -91,12 +91,12 @@ TEST_F(EvaluatesWhileTraining, EVAL_01_OneEvaluationOfATrainedModelHasItsAccurac
   probe.ask = [](RunContext& run) { return RunArgs({run.session().graph().find("eval/accuracy")}); };
   probe.look = [&](RunContext&, const RunValues& values) { accuracies.push_back(values.result(0).scalar<double>()); };
   train(*training, 1000);
-  EXPECT_EQ(accuracies.at(1), 0.4);  // all are said to be below
+  EXPECT_EQ(accuracies.at(1), 0.4);  // a report has all of them below
   EXPECT_GT(accuracies.back(), 0.99);
   EXPECT_GT(training->evals.last("eval")->metrics[1].second, 0.99);
 }
 
-// What evaluations found, and what each step saw of them, as bits.
+// The results of evaluations, and each step's view of them, as bits.
 struct Seen {
   std::map<std::int64_t, std::uint64_t> evaluated;
   std::map<std::int64_t, std::uint64_t> by_step;
@@ -133,7 +133,7 @@ TEST_F(EvaluatesWhileTraining, ARunThatWasKilledAndGoesOnEvaluatesAndSeesWhatOne
   attempt("whole", 45, whole);
   attempt("killed", 25, killed);
   EXPECT_EQ(killed.evaluated.size(), 2u);
-  attempt("killed", 45, killed);  // goes on from step 20, whose checkpoint was written before its evaluation
+  attempt("killed", 45, killed);  // continues from step 20, whose checkpoint was written before its evaluation
   EXPECT_EQ(whole.evaluated.size(), 4u);
   EXPECT_EQ(killed.evaluated, whole.evaluated);
   EXPECT_EQ(killed.by_step, whole.by_step);
@@ -234,7 +234,7 @@ TEST_F(EvaluatesWhileTraining, WhatAThrottleSkipsIsReported) {
              "far"));
 }
 
-// Of a run that keeps its best checkpoints.
+// A run that keeps its best checkpoints.
 class NotesTheBest : public EvaluatesWhileTraining {
  protected:
   EvalWhileTrainingOptions noting(EvalSettings settings, const std::string& metric = "eval/loss") {

@@ -53,8 +53,8 @@ class Numbers final : public belay::Input {
   std::int64_t at_ = 0;
 };
 
-// The loss is the mean of scale * x; two metrics by batches, one that counts in a variable of its own. Training pulls
-// scale to what its examples and a random number say.
+// The loss is the mean of scale * x; two metrics are by batches, and one counts in its own variable. Training pulls
+// scale to a value of its examples and a random number.
 class Scaled final : public belay::Model {
  public:
   struct Options {

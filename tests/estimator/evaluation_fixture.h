@@ -26,7 +26,7 @@ namespace belay::runtime::testing {
 using Metrics = std::vector<std::pair<std::string, double>>;
 using OptionList = std::vector<std::pair<std::string, OptionValue>>;
 
-// Where "numbers" waits, if its option says so, until the test lets it go on.
+// If its option asks for it, "numbers" waits here until the test lets it continue.
 class Gatekeeper {
  public:
   void pass() {
@@ -64,7 +64,7 @@ class EvaluationTest : protected InputMonitors, public MonitoredTest {
     registry.add_linked(&belay_module_v0);
     new_run();
   }
-  // With one thread, unless the options say otherwise.
+  // With one thread, unless the options ask for more.
   void new_run(RunHostOptions options = {}) {
     options.threads = std::max(options.threads, 1);
     run_host = std::make_unique<RunHost>(Platform{clock, *log, posix_file_system()}, control, std::move(options));

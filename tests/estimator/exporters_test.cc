@@ -39,7 +39,7 @@ class ExportersTest : public ::testing::Test {
     start();
   }
 
-  // A process of its own, as after a preemption.
+  // A separate process, as after a preemption.
   void start() { start_in(temp_.path()); }
   void start_in(const std::string& dir) {
     exporters_.reset();
@@ -157,7 +157,7 @@ TEST_F(ExportersTest, T_170_AnExportThatFailsBehindAnEvaluationEndsNoTrainingUnl
   EXPECT_THAT(error_of([&] { evaluated(1); }), HasSubstr("export"));
 }
 
-// `belay export`, say, which knows of no evaluation.
+// `belay export`, for example, knows of no evaluation.
 TEST_F(ExportersTest, EXPO_03_AnExportThatWasNotEvaluatedIsNoneToBeat) {
   add(ExportWhen::kBest);
   build();
@@ -329,7 +329,7 @@ TEST_F(ExportFolderTest, AVersionIsNewerThanThoseThereEvenIfTheClockWentBack) {
   EXPECT_EQ(path, temp_ / "2000000001");
 }
 
-// Its seconds were no version's name: the second export said that '' is no name for an entry.
+// Its seconds were no version's name: the second export reported that '' is no name for an entry.
 TEST_F(ExportFolderTest, T_171_AClockBefore1970OrAfter2262IsNamedAndExportsAreNumberedFrom1) {
   std::vector<std::string> lines;
   LogOutput output;

@@ -60,7 +60,7 @@ const PluginInfo* known_hook(const std::string& name) {
   return name == "watcher" ? &watcher : nullptr;
 }
 
-// "key was A, is B", with a ! where it changes numbers.
+// "key was A, is B", with a ! if it changes numbers.
 std::vector<std::string> changes(const std::string& before, const std::string& now) {
   const Manifest is = parsed(now);
   std::vector<std::string> texts;

@@ -71,7 +71,7 @@ class Agrees final : public belay::Model {
   }
 };
 
-// What the metric of the model "shaped" has.
+// The values of the metric of the model "shaped".
 struct MetricShape {
   const char* title;
   DType dtype;

@@ -32,7 +32,7 @@ std::string raw(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// What arrives at the other end of a pipe; `write` gets the end to write to.
+// Returns the bytes at the other end of a pipe; `write` gets the end to write to.
 template <class Write>
 std::string through_a_pipe(Write&& write) {
   int ends[2];

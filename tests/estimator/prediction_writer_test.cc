@@ -153,7 +153,7 @@ void read_back_exactly(const TempDir& dir, PredictionWriter& writer, const char*
   for (std::size_t r = 0; r < kRows; ++r) {
     std::string expected;
     for (std::size_t c = 0; c < kColumns; ++c) expected += "," + bits_of<T, Bits>(values[r * kColumns + c]);
-    ASSERT_EQ(lines[r].substr(lines[r].find(',')), expected) << "row " << r;  // behind the index
+    ASSERT_EQ(lines[r].substr(lines[r].find(',')), expected) << "row " << r;  // after the index
   }
 }
 

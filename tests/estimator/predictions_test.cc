@@ -80,7 +80,7 @@ class Examples final : public belay::Input {
   belay::Position at_;
 };
 
-// What it predicts is named by its option.
+// Its option names its prediction.
 class Scaled final : public belay::Model {
  public:
   struct Options {
@@ -178,7 +178,7 @@ class PredictionsTest : public SaverTest {
     for (std::size_t at = 0; (at = log_text.find("begins its examples again", at)) != std::string::npos; ++at) ++n;
     return n;
   }
-  // A checkpoint of the model, in a directory of its own.
+  // A checkpoint of the model, in a separate directory.
   std::string save_scale(const std::string& directory, std::int64_t step, float scale) {
     const auto into = posix_file_system().make_directories(directory);
     CheckpointSeries series(posix_file_system(), *into, clock, *log, {});
@@ -398,7 +398,7 @@ TEST_F(PredictionsTest, TheSecondTimeBeginsTheInputAnew) {
   EXPECT_THAT(all_scaled(*predict()), ElementsAre(2, 4, 6, 8, 10));
 }
 
-// Of the reading thread; the input's thread draws the batches.
+// Counts on the reading thread; the input's thread draws the batches.
 TEST_F(PredictionsTest, WarmBatchesAllocateNothingAndBuildNoPlan) {
   use_input({{"examples", std::int64_t{4000}}, {"batch", std::int64_t{4}}, {"id", std::string("label")}});
   const DirectSession* session = nullptr;

@@ -32,7 +32,7 @@ std::int64_t attempt_of(const RunHistory& history, std::int64_t step) {
 }
 
 TEST(RunHistory, AStepIsOfTheLastAttemptThatMadeIt) {
-  // Killed at 130 and at 260, gone on from 100 and 200.
+  // Killed at 130 and at 260, continued from 100 and 200.
   const RunHistory history =
       read_history(start(1, 0) + line(1, 130) + start(2, 100) + line(2, 260) + start(3, 200) + line(3, 300));
   EXPECT_EQ(attempt_of(history, 1), 1);
@@ -47,7 +47,7 @@ TEST(RunHistory, AnAttemptThatDidNotComeSoFarDidNotMakeIt) {
   const RunHistory history = read_history(start(1, 0) + line(1, 150) + start(2, 100) + line(2, 120));
   EXPECT_EQ(attempt_of(history, 110), 2);
   EXPECT_EQ(attempt_of(history, 140), 1);
-  EXPECT_EQ(attempt_of(history, 160), 2);  // behind its last line, perhaps
+  EXPECT_EQ(attempt_of(history, 160), 2);  // after its last line, perhaps
 }
 
 TEST(RunHistory, DigestsOfStepsThatWereMadeAgainAreThoseOfTheLastTime) {

@@ -41,7 +41,7 @@ std::string sampled(DirectSession& session, const LanguageModel& model, const Sa
 // Models whose probabilities are written down.
 class SampleText : public SessionTest {
  protected:
-  // What follows a character depends on it alone: its row of the table.
+  // The next character depends on this one alone: its row of the table.
   void bigram(const Names& names, const Rows& rows, std::int64_t window = 4, DType dtype = DType::kInt32) {
     const auto n = static_cast<std::int64_t>(names.size());
     model.ids = ops::placeholder(g, dtype, {-1, window}, "ids");
@@ -243,8 +243,7 @@ TEST_F(SampleText, SaysThatTheModelHasDiverged) {
               "diverged");
 }
 
-// The shipped language models, trained until they have learned a text in which the last two characters say what comes
-// next.
+// The shipped language models, trained until they have learned a text whose last two characters decide the next one.
 class SampledModel : public ::testing::Test {
  protected:
   static constexpr std::int64_t kWindow = 8, kExamples = 4;

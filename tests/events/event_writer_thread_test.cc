@@ -266,7 +266,7 @@ TEST_F(EventsThread, SUMW_12_AFailureIsOneWarningAndTheNextFlushWritesANewFile) 
   EXPECT_THAT(shown(writer.file_name()), ElementsAre("brain.Event:2", "x=1.0@1", "x=1.0@2", "x=1.0@3", "x=1.0@4"));
   EXPECT_EQ(warnings_.size(), 2u);
   EXPECT_EQ(warnings_[1], "event file '" + writer.file_name() + "' can be written again; 0 events were lost");
-  // What the torn file holds can be read up to the tear.
+  // The torn file can be read up to the tear.
   EXPECT_THAT(shown(first), ElementsAre("brain.Event:2"));
 }
 

@@ -32,7 +32,7 @@ pb::Summary of_each_kind() {
   return summary;
 }
 
-// What the writer would do with it, by a message: nothing.
+// The writer would do this with it, by a message: nothing.
 bool needs_no_change(const std::string& bytes) {
   pb::Summary summary;
   if (!summary.ParseFromString(bytes)) return false;
@@ -75,7 +75,7 @@ TEST(PlainSummary, AMessageThatIsCutOffIsNotUnlessItEndsBehindAValue) {
   EXPECT_EQ(plain, 3);  // of none, of the first, of the first two
 }
 
-// Its word is taken for protobuf's, so it may say yes to nothing that protobuf refuses.
+// Its word is taken for protobuf's, so it may accept nothing that protobuf refuses.
 TEST(PlainSummary, OfAQuarterMillionDamagedOnesNoneIsPlainThatAMessageWouldChange) {
   const std::string whole = of_each_kind().SerializeAsString();
   std::mt19937 random(1);

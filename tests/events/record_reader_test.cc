@@ -107,7 +107,7 @@ TEST_F(RecordFile, EveryFlippedBitIsFound) {
   }
 }
 
-// The checksum belongs to the length, so only the file's own size says that it cannot be.
+// The checksum belongs to the length, so only the file's own size shows that it cannot be.
 TEST_F(RecordFile, AHugeLengthTakesNoMemory) {
   for (const std::uint64_t length : {std::uint64_t{5}, std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
     std::string bytes;

@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 
 bool everything(const EventValue&, std::int64_t) { return true; }
 
-// "1 loss@3=0.5", redone ones with a bar behind; what has no tag by its kind.
+// "1 loss@3=0.5", redone ones with a bar at the end; entries without a tag by their kind.
 std::vector<std::string> shown(const ReadEvents& events) {
   std::vector<std::string> lines;
   for (const EventPoint& p : events.points) {

@@ -17,7 +17,7 @@ namespace {
 
 using namespace belay::runtime;
 
-// What is read must be written so that it reads back the same.
+// A checkpoint that was read must be written so that it reads back the same.
 void require(bool holds) {
   if (!holds) std::abort();
 }

@@ -43,7 +43,7 @@ class MemoryFile final : public OpenFile {
   std::string bytes_, path_ = "events.out.tfevents.fuzz";
 };
 
-// Every call goes on or ends the file; one that fails and stays where it was fails for ever.
+// Every call continues or ends the file; one that fails and stays at its place fails for ever.
 template <class Reader, class Next>
 void read_all(const Reader& reader, Next&& next) {
   for (bool stuck = false;;) {

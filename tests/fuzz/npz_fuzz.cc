@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     saver.read();
   } catch (const belay::Error& e) {
-    // Refused, which is right, but for what the driver says of a saver that breaks its contract.
+    // Refused, which is right, except if the driver reports that a saver breaks its contract.
     if (e.code() == belay::Code::kFailedPrecondition) std::abort();
   }
   return 0;

@@ -166,7 +166,7 @@ Weights run_torch(const std::string& model, const Weights& weights, const torch:
 
 class Agreement : public ::testing::TestWithParam<const char*> {};
 
-// Of one tensor, over all sets of weights: sums of squares.
+// The sums of squares of one tensor, over all sets of weights.
 struct Distance {
   double own = 0, other = 0, size = 0;
 };

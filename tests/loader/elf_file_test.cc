@@ -191,7 +191,7 @@ TEST(ElfFile, ATruncatedFileIsRefusedUntilItsLastSegmentIsWholeAndThenLoads) {
   EXPECT_EQ(error_of_bytes(std::string_view(whole).substr(0, end - 1)),
             "truncated: 'x.so' is cut off: a segment ends at byte " + std::to_string(end) + ", the file has " +
                 std::to_string(end - 1) + "\n  help: copy it or build it again; is the disk full?");
-  // What is left has no section headers, as after sstrip.
+  // The rest has no section headers, as after sstrip.
   const testing::TemporaryFolder folder;
   const std::string path = folder.write("cut.so", std::string_view(whole).substr(0, end));
   FilePolicy policy;
@@ -229,7 +229,7 @@ TEST(ElfFile, NoMutationCrashesTheReaderOrMakesItKeepMoreThanTheFile) {
 #endif
     read_plugin_file(bytes);
 #ifdef BELAY_COUNTS_BYTES
-    // Of one table at a time; the constant is for messages of errors and the note's parsed form.
+    // One table at a time; the constant is for messages of errors and the note's parsed form.
     ASSERT_LE(peak_bytes - before, bytes.size() + 256 * 1024) << "round " << round;
 #endif
   }

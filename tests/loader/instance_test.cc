@@ -251,7 +251,7 @@ TEST_F(InstanceTest, T_145_EachStructThatAPluginFillsKeepsItsSizeAndHasNoUnknown
   }
 }
 
-// What the host reads of a plugin's memory it reads inside of the call, so that a crash there has its name.
+// The host reads a plugin's memory inside of the call, so that a crash there has its name.
 TEST_F(InstanceTest, T_145_WhatACallbackLeftBehindIsReadInItsName) {
   PluginInstance& hook = make("");
   const auto take = [&] {
@@ -267,7 +267,7 @@ TEST_F(InstanceTest, T_145_WhatACallbackLeftBehindIsReadInItsName) {
   EXPECT_FALSE(PluginInstance::current());
 }
 
-// What one of them damaged may show after it.
+// Damage by one of them may show after it.
 TEST_F(InstanceTest, T_145_TheLastCallsOfAThreadAreKnownUntilTheirInstanceEnds) {
   const RegisteredPlugin& plugin = misbehaving();
   auto hook = std::make_unique<PluginInstance>(plugin, use_with(plugin, ""), services_, monitor_);
@@ -360,7 +360,7 @@ TEST_F(InstanceTest, TenThousandLeaveNothingBehind) {
   const auto make_and_destroy = [&] { PluginInstances().create(plugin, use, services_, monitor_); };
   make_and_destroy();
   const auto files = open_files();
-  [[maybe_unused]] const auto bytes = ::mallinfo2().uordblks;  // a sanitizer has an allocator of its own
+  [[maybe_unused]] const auto bytes = ::mallinfo2().uordblks;  // a sanitizer has its own allocator
   for (int i = 0; i < 10'000; ++i) make_and_destroy();
   EXPECT_EQ(open_files(), files);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -245,7 +245,7 @@ TEST(Note, N_03a_AKeyBelowATableThatNoManifestCouldHaveIsRefused) {
             "\"plugins.0.options.1.when\" must be an object with one key");
 }
 
-// What checking them costs grows with the square.
+// The cost of checking them grows with the square.
 TEST(Note, N_03b_HowManyKeysBelowTablesANoteMayHaveIsLimited) {
   const auto with_keys = [](int n) {
     std::string keys;

@@ -38,7 +38,7 @@ std::string patched(std::string bytes, std::size_t offset, T value) {
   return bytes;
 }
 
-// The LoadError that f throws, as what() says it, with `folder` written as "DIR"; empty where f throws none.
+// Returns what() of the LoadError that f throws, with `folder` written as "DIR"; empty if f throws none.
 template <class F>
 std::string load_error_of(F&& f, const std::string& folder = {}) {
   try {

@@ -20,7 +20,7 @@ class ResolveTest : public ::testing::Test {
  protected:
   ResolveTest() : file_(folder_.write("sample.so", bytes_of(sample_file()))) {}
 
-  // What is wrong with the manifest, its folder written as DIR.
+  // Returns the mistake of the manifest, with its folder written as DIR.
   std::string resolve(const std::string& text) {
     Diagnostics problems;
     const Environment environment = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
@@ -227,7 +227,7 @@ TEST_F(ResolveTest, TwoInstancesOfOneNameAreAnError) {
   EXPECT_NE(text.find("error: two plugins of the kind hook are named \"sample_hook_1\""), std::string::npos) << text;
 }
 
-// What a program gives has no manifest whose folder it could be relative to.
+// An entry from a program has no manifest, so its path cannot be relative to a manifest's folder.
 TEST_F(ResolveTest, T_125_APathThatAProgramGivesIsRelativeToTheCurrentDirectory) {
   registry_.add_linked(&belay_module_loader_sample);
   const auto target_of = [&](const std::string& path) {

@@ -124,7 +124,7 @@ TEST_F(SearchTest, OnlyNotesThatHoldTheNameAreParsed) {
   EXPECT_EQ(hook.file, folder_.file("one/a.so")) << "still there";
 }
 
-// What a note written by hand may do.
+// A note that was written by hand may do this.
 TEST_F(SearchTest, ANameThatANoteWritesWithEscapesIsFoundToo) {
   folder_.write("one/a.so",
                 replaced(sample_, "\"sample_hook\",\"doc\":\"Has an ", "\"s\\u0061mple_hook\",\"doc\":\"Ha"));
@@ -297,7 +297,7 @@ TEST_F(ThousandFiles, OfWhichAllAreBadAreEachRejected) {
   EXPECT_EQ(s.rejected().size(), std::size_t{kFiles});
 }
 
-// In a process of its own: what is loaded stays.
+// In a separate process, because loaded libraries stay.
 TEST_F(ThousandFiles, CanAllBeLoaded) {
   for (int i = 0; i < kFiles; ++i) write_good(i);
   const auto load_all = [&] {

@@ -52,7 +52,7 @@ TEST(Diagnostics, TheWholeKeyValueOrHeaderIsMarked) {
       {"[run]", 1, "^~~~~"},
       {"[[hooks]] # c", 1, "^~~~~~~~~"},
       {"a = [1, 22]", 9, "        ^~"},
-      {"a =", 4, "   ^"},  // behind the line
+      {"a =", 4, "   ^"},  // after the line
       {"", 1, "^"},
   };
   for (const auto& c : cases) {

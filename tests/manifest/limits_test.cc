@@ -13,7 +13,7 @@
 #include "tests/manifest/parsed.h"
 #include "tests/platform/temp_dir.h"
 
-// What this program holds on the heap, and the most it held.
+// The bytes that this program holds on the heap, and the most that it held.
 static std::atomic<std::size_t> heap_now{0}, heap_most{0};
 
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {

@@ -26,7 +26,7 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Of an option, or of what a key may be: tests/cli/first_party_notes_test.cc has those.
+// Names of options, or of values of a key, are not here: tests/cli/first_party_notes_test.cc has those.
 bool is_word(const OtherName& other) {
   return other.kind == std::string_view("option") || other.kind == std::string_view("value");
 }

@@ -39,7 +39,7 @@ inline std::string repeated(const std::string& text, int times) {
   return out;
 }
 
-// What every manifest needs; it follows the lines of a test, so that those begin at line 1.
+// Every manifest needs this; it follows the lines of a test, so that those begin at line 1.
 inline const std::string kRest = "\n[input.train]\nplugin = \"idx\"\n[model]\nplugin = \"mlp\"\n";
 
 inline std::string errors_of(const std::string& text, const std::vector<std::string>& sets = {}) {

@@ -186,7 +186,7 @@ TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
             "  help: a list holds booleans, numbers, strings, or tables and lists\n"
             "train.toml:11:12: error: hooks.0.on_error must be one of stop, disable; found \"x\"\n  on_error = 'x'\n"
             "             ^~~\n");
-  // What was right is there, so that the loader can go on looking for mistakes.
+  // The right parts are read, so that the loader can continue to look for mistakes.
   ASSERT_TRUE(result.manifest);
   EXPECT_EQ(result.manifest->hooks.at(0).plugin, "a");
 }

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// The tensors of a write, each behind the turnstile; notes where they lie.
+// The tensors of a write, each after the turnstile; it notes their addresses.
 class SlowTensors final : public SaverTensors {
  public:
   SlowTensors(SaverTensors& tensors, Turnstile& turnstile) : tensors_(tensors), turnstile_(turnstile) {}
@@ -61,7 +61,7 @@ class BackgroundSaves : public SavedSession {
     turnstile.open();  // also where a test has failed
     drop();
   }
-  // One step; what is asked for is saved behind it.
+  // One step; a requested save comes after it.
   std::int64_t train() { return session().run({add_a, add_b, train_op})[2].scalar<std::int64_t>(); }
   void save_behind_a_step() {
     saver().request();
@@ -76,7 +76,7 @@ class BackgroundSaves : public SavedSession {
     const float* values = s.store().find(name)->value.data<float>();
     return {values, values + kElements};
   }
-  // What the newest checkpoint has of a variable.
+  // Returns the value of a variable in the newest checkpoint.
   std::vector<float> restored(const char* name) {
     const auto later = open_session();
     make_saver(RunSaverOptions())->restore_latest(*later, run.path());
@@ -87,7 +87,7 @@ class BackgroundSaves : public SavedSession {
   Turnstile turnstile;
   // The saver; changed while none is written.
   bool broken = false, breaks_at_the_end = false;
-  // Of the saver's thread; looked at while none is written.
+  // The saver's thread writes these; the test looks at them while none is written.
   std::vector<std::thread::id> writers;
   std::vector<const void*> written_from;
 

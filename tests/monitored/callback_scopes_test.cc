@@ -109,7 +109,7 @@ class CallbackScopesTest : public MonitoredTest {
     add_hook("leaking", std::make_unique<Leaking>());
     return error_of([&] { hooks.begin(graph); });
   }
-  // What is added now has the name that it is given, and waits for nothing.
+  // A node that is added now has its given name, and waits for nothing.
   void expect_nothing_is_open() {
     const Output next = ops::constant(g, Tensor(1.0f), "next_" + std::to_string(++nodes_));
     EXPECT_EQ(g.node_name_of(next), "next_" + std::to_string(nodes_));
@@ -183,7 +183,7 @@ TEST_F(CallbackScopesTest, T_144_WhatAnOptimizerLeavesOpenInAnyOfItsCallbacksIsR
   }
 }
 
-// What the host had open stays so, and is the host's to close.
+// Scopes that the host had open stay open, and the host closes them.
 TEST_F(CallbackScopesTest, T_144_ACallbackCannotLeaveAScopeOfItsHost) {
   const auto scope = g.scope("hosts");
   leak = {"begin", "too many"};

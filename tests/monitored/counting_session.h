@@ -25,7 +25,7 @@ class CountingSessionTest : public MonitoredTest {
   void drop() { session_.reset(); }
   // One step; returns the step that it reaches.
   std::int64_t train() { return session().run({train_op})[0].scalar<std::int64_t>(); }
-  // Of the session that is open now: a recovery makes another.
+  // The count is of the session that is open now: a recovery makes another.
   Coordinator& coordinator() { return from_handle(session().raw_session()->coordinator); }
 
   ScaffoldOptions scaffold;

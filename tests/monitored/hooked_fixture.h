@@ -30,7 +30,7 @@ class HookedSessionTest : public MonitoredTest {
   }
   HookedSession& session() { return *session_; }
   DirectSession& raw() { return *raw_; }
-  // With all that a caller can say.
+  // With all arguments of a caller.
   float run_with(const Output& fetch, const std::vector<std::pair<Output, Tensor>>& feeds, const CallerOptions* options,
                  RunMetadata* metadata) {
     FetchSet set({fetch});

@@ -155,7 +155,7 @@ TEST_F(InsideSession, T_03b_AThreadOfAStepFunctionCannotTakeItsHookedRuns) {
   EXPECT_EQ(said, "FAILED_PRECONDITION: run_with_hooks called by another thread than the step function's");
 }
 
-// What each callback gets to hear of a call, in a session that recovers once, saves and ends.
+// The answer to a call from each callback, in a session that recovers once, saves and ends.
 class CalledBack : public SavedSession {
  protected:
   // By callback, the last answer; end comes where the scope ends well, on_error otherwise.

@@ -52,7 +52,7 @@ class MonitoredTest : public ::testing::Test {
   Probe& add_probe(const std::string& name, OnHookError on_error = OnHookError::kStop) {
     return add_hook(name, std::make_unique<Probe>(name, timeline), on_error);
   }
-  // What the hooks did since the last call.
+  // The calls of the hooks since the last look.
   Timeline new_events() { return std::exchange(timeline, {}); }
   // Whether a line of the log holds this.
   bool logged(const std::string& message) const { return log_text.find(message) != std::string::npos; }

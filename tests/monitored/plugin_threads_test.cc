@@ -16,7 +16,7 @@ namespace {
 using belay::testing::error_of;
 using ::testing::HasSubstr;
 
-// What the hook below does in after_create_session, with its join.
+// The hook below does this in after_create_session, with its join.
 std::int32_t (*join)(void*, std::int64_t, belay_status*) = nullptr;
 belay_coordinator* registers_with = nullptr;
 std::int32_t stops_with = BELAY_OK;
@@ -53,7 +53,7 @@ class PluginThreads : public ::testing::Test {
   void begin_session() {
     hook->call("after_create_session", &belay_hook_api::after_create_session, static_cast<belay_session*>(nullptr));
   }
-  // What joining the plugin's thread ends with.
+  // Returns the error that joining the plugin's thread ends with.
   std::string error_of_joining(std::int32_t (*by)(void*, std::int64_t, belay_status*)) {
     join = by;
     begin_session();
@@ -83,7 +83,7 @@ TEST_F(PluginThreads, T_147_AJoinsCodeThatThereIsNotIsNamed) {
             "INTERNAL: " + kThread + "no message (unknown status code 12345)");
 }
 
-// What the watchdog, a crash and a signal look at.
+// The watchdog, a crash and a signal look at this.
 TEST_F(PluginThreads, T_147_AJoinThatIsUnderWayIsSeenAsACallOfItsPlugin) {
   EXPECT_EQ(error_of_joining([](void*, std::int64_t, belay_status*) {
               EXPECT_EQ(std::string(monitor.callback.load()), "join");

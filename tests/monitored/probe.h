@@ -19,12 +19,12 @@ class Probe final : public Hook {
  public:
   Probe(std::string name, Timeline& timeline) : name_(std::move(name)), timeline_(timeline) {}
 
-  // What a callback does behind its entry in the timeline; by the callback's name.
+  // A callback does this after its entry in the timeline; by the callback's name.
   std::map<std::string, std::function<void()>> in;
-  // What before_run asks for and what after_run looks at.
+  // before_run asks for these, and after_run looks at them.
   std::function<RunArgs(RunContext&)> ask;
   std::function<void(RunContext&, const RunValues&)> look;
-  // Of the callbacks that get a session.
+  // For the callbacks that get a session.
   std::function<void(Session&)> in_session;
   bool stop_after_save = false;
   std::int64_t state = 0;

@@ -31,7 +31,7 @@ TEST_F(RecoverableSessionTest, WhatAThreadReportedMakesANewSessionOrStops) {
   EXPECT_EQ(events, (Timeline{"create 1", "close 1", "create 2"}));
   EXPECT_FALSE(session.should_stop());
   at_should_stop = failing_until(2, Code::kUnknown, "of a thread");
-  EXPECT_TRUE(session.should_stop());  // and close will say why
+  EXPECT_TRUE(session.should_stop());  // and close will give the reason
   EXPECT_EQ(created, 2);
 }
 

@@ -22,7 +22,7 @@ class BestSavers : public Savers {
     options.checkpoint.keep_best = keep;
     return make_saver(std::move(options));
   }
-  // As the host does behind an evaluation: at the boundary of that step.
+  // As the host does after an evaluation: at the boundary of that step.
   void evaluate(RunSaver& saver, std::int64_t step, double value) {
     set(static_cast<float>(step), step);
     saver.note_evaluation(step, value);
@@ -76,7 +76,7 @@ TEST_F(BestSavers, AResumedRunKeepsTheListAndItsFirstSaveOfTheSameStateChangesNo
   EXPECT_THAT(best(), ElementsAre(20, 30));
 }
 
-// No boundary follows any more: it is saved at once, and the save that a hook asks for behind it writes nothing.
+// No boundary follows any more: it is saved at once, and the save that a hook asks for after it writes nothing.
 TEST_F(BestSavers, AnEvaluationWhileTheSessionEndsIsAmongTheBestOfTheLastCheckpoint) {
   const auto saver = best_saver();
   evaluate(*saver, 10, .5);

@@ -220,7 +220,7 @@ TEST_F(Savers, AnotherFingerprintIsAWarning) {
 TEST_F(Savers, T_41c_ACheckpointFromBeforeDenormalsWereFlushedIsAWarning) {
   save(*make_saver({}), 1.0f, 1);
   RunSaverOptions options;
-  options.fingerprint.onednn = "2.6.3 avx2";  // older ones do not say theirs
+  options.fingerprint.onednn = "2.6.3 avx2";  // older ones do not have theirs
   options.fingerprint.plugins = {{"model:mlp", "0c"}};
   options.fingerprint.floating_point = "denormals flushed";
   options.fingerprint.c_library = "glibc 2.36";

@@ -121,7 +121,7 @@ TEST_F(Savers, ADiskWithoutRoomForACheckpointIsAWarningOnceBeforeTheFirstStep) {
   EXPECT_FALSE(logged("free")) << "once";
 }
 
-// Behind the last step no training goes on.
+// After the last step no training continues.
 TEST_F(Savers, T_63c_AFailedSaveSaysNothingOfATrainingThatGoesOn) {
   FaultyFileSystem files(posix_file_system());
   const RunEnvironment on_bad_disk{clock, *log, files, targets, interrupt, environment.session};
@@ -221,7 +221,7 @@ class LosesItsState final : public Hook {
 
 TEST_F(Savers, AHookThatCannotGiveItsStateIsNoFailedSaveButAFailedHook) {
   add_hook("a", std::make_unique<LosesItsState>());
-  const auto saver = make_saver();  // goes on after a failed save
+  const auto saver = make_saver();  // continues after a failed save
   saver->request();
   EXPECT_EQ(error_of([&] { saver->at_boundary(*session, hooks); }), "INTERNAL: hook \"a\" in save_state: lost it");
   EXPECT_THAT(checkpoints(), IsEmpty());

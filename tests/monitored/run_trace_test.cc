@@ -44,7 +44,7 @@ class RunTraceTest : public SavedSession {
     open("", options);
     return *trace_;
   }
-  // What is in the file now; an array that is still open is closed.
+  // The present content of the file; an array that is still open is closed.
   json read_trace() {
     std::string text = posix_file_system().open_directory(temp.path())->read("trace.json", 1 << 20);
     text.resize(text.rfind('\n') + 1);  // of a write that failed half a line may be there

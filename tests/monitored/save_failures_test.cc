@@ -54,7 +54,7 @@ class SaveFailures : public Savers, public ::testing::WithParamInterface<SaveMod
   int tries = 0, broken = 0;
   std::function<void()> in_before_save;
   std::optional<RunSaver> saver;
-  std::string last_words;  // what the log said of saves that fail
+  std::string last_words;  // the last lines of the log about saves that fail
 };
 
 INSTANTIATE_TEST_SUITE_P(Save, SaveFailures, ::testing::Values(SaveMode::kAsync, SaveMode::kSync),
@@ -127,7 +127,7 @@ TEST_P(SaveFailures, PauseTrainsOnOnlyOnceACheckpointIsWritten) {
   save_at(1);
   EXPECT_EQ(waited_ms(), 0);
   save_at(2);
-  // Number 2 failed; then it was tried again behind 1, 2 and 4 s.
+  // Number 2 failed; then it was tried again after 1, 2 and 4 s.
   EXPECT_EQ(waited_ms(), 7'000);
   EXPECT_EQ(tries, 5);
   EXPECT_EQ(saver->saved_step(), 2);

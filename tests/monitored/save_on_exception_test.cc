@@ -24,7 +24,7 @@ class SaveOnException : public SavedSession, public ::testing::WithParamInterfac
     mode = GetParam();
     saving.checkpoint.save_on_exception = true;
   }
-  // What leaves a scope of three runs and then this.
+  // The exception that leaves a scope of three runs and then this.
   std::string end_by(const std::function<void()>& f) {
     return error_of([&] {
       session().scope([&] {
@@ -74,7 +74,7 @@ TEST_P(SaveOnException, AStepThatFailedBeforeItsHooksHeardOfItIsNoneAndTheOneBef
   EXPECT_THAT(checkpoints(), ElementsAre("model.ckpt-3"));
 }
 
-// What it knows, and the hooks behind it, is a step older than the variables.
+// Its values, and those of the hooks after it, are a step older than the variables.
 TEST_P(SaveOnException, AnErrorInAfterRunLeavesNoWholeStep) {
   Probe& x = add_probe("x");
   open();

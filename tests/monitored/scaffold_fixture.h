@@ -19,7 +19,7 @@ class ScaffoldTest : public MonitoredTest {
     session_ = std::make_shared<DirectSession>(graph, std::make_shared<VariableStore>(), environment.session);
     return *session_;
   }
-  // What a ready operation says.
+  // The result of a ready operation.
   Names names(const Output& ready) {
     const RunResult result = session_->handle().run({ready});
     Names out;

@@ -157,7 +157,7 @@ TEST(ServiceArguments, T_150_ACopyOfTheProcessEndsInWhicheverSlotItCalls) {
 
 class GivenLists : public SessionTest {
  protected:
-  // What add_node says of a node like that.
+  // Returns the error of add_node for a node like that.
   std::string error_of_node(belay_node_def def) {
     detail::Status status;
     std::uint32_t node = 0;

@@ -26,7 +26,7 @@ class SessionEnds : public CountingSessionTest {
       if (++made == 2) f();
     };
   }
-  // What leaves a scope of two runs, the second of which needs a recovery.
+  // The exception that leaves a scope of two runs, the second of which needs a recovery.
   std::string recover() {
     return error_of([&] {
       session().scope([&] {

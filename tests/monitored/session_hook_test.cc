@@ -441,7 +441,7 @@ TEST_F(StateTensors, B_08d_ThePutThatPassesSixteenMebibytesIsNamed) {
                                          "(StateWriter::tensor)"));
 }
 
-// What the file could not be read back with.
+// The file could not be read back with this.
 TEST_F(StateTensors, B_08d_ThePutThatPassesTheNumberOfValuesIsNamed) {
   std::size_t n = 350'000;
   add().save = [&](StateWriter& to) { to.put("list", std::vector<std::int64_t>(n)); };

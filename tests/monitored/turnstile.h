@@ -6,7 +6,7 @@
 
 namespace belay::runtime::testing {
 
-// Where one thread waits for another's word.
+// At a turnstile one thread waits for another's word.
 class Turnstile {
  public:
   void pass() {

@@ -41,7 +41,7 @@ TEST(Activations, GradientsAgreeWithFiniteDifferences) {
 }
 
 TEST(Activations, SecondGradientsAgreeWithFiniteDifferences) {
-  // Of the gradient, by its input and by the incoming one.
+  // The derivatives of the gradient, by its input and by the incoming one.
   for (const ActivationCase& c : kActivations) {
     SCOPED_TRACE(c.name);
     check_gradients(

@@ -34,7 +34,7 @@ namespace {
 
 class AttrsTest : public SessionTest {
  protected:
-  // What is wrong with a node "n" that is given these attributes.
+  // Returns the error of a node "n" that is given these attributes.
   std::string error(const char* op, const std::vector<Output>& inputs, const std::function<void(NodeBuilder&)>& set) {
     return error_of([&] {
       NodeBuilder n = g.node(op, "n");
@@ -201,8 +201,8 @@ TEST(AttrDefs, OfEveryOperationAreWellFormed) {
   EXPECT_GT(defaults, 100u);
 }
 
-// What the functions of belay/ops/*.h pass where their caller says nothing is what a node has that is given nothing:
-// the SDK cannot read the engine's declarations.
+// The functions of belay/ops/*.h pass a default if their caller gives none. A node without attributes has the same
+// defaults: the SDK cannot read the engine's declarations.
 TEST_F(AttrsTest, TheDefaultsOfTheSdksFunctionsAreTheDeclaredOnes) {
   const Tensor two({2}, {1.f, 2.f}), cell({1, 4}, std::vector<float>(4, 0.f));
   const Output w = ops::variable(g, "w", two), a = ops::variable(g, "a", two), b = ops::variable(g, "b", two),

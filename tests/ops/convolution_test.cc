@@ -35,7 +35,7 @@ WindowOptions padded_window(std::array<std::int64_t, 4> paddings) {
   return w;
 }
 
-// Of a node that was given these, and the defaults for the rest.
+// The attributes of a node that was given these, with the defaults for the rest.
 Windows windows_of_node(std::vector<std::pair<std::string, AttrValue>> given, const Dims& image, std::int64_t window) {
   static const std::vector<AttrDef> declared = window_attrs();
   Attrs attrs;
@@ -135,7 +135,7 @@ TEST(Conv2D, TheShapeFollowsFromWindowAndPadding) {
   }
 }
 
-// SAME puts the odd element of padding behind: a filter that picks its first tap shifts the image by nothing.
+// SAME puts the odd element of padding at the end: a filter that picks its first tap shifts the image by nothing.
 TEST(Conv2D, SamePadsLessBefore) {
   const Tensor x({1, 1, 3, 1}, std::vector<float>{1, 2, 3}), first({1, 2, 1, 1}, std::vector<float>{1, 0});
   const Build y = [](const Inputs& in) { return ops::convolve2d(in[0], in[1], window(1, "SAME")); };
@@ -238,7 +238,7 @@ TEST(Conv2d, BadInputIsNamed) {
             "INVALID_ARGUMENT: conv2d 'conv2d': the kernel must be at least 1 x 1, got 0 x 3");
 }
 
-// Convolutions with everything that is fused behind them, forward and backward.
+// Convolutions with everything that is fused after them, forward and backward.
 TEST(FusedConvolution, AgreesWithFloat64AndFiniteDifferences) {
   struct Fused {
     const char* name;
@@ -263,7 +263,7 @@ TEST(FusedConvolution, AgreesWithFloat64AndFiniteDifferences) {
     });
 }
 
-// Pooling behind a convolution works on a few images at a time: here on three, three and one.
+// Pooling after a convolution works on a few images at a time: here on three, three and one.
 TEST(FusedConvolution, PoolsABatchInParts) {
   for (const bool last : {true, false}) {
     const Build build = [last](const Inputs& in) {

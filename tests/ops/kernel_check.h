@@ -41,7 +41,7 @@ struct Evaluated {
   std::vector<std::vector<double>> gradients;  // of each float operand, in order; empty where none passes
 };
 
-// A graph of placeholders and what was built on them, in a session of its own.
+// A graph of placeholders and the nodes on them, in a separate session.
 class Evaluator {
  public:
   struct Options {

@@ -65,7 +65,7 @@ TEST(MatMul, NoNodeIsMadeForAGradientThatNobodyWants) {
   EXPECT_EQ(dw.dims(), (Dims{3, 2}));
 }
 
-// Products with everything that is fused behind them, forward and backward.
+// Products with everything that is fused after them, forward and backward.
 struct DenseCase {
   const char* name;
   bool bias;

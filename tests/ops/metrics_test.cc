@@ -138,7 +138,7 @@ TEST_F(MetricsTest, InTopKTakesWordsOfSequences) {
   EXPECT_EQ(update(m, {0, 2}, {0.5f, 0.3f, 0.2f, 0.5f, 0.3f, 0.2f}, {3, 1}), 0.75);
 }
 
-// What the placeholders leave open is found when the numbers are there.
+// Shapes that the placeholders leave open are found when the numbers come.
 TEST_F(MetricsTest, LengthsThatDifferAreAnErrorOfTheRun) {
   const ops::Metric m = metrics::accuracy(labels, predictions);
   const ops::Metric weighted = metrics::mean(labels, weights);

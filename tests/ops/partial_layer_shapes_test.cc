@@ -196,7 +196,7 @@ TEST(PartialLayerShapes, NothingIsKnownUntilItRuns) {
   }
 }
 
-// What could not be checked while the graph was built is checked when it runs.
+// Shapes that could not be checked while the graph was built are checked when it runs.
 TEST(PartialLayerShapes, BadShapesAreNamedWhenItRuns) {
   const auto run_grad = [](const char* op, const std::vector<Dims>& dims) {
     std::vector<Tensor> tensors;

@@ -180,7 +180,7 @@ TEST(Slice, BadInputOfTheGradientIsNamed) {
                 "got 1 and 1");
   EXPECT_EQ(build_error(grad({0}, {2}), {{DType::kString, {2}}, {DType::kString, {3}}}),
             node + "input 0 (string [2]) must be a number or bool");
-  // Where the shapes are known only when it runs.
+  // For shapes that are known only when it runs.
   EXPECT_EQ(run_error(grad({2}, {-1}), {Tensor({3}, {1.f, 2.f, 3.f}), Tensor({4}, {1.f, 2.f, 3.f, 4.f})}),
             node + "input 0 (float32 [3]) must have the shape [2] of the slice of input 1 (float32 [4])");
 }

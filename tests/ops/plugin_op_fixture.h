@@ -18,7 +18,7 @@ extern "C" const belay_module belay_module_v0;  // of this program
 
 namespace belay::runtime::testing {
 
-// What holds the plugins' instances; it outlives the session, whose kernels are theirs.
+// Holds the plugins' instances. It outlives the session, whose kernels are theirs.
 struct PluginHolder {
   FakeClock clock_;
   RecordingLogger logger_;

@@ -283,7 +283,7 @@ TEST_F(PluginOpTest, WhatAGradientGivesWrongIsRefused) {
             "INVALID_ARGUMENT: " + who + " in gradient: the gradient of input 0 is an operation without a value");
   EXPECT_EQ(gradient("gradient from nowhere"),
             "INVALID_ARGUMENT: " + who + " in gradient: the gradient of input 0: the graph has no node 1002");
-  // T-145: it was written behind the array, and whoever had that memory crashed.
+  // T-145: it was written past the array, and the next user of that memory crashed.
   EXPECT_EQ(
       gradient("gradient of no input"),
       "INVALID_ARGUMENT: " + who + " in gradient: it gave one of input 1, and the node has 1; inputs count from 0");

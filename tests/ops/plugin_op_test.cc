@@ -74,7 +74,7 @@ class Affine final : public belay::Op {
   const Options o_;
 };
 
-// How often an instance ran, and what the run's context says; needs `scratch` floats of memory of its own.
+// Counts the runs of an instance, and notes the run's context; needs `scratch` floats of its memory.
 class Contextual final : public belay::Op {
  public:
   struct Options {
@@ -172,7 +172,7 @@ class Moody final : public belay::Op {
   void run(belay::OpRun& r) override {
     kernel_mode_in_run = in_kernel_mode();
     r.parallel(64, 32, [](std::int64_t, std::int64_t) { parts_in_kernel_mode += in_kernel_mode() ? 1 : 0; });
-    // What an operation leaves behind must not reach the kernels that follow.
+    // A mode that an operation leaves must not reach the following kernels.
     belay::runtime::set_vector_control(0x5f80);
     omp_set_num_threads(1);
     std::fill_n(r.output(0).data<float>(), r.output(0).size(), 1.0f);

@@ -203,7 +203,7 @@ TEST(Pooling, BadInputOfTheGradientOfMaxPoolIsNamed) {
             node + "input 0 (float64 [1, 17, 17, 2]) and input 2 (float32 [1, 18, 18, 2]) must have the same dtype");
 }
 
-// Of images without rows or columns the padding is all that a window could see.
+// If images have no rows or columns, a window could see only padding.
 TEST(Pooling, WindowsThatWouldSeeOnlyPaddingAreNamed) {
   PoolOptions o = padded({2, 2, 0, 0});
   EXPECT_EQ(build_error(max_pool({3, 1}, o), {{DType::kFloat32, {1, 0, 4, 1}}}),

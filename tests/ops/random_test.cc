@@ -105,7 +105,7 @@ TEST(RandomNumbers, T_43b_AreTheSameBitsForAnyInstructionSet) {
   }
 }
 
-// What number i was when the C library computed every one of them.
+// Number i, as it was when the C library computed every one of them.
 float by_the_library(const RandomNumbers& numbers, std::int64_t i) {
   for (std::uint64_t again = 0;; ++again) {
     const std::uint64_t key = again == 0 ? kStream.key : mix_key(kStream.key, again);

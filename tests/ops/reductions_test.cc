@@ -88,8 +88,8 @@ TEST(Reductions, Float32AgreesWithFloat64) {
 }
 
 TEST(Reductions, LongSumsStayAccurate) {
-  // 0.1f a million times: one float32 accumulator would be wrong by 958. What is allowed is the error of summing blocks
-  // of 1024 one by one, as a build without vector instructions does.
+  // 0.1f a million times: one float32 accumulator would be wrong by 958. The allowed error is that of summing blocks of
+  // 1024 one by one, as a build without vector instructions does.
   const std::vector<float> tenths(1000000, 0.1f);
   const double wanted = 1000000 * static_cast<double>(0.1f);
   for (const int threads : {1, 2}) {
@@ -178,7 +178,7 @@ TEST(Norms, GradientsAgreeWithFiniteDifferences) {
   check_gradients([](const Inputs& in) { return ops::global_norm(in); }, {{{2, 3}}, {{4}}, {{}}});
 }
 
-// Where all directions are alike, and the quotient would be 0/0.
+// The case in which all directions are alike, and the quotient would be 0/0.
 TEST(GlobalNorm, TheGradientAtZerosIsZero) {
   const Build gradient = [](const Inputs& in) { return in[0].graph().gradients({ops::global_norm(in)}, {in[0]})[0]; };
   EXPECT_EQ(run_op<float>(gradient, {Tensor({2}, {0.0f, 0.0f}), Tensor({1}, {0.0f})}), (std::vector<float>{0, 0}));

@@ -59,7 +59,7 @@ TEST_F(Summaries, AHistogramCountsIntoBuckets) {
   EXPECT_EQ(h.num(), 6);
   EXPECT_EQ(h.sum(), static_cast<double>(1e30f));
   ASSERT_EQ(h.bucket_size(), h.bucket_limit_size());
-  // What each bucket holds lies below its limit, and not below the one before.
+  // The values of each bucket are below its limit, and not below the previous one.
   std::vector<double> counts;
   double total = 0;
   for (int i = 0; i < h.bucket_size(); ++i) {

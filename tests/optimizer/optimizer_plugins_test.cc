@@ -46,7 +46,7 @@ class Recorder final : public belay::Optimizer {
   belay::Output count_, half_;
 };
 
-// Does what `mode` says instead of an update.
+// Does the work of `mode` instead of an update.
 class Wrong final : public belay::Optimizer {
  public:
   struct Options {
@@ -254,7 +254,7 @@ TEST_F(OptimizerPlugins, B_18f_AStructIsReadUpToItsSizeAndUnknownFlagsAreRefused
             "UNIMPLEMENTED: belay_schedule_args has the unknown flag 2147483648; this side was built before it");
 }
 
-// What a finish that is written without the SDK may say of its list.
+// A finish that is written without the SDK may return these claims about its list.
 TEST_F(OptimizerPlugins, T_145_TheListThatFinishReturnsIsCheckedAndNamed) {
   static std::uint64_t n = 0;
   const char* label = "optimizer \"wrong\" (linked in, 1.0.0) in finish: it returned n_more = ";

@@ -235,8 +235,8 @@ std::vector<float> elements_at_end(const std::filesystem::path& file, std::size_
   return values;
 }
 
-// ONNX's reference data of its Adam operator at T = 0, where it corrects no bias: ours with both powers at 0. Its norm
-// coefficient 0.001 adds 0.001 * x to the gradient; alpha, beta and epsilon are 0.95, 0.1 and 1e-7.
+// ONNX's reference data of its Adam operator at T = 0, which corrects no bias there: ours with both powers at 0. Its
+// norm coefficient 0.001 adds 0.001 * x to the gradient; alpha, beta and epsilon are 0.95, 0.1 and 1e-7.
 TEST_F(OptimizerTest, AdamAgreesWithOnnxsReference) {
   const char* given = std::getenv("BELAY_SAMPLES_DIR");
   const std::filesystem::path samples = given != nullptr ? given : BELAY_SOURCE_DIR "/../shared/samples";

@@ -122,7 +122,7 @@ TEST_F(VariableGroups, ThawedVariablesAreTrainedFromTheirStepOn) {
   EXPECT_EQ(session().global_step(), 4);
 }
 
-// What an optimizer keeps for all variables is each group's own: the correction of Adam's moments begins with them.
+// An optimizer's values for all variables belong to each group: the correction of Adam's moments begins with them.
 TEST_F(VariableGroups, TheOptimizerOfAThawedGroupStartsThen) {
   OptimizerSettings s = settings_of("adam", {{.vars = "a/x", .from_step = 2}});
   build(s);

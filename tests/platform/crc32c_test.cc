@@ -42,7 +42,7 @@ TEST(Crc32c, PiecesChain) {
               crc32c(bytes));
 }
 
-// Whether the processor says which vector registers are in use (XGETBV with ECX = 1).
+// Whether the processor reports the vector registers in use (XGETBV with ECX = 1).
 bool tells_registers_in_use() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kExtendedStates = 0xd, kXgetbvWithOne = 1U << 2;

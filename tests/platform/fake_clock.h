@@ -4,7 +4,7 @@
 //   FakeClock clock;
 //   std::thread waiter([&] { ... clock.wait_until(lock, changed, clock.monotonic_ns() + 5 * FakeClock::kSecond); });
 //   clock.await_waiters(1);              // the thread is in wait_until
-//   clock.advance(5 * FakeClock::kSecond);   // and now it goes on
+//   clock.advance(5 * FakeClock::kSecond);   // and now it continues
 #pragma once
 
 #include <algorithm>

@@ -77,7 +77,7 @@ TEST(FakeClock, NotificationsWakeBeforeTheDeadline) {
   EXPECT_EQ(clock.monotonic_ns(), 0);
 }
 
-// Waiters come and go, each with a mutex and a condition of its own, while the clock runs.
+// Waiters come and go, each with its own mutex and condition, while the clock runs.
 TEST(FakeClock, NoWakeUpIsLost) {
   FakeClock clock;
   std::atomic<int> finished{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file system that fails on demand and remembers what it was asked: for tests of what must survive a full disk, and
-// of the order of the steps of a save. [any thread, as the file system that it wraps]
+// A file system that fails on demand and remembers its calls. It is for tests of code that must survive a full disk,
+// and of the order of the steps of a save. [any thread, as the file system that it wraps]
 //
 //   FaultyFileSystem files(posix_file_system());
 //   files.fail(FileCall::kSync, 2, Error(Code::kDataLoss, "disk on fire"));   // the second sync from here on, once
@@ -9,8 +9,8 @@
 //   EXPECT_THAT(files.calls(), ElementsAre("make_directory .", "create a", "write a", "sync a", "close a", "sync ."));
 //
 // Paths in calls() are relative to the directory that was opened or made through the file system ("."). A call that
-// fails is remembered too. What a failing call does first: a write leaves half of its bytes, a close closes, all others
-// nothing.
+// fails is remembered too. A failing call first does this: a write leaves half of its bytes, a close closes, all others
+// do nothing.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ inline constexpr std::size_t kFileCalls = 9;
 
 enum class HowOften { kOnce, kForEver };
 
-// What a call of the system fails with. The file system itself makes it an error that names call and path.
+// A call of the system fails with this. The file system itself makes it an error that names call and path.
 struct DiskError {
   Code code;
   const char* words;
@@ -71,7 +71,7 @@ class FaultyFileSystem final : public FileSystem {
     state_->faults = {};
     state_->free_bytes.reset();
   }
-  // What free_bytes says from now on. Writes do not look at it.
+  // Sets the result of free_bytes from now on. Writes do not look at it.
   void say_free(std::uint64_t bytes) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->free_bytes = bytes;
@@ -121,7 +121,7 @@ class FaultyFileSystem final : public FileSystem {
       std::optional<Error> any = count(faults[kFileCalls]);
       return own ? own : any;
     }
-    // Of a call as it is remembered: "write a" in the directory /run.
+    // Describes a call as it is remembered: "write a" in the directory /run.
     Error named(const Error& error, const std::string& call) const {
       const std::size_t space = call.find(' ');
       const std::string_view name = std::string_view(call).substr(space + 1);

@@ -327,7 +327,7 @@ TEST_F(FileSystemTest, WhereAllDescriptorsAreUsedUpItHasThoseThatAreHeldBack) {
     for (int i = 0; i < 6; ++i) files.push_back(directory->create("file" + std::to_string(i)));
     EXPECT_EQ(error_of([&] { directory->create("a"); }),
               "RESOURCE_EXHAUSTED: cannot create 'DIR/a': Too many open files");
-    // What is closed is held back again, and not there for others.
+    // A closed file is held back again, and does not exist for others.
     files.pop_back();
     EXPECT_LT(::dup(STDERR_FILENO), 0);
     files.push_back(directory->create("a"));

@@ -19,7 +19,7 @@ class GuardedMemory : public ::testing::Test {
     ASSERT_NE(data_, nullptr);
   }
   void TearDown() override { free_guarded(data_); }
-  // What is said of a write there; whether other memory may be damaged.
+  // The message about a write there, and whether other memory may be damaged.
   std::pair<std::string, bool> said(std::ptrdiff_t at, std::size_t n) {
     std::memset(data_ + at, 0x41, n);
     EXPECT_FALSE(guards_hold(data_, kBytes));

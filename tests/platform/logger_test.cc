@@ -194,7 +194,7 @@ TEST_F(LoggerTest, TheStatusLineIsEscaped) {
   EXPECT_EQ(taken(), "\r\x1b[?7la\\nb\\x1b[31m\x1b[K\x1b[?7h\r");
 }
 
-// What has been drawn is several lines of the terminal then, from where the cursor is.
+// The drawn text is then several lines of the terminal, from the cursor on.
 TEST_F(LoggerTest, ANarrowerTerminalKeepsNothingOfTheStatusLine) {
   const auto logger = text_logger(true);
   logger->status_line("0123456789");

@@ -266,7 +266,7 @@ bool MemoryDisk::is_flush(std::size_t at) const { return at != 0 && image_->log[
 
 MemoryDisk MemoryDisk::after_power_loss(std::size_t at, Unsynced unsynced, std::mt19937& random) const {
   const std::vector<Change>& log = image_->log;
-  // Of each change whether a sync of its file or directory came behind it.
+  // For each change, whether a sync of its file or directory came after it.
   std::vector<bool> durable(at, false), synced(image_->now.size(), false);
   for (std::size_t i = at; i-- > 0;) {
     durable[i] = synced[log[i].node];

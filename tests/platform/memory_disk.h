@@ -10,10 +10,10 @@
 //   for (std::size_t at = 0; at <= disk.changes(); ++at)
 //     for (...) restore_from(disk.after_power_loss(at, Unsynced::kSubset, random));
 //
-// What survives is what POSIX promises and no more: the bytes of a file that was synced behind its writes, and the
-// names of a directory that was synced behind their changes. All else is lost, or comes in any order: a file may have
-// its name and none of its bytes, its length and zeros in place of them, or a part of a write. A rename is one change,
-// made durable by a sync of the directory that gets the name.
+// Exactly those bytes and names survive that POSIX promises: the bytes of a file that was synced after its writes, and
+// the names of a directory that was synced after their changes. All else is lost, or comes in any order: a file may
+// have its name and none of its bytes, its length and zeros in place of them, or a part of a write. A rename is one
+// change. A sync of the directory that gets the name makes it durable.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@
 
 namespace belay::runtime {
 
-// What becomes of the changes that were not synced.
+// The fate of changes that were not synced.
 enum class Unsynced {
   kLost,    // none arrived
   kKept,    // all did: the process was killed, the system was not

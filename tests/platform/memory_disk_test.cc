@@ -32,7 +32,7 @@ class MemoryDiskTest : public ::testing::Test {
     }
     return "";
   }
-  // The file as every power loss behind all that was done may leave it; "-" where it has no name.
+  // The file as every power loss after all that may leave it; "-" if it has no name.
   std::set<std::string> left(std::string_view name, Unsynced unsynced, int times = 200) {
     std::set<std::string> found;
     for (int i = 0; i < times; ++i) {

@@ -54,7 +54,7 @@ TEST(Memory, T_47c_OfALargeBlockIsClearedInHugePages) {
   EXPECT_LT(after.ru_minflt - before.ru_minflt, static_cast<long>(kBytes / 4096 / 4));
 }
 
-// Small ones, blocks of whole pages, and what is left before and behind them.
+// Small ones, blocks of whole pages, and the rest before and after them.
 TEST(Memory, ACopyPastTheCachesIsACopyAndTouchesNothingElse) {
   constexpr std::size_t kMost = std::size_t{600} << 10, kAround = 64;
   std::string from(kMost + kAround, '\0');

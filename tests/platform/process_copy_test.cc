@@ -13,8 +13,8 @@
 namespace belay::runtime {
 namespace {
 
-// What f returns in a child of a child that owns itself, as a host does; the outer one keeps the mark from this
-// program.
+// Returns the result of f in a child of a child that owns itself, as a host does. The outer one keeps the mark from
+// this program.
 int in_copy(const std::function<pid_t()>& copy, const std::function<int()>& f) {
   const pid_t host = ::fork();
   if (host == 0) {

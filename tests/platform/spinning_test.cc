@@ -49,7 +49,7 @@ TEST_F(Spinning, T_138_TheWarningComesOnceAProcess) {
   EXPECT_EQ(spinning_warning(2), "");
 }
 
-// Where the program is when it was executed once more.
+// The program gets here when it was executed once more.
 TEST(SpinningAgain, DISABLED_TheVariableIsSet) {
   const char* value = std::getenv("GOMP_SPINCOUNT");
   std::exit(value != nullptr && std::atoi(value) >= 100 ? 42 : 1);

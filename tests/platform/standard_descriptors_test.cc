@@ -17,8 +17,8 @@ bool is_null_device(int fd) {
          own.st_ino == null.st_ino;
 }
 
-// Bits of `closed`: descriptors that are closed before the call. Bits of what comes back: those that are /dev/null
-// behind it; 0x80: a file that is opened then gets one of the three.
+// Bits of `closed`: descriptors that are closed before the call. Bits of the result: those that are /dev/null after it;
+// 0x80: a file that is opened then gets one of the three.
 int null_after_closing(int closed) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -15,7 +15,7 @@ class TempDir {
   TempDir() = default;
   ~TempDir() {
     std::error_code ignored;
-    // What a test made unreadable could not be removed otherwise.
+    // A file that a test made unreadable could not be removed otherwise.
     for (std::filesystem::recursive_directory_iterator it(path(), ignored), end; it != end; it.increment(ignored))
       if (it->is_directory(ignored) && !it->is_symlink(ignored))
         std::filesystem::permissions(it->path(), std::filesystem::perms::owner_all, ignored);

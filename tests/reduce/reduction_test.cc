@@ -32,7 +32,7 @@ constexpr const char* kManifest =
     "[[hooks]]\nplugin = \"one\"\n"
     "[[hooks]]\nplugin = \"two\"\nevery_n_steps = 5\n";
 
-// What fails is known from the manifest's text, and from which batches and rows are there.
+// Whether a case fails follows from the manifest's text, and from its batches and rows.
 FailingCase reduced_where(const std::vector<std::string>& needed, std::vector<std::string>* said = nullptr,
                           std::size_t batch = 2, std::size_t row = 5) {
   FailingCase whole{.manifest = table_of(kManifest), .batches = {0, 1, 2}, .rows = {0, 1, 2, 3, 4, 5, 6, 7}};

@@ -32,7 +32,7 @@ class QuietLogger final : public Logger {
 class RunDirectoryTest : public ::testing::Test {
  protected:
   // One attempt, or one of a folder below: a loss of 1/step at each step from `first` to `last`, ten steps a second.
-  // `more` writes what else there is, behind them. Returns the file's name.
+  // `more` writes other entries after them. Returns the file's name.
   std::string attempt(std::int64_t first, std::int64_t last, const std::string& folder = "",
                       const std::function<void(EventWriter&)>& more = {}) {
     const auto directory = posix_file_system().make_directories(dir_ / folder);

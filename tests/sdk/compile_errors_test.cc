@@ -34,7 +34,7 @@ std::vector<std::string> sources(bool callbacks) {
   return names;
 }
 
-// What the first error of `compiler` has; empty: there is none.
+// Returns the first error of `compiler`; empty if there is none.
 std::string expected(const std::string& path, const std::string& compiler) {
   std::ifstream file(path);
   std::string text, line;

@@ -101,7 +101,7 @@ TEST(Eigen, AnotherDtypeOrRankIsNamedWithTheTensor) {
             "INVALID_ARGUMENT: 'scale' is int64 [3], expected int64 []");
 }
 
-// Of another element than the tensor's data is an address that no packet may be read from at once.
+// Data that begins at the tensor's second element has an address from which no packet may be read at once.
 TEST(Eigen, ElementsMayLieAnywhere) {
   Tensor tensor = counted({65});
   belay_tensor rest = tensor.view();

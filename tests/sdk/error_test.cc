@@ -21,7 +21,7 @@ struct NullWhat : std::exception {
   const char* what() const noexcept override { return nullptr; }
 };
 
-// What a callback that runs f reports: "code: message".
+// Returns the report of a callback that runs f: "code: message".
 std::string reported(const std::function<void()>& f) {
   Status status;
   const std::int32_t code = guard(status, f);

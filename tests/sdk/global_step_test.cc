@@ -9,7 +9,7 @@ namespace {
 
 using belay::testing::HookDriver;
 
-// Notes what GlobalStep says in every run.
+// Notes the value of GlobalStep in every run.
 class StepWatcher final : public belay::Hook {
  public:
   void begin(belay::Graph& g) override { step = belay::GlobalStep(g); }

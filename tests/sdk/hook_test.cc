@@ -102,7 +102,7 @@ TEST(HookState, B_08a_ATensorIsFilledInPlaceAndComesBack) {
   EXPECT_FALSE(later.reader.tensor("absent").has_value());
 }
 
-// What a hook leaves out shows as a difference.
+// A callback that a hook leaves out shows as a difference.
 TEST(HookState, B_08a_ElementsThatAreNotFilledDifferFromSaveToSave) {
   StateFixture first, second;
   first.writer.tensor("window", belay::DType::kUInt8, {3});

@@ -18,7 +18,7 @@ using belay::testing::FakeHost;
 using belay::testing::HookDriver;
 using belay::testing::OptionValues;
 
-// Throws what its option says, in the callback that it says.
+// Throws as its option asks, in the callback that the option names.
 class Thrower final : public belay::Hook {
  public:
   struct Options {
@@ -152,7 +152,7 @@ TEST(Module, AHandleThatBorrowsDestroysNothing) {
   EXPECT_EQ(alive, 1);
 }
 
-// What before_run returned stays valid until the instance's next call, and is replaced then.
+// The result of before_run stays valid until the instance's next call, and is replaced then.
 TEST(Module, BeforeRunsRequestLivesUntilTheNextCall) {
   class Asker final : public belay::Hook {
    public:

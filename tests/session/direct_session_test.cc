@@ -127,7 +127,7 @@ TEST_F(SessionTest, OnlyARunWithTheFullTeamHasMoreThanOneThread) {
   EXPECT_EQ(session().plan_of(fetches)->key.threads, 2);
 }
 
-// What the set remembers from another graph (which node, where its value is) must not be taken for this one's.
+// Data that the set remembers from another graph (the node, the place of its value) must not be taken for this one's.
 TEST_F(SessionTest, T_07_AFetchSetOfAnotherGraphIsRefusedHoweverItWasUsed) {
   ops::constant(g, Tensor(1.0f), "own");
   open();
@@ -175,7 +175,7 @@ TEST_F(SessionTest, T_43d_InitialValuesTakeTurnsInMemory) {
   EXPECT_LE(session().plan_stats(&fetches).arena_bytes, 2 * kElements * sizeof(float));
   const std::vector<float> first = values<float>(variables[0]);
   EXPECT_NE(values<float>(variables[7]), first);
-  // What another session draws, one variable at a time.
+  // The numbers that another session draws, one variable at a time.
   DirectSession other(graph, std::make_shared<VariableStore>(), {});
   other.run_once({graph.collection("variable_init")[0]});
   EXPECT_EQ(std::memcmp(other.variables()[0]->value.data(), first.data(), kElements * sizeof(float)), 0);

@@ -29,7 +29,7 @@ class KeptLayoutTest : public SessionTest {
     for (const float v : all) EXPECT_EQ(v, all[0]);
     return all[0];
   }
-  // Changes w behind the session's back: what is kept of it is not looked at again.
+  // Changes w without the session's knowledge: it does not look at its kept copy again.
   void overwrite(float value) {
     const DenseTensor& t = store->find("w")->value;
     std::fill_n(t.data<float>(), t.elements(), value);

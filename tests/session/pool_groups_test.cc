@@ -20,7 +20,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Two convolutions with pooling behind each, and a dense layer; trained by plain descent.
+// Two convolutions with pooling after each, and a dense layer; trained by plain descent.
 struct Cnn {
   struct Options {
     DType dtype = DType::kFloat32;

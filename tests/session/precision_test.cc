@@ -58,8 +58,8 @@ TEST_F(PrecisionTest, Bf16RoundsWhatIsMultiplied) {
   EXPECT_EQ(product_of(kBetweenTwoOfBf16, Precision::kBfloat16), 64);
 }
 
-// What an operation and its gradients give on a graph of its own, one after the other; the inputs have these dims.
-// Their elements are not 0 on average, or the sums would be mere rounding.
+// Returns the values of an operation and its gradients on a separate graph, one after the other; the inputs have these
+// dims. Their elements are not 0 on average, or the sums would be mere rounding.
 struct PrecisionCase {
   const char* name;
   std::vector<Dims> inputs;
@@ -93,7 +93,7 @@ std::vector<std::vector<float>> results_of(const PrecisionCase& c, Precision pre
   return results;
 }
 
-// What is multiplied has 8 bits: a result is off by little of the largest one, but by more than float32 would be.
+// The multiplied numbers have 8 bits: a result is off by little of the largest one, but by more than float32 would be.
 TEST(Precision, ProductsOfBatchesAndRecurrentCellsAreRoundedAndClose) {
   SKIP_WITHOUT_BF16();
   for (const PrecisionCase& c :

@@ -105,7 +105,7 @@ std::vector<const belay_module*> modules() {
 }
 
 // The seven default hooks and another one. stop_at_step and nan_tensor look at every step, progress waits for a tenth
-// of max_steps, the others have periods of their own.
+// of max_steps, and the others have different periods.
 constexpr char kManifest[] = R"(
 max_steps = 1000000000
 [model]
@@ -192,7 +192,7 @@ void SteadyState::expect_steady() {
       session.run(run_.train_call());
       const std::uint64_t end = allocations();
       const std::int64_t step = session.raw_session()->global_step();
-      // The engine's part of every step: around the hooks and between them. A checkpoint is written behind the last
+      // The engine's part of every step: around the hooks and between them. A checkpoint is written after the last
       // hook.
       EXPECT_EQ(marks_.first_before - start, 0u) << "before the hooks of step " << step;
       EXPECT_EQ(marks_.first_after - marks_.last_before, 0u) << "in the run of step " << step;

@@ -16,7 +16,7 @@ using belay::Mode;
 using belay::Output;
 using belay::Tensor;
 
-// Multiplies its input; a prediction differs as the option says.
+// Multiplies its input; a prediction differs by the option.
 class Multiplied final : public belay::Model {
  public:
   struct Options {

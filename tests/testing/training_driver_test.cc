@@ -107,7 +107,7 @@ TEST(TrainingDriver, TheSameSeedGivesTheSameBits) {
   EXPECT_NE(weight_after(1), weight_after(2));
 }
 
-// What a training ends with that made 20 steps in one go, and one that was stopped after 7 and lost 2 more.
+// The results of a training that made 20 steps in one go, and of one that was stopped after 7 and lost 2 more.
 void expect_no_difference_after_restart(TrainingDriver& whole, TrainingDriver& stopped) {
   whole.run(20);
   stopped.run(7);

@@ -40,7 +40,7 @@ TEST(ChildProcess, TellsHowItEnded) {
   };
   for (const Case& c : {
            Case{[] {
-                  std::signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler of its own
+                  std::signal(SIGSEGV, SIG_DFL);  // a sanitizer has its own handler
                   raise(SIGSEGV);
                 },
                 "crashed with signal 11 (Segmentation fault)"},

@@ -99,7 +99,7 @@ class FlawedHook final : public belay::Hook {
   bool loaded_ = false;
 };
 
-// A name that no base class has, and no `override` that would say so.
+// A name that no base class has, and no `override` that would report it.
 class MisspeltHook final : public belay::Hook {
  public:
   struct Options {
@@ -203,7 +203,7 @@ class FlawedInput final : public belay::Input {
 
  private:
   const std::string flaw_;
-  std::uint32_t x_ = 0, pair_ = 0, label_ = 0, y_ = 0;  // all but x: where there are some
+  std::uint32_t x_ = 0, pair_ = 0, label_ = 0, y_ = 0;  // all but x: only if there are some
   float scale_ = 1;
   bool fills_label_ = true, interrupted_ = false;
   belay::ExampleOrder order_;

@@ -50,7 +50,7 @@ class TrustsItsState final : public belay::Hook {
   void load_state(const belay::StateReader& state) override {
     const std::vector<std::int64_t> seen = state.integers("seen");
     if (seen.empty()) return;                   // there was no state
-    if (seen.size() == 6) std::raise(SIGSEGV);  // behind the end of its own
+    if (seen.size() == 6) std::raise(SIGSEGV);  // past the end of its own values
     seen_ = seen[0];
   }
 
@@ -91,7 +91,7 @@ class WaitsForAStep final : public belay::Hook {
   belay::GlobalStep step_;
 };
 
-// Takes any position for one of its own.
+// Takes any position as its own.
 class TrustsPositions final : public belay::Input {
  public:
   static constexpr auto about = belay::about("trusts_positions", "Believes positions");

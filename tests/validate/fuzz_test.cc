@@ -19,7 +19,7 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What the cases said of each plugin of the library: `hook "sturdy"` -> "passed: 12 cases of seed 42".
+// The results of the cases for each plugin of the library: `hook "sturdy"` -> "passed: 12 cases of seed 42".
 std::map<std::string, std::string> fuzzed(const ValidateOptions& options) {
   std::map<std::string, std::string> found;
   validate(BELAY_FRAGILE, options, [&](const CheckResult& r) {
@@ -55,7 +55,7 @@ TEST(Fuzz, WhatOnlyRandomCasesFindIsFoundAndFoundAgainByItsNumber) {
     EXPECT_THAT(finding.substr(did, alone - did), HasSubstr(last)) << plugin;
     EXPECT_THAT(finding.substr(alone), StartsWith("\nthat case alone: belay validate " BELAY_FRAGILE " --fuzz-case " +
                                                   case_of(finding) + " --seed 42"));
-    // What a sanitizer prints of a crash is not the same twice.
+    // A sanitizer's report of a crash is not the same twice.
     const std::string again = fuzzed({.seconds = 1, .fuzz_case = std::stoull(case_of(finding))}).at(plugin);
     EXPECT_EQ(again.substr(std::min(again.find("\nwhat it did: "), again.size())), finding.substr(did)) << again;
   }

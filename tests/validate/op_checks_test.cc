@@ -53,7 +53,7 @@ TEST(OpChecks, EachFlawFailsItsCheck) {
     {"fails with two threads",
      "drive.runs: failed: run on float32 [3, 5] with 2 threads failed: INTERNAL: one too many"},
     {"wrong gradient", "drive.gradients: failed: the gradient for float32 [3, 5] differs from finite differences by "},
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they end a crash in a way of their own
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they end a crash in a different way
     {"crashes at nothing", "drive.runs: failed: crashed with signal 8 (Floating point exception)"},
     {"crashes at rank 6", "drive.odd_inputs: failed: crashed with signal 11 (Segmentation fault)"},
 #endif

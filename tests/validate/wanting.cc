@@ -12,7 +12,7 @@ namespace {
 
 namespace collections = belay::collections;
 
-// As docs/plugins/init_fn.md says: its file is looked for in the constructor.
+// As in docs/plugins/init_fn.md: its file is looked for in the constructor.
 class WantsItsFile final : public belay::InitFn {
  public:
   struct Options {

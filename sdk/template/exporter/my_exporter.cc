@@ -29,7 +29,7 @@ class MyExporter final : public belay::Exporter {
     file.close();
   }
 
-  // What a reader of the format would find wrong; the host compares the bytes by itself.
+  // Finds the mistakes that a reader of the format would find; the host compares the bytes by itself.
   void check(const belay::ExportContext&, const belay::Directory& directory) override {
     if (directory.open("nodes.txt").size() == 0) belay::fail(belay::Code::kDataLoss, "nodes.txt is empty");
   }

@@ -31,7 +31,7 @@ class MyHook final : public belay::Hook {
       run.request_stop(std::string(options_.tensor.view()) + " stayed above " + std::to_string(options_.max));
   }
 
-  // Travels in every checkpoint, so that a run that was killed goes on as if it had not been.
+  // Travels in every checkpoint, so that a killed run continues as if it had not been killed.
   void save_state(belay::StateWriter& state) const override { state.put("above", above_); }
   void load_state(const belay::StateReader& state) override { above_ = state.integer("above"); }
 

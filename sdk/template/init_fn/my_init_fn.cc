@@ -1,4 +1,4 @@
-// Sets chosen variables to one value when a run begins. Where a checkpoint is restored it is not called.
+// Sets chosen variables to one value when a run begins. It is not called if a checkpoint is restored.
 #include <belay/plugin.h>
 
 #include <string>

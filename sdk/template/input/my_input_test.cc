@@ -22,7 +22,7 @@ TEST(MyInput, DeliversPointsOfThePlane) {
   }
 }
 
-// What the host asks of an evaluation or a prediction of a model that this input trained.
+// The host asks this of an evaluation or a prediction of a model that this input trained.
 TEST(MyInput, MatchesWhatATrainingLearned) {
   InputDriver train(module(), {{"examples", 10}}), eval(module(), {{"examples", 4}});
   EXPECT_EQ(train.spec()[0].columns, (std::vector<std::string>{"x0", "x1"}));

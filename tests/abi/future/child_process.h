@@ -10,7 +10,7 @@
 /* A flag of belay_module: its callbacks may be made in a child process. A host of today refuses unknown flags. */
 #define BELAY_MODULE_MAY_BE_CHILD 1
 
-/* A service of its own, "child". */
+/* A separate service, "child". */
 typedef struct belay_child_api {
   uint32_t struct_size;
   uint32_t reserved;

@@ -16,7 +16,7 @@ typedef struct belay_op_kernel_args_with_device {
   belay_op_kernel_args before;
   int32_t device;
   int32_t device_index;
-  void* queue; /* the device's, whose type the device says */
+  void* queue; /* the device's; the device defines its type */
 } belay_op_kernel_args_with_device;
 
 /* Appended to "op". */

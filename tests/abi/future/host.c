@@ -125,7 +125,7 @@ static void check(const char* callback, int32_t code) {
   printf("%s: code %d: %.*s\n", callback, (int)code, (int)status.size, message);
   exit(1);
 }
-/* What lies behind a struct of today is as it was. */
+/* The memory after a struct of today is as it was. */
 static void untouched(const char* callback, const void* end, uint64_t size) {
   const char* at = (const char*)end;
   uint64_t i;

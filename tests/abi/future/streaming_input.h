@@ -10,9 +10,9 @@
 typedef struct belay_streaming_api {
   uint32_t struct_size;
   uint32_t reserved;
-  /* What lies before the position is in a durable checkpoint and is never asked for again. [any] */
+  /* Everything before the position is in a durable checkpoint and is never asked for again. [any] */
   int32_t (*acknowledge)(void* self, const belay_position* position, belay_status* status);
-  /* How far behind its source the input is, in seconds; negative: it cannot say. [any] */
+  /* The lag of the input after its source, in seconds; negative: not known. [any] */
   double (*lag)(void* self);
 } belay_streaming_api;
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-// Of the environment; empty where it is not set.
+// Reads a variable of the environment; empty if it is not set.
 std::string variable(const char* name);
 // Called in each callback, with its name.
 void ends(const std::string& place);

@@ -52,7 +52,7 @@ class UnusualPlugins : public ::testing::Test {
     return library;
   }
   const LoadedLibrary& load(const std::string& name) { return load_file(kPlugins + "/" + name + ".so"); }
-  // What the plugin answers in begin.
+  // The answer of the plugin in begin.
   std::string says(const std::string& name) {
     const LoadedLibrary& library = load(name);
     const RegisteredPlugin* plugin = registry_.find(PluginKind::kHook, "minimal", library.path);
@@ -120,7 +120,7 @@ TEST_F(UnusualPlugins, ASecondOpenMpRuntimeIsTold) {
   const std::string told_last = told(loader_.warnings()).back();
   EXPECT_THAT(told_last, HasSubstr("two_openmp: with plugin 'PLUGINS/with_libiomp5.so' this process has "));
   EXPECT_THAT(told_last, HasSubstr(" OpenMP runtimes, each with threads of its own: "));
-  // The list is sorted by path, and the path of the build may be before or behind that of the system's libgomp.
+  // The list is sorted by path, and the path of the build may be before or after that of the system's libgomp.
   EXPECT_THAT(told_last, HasSubstr("PLUGINS/openmp/libiomp5.so.5"));
   EXPECT_THAT(told_last, HasSubstr("PLUGINS/openmp/libomp.so.5"));
   EXPECT_THAT(told_last, HasSubstr("; build all with one compiler's -fopenmp"));

@@ -22,7 +22,7 @@ class EigenNorm final : public belay::Hook {
     const auto all = belay::eigen_array<const float>(values[weights_], "weights").matrix();
     // From the second element on: aligned to 4 bytes, whatever the host aligns to.
     const Eigen::Map<const Eigen::VectorXf> rest(all.data() + 1, all.size() - 1);
-    const Eigen::MatrixXf product = (all.head(8) * packet_.transpose()).eval();  // memory of its own
+    const Eigen::MatrixXf product = (all.head(8) * packet_.transpose()).eval();  // separate memory
     char text[96];
     std::snprintf(text, sizeof(text), "norms %.5f %.5f %.5f", all.norm(), rest.norm(), product.norm());
     last_ = text;

@@ -54,7 +54,7 @@ class OneSided final : public belay::Model {
   }
 };
 
-// Its numbers depend on a file of its own.
+// Its numbers depend on its own file.
 class Scaled final : public belay::Model {
  public:
   struct Options {

@@ -54,7 +54,7 @@ class Ranked final : public belay::Hook {
   }
 
  private:
-  // Of the ranks counted from 1.
+  // Counts only the ranks from 1 on.
   std::int64_t sum() const {
     belay::Tensor value(std::int64_t{host().rank() + 1});
     belay::Ranks(host()).all_reduce(value);

@@ -33,7 +33,7 @@ class ScratchFile {
   void write(const void* data, std::size_t size) const {
     if (size != 0 && std::fwrite(data, 1, size, get()) != size) fail(Code::kUnavailable, "the scratch file is full");
   }
-  // What is buffered is written here, and may fail; std::rewind would say nothing.
+  // The buffer is written here, and that may fail; std::rewind would not report it.
   void rewind() const {
     if (std::fseek(get(), 0, SEEK_SET) != 0 || std::ferror(get()) != 0)
       fail(Code::kUnavailable, "the scratch file is full");

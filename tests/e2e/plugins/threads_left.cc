@@ -8,7 +8,8 @@
 
 namespace {
 
-// Two instances: the one that is destroyed first leaves a thread behind, and the other one waits until it has called.
+// Two instances: the one that is destroyed first leaves a running thread, and the other one waits until that has
+// called.
 class LateCaller final : public belay::Hook {
  public:
   static constexpr auto about = belay::about("late_caller", "Logs after its destroy");

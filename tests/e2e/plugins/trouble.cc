@@ -91,7 +91,7 @@ class Trouble final : public belay::Hook {
   void fetch(const belay::Graph& graph, const belay::Output& o) {
     if (o.is_operation()) return;
     const std::string op = graph.op_of(o);
-    // What waits or writes is no observation.
+    // A callback that waits or writes is no observation.
     for (const char* effect : {"Assign", "AssignAdd", "AssignSub", "QueueDequeue", "QueueSize", "ApplyAdam",
                                "ApplyMomentum", "ApplyGradientDescent", "ReportUninitializedVariables", "FIFOQueue"})
       if (op == effect) return;

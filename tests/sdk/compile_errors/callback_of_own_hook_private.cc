@@ -9,7 +9,7 @@ class Bad final : public belay::Hook {
   belay::RunArgs before_run(belay::RunContext&) override { return {}; }
 };
 
-// As a program does with a hook of its own.
+// As a program does with its own hook.
 [[maybe_unused]] belay::HookHandle own(const belay_host_api* api, belay_host* host) {
   return belay::hook(api, host, std::make_unique<Bad>());
 }

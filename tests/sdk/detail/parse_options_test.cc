@@ -89,7 +89,7 @@ TEST(ParseOptions, DefaultsStayWhereNothingIsGiven) {
   EXPECT_TRUE(o.table.empty());
 }
 
-// What create was given is gone by now; the instance has copies.
+// The arguments of create are gone by now; the instance has copies.
 TEST(ParseOptions, GivenValuesLiveAsLongAsTheInstance) {
   FakeHost host;
   const std::string long_text(1000, 'x');

@@ -283,7 +283,7 @@ TEST(InputDriver, WhatTheHostCannotMatchIsNamed) {
     const char* difference;
   };
   const Case cases[] = {
-      {{}, ""},  // it says no names
+      {{}, ""},  // it gives no names
       {kTraining.with({"columns", Names{"b", "a"}}), ""},
       {kTraining.with({"classes", Names{"dog", "cat"}}), ""},
       {kTraining.with({"columns", Names{"b", "c"}}),

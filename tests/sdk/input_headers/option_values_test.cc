@@ -13,7 +13,7 @@ using belay::testing::error_of;
 using belay::testing::FakeHost;
 using belay::testing::OptionValues;
 
-// Keeps what it was created with, and says it when it is opened.
+// Keeps its options from creation, and reports them when it is opened.
 class Echo final : public belay::Input {
  public:
   struct Options {

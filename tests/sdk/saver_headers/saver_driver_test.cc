@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What the saver under test does.
+// The action of the saver under test.
 std::function<void(Directory&, const TensorSource&)> write_as;
 std::function<void(Directory&, TensorSink&)> read_as;
 

@@ -15,7 +15,7 @@ using belay::DType;
 using belay::Tensor;
 using belay::TensorView;
 
-// Its attribute says what it computes, or what it does wrong.
+// Its attribute decides the result, or the mistake.
 class Tried final : public belay::Op {
  public:
   struct Options {
