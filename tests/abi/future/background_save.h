@@ -21,11 +21,11 @@ typedef struct belay_slice {
   int32_t rank;
   int32_t reserved;
   const int64_t* whole;  /* dimensions of all of it */
-  const int64_t* offset; /* where the part begins */
-  const int64_t* length; /* and how far it goes */
+  const int64_t* offset; /* the beginning of the part */
+  const int64_t* length; /* and its extent */
 } belay_slice;
 
-/* Appended to "saver", as abi/saver.h says: the part of tensor i that this process holds, and one that a directory has. */
+/* Appended to "saver" by the rules of abi/saver.h: the part of tensor i that this process holds, and one that a directory has. */
 typedef struct belay_saver_service_with_slices {
   belay_saver_service before;
   int32_t (*get_slice)(belay_tensors* tensors, uint64_t i, belay_str* name, belay_slice* slice, belay_tensor* tensor,
