@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// launched_place() tells which process of a run this is. The program that started it has set that in the environment.
+// launched_place() reads which process of a run this is. The program that started it has set that in the environment.
 //
 //   torchrun            RANK, WORLD_SIZE, LOCAL_RANK; by hand, too: RANK=0 WORLD_SIZE=2 belay run M.toml
 //   Open MPI's mpirun   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK
@@ -35,8 +35,8 @@ LaunchedPlace launched_place(const Environment& environment);
 // Whether this process was started to evaluate a training of others: "evaluator" in TF_CONFIG or BELAY_CONFIG.
 bool launched_to_evaluate(const Environment& environment);
 
-// Returns the warning for a launcher's several processes if the manifest has no [cluster]. It tells what they do, and
-// what makes them one training. Empty if there is one process, or if the variables are wrong.
+// Returns the warning for a launcher's several processes if the manifest has no [cluster]. It names their work, and
+// the way to one training. Empty if there is one process, or if the variables are wrong.
 std::string why_apart(const Environment& environment);
 
 // Returns why the launcher has not started a training of one process: it started several, or its variables are wrong.

@@ -41,7 +41,7 @@ class RankInputs {
   const std::string input_;
   std::vector<std::string> names_;
   std::int64_t epoch_ = 0;
-  bool epoch_known_ = true;  // false: only the next batch tells it
+  bool epoch_known_ = true;  // false: only the next batch shows it
 };
 
 }  // namespace belay::runtime

@@ -46,7 +46,7 @@ RankPositions positions_on(const InputPositions& positions, const std::string& i
   }
   found.said = "the checkpoint is of " + processes_text(before) + ", and " + processes_text(ranks) +
                (ranks == 1 ? " goes on" : " go on") + ": variables, optimizer and global step are exact; the input ";
-  // The slowest rank tells how far all are. A rank that has read its part of the epoch is already in the next one.
+  // The slowest rank decides how far all are. A rank that has read its part of the epoch is already in the next one.
   std::int64_t epoch = INT64_MAX, index = INT64_MAX;
   bool by_numbers = true;
   for (const auto& [name, p] : positions) {

@@ -167,7 +167,7 @@ void RunRanks::end_together() noexcept {
   const RankWait waiting(control_.waits);
   try {
     meeting_.group().all_gather({0});
-  } catch (const Error&) {  // a rank has already ended, and nobody waits for it
+  } catch (const Error&) {  // a rank has already ended, and no rank waits for it
   }
 }
 

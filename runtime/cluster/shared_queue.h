@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queue of this rank's shard of the training's input begins a step in its dequeue: for all ranks, or for none.
 //
-// In the dequeue each rank tells the others what it has (rank_agreement.h). That is a batch with its epoch and its
+// In the dequeue each rank sends the others its state (rank_agreement.h). That is a batch with its epoch and its
 // rows, the end of the input, or the end of the run. Until the input has ended on all ranks, a rank without rows takes
 // part with those of an earlier batch, and they count for nothing. So does a rank whose next batch is of a later epoch
 // than another's. [session thread]

@@ -25,7 +25,7 @@ LINE = re.compile(r"\[ (?P<what>RUN     |      OK|  FAILED | SKIPPED) \] (?P<sui
 TRUNCATED = "The rest of the test output was removed since it exceeds the threshold"
 # In these programs every test proves a row.
 PROGRAMS = re.compile(r"(session|hook|coordination|estimator)_conformance")
-# What a machine may lack, as the reason of a skipped test says it.
+# A machine may lack these, in the words of a skipped test's reason.
 LACKING = ("BELAY_DATA_DIR", "BELAY_SAMPLES_DIR", "this processor", "this system", "this user", "this is root")
 
 

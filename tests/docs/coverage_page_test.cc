@@ -66,7 +66,7 @@ TEST_F(CoveragePage, EveryTestThatItNamesExists) {
   for (const Row& row : resumed()) EXPECT_EQ(tests.count(code_of(row.at(1))), 1u) << row.at(0) << row.at(1);
 }
 
-// The page of the hooks tells which of them keep a state.
+// The page of the hooks lists which of them keep a state.
 TEST_F(CoveragePage, EachHookWithAStateHasATestOverAResume) {
   std::set<std::string> with_test;
   for (const Row& row : resumed()) EXPECT_TRUE(with_test.insert(code_of(row.at(0))).second) << row.at(0);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# follow_guide.sh PAGE BUILD SOURCE: does what a page of docs/guide says, with the programs of a build, in a folder that is
-# removed again (tests/install/run_page.py). Status 77, with the reason: what the page needs is not on this machine.
+# follow_guide.sh PAGE BUILD SOURCE: follows a page of docs/guide, with the programs of a build, in a folder that is removed
+# again (tests/install/run_page.py). Status 77, with the reason, if this machine lacks something that the page needs.
 set -euo pipefail
 page=$1 build=$2 source=$3
 here=$(mktemp -d)

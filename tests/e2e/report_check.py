@@ -57,7 +57,7 @@ def train(program, manifest, run, case):
         options += ["--set", key]
     with subprocess.Popen([program, *options, "--set", "run.max_steps=1000000"], stderr=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL) as process:
-        # Steps behind a checkpoint, so that the next attempt does some again; it stands still while that is looked at.
+        # Steps after a checkpoint, so that the next attempt does some again. The run is paused while that is looked at.
         while True:
             process.send_signal(signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

@@ -15,7 +15,7 @@ import time
 SKIPPED = 77
 PATIENCE_SECS = 240
 
-# The screen behind the first live line: numbers are N, paths DIR. The live line is cut where the terminal ends.
+# The screen after the first live line: numbers are N, paths DIR. The live line is cut where the terminal ends.
 GOLDEN = """\
 TIME {info} a new run in DIR
 TIME {info} attempt N: a new training, to step N
@@ -27,7 +27,7 @@ TIME {info}   disk        a checkpoint takes N MiB, N are kept: N MiB; N GiB are
 TIME {info}   memory      saving takes N MiB more, for a copy of the variables
 """
 LIVE = "[BAR] N%, ETA N:N, N steps/s, loss N (average N), accuracy N, learning_rate N, step N/N, N examples/s"
-# The block at the end, where the live line was; a shell's line may be behind it.
+# The block at the end, in place of the live line; a shell's line may be after it.
 END = """\
 TIME {info} ended at step N (N steps in N s): stopped by SIGINT; last checkpoint DIR/model.ckpt-N
 TIME {info}   speed       N steps/s, saving and evaluations included
@@ -103,7 +103,7 @@ def check_screen(terminal, columns, directory):
 def check_end(terminal, columns, directory, manifest):
     wait_for("the last line", lambda: any("info   try " in x for x in terminal.lines("-J")))
     screen = "\n".join(masked(line.replace(manifest, "MANIFEST"), directory) for line in terminal.lines("-e", "-J"))
-    # Of the hooks the slowest is named where they took long enough.
+    # The slowest hook is named if the hooks took long enough.
     screen = re.sub(r"hooks N% \([^)]*\)", "hooks N%", screen)
     golden = END.format(info=INFO)
     assert golden in screen + "\n", f"the block at the end at {columns} columns:\n{screen!r}\nis not\n{golden!r}"

@@ -5,8 +5,8 @@
 # they have.
 #
 #   chroot_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY
-# Ends with 77 if it cannot be tried: without root, mmdebstrap or Debian's archive. It works in a mount namespace of its own, so
-# that nothing stays mounted when it is killed.
+# Ends with 77 if it cannot be tried: without root, mmdebstrap or Debian's archive. It works in a separate mount namespace,
+# so that nothing stays mounted when it is killed.
 set -euo pipefail
 build=$1
 source=$2

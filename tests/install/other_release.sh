@@ -31,7 +31,7 @@ cp -L /etc/resolv.conf "$root/etc/"
 find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 tar -C "$source" --exclude=./build -c . | tar -C "$root/src" -x --no-same-owner
 
-# In namespaces of their own, so that mounts and processes end with it.
+# It runs in separate namespaces, so that mounts and processes end with it.
 exec unshare --mount --pid --fork --kill-child sh -euc '
   mount -t proc proc "$0/proc"
   mount --rbind /sys "$0/sys"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# `--on RELEASE` of ./dev test and ./dev bench refuses a release that it does not know, and says as an ordinary user why
-# it does nothing.
+# `--on RELEASE` of ./dev test and ./dev bench refuses a release that it does not know. As an ordinary user it prints why it
+# does nothing.
 #
 #   other_release_test.sh SOURCE_DIRECTORY
 set -euo pipefail

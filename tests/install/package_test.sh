@@ -3,8 +3,8 @@
 # The Debian packages, and a training with nothing but what is in the package belay.
 #
 #   package_test.sh BUILD_DIRECTORY [long]
-# long: also that they are made twice with the same bytes, what lintian says of them, and the workflow for plugins.
-# Ends with 77 where cpack or dpkg-deb is not installed.
+# long: also that they are made twice with the same bytes, lintian's findings, and the workflow for plugins.
+# Ends with 77 if cpack or dpkg-deb is not installed.
 set -euo pipefail
 build=$1
 part=${2:-short}

@@ -4,9 +4,9 @@
 # compiler of that Debian built is tested and run.
 #
 #   tarball_chroot_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY [RELEASE...]
-# The releases are bookworm, trixie and sid. sid changes every day, so a failure there is said and is none. Ends with 77 if no
-# chroot can be made: without root, mmdebstrap or Debian's archive; and on other releases than Debian 12. It works in a mount
-# namespace of its own, so that nothing stays mounted when it is killed.
+# The releases are bookworm, trixie and sid. sid changes every day, so a failure there is reported and does not count. Ends
+# with 77 if no chroot can be made: without root, mmdebstrap or Debian's archive; and on other releases than Debian 12. It
+# works in a separate mount namespace, so that nothing stays mounted when it is killed.
 set -euo pipefail
 build=$1
 source=$2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The tarball: what docs/reference/tarball.md says is in it, and a training with it alone, in one folder and then in another.
+# The tarball has the content that docs/reference/tarball.md lists. It trains alone, in one folder and then in another.
 #
 #   tarball_test.sh BUILD_DIRECTORY SOURCE_DIRECTORY [long]
 # long: also that it is made twice with the same bytes, its sizes, a plugin built with its SDK and a program with its runtime.
@@ -147,7 +147,7 @@ if ! ldconfig -p 2>/dev/null | grep -F 'libmpi.so.12' >/dev/null; then
   # Debian's MPICH under the name that it has elsewhere.
   mkdir "$here/mpi"
   cp "$(ldconfig -p | awk '$1 == "libmpich.so.12" { print $NF; exit }')" "$here/mpi/libmpi.so.12"
-  # It needs a libibverbs of its own, and gets that, not the one of the tarball.
+  # It needs another libibverbs, and gets that, not the one of the tarball.
   echo 'int nothing;' | gcc -shared -fPIC -xc - -Wl,-soname,libibverbs.so.1 -o "$here/mpi/libibverbs.so.1"
   patchelf --add-needed libibverbs.so.1 "$here/mpi/libmpi.so.12"
   env -i HOME="$here/home" LD_LIBRARY_PATH="$here/mpi" LD_DEBUG=files "$tree/bin/belay" run "$here/mpi.toml" >"$here/out" 2>"$here/debug" ||
@@ -172,7 +172,7 @@ fi
 step "a second one has the same bytes; sizes are those of the page"
 "$source/cmake/tarball/make.sh" "$build" "$here/again" best >"$here/make.log" 2>&1 || { cat "$here/make.log"; fail "make.sh"; }
 for file in "$here/again"/*; do cmp "$file" "$here/$(basename "$file")" || fail "it is not the same again"; done
-size() {  # name bytes: within a tenth of what the page says
+size() {  # name bytes: within a tenth of the page's size
   local said
   said=$(sed -n "s/^| $1 | \([0-9]*\) MiB |.*/\1/p" "$page")
   [ -n "$said" ] || fail "$page does not say how large $1 is"

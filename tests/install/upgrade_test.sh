@@ -4,8 +4,8 @@
 # continued by the new version, which warns; with --exact it refuses.
 #
 #   upgrade_test.sh BUILD_DIRECTORY
-# The new version is the same package with another number and another build id: two numbers, one set of bits. dpkg works in a
-# folder of its own. Ends with 77 if a program is missing, and without root.
+# The new version is the same package with another number and another build id: two numbers, one set of bits. dpkg works in
+# a separate folder. Ends with 77 if a program is missing, and without root.
 set -euo pipefail
 build=$1
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }

@@ -18,7 +18,7 @@ import sys
 LIBRARY = ("runtime/", "sdk/", "plugins/")
 PUBLIC = (r"sdk/include/belay/(?!detail/|testing/)", r"runtime/include/belay/")
 LIMIT = 450  # code lines of a file, but of those that are generated
-# Whole words; in comments, messages and docs a code review would say something else.
+# Whole words; a code review would ask for others in comments, messages and docs.
 WORDS = ("gives", "tells", "stands", "text", "texts", "truth", "whoever", "nobody", "of one's own", "dear", "laggard",
          "laggards")
 

@@ -283,7 +283,7 @@ TEST(InputDriver, WhatTheHostCannotMatchIsNamed) {
     const char* difference;
   };
   const Case cases[] = {
-      {{}, ""},  // it gives no names
+      {{}, ""},  // it has no names
       {kTraining.with({"columns", Names{"b", "a"}}), ""},
       {kTraining.with({"classes", Names{"dog", "cat"}}), ""},
       {kTraining.with({"columns", Names{"b", "c"}}),
