@@ -6,6 +6,7 @@
 #include "belay/ops/control.h"
 #include "belay/ops/variables.h"
 #include "belay/runtime/default_graph.h"
+#include "runtime/estimator/host/monitored_training_session.h"
 #include "runtime/monitored/saving/default_pieces.h"
 #include "runtime/platform/text/text.h"
 
