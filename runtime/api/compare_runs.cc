@@ -2,7 +2,6 @@
 #include "belay/runtime/compare_runs.h"
 
 #include <memory>
-#include <utility>
 
 #include "runtime/api/log.h"
 #include "runtime/platform/files/file_system.h"
@@ -10,15 +9,6 @@
 #include "runtime/report/run_difference.h"
 
 namespace belay {
-namespace {
-
-std::vector<DifferingSetting> settings_of(const std::vector<runtime::DifferingValue>& values) {
-  std::vector<DifferingSetting> settings;
-  for (const runtime::DifferingValue& v : values) settings.push_back({v.key, v.a, v.b});
-  return settings;
-}
-
-}  // namespace
 
 std::string RunComparison::text() const {
   if (common_steps == 0) return "there is no step at which both left a checkpoint or a digest";
@@ -38,18 +28,7 @@ std::string RunComparison::text() const {
 RunComparison compare_runs(const std::string& a, const std::string& b) {
   const std::unique_ptr<runtime::Logger> log =
       runtime::make_stderr_logger(runtime::LogFormat::kText, LogLevel::kInfo, runtime::system_clock());
-  const runtime::RunDifference d = runtime::difference_of_runs(runtime::posix_file_system(), a, b, *log);
-  RunComparison comparison;
-  comparison.manifest = settings_of(d.manifest);
-  comparison.plugins = settings_of(d.plugins);
-  comparison.fingerprint = settings_of(d.fingerprint);
-  comparison.last_step_a = d.last_a;
-  comparison.last_step_b = d.last_b;
-  comparison.common_steps = d.common.size();
-  comparison.last_equal = d.last_equal;
-  comparison.first_different = d.first_different;
-  comparison.variables = d.variables;
-  return comparison;
+  return runtime::difference_of_runs(runtime::posix_file_system(), a, b, *log);
 }
 
 }  // namespace belay

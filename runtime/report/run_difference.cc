@@ -77,10 +77,10 @@ LeftRun read_left(FileSystem& files, const std::string& path, Logger& log) {
   return left;
 }
 
-std::vector<DifferingValue> differing(const std::vector<std::pair<std::string, std::string>>& a,
-                                      const std::vector<std::pair<std::string, std::string>>& b) {
+std::vector<DifferingSetting> differing(const std::vector<std::pair<std::string, std::string>>& a,
+                                        const std::vector<std::pair<std::string, std::string>>& b) {
   const Values of_a(a.begin(), a.end()), of_b(b.begin(), b.end());
-  std::vector<DifferingValue> found;
+  std::vector<DifferingSetting> found;
   const auto value = [](const Values& of, const std::string& key) {
     const auto at = of.find(key);
     return at == of.end() ? std::string() : at->second;
@@ -103,7 +103,7 @@ std::vector<std::pair<std::string, std::string>> texts_of(const Fingerprint& f) 
           {"c_library", f.c_library}};
 }
 
-void compare_states(const LeftRun& a, const LeftRun& b, RunDifference& found) {
+void compare_states(const LeftRun& a, const LeftRun& b, RunComparison& found) {
   for (const auto& [step, of_a] : a.states) {
     const auto at = b.states.find(step);
     if (at == b.states.end()) continue;
@@ -111,12 +111,12 @@ void compare_states(const LeftRun& a, const LeftRun& b, RunDifference& found) {
     const bool digests = !of_a.digest.empty() && !of_b.digest.empty();
     if (!digests && (of_a.variables.empty() || of_b.variables.empty())) continue;
     const bool equal = digests ? of_a.digest == of_b.digest : of_a.variables == of_b.variables;
-    found.common.push_back({step, equal});
+    ++found.common_steps;
     if (equal && !found.first_different) found.last_equal = step;
     if (equal || found.first_different) continue;
     found.first_different = step;
     if (!of_a.variables.empty() && !of_b.variables.empty())
-      for (const DifferingValue& v :
+      for (const DifferingSetting& v :
            differing({of_a.variables.begin(), of_a.variables.end()}, {of_b.variables.begin(), of_b.variables.end()}))
         found.variables.push_back(v.key);
   }
@@ -124,17 +124,17 @@ void compare_states(const LeftRun& a, const LeftRun& b, RunDifference& found) {
 
 }  // namespace
 
-RunDifference difference_of_runs(FileSystem& files, const std::string& a, const std::string& b, Logger& log) {
+RunComparison difference_of_runs(FileSystem& files, const std::string& a, const std::string& b, Logger& log) {
   const LeftRun left_a = read_left(files, a, log), left_b = read_left(files, b, log);
-  RunDifference found;
+  RunComparison found;
   found.manifest = differing(left_a.manifest, left_b.manifest);
-  std::erase_if(found.manifest, [](const DifferingValue& v) { return v.key == "run.dir"; });
+  std::erase_if(found.manifest, [](const DifferingSetting& v) { return v.key == "run.dir"; });
   const auto& plugins_a = left_a.fingerprint.plugins;
   const auto& plugins_b = left_b.fingerprint.plugins;
   found.plugins = differing({plugins_a.begin(), plugins_a.end()}, {plugins_b.begin(), plugins_b.end()});
   found.fingerprint = differing(texts_of(left_a.fingerprint), texts_of(left_b.fingerprint));
-  found.last_a = left_a.last_step;
-  found.last_b = left_b.last_step;
+  found.last_step_a = left_a.last_step;
+  found.last_step_b = left_b.last_step;
   compare_states(left_a, left_b, found);
   return found;
 }

@@ -14,10 +14,10 @@ inline namespace v0 {
 namespace testing {
 namespace {
 
-std::string part_text(const runtime::RunDifference& d) {
-  if (d.common.empty()) return "there is no step at which both left a checkpoint or a digest";
+std::string part_text(const RunComparison& d) {
+  if (d.common_steps == 0) return "there is no step at which both left a checkpoint or a digest";
   if (!d.first_different)
-    return "one came to step " + std::to_string(d.last_a) + ", the other to step " + std::to_string(d.last_b);
+    return "one came to step " + std::to_string(d.last_step_a) + ", the other to step " + std::to_string(d.last_step_b);
   std::string text = d.last_equal ? "equal up to step " + std::to_string(*d.last_equal) + ", " : "";
   text += "different at step " + std::to_string(*d.first_different);
   for (const std::string& name : d.variables) text += (name == d.variables.front() ? " in " : ", ") + name;
@@ -29,8 +29,8 @@ std::string part_text(const runtime::RunDifference& d) {
 void expect_same_run(const std::string& a, const std::string& b) {
   const std::unique_ptr<runtime::Logger> log =
       runtime::make_stderr_logger(runtime::LogFormat::kText, LogLevel::kInfo, runtime::system_clock());
-  const runtime::RunDifference d = runtime::difference_of_runs(runtime::posix_file_system(), a, b, *log);
-  if (d.same_end() && d.last_a == d.last_b) return;
+  const RunComparison d = runtime::difference_of_runs(runtime::posix_file_system(), a, b, *log);
+  if (d.same()) return;
   fail(Code::kDataLoss, runtime::single_quoted(a) + " and " + runtime::single_quoted(b) + " are not the same run: " +
                             part_text(d) + "; belay bisect " + a + " " + b + " finds the step and the operation");
 }

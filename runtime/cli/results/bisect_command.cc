@@ -100,12 +100,12 @@ class Bisect {
 
 void Bisect::look() {
   report_.runs = difference_of_runs(files_, report_.a, report_.b, log_);
-  const RunDifference& d = report_.runs;
+  const RunComparison& d = report_.runs;
   if (!d.last_equal) {
     if (d.first_different) compare_variables(*d.first_different);
     return;
   }
-  const std::int64_t to = d.first_different.value_or(std::min(d.last_a, d.last_b));
+  const std::int64_t to = d.first_different.value_or(std::min(d.last_step_a, d.last_step_b));
   if (to <= *d.last_equal) return;
   if (!arguments_.output.empty()) return replay_between(*d.last_equal, to, made_folder(arguments_.output));
   const TemporaryFolder folder("bisect");

@@ -15,13 +15,13 @@ using BisectJson = nlohmann::ordered_json;
 
 constexpr std::size_t kNamed = 5;  // of a list that may be long
 
-void add_values(const char* what, const std::vector<DifferingValue>& values, std::string& text) {
+void add_values(const char* what, const std::vector<DifferingSetting>& values, std::string& text) {
   if (values.empty()) {
     text += std::string(what) + ": the same\n";
     return;
   }
   TextTable table;
-  for (const DifferingValue& v : values)
+  for (const DifferingSetting& v : values)
     table.add({v.key, v.a.empty() ? "not there" : v.a, v.b.empty() ? "not there" : v.b});
   text += std::string(what) + ", a and b:\n" + table.text("  ");
 }
@@ -88,9 +88,9 @@ std::string variables_text_of(const std::vector<StoredDifference>& variables) {
 }
 
 std::string end_text_of(const BisectReport& r) {
-  const RunDifference& d = r.runs;
+  const RunComparison& d = r.runs;
   if (r.step) return "step " + std::to_string(*r.step) + " is the first that differs\n" + step_text_of(*r.tensors);
-  if (d.common.empty()) return "there is no step at which both have left a checkpoint or a digest\n";
+  if (d.common_steps == 0) return "there is no step at which both have left a checkpoint or a digest\n";
   if (!d.last_equal)
     return "they differ at step " + std::to_string(*d.first_different) +
            ", the first of which both have left something, so there is no equal step to replay from\n" +
@@ -101,12 +101,13 @@ std::string end_text_of(const BisectReport& r) {
            "a damaged memory)\n";
   const std::int64_t equal_to = r.replayed_to.value_or(*d.last_equal);
   return "they are equal up to step " + std::to_string(equal_to) +
-         (d.last_a == d.last_b && equal_to == d.last_a ? ", the last of both\n" : ", as far as both have come\n");
+         (d.last_step_a == d.last_step_b && equal_to == d.last_step_a ? ", the last of both\n"
+                                                                      : ", as far as both have come\n");
 }
 
-BisectJson values_json(const std::vector<DifferingValue>& values) {
+BisectJson values_json(const std::vector<DifferingSetting>& values) {
   BisectJson all = BisectJson::array();
-  for (const DifferingValue& v : values)
+  for (const DifferingSetting& v : values)
     all.push_back({{"key", v.key},
                    {"a", v.a.empty() ? BisectJson(nullptr) : BisectJson(v.a)},
                    {"b", v.b.empty() ? BisectJson(nullptr) : BisectJson(v.b)}});

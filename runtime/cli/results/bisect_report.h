@@ -15,7 +15,7 @@ namespace belay::runtime {
 
 struct BisectReport {
   std::string a, b;  // the directories, as they were given
-  RunDifference runs;
+  RunComparison runs;
   // Variables that differ at the first common step, where none before it is equal.
   std::vector<StoredDifference> variables = {};
   // Of the replays.
