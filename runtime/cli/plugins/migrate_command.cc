@@ -71,7 +71,7 @@ class Migrator {
   Migrator(const ManifestSource& source, const std::vector<RenamedKey>& renamed, const PluginSearcher& search)
       : source_(source), renamed_(renamed), search_(search), known_(manifest_keys()) {}
 
-  // Of what is in the tree; in the order of the text.
+  // The renamings in the tree, in the order of the text.
   std::vector<Renaming> renamings(const TomlNode& root) {
     const auto& table = std::get<TomlTable>(root.value);
     for (const TomlEntry& entry : table) {

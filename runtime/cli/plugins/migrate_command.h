@@ -38,8 +38,8 @@ struct Migration {
   Diagnostics left;  // what is wrong with `text` all the same, as `belay check` says it, without running plugins
 };
 
-// What is no TOML is left as it is. A plugin's table is changed where `search` finds the plugin, so that an option of
-// its own is never taken for another program's name of a key.
+// Text that is no TOML stays as it is. A plugin's table is changed if `search` finds the plugin, so that its own option
+// is never taken for another program's name of a key.
 Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& renamed, const PluginSearcher& search,
                   const Environment& env);
 

@@ -30,7 +30,7 @@ Candidates choices_of(const std::string& value) {
   return all;
 }
 
-// What follows an option: words of its own, or names of plugins; nothing: files, or what is free.
+// The words that follow an option: its own words, or names of plugins. None: files, or free text.
 Candidates values_of(const CommandOption& option, const std::function<PluginSearch()>& search) {
   Candidates names = choices_of(option.value);
   if (!option.plugins) return names;

@@ -18,7 +18,7 @@ struct BisectReport {
   RunComparison runs;
   // Variables that differ at the first common step, where none before it is equal.
   std::vector<StoredDifference> variables = {};
-  // Of the replays.
+  // The replays.
   std::optional<std::int64_t> replayed_from = {}, replayed_to = {};  // steps, of each side
   std::vector<std::string> unproved = {};                            // sides whose replay came to other bits: "a", "b"
   std::optional<std::int64_t> step = {};                             // the first that differs

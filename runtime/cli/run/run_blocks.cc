@@ -122,7 +122,7 @@ void add_disk(const PreparedRun& run, const DiskRoom& room, Block& block) {
   block.row("disk", text);
 }
 
-// Of the first save, which a session usually begins with, it is known what hooks keep.
+// A session usually begins with a save, after which the memory of hooks is known.
 void add_memory(const RunHost& host, Block& block) {
   const std::shared_ptr<RunSaver>& saver = host.saver();
   const RunSaver::Memory memory = saver == nullptr ? RunSaver::Memory() : saver->memory();
@@ -237,8 +237,8 @@ bool is_set(const PluginUse& use, const std::string& key, bool by_default) {
   return by_default;
 }
 
-// What must change so that the hook which ended this run does not end the next start before its first step; empty: it
-// does not, as far as is known here.
+// The change without which the hook that ended this run also ends the next start before its first step. Empty: it does
+// not end it, as far as is known here.
 std::string what_stops_again(const PluginUse& hook) {
   const std::string &plugin = hook.plugin, &name = hook_name(hook);
   if (plugin == "early_stopping" || plugin == "threshold_stop" ||

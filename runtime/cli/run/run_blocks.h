@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run says where it begins and where it ends: a line, and rows below it with what one wants to know then. In a
-// JSON log a block is one object with fields.
+// The blocks that a run logs at its begin and at its end: a line, and rows below it with the facts for that moment. In
+// a JSON log a block is one object with fields.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace belay::runtime {
 
 // Model, data, optimizer, machine, room on the disk and memory that saving takes; new, or from which checkpoint and how
-// old. When there is a session, before its first step; `ends`: why there will be none, else empty. A warning behind it
-// where the disk is tight.
+// old. When there is a session, before its first step; `ends`: why there will be none, else empty. A warning follows if
+// the disk is tight.
 void say_begin(PreparedRun& run, const std::string& ends, Logger& log);
 
 // Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next
@@ -22,7 +22,7 @@ void say_end(PreparedRun& run, const TrainingResult& result, const ManifestArgum
 // Logs what is saved after an error, and from where the next start continues.
 void say_what_is_kept(PreparedRun& run, Logger& log);
 
-// Behind a divergence, which `error` says: which command finds where it began. Nothing if no directory is kept, or a
+// After a divergence, which `error` names: the command that finds its first step. Nothing if no directory is kept, or a
 // hook stopped the run for numbers that are finite.
 void say_how_to_search(PreparedRun& run, const std::string& error, Logger& log);
 

@@ -48,7 +48,7 @@ struct NamedSignal {
 };
 constexpr NamedSignal kCrashes[] = {
     {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"}, {SIGFPE, "SIGFPE"}, {SIGABRT, "SIGABRT"}};
-// What a plugin may have asked the kernel for: alarm, timers, a limit of processor time. Without a handler each ends
+// A plugin may have asked the kernel for these: alarm, timers, a limit of processor time. Without a handler each ends
 // the process with no word.
 constexpr NamedSignal kOthers[] = {{SIGALRM, "SIGALRM"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"},
                                    {SIGXCPU, "SIGXCPU"}, {SIGSYS, "SIGSYS"},       {SIGTRAP, "SIGTRAP"}};

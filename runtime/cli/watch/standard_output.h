@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What std::cout writes into while main runs: it remembers why a write failed, which a stream does not.
+// std::cout writes into this while main runs. It remembers why a write failed, which a stream does not.
 #pragma once
 
 #include <array>

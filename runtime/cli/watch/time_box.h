@@ -16,7 +16,7 @@ namespace belay::runtime {
 
 class TimeBox {
  public:
-  // `stop` once, `wake` again and again from half a second behind it on; both on the box's own thread. seconds 0:
+  // `stop` once, `wake` again and again from half a second after it on; both on the box's own thread. seconds 0:
   // never.
   TimeBox(double seconds, Clock& clock, std::function<void()> stop, std::function<void()> wake);
   ~TimeBox();

@@ -35,8 +35,8 @@ class EstimatorModel {
   NodeGraph& graph() noexcept { return graph_; }
   const EstimatorPieces& pieces() const noexcept { return spec_->pieces(); }
   const std::vector<OwnHook>& input_hooks() const noexcept { return input_hooks_; }
-  // What a run fetches besides what it wants, so that it takes a batch: a model that uses nothing of its input would
-  // never come to the input's end. Empty without features.
+  // A run fetches these besides its own fetches, so that it takes a batch. A model that uses nothing of its input would
+  // never come to the input's end otherwise. Empty without features.
   const std::vector<Output>& batch() const noexcept { return batch_; }
 
   // Those of a model plugin; empty: there are none.

@@ -59,7 +59,7 @@ class EvaluateOnce {
  public:
   // Adds the counter; before the session's hooks are made to begin.
   EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options);
-  // The values of the final operations. The session's hooks come as they are in it, and behind them the one that
+  // The values of the final operations. The session's hooks come as they are in it, and after them the one that
   // fetches. Its model is restored or initialized as the scaffold says. At most `most` runs of the operations, if that
   // is above 0; keep_going is asked before each: false is CANCELLED. Again only with the same session.
   std::vector<Tensor> run(

@@ -7,8 +7,8 @@
 //     return true;
 //   });
 //
-// What is written while one is evaluated is passed over, but for the newest. A checkpoint that the run removes while it
-// is read is skipped, with a line in the log. [one thread]
+// Checkpoints that are written during an evaluation are passed over, except the newest. A checkpoint that the run
+// removes while it is read is skipped, with a line in the log. [one thread]
 #pragma once
 
 #include <cstdint>

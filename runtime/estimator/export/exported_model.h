@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an exporter gets (belay/abi/exporter.h): one signature of a prediction's graph, the nodes that compute it, and
+// An exporter gets this (belay/abi/exporter.h): one signature of a prediction's graph, the nodes that compute it, and
 // the values of its variables.
 //
 //   ExportedModel model(graph.graph, graph.tensors.features, graph.outputs, "");    // once for a graph and a signature

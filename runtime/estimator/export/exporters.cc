@@ -106,7 +106,7 @@ std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& pl
   return write_all(store, found.global_step, value);
 }
 
-// The best so far is in the exports themselves: so a run that goes on knows it, and an export that the user took away
+// The best so far is in the exports themselves: so a run that continues knows it, and an export that the user took away
 // is no longer one to beat.
 bool Exporters::is_better(const ExportFolder& folder, std::optional<double> value) const {
   if (!value || !std::isfinite(*value)) return false;

@@ -12,7 +12,7 @@
 //   exporters.write_checkpoint(place, choice, saver, {});      // the same of a checkpoint
 //
 // Exports go to DIRECTORY/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
-// training that shares it may continue. An error names the exporter and ends what called; earlier versions stay. Behind
+// training that shares it may continue. An error names the exporter and ends what called; earlier versions stay. After
 // an evaluation it is a warning each time instead, unless the exporter's settings say kStop. [session]
 #pragma once
 
@@ -99,7 +99,7 @@ class Exporters {
   bool due(const Use& use, std::optional<double> value) const;
   bool is_better(const ExportFolder& folder, std::optional<double> value) const;
   ExportFolder folder_of(const Use& use) const;
-  // Of the exporter's versions.
+  // The folder of the exporter's versions.
   std::string path_of(const Use& use) const { return options_.directory + "/" + use.exporter.name(); }
 
   RunHost& run_;

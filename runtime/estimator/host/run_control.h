@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a signal or the watchdog does to a run, from another thread, and the report if the run ends in the middle.
+// The requests of a signal or the watchdog to a run, from another thread, and the report if the run ends in the middle.
 #pragma once
 
 #include <atomic>

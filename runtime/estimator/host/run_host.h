@@ -74,7 +74,7 @@ class RunHost {
   FileSystem& files() const noexcept { return *files_; }  // the system's, with the calls counted for the watchdog
   // Instead of make_queue, for the sessions that follow.
   void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
-  // Of instances that belong to no session.
+  // The services of instances that belong to no session.
   const HostServices& services() const noexcept { return services_; }
   // After ranks have met: this process's place among them.
   void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
@@ -123,8 +123,8 @@ class RunHost {
   // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null. `manifest`: that
   // each checkpoint keeps, if the run has one.
   void open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest = {});
-  // What the model's training learned of its data, as JSON (data/schema.h): each checkpoint keeps it, and the
-  // directory. Before open_saver.
+  // Keeps the schema that the model's training learned of its data, as JSON (data/schema.h), for each checkpoint and
+  // the directory. Before open_saver.
   void keep_schema(std::string schema) { schema_ = std::move(schema); }
   const SaverUse& codec() const noexcept { return codec_; }
   // Null: nothing is saved.

@@ -13,7 +13,7 @@ namespace {
 
 double seconds_now(const Clock& clock) { return static_cast<double>(clock.wall_ns()) * 1e-9; }
 
-// What manifest_values writes as TOML is JSON as well, but for inf and nan, which stay text.
+// The TOML of manifest_values is JSON as well, except inf and nan, which stay text.
 HParam hparam_of(const ManifestValue& v) {
   const std::string key = v.section + "." + v.key;
   const nlohmann::json value = nlohmann::json::parse(v.value, nullptr, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each session of a run has: the services of its plugins, its hooks and init functions, its event file. Training
-// has one and each evaluation has one; no instance is in two of them.
+// Each session of a run has one: the services of its plugins, its hooks and init functions, its event file. Training
+// has one and each evaluation has one. No instance is in two of them.
 //
 //   SessionHost training(run, {.saves = true});
 //   training.open_events();

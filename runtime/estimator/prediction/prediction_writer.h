@@ -74,7 +74,7 @@ std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format
 // stdout waits in the folder that TMPDIR names.
 std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files);
 
-// Text that is sampled, on its way to the same place: the prompt in front of the first character, a newline behind the
+// Text that is sampled, on its way to the same place: the prompt in front of the first character, a newline after the
 // last one. A model that cannot sample leaves stdout empty, and no file.
 class SampledTextWriter {
  public:
@@ -93,8 +93,8 @@ class SampledTextWriter {
 };
 std::unique_ptr<SampledTextWriter> sampled_text_writer_of(const PredictSettings& settings, FileSystem& files);
 
-// What the end of a prediction should say besides the number of examples: "3 numbers are not finite and were written as
-// null". Empty: nothing.
+// The remark at the end of a prediction, besides the number of examples: "3 numbers are not finite and were written as
+// null". Empty: none.
 std::string remark_of(const PredictionTotals& totals);
 
 }  // namespace belay::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin says of its options, where they are written: an option that does not go with another, a column that the
-// data has not, a layer that its input does not fit. The loader found nothing wrong with each by itself.
+// A plugin's complaint about its options, at their place: an option that does not go with another, a column that the
+// data does not have, a layer that its input does not fit. The loader found nothing wrong with each by itself.
 #pragma once
 
 #include "belay/error.h"

@@ -34,8 +34,7 @@ struct StepDigest {
   std::int64_t step = 0;
   std::string digest;
 };
-// What the lines of metrics.jsonl say of who made which steps. A line that is no object, and what is not of these
-// kinds, is passed over.
+// The lines of metrics.jsonl about who made which steps. A line that is no object, or of another kind, is passed over.
 struct RunHistory {
   std::vector<MadeSteps> sessions;  // in their order
   std::vector<StepDigest> digests;  // by step; of those steps that no later session made again
@@ -44,8 +43,8 @@ struct RunHistory {
 RunHistory read_history(std::string_view metrics);
 // The names of a run's checkpoints by step, whole or not.
 std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run);
-// What a run's directory holds of its past: the names of its checkpoints by step, and the lines of metrics.jsonl, which
-// is read from its beginning to its end. NOT_FOUND if it has neither.
+// The past of a run, from its directory: the names of its checkpoints by step, and the lines of metrics.jsonl, which is
+// read from its beginning to its end. NOT_FOUND if it has neither.
 struct RunPast {
   std::map<std::int64_t, std::string> checkpoints;
   RunHistory history;
@@ -74,8 +73,8 @@ struct ReplayPlan {
 // before `first`; OUT_OF_RANGE if the run has not made these steps.
 ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_t last, Logger& log);
 
-// Of all steps behind the newest whole checkpoint before step `before`: `last` is how far the run is known to have
-// come, and nothing proves it. NOT_FOUND as above.
+// A plan of all steps after the newest whole checkpoint before step `before`. `last` is how far the run is known to
+// have come, and nothing proves it. NOT_FOUND as above.
 ReplayPlan plan_search(const OpenDirectory& run, std::int64_t before, Logger& log);
 
 }  // namespace belay::runtime

@@ -17,7 +17,7 @@ struct StateDifference {
   std::string first = {};  // "mlp/hidden/kernel[17]": the first element that differs, by name and place; empty: none
 };
 
-// Of the session's saved variables, between two runs. The checkpoint is of the same graph: INVALID_ARGUMENT if a
+// Compares the session's saved variables, between two runs. The checkpoint is of the same graph: INVALID_ARGUMENT if a
 // variable is not there or has another form, DATA_LOSS if it is damaged. A checkpoint in which the run's end put
 // averages in the place of the weights (averages.h) is read as it was before. Reads a few tensors at a time. [session]
 StateDifference compare_state(DirectSession& session, const CheckpointReader& checkpoint, const SaverUse& saver);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a training reads, recognised again by the next attempt: it must not go on with other data without a
+// The files that a training reads, recognised again by the next attempt: it must not continue with other data without a
 // word. A mark is one comment line at the end of the effective manifest that a run and its checkpoints keep:
 //
 //   #file {"option":"input.train.path","path":"/data/x.csv","bytes":7840016,"modified_ns":...,"ends":"0e5d3e2a"}

@@ -51,8 +51,8 @@ class ExportFolder {
 
   // The oldest first.
   std::vector<std::string> versions() const;
-  // Of the newest version that was the best by this metric; none if there is none. One that cannot be read is a
-  // warning.
+  // The record of the newest version that was the best by this metric; none if there is none. A record that cannot be
+  // read is a warning.
   std::optional<ExportRecord> newest_best(const std::string& metric) const;
   // Makes a version. `write` fills the directory and returns what export.json is to say. Returns the version's path;
   // after an error there is none.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the manifest that a checkpoint was trained with and the one that is to go on from it, and
-// whether that makes it another training.
+// The differences between the manifest that a checkpoint was trained with and the one that continues from it, and
+// whether they make it another training.
 //
 //   const std::vector<ManifestChange> changes = changes_between(before, now, plugins);
 //   input.train.batch_size   was 128, is 16     changes the numbers: the run is refused without --resume=changed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run knows of its model's training data (data/schema.h): read from where the run goes on, learned from the
-// training's input otherwise, kept with what the run writes.
+// A run's knowledge of its model's training data (data/schema.h). It is read from the place from which the run
+// continues, or else learned from the training's input, and kept with the run's files.
 //
 //   ModelSchema schema;
 //   schema.read(place, choice);                                  // a checkpoint's, an export's, or a run directory's

@@ -28,7 +28,7 @@ std::string read_if_there(const OpenDirectory& directory, std::string_view name)
 // Whether the schema of the training is compared after it, which --resume=changed does not leave out.
 bool is_of_data(std::string_view key) { return key.starts_with("input.train."); }
 
-// What a later prediction is asked for is nothing that a training does otherwise now.
+// A training does not depend on the settings of a later prediction.
 bool concerns_training(const std::string& key) {
   return !key.starts_with("input.predict.") && !key.starts_with("predict.");
 }

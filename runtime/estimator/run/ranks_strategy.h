@@ -48,7 +48,7 @@ class RanksStrategy final : public RunStrategy {
 
   const LaunchedPlace place_;
   HookRanks* hook_ranks_ = nullptr;  // the training's
-  // Of the training, where this process got another shard, or the schema of rank 0; null: none.
+  // The input of the training, if this process got another shard, or the schema of rank 0; null: none.
   std::unique_ptr<PluginInstances> input_again_;
   RunRanks ranks_;
 };

@@ -91,7 +91,7 @@ void ReplayStrategy::choose_hooks() {
   in_each_ = parts_.training.hooks().only(in_each);
 }
 
-// Of a checkpoint of another run: the states of hooks that were left out on purpose are no one's, and a hook of this
+// The checkpoint is of another run. The states of hooks that were left out on purpose are no one's, and a hook of this
 // run that has the name of one begins without a state.
 std::shared_ptr<SessionCreator> ReplayStrategy::creator(ChiefSessionCreator::Options options) {
   choose_hooks();

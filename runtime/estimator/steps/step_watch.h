@@ -33,7 +33,8 @@ struct WatchedStep {
 // Returns why the run ends after this step; empty: it continues.
 using WatchStep = std::function<std::string(const WatchedStep&)>;
 
-// Of every run that calls it, the train operation of that step and the loss. `model` and `environment` are borrowed.
+// Watches every run that calls it: the train operation of that step and the loss. `model` and `environment` are
+// borrowed.
 PluginInstance::MakeHook watch_hook(const ModelGraph& model, const RunEnvironment& environment, WatchStep watch);
 
 }  // namespace belay::runtime

@@ -11,7 +11,7 @@
 namespace belay::runtime {
 
 // Runs training steps from freshly initialized variables, without hooks, and hands over the plan, its memory and the
-// traces of those behind the warm ones. Fewer if the input ends; OUT_OF_RANGE if it ends before the first traced
+// traces of those after the warm ones. Fewer if the input ends; OUT_OF_RANGE if it ends before the first traced
 // one.
 using StepTraces = std::function<void(const Plan&, const PlanStats&, const std::vector<RunMetadata>&)>;
 void trace_steps(RunHost& run, ModelGraph& model, int warm, int traced, const StepTraces& then);
