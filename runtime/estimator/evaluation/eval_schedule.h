@@ -6,9 +6,9 @@
 //   ... each step ...
 //   if (schedule.due(step, saved)) { evaluate; schedule.evaluated(step); }
 //
-// The steps of `every_steps` are its multiples, wherever an attempt begins: a run that is killed and continues evaluates
-// at the same steps as one that is not. Seconds, of every_secs and throttle_secs, count from the end of the evaluation
-// before, so that training gets that time however long an evaluation takes. The clock is read only for them.
+// The steps of `every_steps` are its multiples, wherever an attempt begins: a run that is killed and continues
+// evaluates at the same steps as one that is not. Seconds, of every_secs and throttle_secs, count from the end of the
+// evaluation before, so that training gets that time however long an evaluation takes. The clock is read only for them.
 #pragma once
 
 #include <cstdint>

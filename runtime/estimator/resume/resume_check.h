@@ -48,8 +48,8 @@ class ResumeCheck {
   // Whether the training may learn something else of its data than the earlier one: compare() found other files of
   // [input.train], or with options.exact it has none to compare.
   bool doubts_fit() const;
-  // After compare(): the differences between the earlier training's fit of its data and that of this one, each a clause.
-  // `at`: of [input.train].
+  // After compare(): the differences between the earlier training's fit of its data and that of this one, each a
+  // clause. `at`: of [input.train].
   void compare_fit(const std::vector<std::string>& differences, const Location& at, Diagnostics& problems) const;
   // Whether the same bits can come out: with options.exact each difference is a problem. `processes`: of this run.
   void compare(const Fingerprint& own, int processes, Diagnostics& problems) const;
