@@ -92,6 +92,12 @@ learning_rate = 0.01
   }
   // Reads the notes, and runs. The run's directory is free afterwards.
   RunStatus drive(const std::vector<std::string>& sets = {}) {
+    return with_driver(sets, [](RunDriver& driver) {
+      const RunStatus found = driver.prepare(Preparation::kNames);
+      return found == RunStatus::kDone ? driver.run() : found;
+    });
+  }
+  RunStatus with_driver(const std::vector<std::string>& sets, const std::function<RunStatus(RunDriver&)>& use) {
     const Environment environment = [](const std::string& name) -> std::optional<std::string> {
       if (name == "BELAY_PLUGIN_PATH") return BELAY_BINARY_DIR "/plugins";
       return std::nullopt;
@@ -105,8 +111,7 @@ learning_rate = 0.01
     PreparedRun run(std::move(*manifest), {}, Platform{system_clock(), *log_, posix_file_system()}, environment,
                     control_);
     RunDriver driver(run, problems, recorder_);
-    const RunStatus found = driver.prepare(Preparation::kNames);
-    return found == RunStatus::kDone ? driver.run() : found;
+    return use(driver);
   }
   static LogOutput nowhere() {
     LogOutput output;
@@ -128,6 +133,26 @@ TEST_F(RunDriverTest, ATrainingAndAnEvaluationAreHeardOfInTheirOrder) {
   recorder_.heard.clear();
   EXPECT_EQ(drive({"run.mode=evaluate"}), RunStatus::kDone) << recorder_.said;
   EXPECT_THAT(recorder_.heard, ElementsAre("phase_over", "begins", "progress", "used", "evaluated"));
+}
+
+TEST_F(RunDriverTest, ARunIsPreparedAsFarAsItIsAskedFor) {
+  const auto prepare = [this](Preparation until, const std::vector<std::string>& sets = {}) {
+    recorder_.heard.clear();
+    return with_driver(sets, [until](RunDriver& driver) { return driver.prepare(until); });
+  };
+  EXPECT_EQ(prepare(Preparation::kNames), RunStatus::kDone);
+  EXPECT_THAT(recorder_.heard, IsEmpty());
+  EXPECT_EQ(prepare(Preparation::kGraph, {"optimizer.name=no_such_optimizer"}), RunStatus::kPlugin);
+  EXPECT_THAT(recorder_.heard, ElementsAre("refused"));
+  for (const Preparation until : {Preparation::kGraph, Preparation::kCompare}) {
+    EXPECT_EQ(prepare(until), RunStatus::kDone) << recorder_.said;
+    EXPECT_THAT(recorder_.heard, ElementsAre("phase_over"));
+    EXPECT_FALSE(fs::exists(temp_ / "run"));
+  }
+  EXPECT_EQ(prepare(Preparation::kRun), RunStatus::kDone) << recorder_.said;
+  EXPECT_THAT(recorder_.heard, ElementsAre("phase_over", "opens_directory"));
+  EXPECT_TRUE(fs::exists(temp_ / "run/manifest.toml"));
+  EXPECT_FALSE(fs::exists(temp_ / "run/model.ckpt-0"));
 }
 
 TEST_F(RunDriverTest, AnObserverMayEndARunBeforeItsDirectoryStays) {
