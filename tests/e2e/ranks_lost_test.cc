@@ -30,7 +30,7 @@ class LostRanks : public Ranks {
     write_file(path, contents(path) + keys + "[session]\nlog_step_count_steps = 20\nrecovery_backoff_secs = 0.1\n");
     return path;
   }
-  // They have made a step, and some more if the chief reports that.
+  // Starts them, and waits until the chief logs `said`: then all have made a step, or some more.
   static std::vector<Process> started(const std::string& path, int size, const char* said = "progress: step ") {
     std::vector<Process> all = start_all(path, size);
     EXPECT_TRUE(all[0]->wait_for(said)) << all[0]->wait().err;

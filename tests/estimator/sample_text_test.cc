@@ -41,7 +41,7 @@ std::string sampled(DirectSession& session, const LanguageModel& model, const Sa
 // Models whose probabilities are written down.
 class SampleText : public SessionTest {
  protected:
-  // The next character depends on this one alone: its row of the table.
+  // The next character depends on the present one alone: on its row of the table.
   void bigram(const Names& names, const Rows& rows, std::int64_t window = 4, DType dtype = DType::kInt32) {
     const auto n = static_cast<std::int64_t>(names.size());
     model.ids = ops::placeholder(g, dtype, {-1, window}, "ids");
