@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Separates points inside a ring from those outside: a model in a dozen lines, and the modes of a manifest, a function
-// each. Killed at any moment it goes on from its last checkpoint.
+// each. Killed at any moment it continues from its last checkpoint.
 //
 //   estimator train /tmp/ring                200 steps more from the last checkpoint, evaluated every 50
 //   estimator evaluate /tmp/ring             the newest checkpoint, on other points

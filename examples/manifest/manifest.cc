@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a manifest from a program, with settings in place of the manifest's, and prints what came of it: any mode, such
-// as run.mode=evaluate. Ctrl-C stops a training at the next step, with a checkpoint; the next start goes on there.
+// Runs a manifest from a program, with settings in place of the manifest's, and prints the result: any mode, such as
+// run.mode=evaluate. Ctrl-C stops a training at the next step, with a checkpoint; the next start continues there.
 #include <belay/runtime/run.h>
 #include <belay/runtime/spinning.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at steps of a run that is over, or goes on: a hook of the program's, which was not there, prints the loss of
-// each of them; the gradients' norms and the batches go into a directory of their own. Says whether they are the run's
-// steps.
+// Looks at steps of a run that has ended or still runs. A hook of the program, which the run did not have, prints the
+// loss of each step. The gradients' norms and the batches go into a separate directory. It reports whether the steps
+// are the run's.
 #include <belay/plugin.h>
 #include <belay/runtime/replay.h>
 #include <belay/runtime/spinning.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/design/abi.md says may still be appended: each change compiles, and binaries of today live in a host that
+// The additions that docs/design/abi.md still allows: each change compiles, and binaries of today live in a host that
 // has them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a run again, by a program: with objects of its own as hooks.
+// Steps of a run again, by a program: with its own objects as hooks.
 #include <belay/runtime/replay.h>
 
 #include <filesystem>

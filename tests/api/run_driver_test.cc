@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an observer of a run hears, and where it may end the run.
+// An observer of a run gets these calls, and may end the run in some of them.
 #include "runtime/api/run_driver.h"
 
 #include <gmock/gmock.h>

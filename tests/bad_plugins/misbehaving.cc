@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook written in C++ without the SDK, so without its barrier. The option "fault" says what it does wrong.
+// A hook written in C++ without the SDK, so without its barrier. The option "fault" names its mistake.
 #include <belay/abi.h>
 
 #include <cstdint>

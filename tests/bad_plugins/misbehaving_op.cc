@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operation written in C++ without the SDK, so without its barrier: one float32 input, one output like it. The
-// attribute "fault" says what a node does wrong.
+// attribute "fault" names the mistake of a node.
 #include <belay/abi.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of checkpoints share: a log that is kept, variables whose values follow from the step, the real
+// The tests of checkpoints share these: a log that is kept, variables whose values follow from the step, the real
 // safetensors saver, and savers that misbehave as asked.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every byte of every file of a checkpoint, by each saver, is altered, and each file is cut off at every length: that
-// is found before any value is used, and the error says in which file and where.
+// Every byte of every file of a checkpoint, by each saver, is altered, and each file is cut off at every length. That
+// is found before any value is used, and the error names the file and the place.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

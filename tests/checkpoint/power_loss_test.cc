@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power is lost behind every change of the disk while checkpoints are saved, removed, pinned and converted, and what
-// was not synced is lost or comes in any order. BELAY_POWER_LOSSES: how often each moment is tried with other orders
+// Power is lost after every change of the disk while checkpoints are saved, removed, pinned and converted. Changes that
+// were not synced are lost or come in any order. BELAY_POWER_LOSSES: how often each moment is tried with other orders
 // (3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

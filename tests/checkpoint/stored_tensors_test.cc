@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belay checkpoint does with what is stored: tensors read in groups, compared, listed and verified.
+// The work of belay checkpoint on stored tensors: they are read in groups, compared, listed and verified.
 #include <filesystem>
 #include <map>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an error of a run does to a MonitoredSession, by its place and code: the table in section 1 of the contract.
+// An error of a run has these effects on a MonitoredSession, by its place and code: the table in section 1 of the
+// contract.
 #include <memory>
 #include <string>
 #include <tuple>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What input and model functions return: section 7 of the catalogue.
+// Input and model functions return these: section 7 of the catalogue.
 #include "tests/estimator/estimator_fixture.h"
 
 #include "runtime/ops/registry.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users asked of listeners: evaluating inside training, and saving only what is better.
+// Users asked listeners for these: evaluating inside training, and saving only a better result.
 #include "belay/checkpoint.h"
 #include "tests/conformance/hooks_fixture.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that trains, with the hooks that a test names and time that passes when it says so. The hooks are the real
-// plugins, in a real MonitoredTrainingSession.
+// A program that trains, with the hooks that a test names and time that passes when the test moves it. The hooks are
+// the real plugins, in a real MonitoredTrainingSession.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users ask for in section 29, as far as it is about sessions.
+// The wishes of users in section 29, as far as they are about sessions.
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with a supervisor, whose time passes when the test says so.
+// A program with a supervisor, whose time passes when the test moves it.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every layer of a session does: section 8 of the contract.
+// Every layer of a session does this: section 8 of the contract.
 #include <functional>
 #include <memory>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run that does nothing but save, made to be killed: takes the lock, cleans up, restores, checks every restored bit,
 // and saves step after step. On stdout: "restored N" (-1: nothing), then "saved N" once a save is announced as done, or
-// "failed N"; it goes on then.
+// "failed N"; it continues then.
 //
 //   save_loop DIRECTORY SAVER for-ever   until it is killed
 //   save_loop DIRECTORY SAVER once       stops itself (SIGSTOP) after restoring, then saves the restored step again and

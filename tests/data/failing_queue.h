@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue whose third enqueue throws what a test says.
+// A queue whose third enqueue throws an error of the test's choice.
 #pragma once
 
 #include <functional>

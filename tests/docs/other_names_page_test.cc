@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/guide/coming-from-keras-lightning.md: a name of another program leads to what the page says, and each key that
-// such a name leads to is on the page.
+// docs/guide/coming-from-keras-lightning.md: a name of another program leads to the answer on the page, and each key
+// that such a name leads to is on the page.
 #include <gmock/gmock.h>
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run never goes on from a checkpoint of another training without a word.
+// A run never continues from a checkpoint of another training without a message.
 #include <filesystem>
 
 #include "tests/e2e/run_fixture.h"

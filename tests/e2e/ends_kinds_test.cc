@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As ends_test.cc, for the callbacks of optimizers, schedules, exporters and clusters, and for those that come only
-// where a run goes on, fails, or is over.
+// As ends_test.cc, for the callbacks of optimizers, schedules, exporters and clusters, and for those that come only if
+// a run continues, fails, or is over.
 #include "tests/e2e/ends_fixture.h"
 
 namespace belay::runtime::testing {

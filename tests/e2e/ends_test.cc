@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing that a plugin does ends a run unnamed or with status 0. tests/bad_plugins/ends does each of it; here is what
-// `belay run` says, its status, and that the next start gets the run directory and finishes.
+// Nothing that a plugin does ends a run unnamed or with status 0. tests/bad_plugins/ends does each of it. Here are the
+// messages of `belay run` and its status. The next start gets the run directory and finishes.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

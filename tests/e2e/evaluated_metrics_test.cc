@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What evaluations of real runs find, and what check says of those who want something of them.
+// The results of evaluations of real runs, and the report of check about settings that need one of them.
 #include <cmath>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay graph`: what it prints of a manifest, and that nothing is left behind.
+// `belay graph`: its output for a manifest, and that no file is left.
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/run_fixture.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks of a run that is ended in the middle of their period and goes on: they leave what they leave in one that never
-// stopped.
+// Hooks of a run that is ended in the middle of their period and continues: they leave what they leave in one that
+// never stopped.
 #include <csignal>
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks of a manifest: what its tables say to them, and what they leave.
+// Hooks of a manifest: the effects of its tables on them, and their results.
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/run_fixture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Init functions of a manifest, one behind the other, and what the checkpoint has then.
+// Init functions of a manifest, one after the other, and the content of the checkpoint then.
 #include <cstdint>
 #include <cstring>
 #include <filesystem>

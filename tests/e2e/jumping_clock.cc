@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded: a wall clock that jumps by CLOCK_JUMP_SECS once the file CLOCK_JUMP_WHEN exists; the first look at it from
-// then on is said on stderr. The other clocks go on.
+// then on is reported on stderr. The other clocks continue.
 #include <dlfcn.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training that exports behind each evaluation, killed at random: a version is whole or is not there.
+// A training that exports after each evaluation, killed at random: a version is whole or does not exist.
 // BELAY_SIGNAL_SEED makes other moments.
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand kills of runs that save, twenty of each example, and fifty steps to go on from.
+// A thousand kills of runs that save, twenty of each example, and fifty steps to continue from.
 #include <cstdlib>
 #include <numeric>
 

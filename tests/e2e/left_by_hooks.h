@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What first-party hooks leave in a run that has all of them: files that grow, their states in a checkpoint, weights.
+// First-party hooks leave these in a run that has all of them: files that grow, their states in a checkpoint, weights.
 // A run that lost its session, or was started again, leaves what an undisturbed one leaves.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hook returns that does not keep to the ABI (tests/bad_plugins, lies) is found before it is used, and named.
+// A result of a hook that does not keep to the ABI (tests/bad_plugins, lies) is found before it is used, and named.
 #include <csignal>
 #include <filesystem>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person sees of a run, and how long that lets it go on.
+// The log of a run for people, its end by a signal or a time limit, and its short runs.
 #include <signal.h>
 
 #include <cstdlib>

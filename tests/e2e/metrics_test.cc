@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.jsonl of real runs, read as docs/reference/metrics.md says.
+// metrics.jsonl of real runs, read by the rules of docs/reference/metrics.md.
 #include <filesystem>
 #include <fstream>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model says of its graph besides loss, predictions and metrics, through the real program: signatures, hooks,
-// pieces of the scaffold, initial values. And what a plugin in C reads of its place in the run.
+// A model describes more of its graph than loss, predictions and metrics, through the real program: signatures, hooks,
+// pieces of the scaffold, initial values. And a plugin in C reads its place in the run.
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/run_fixture.h"

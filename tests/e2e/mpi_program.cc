@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// mpi_program MANIFEST, started by mpirun: a program with a main of its own, whose last two processes train
-// together, the last one as the chief; what the others do has nothing to do with it. Prints a line for each of the two,
-// "process 2 of 3: rank 0, status 0 at step 100".
+// mpi_program MANIFEST, started by mpirun: a program with its own main, whose last two processes train together, the
+// last one as the chief; the others do something unrelated. Prints a line for each of the two, "process 2 of 3: rank 0,
+// status 0 at step 100".
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <belay/runtime/run.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run leaves for people and programs: its log, its event files, its plan, its last word.
+// A run leaves these for people and programs: its log, its event files, its plan, its last word.
 #include <signal.h>
 
 #include <map>

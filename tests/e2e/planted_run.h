@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the model `planted`, in which one element of one step is another one: where a divergence began, and where two
-// runs part.
+// Runs of the model `planted`, in which one element of one step is another one: the beginning of a divergence, and the
+// parting of two runs.
 #pragma once
 
 #include <cmath>

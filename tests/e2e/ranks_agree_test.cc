@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is the same on all processes of a run, and what is said where it is not.
+// Some things are the same on all processes of a run. A difference is reported.
 #include <signal.h>
 
 #include <filesystem>

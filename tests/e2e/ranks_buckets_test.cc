@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several processes sum in a step, in buckets.
+// Several processes sum these in a step, in buckets.
 #include <algorithm>
 #include <regex>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several processes are to show that takes minutes: the accuracy of one process, with the same rows in a step; one
-// that comes late; ranks of Open MPI that are killed again and again.
+// Several processes show here what takes minutes: the accuracy of one process, with the same rows in a step; one that
+// comes late; ranks of Open MPI that are killed again and again.
 #include <sys/wait.h>
 
 #include <algorithm>

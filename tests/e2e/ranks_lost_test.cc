@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that train together, one of which is killed: those that are left go on in the same processes.
+// One of the processes that train together is killed. The remaining ones continue in the same processes.
 #include <signal.h>
 
 #include <algorithm>

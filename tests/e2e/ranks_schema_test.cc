@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several processes learn of their data is what one learns: names of columns, numbers of classes, fitted values.
+// Several processes learn the same from their data as one does: names of columns, numbers of classes, fitted values.
 #include <string>
 #include <vector>
 

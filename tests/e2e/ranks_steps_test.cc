@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of several processes may have in it, and what a checkpoint of one number of them is to another.
+// Steps of several processes with batch norm, several batches or rounded gradients, and checkpoints of another number
+// of processes.
 #include "tests/e2e/ranks_fixture.h"
 
 namespace belay::runtime::testing {

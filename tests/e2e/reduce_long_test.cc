@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nine hooks, eight layers, and a NaN in the data of a step far behind, at ten places.
+// Nine hooks, eight layers, and a NaN in the data of a late step, at ten places.
 #include <filesystem>
 
 #include "tests/e2e/reduce_fixture.h"

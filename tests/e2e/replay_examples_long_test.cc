@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of the examples again, on their own data: a run of mnist_mlp as it stands, and each example behind two kills,
-// with two threads that decode where its input has some.
+// Steps of the examples again, on their own data: a run of mnist_mlp as it is, and each example after two kills, with
+// two threads that decode if its input has some.
 #include <signal.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// restore_best where a run is stopped from outside: what goes on from there is the run that was never disturbed.
+// restore_best if a run is stopped from outside: a run that continues from there is the run that was never disturbed.
 #include <signal.h>
 
 #include "tests/e2e/run_fixture.h"

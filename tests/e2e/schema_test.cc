@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training learned from its data belongs to the model: other inputs are matched with it by name, from the
-// manifest, by command and from an export. schema_cells.py goes through many more combinations in
-// the long suite.
+// The model owns all that a training learned from its data: other inputs are matched with it by name, from the
+// manifest, by command and from an export. schema_cells.py goes through many more combinations in the long suite.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM fifty times in each phase of a run, at a random moment of it: no step is lost, and the run that goes on from
-// there ends with the bits of one that was never stopped. BELAY_SIGNAL_SEED makes other moments.
+// SIGTERM fifty times in each phase of a run, at a random moment of it: no step is lost, and the run that continues
+// from there ends with the bits of one that was never stopped. BELAY_SIGNAL_SEED makes other moments.
 #include <signal.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded: a disk that says it has FREE_BYTES free.
+// Preloaded: a disk that reports FREE_BYTES free.
 #include <dlfcn.h>
 #include <sys/statvfs.h>
 

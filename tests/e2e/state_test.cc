@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hooks keep in checkpoints: in tensors, and as the build before this one wrote it.
+// Hooks keep states in checkpoints: in tensors, and as the previous build wrote them.
 #include <signal.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The team of threads is the host's responsibility: whatever the environment, the processors and the plugins make of
-// OpenMP's settings, a run has the team that it was asked for, or says that it cannot.
+// The team of threads is the host's responsibility. The environment, the processors and the plugins may change OpenMP's
+// settings. A run has the team that it was asked for, or reports that it cannot.
 #include <gmock/gmock.h>
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model plugin in a program: what it says of its graph becomes the EstimatorSpec.
+// A model plugin in a program: its description of its graph becomes the EstimatorSpec.
 #include "tests/estimator/estimator_fixture.h"
 
 extern "C" {

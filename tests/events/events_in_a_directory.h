@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A writer of events in a temporary directory, by a clock that a test moves and files that fail when it says so.
+// A writer of events in a temporary directory, by a clock that a test moves and files that fail when the test asks for
+// it.
 #pragma once
 
 #include <gtest/gtest.h>

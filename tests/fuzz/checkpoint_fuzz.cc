@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: the files of a checkpoint and the state file. The first byte says which one the rest is; an index
-// gets the checksum that belongs to it, so that what lies behind it is reached.
+// libFuzzer target: the files of a checkpoint and the state file. The first byte decides which one the rest is. An
+// index gets the checksum that belongs to it, so that the data after it is reached.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a manifest; what is behind each line "--set" is an argument:
+// Any bytes as a manifest; the text after each line "--set" is an argument:
 //
 //   [run]
 //   seed = 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: .npy files and, where the first byte is odd, .npz files with an array "x".
+// libFuzzer target: .npy files and, if the first byte is odd, .npz files with an array "x".
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

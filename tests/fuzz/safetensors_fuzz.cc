@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: the header of a .safetensors file; the first byte is the size of the data behind it.
+// libFuzzer target: the header of a .safetensors file; the first byte is the size of the data after it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: the index of a TensorFlow checkpoint. By the first byte: the whole file; its records, each with the
-// lengths of key and value before it, which no checksum hides; a tensor of strings, behind their number.
+// lengths of key and value before it, which no checksum hides; a tensor of strings, after their number.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

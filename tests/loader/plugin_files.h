@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loader's tests share: plugin files to spoil, and what is said about them.
+// The loader's tests share these: plugin files to spoil, and the messages about them.
 #pragma once
 
 #include <sys/stat.h>

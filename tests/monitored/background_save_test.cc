@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that are written while training goes on. The saver's thread stops before each tensor until the test lets
-// it through.
+// Checkpoints that are written while training continues. The saver's thread stops before each tensor until the test
+// lets it through.
 #include <gmock/gmock.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plugins leave open in the graph that a callback gets.
+// Scopes that plugins leave open in the graph that a callback gets.
 #include "runtime/graph/callback_scopes.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the event files of a directory hold.
+// The entries of the event files of a directory.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be called of a session from inside it: from a step function, a hook, an init function, another thread of
-// either.
+// Calls of a session from inside it: from a step function, a hook, an init function, another thread of either. Some of
+// them are allowed.
 #include <gmock/gmock.h>
 
 #include <any>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a monitored session need: a graph, a clock that jumps over every wait, a log that is kept, and
+// The layers of a monitored session need these: a graph, a clock that jumps over every wait, a log that is kept, and
 // hooks.
 #pragma once
 

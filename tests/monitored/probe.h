@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook that records when it is called and does in each callback what the test says.
+// A hook that records its calls, and does in each callback what the test asks for.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin restore_best in a session that saves: what the last checkpoint holds then, and what goes on from it.
+// The plugin restore_best in a session that saves: the content of the last checkpoint then, and a run that continues
+// from it.
 #include <gmock/gmock.h>
 
 #include "tests/monitored/saved_session.h"

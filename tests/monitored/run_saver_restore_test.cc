@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is restored from a run's directory, and what is said of a checkpoint that another program or machine wrote.
+// The state that is restored from a run's directory, and the messages about a checkpoint that another program or
+// machine wrote.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

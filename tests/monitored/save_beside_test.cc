@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is saved while a hook does not come back.
+// A save while a hook does not return.
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What saves that fail one behind the other do to a run: on_save_error and save_failures.
+// The effects of several failed saves in sequence on a run: on_save_error and save_failures.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run directory and a saver that writes safetensors into it, besides what every monitored test has. It saves at the
-// boundary; a test that is about saving in the background says so.
+// boundary, unless a test about saving in the background asks for that.
 #pragma once
 
 #include <memory>

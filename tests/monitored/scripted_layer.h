@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of which the test says what its run and close throw, and fetches of nothing to call it with.
+// A layer whose run and close throw what the test asks for, and fetches of nothing to call it with.
 #pragma once
 
 #include <functional>

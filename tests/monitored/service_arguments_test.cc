@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin gives a service: pointers that are null, lists that are too long, texts without data. Each is an error
-// of the call, in every slot of every table.
+// Arguments that a plugin hands to a service: pointers that are null, lists that are too long, texts without data. Each
+// is an error of the call, in every slot of every table.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends the making of a session that waits for something.
+// Events that end the making of a session that waits for something.
 #include "runtime/monitored/saving/session_manager.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a session ends: which exceptions end it well, what every other one does, and what is left behind.
+// The ends of a session: some exceptions end it well, every other one has another effect, and each leaves a defined
+// state.
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations declare of their attributes, and what that makes of a node's.
+// Operations declare attributes. These declarations decide the attributes of a node.
 #include "runtime/graph/attrs.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shape rules say while not all is known about the inputs, and that such a graph runs.
+// The results of shape rules while not all is known about the inputs; such a graph still runs.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is inferred where ranks or dimensions are not known.
+// Shapes that are inferred while ranks or dimensions are not known.
 #include <gtest/gtest.h>
 
 #include "belay/ops/embedding.h"

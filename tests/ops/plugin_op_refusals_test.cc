@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused of the operations that plugins offer, and how it is reported.
+// Refused operations of plugins, and the reports about them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

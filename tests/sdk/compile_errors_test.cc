@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compiler says about a plugin that is written wrongly. The second line of each source of compile_errors/ is
-//   // expect: MESSAGE         the compiler's first error has this, which may go on in the next line
-//   // expect g++: MESSAGE     g++'s has it; clang++'s comes behind it
+// The errors of compilers for a plugin that is written wrongly. The second line of each source of compile_errors/ is
+//   // expect: MESSAGE         the compiler's first error has this, which may continue in the next line
+//   // expect g++: MESSAGE     g++'s has it; clang++'s comes after it
 // or something else: it compiles without a warning. All of them as C++17.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluation while training costs once one was made: no allocation, no plan.
+// The cost of an evaluation while training once one was made: no allocation, no plan.
 #include "belay/testing/allocations.h"
 #include "runtime/estimator/evaluation/evaluation.h"
 #include "runtime/ops/kernels/parallel.h"

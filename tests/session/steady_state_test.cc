@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step costs once everything is warm: no allocation, no plan. A program of its own, since it replaces operator
-// new.
+// The cost of a step once everything is warm: no allocation, no plan. It is a separate program, because it replaces
+// operator new.
 #include <gtest/gtest.h>
 #include <link.h>
 

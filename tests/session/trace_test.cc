@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a traced run reports of its nodes.
+// The reports of a traced run about its nodes.
 #include <gmock/gmock.h>
 
 #include "belay/ops/math.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OptimizerDriver and ScheduleDriver: what they say where a test drives them wrongly. What they compute is tested with
-// each plugin.
+// OptimizerDriver and ScheduleDriver report a test that drives them wrongly. Their results are tested with each plugin.
 #include "belay/testing/optimizer_driver.h"
 
 #include <gmock/gmock.h>

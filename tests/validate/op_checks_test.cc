@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belay validate finds in an operation that breaks one rule.
+// The findings of belay validate in an operation that breaks one rule.
 #include <gtest/gtest.h>
 
 #include <string>

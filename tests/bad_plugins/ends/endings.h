@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends a process, or takes away what its host needs. Where and how is in the environment, so that a static
+// Ends a process, or removes something that its host needs. The environment has the place and the way, so that a static
 // constructor and an operation can do it too: ENDS_IN=hook.after_run ENDS_HOW=exit. Each does it in the third call of
-// that callback, or in the one that ENDS_AT says.
+// that callback, or in the one of ENDS_AT.
 #pragma once
 
 #include <string>

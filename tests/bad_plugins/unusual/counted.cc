@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A static of an inline function and one of a template. Exported, the dynamic linker makes one of each for the whole
-// process, whatever the mode of loading (STB_GNU_UNIQUE); behind a version script each library has its own.
+// A static of an inline function and one of a template. If they are exported, the dynamic linker makes one of each for
+// the whole process, in any mode of loading (STB_GNU_UNIQUE). With a version script each library has its own.
 #include <string>
 
 inline int& of_a_function() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input and an operation that go on when the test says so, one batch at a time.
+// An input and an operation that continue when the test lets them, one batch at a time.
 #include <belay/ops/math.h>
 #include <belay/ops/reductions.h>
 #include <belay/ops/variables.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model and an operation of its own in one library. The operation draws random numbers, and fails at a step that its
-// node names; the model also uses an operation of another library.
+// A model and an operation of the same library. The operation draws random numbers, and fails at a step that its node
+// names; the model also uses an operation of another library.
 #include <belay/heads.h>
 #include <belay/ops/math.h>
 #include <belay/ops/matmul.h>

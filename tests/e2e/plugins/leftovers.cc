@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook that leaves behind what a library should clean up, or takes what is its host's: for tests of how a run ends.
+// A hook that leaves things which a library should clean up, or takes things that are its host's: for tests of how a
+// run ends.
 #include <belay/plugin.h>
 #include <pthread.h>
 

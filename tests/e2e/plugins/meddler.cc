@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook that says of its options that they only watch, and changes the run.
+// A hook that claims that its options only watch, and changes the run.
 #include <belay/ops/math.h>
 #include <belay/ops/variables.h>
 #include <belay/plugin.h>

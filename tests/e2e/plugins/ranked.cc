@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hook that calls the other ranks, and asks to stop on one of them. RANKED_DIES=RANK:CALL ends that rank's process
-// there (SIGKILL): in the environment, since the same run goes on behind that.
+// there (SIGKILL). It is in the environment, because the same run continues after that.
 #include <belay/plugin.h>
 
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A saver as somebody writes one round a library that wants a file of its own: it fills a scratch file through fopen,
+// A saver as somebody writes one round a library that wants a separate file: it fills a scratch file through fopen,
 // copies that into the checkpoint, and knows nothing of checksums, syncs, renames and damage.
 #include <belay/plugin.h>
 #include <unistd.h>

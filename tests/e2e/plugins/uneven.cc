@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers that are another one on each process: one adds random numbers of its own to what all have summed, the
-// other fails on the chief alone, when all have the sums.
+// Optimizers that are another one on each process: one adds its own random numbers to the sums of all, the other fails
+// on the chief alone, when all have the sums.
 #include <belay/ops/math.h>
 #include <belay/ops/random.h>
 #include <belay/ops/training.h>

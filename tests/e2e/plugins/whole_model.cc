@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that says all of its graph that a model may, and a hook of its own library.
+// A model that declares all that a model may about its graph, and a hook of the same library.
 #include <belay/ops/math.h>
 #include <belay/ops/metrics.h>
 #include <belay/ops/reductions.h>

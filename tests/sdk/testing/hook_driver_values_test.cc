@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hook under test sees of a step's values and services, and how long it may.
+// A hook under test sees a step's values and services, and for how long it may.
 #include <gtest/gtest.h>
 
 #include <cmath>
