@@ -45,18 +45,18 @@ def as_lines(comment):
 
 
 def paragraphs_of_comments(source):
-    """Comments on lines of their own belong together up to an empty one; one beside code is a paragraph."""
+    """Comments without code belong together up to an empty line; one beside code is a paragraph. The licence is none."""
     source = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', as_lines, source, flags=re.S)
     found = [""]
     for line in source.splitlines():
         code, _, text = line.partition("//")
-        text = text.strip(" /<!")
+        text = "" if "SPDX-License-Identifier" in text else text.strip(" /<!")
         if code.strip() or not text:
             found.append("")
         found[-1] += " " + text
         if code.strip():
             found.append("")
-    return [text.strip() for text in found if text.strip() and "SPDX-License-Identifier" not in text]
+    return [text.strip() for text in found if text.strip()]
 
 
 def messages_of(source):

@@ -8,7 +8,7 @@ import language
 
 class LanguageTest(unittest.TestCase):
     def test_lines_of_comments_without_code_between_them_are_one_paragraph(self):
-        source = ('// SPDX-License-Identifier: Apache-2.0\n\n// The first\n// part.\n//\n// The second.\nint a = 1;  // Metres.\n'
+        source = ('// SPDX-License-Identifier: Apache-2.0\n// The first\n// part.\n//\n// The second.\nint a = 1;  // Metres.\n'
                   'const char* s = "// no comment";\n/* A\n * block. */\n')
         self.assertEqual(language.paragraphs_of_comments(source), ["The first part.", "The second.", "Metres.", "A block."])
 
