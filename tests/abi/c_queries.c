@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A hook and an init function in C11, written with abi.h alone: they say what each query of "core" and "session"
- * answers, in one line of the log. */
+/* A hook and an init function in C11, written with abi.h alone: they log the answer of each query of "core" and
+ * "session" in one line. */
 #include <belay/abi.h>
 #include <inttypes.h>
 #include <stdio.h>

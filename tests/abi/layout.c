@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prints the layout of every struct of abi.h: C11 and C++, from any compiler, must say the same. */
+/* Prints the layout of every struct of abi.h: C11 and C++, from any compiler, must print the same. */
 #include <belay/abi.h>
 #include <stddef.h>
 #include <stdio.h>

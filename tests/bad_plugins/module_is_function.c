@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is exported under the module's name is code. */
+/* The symbol with the module's name is code. */
 #define NO_MODULE
 #include "minimal_hook.h"
 int belay_module_v0_stand_in(void) __asm__("belay_module_v0") __attribute__((visibility("default")));

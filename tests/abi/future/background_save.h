@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Saving while the session goes on. [save], before_save as the moment of the snapshot and after_save as "durable" are there;
- * what could follow are figures for hooks, and savers that write only a part of a tensor. */
+/* Saving while the session continues. [save], before_save as the moment of the snapshot and after_save as "durable" exist.
+ * Figures for hooks, and savers that write only a part of a tensor, could follow. */
 #ifndef BELAY_ABI_FUTURE_BACKGROUND_SAVE_H_
 #define BELAY_ABI_FUTURE_BACKGROUND_SAVE_H_
 

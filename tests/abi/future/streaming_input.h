@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An input whose data comes while it trains. Bytes of its own in a position and belay.interrupt.1 are there; what could
- * follow are an acknowledgement of what is safely in a checkpoint, and another number of shards. */
+/* An input whose data comes while it trains. The input's bytes in a position and belay.interrupt.1 exist. An
+ * acknowledgement of the data that is safely in a checkpoint, and another number of shards, could follow. */
 #ifndef BELAY_ABI_FUTURE_STREAMING_INPUT_H_
 #define BELAY_ABI_FUTURE_STREAMING_INPUT_H_
 

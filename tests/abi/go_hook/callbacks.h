@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What Go cannot say of abi.h: a call through a function pointer. */
+/* Go cannot express this of abi.h: a call through a function pointer. */
 #pragma once
 #include <belay/abi.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A hook in C whose before_run, create and statuses say what is not so. Which lie is in the environment:
+/* A hook in C whose before_run, create and statuses report what is not so. The environment has the lie:
  * LIE=huge_fetches. Being C it has no barrier of the SDK: pthread_exit and longjmp unwind straight into the host. */
 #include <belay/abi.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A hook whose `begin` calls a service of the host that throws inside, and hands on what that says. */
+/* A hook whose `begin` calls a service of the host that throws inside, and hands on its error. */
 #include <belay/abi.h>
 
 typedef struct failing_api {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One of two plugins that need each other: it says what the other one is called. */
+/* One of two plugins that need each other: it returns the other one's name. */
 __attribute__((visibility("default"))) const char* OWN(void);
 const char* OWN(void) { return WHO; }
 const char* OTHER(void);

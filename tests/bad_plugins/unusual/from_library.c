@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Has the function from a library; from which one, the build says. */
+/* Has the function from a library. The build chooses the library. */
 #include "says.h"
