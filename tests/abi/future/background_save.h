@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Saving while the session continues. [save], before_save as the moment of the snapshot and after_save as "durable" exist.
- * Figures for hooks, and savers that write only a part of a tensor, could follow. */
+/* Saving while the session continues. [save], before_save as the moment of the snapshot and after_save as "durable"
+ * exist. Figures for hooks, and savers that write only a part of a tensor, could follow. */
 #ifndef BELAY_ABI_FUTURE_BACKGROUND_SAVE_H_
 #define BELAY_ABI_FUTURE_BACKGROUND_SAVE_H_
 
@@ -25,7 +25,8 @@ typedef struct belay_slice {
   const int64_t* length; /* and its extent */
 } belay_slice;
 
-/* Appended to "saver" by the rules of abi/saver.h: the part of tensor i that this process holds, and one that a directory has. */
+/* Appended to "saver" by the rules of abi/saver.h: the part of tensor i that this process holds, and one that a
+ * directory has. */
 typedef struct belay_saver_service_with_slices {
   belay_saver_service before;
   int32_t (*get_slice)(belay_tensors* tensors, uint64_t i, belay_str* name, belay_slice* slice, belay_tensor* tensor,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A plugin in another process. A stub speaks this ABI on both sides. Today handles are valid only in the process that got
- * them, and a tensor's address may differ from call to call. The stub would need memory that both processes see, and a way
- * to declare the place of the plugin. */
+/* A plugin in another process. A stub speaks this ABI on both sides. Today handles are valid only in the process that
+ * got them, and a tensor's address may differ from call to call. The stub would need memory that both processes see,
+ * and a way to declare the place of the plugin. */
 #ifndef BELAY_ABI_FUTURE_CHILD_PROCESS_H_
 #define BELAY_ABI_FUTURE_CHILD_PROCESS_H_
 
