@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances of linked plugins for what belongs to no run: the operations of a graph, the saver that reads a checkpoint.
+// Instances of linked plugins that belong to no run: the operations of a graph, the saver that reads a checkpoint.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class PluginParts {
   PluginParts(const PluginParts&) = delete;
   PluginParts& operator=(const PluginParts&) = delete;
 
-  // NOT_FOUND: there is none of that name.
+  // NOT_FOUND if no plugin has that name.
   PluginInstance& create(PluginKind kind, const std::string& name);
   // Each operation of the plugins; this outlives the registry's graphs.
   void add_ops(OpRegistry& ops);

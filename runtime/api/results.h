@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of a monitored session as the SDK's RunResult, and what its runs are asked for.
+// Results of a monitored session as the SDK's RunResult, and the requests of its runs.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace belay::runtime {
 RunResult run_result(FetchedValues values, const std::vector<FetchRef>& fetches);
 // A run with hooks inside a step function.
 RunResult run_in_step(StepFnContext& context, const std::vector<FetchRef>& fetches, const Feeds& feeds);
-// Stores that all sessions of this process share by their targets: "local:NAME".
+// Returns the stores that all sessions of this process share by their targets: "local:NAME".
 std::shared_ptr<StoreTargets> process_targets();
 
 }  // namespace belay::runtime
