@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the process ends. Scripts and schedulers rely on these numbers, which belay/runtime/run.h explains.
+// The exit statuses of the process. Scripts and schedulers rely on these numbers. belay/runtime/run.h explains them.
 #pragma once
 
 #include "belay/runtime/run.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A regular expression that names are chosen by, as warm_start's `vars`: it must match from a name's start. Names come
-// from files of others, so RE2 matches them: its stack and its time are bounded, however long a name is.
+// A regular expression that chooses names, as warm_start's `vars` does. It must match from a name's start. Names come
+// from files of others, so RE2 matches them: its stack and its time are bounded for names of any length.
 #pragma once
 
 #include <re2/re2.h>
@@ -12,11 +12,12 @@ namespace belay::runtime {
 
 class NamePattern {
  public:
-  // Empty: every name. UsageError, with the option's name, if RE2 cannot use the text.
+  // An empty pattern matches every name. UsageError, with the option's name, if RE2 cannot use the pattern.
   NamePattern(const std::string& option, const std::string& text);
   bool matches(const std::string& name) const;
   bool matches_all() const { return regex_.pattern().empty(); }
-  // NOT_FOUND: no `thing` ("tensor") of these names is matched, with the nearest name, and as many of them as are read.
+  // NOT_FOUND if no `thing` ("tensor") of these names matches. The error has the nearest name, and the first 20
+  // names.
   [[noreturn]] void fail_unmatched(const std::string& thing, std::vector<std::string> names) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay describe NAME|KIND:NAME|FILE.so|EXPORT`: what a plugin does, its options, and its library; or what an exported
-// folder holds and which columns and classes its model knows. Runs no plugin code.
+// `belay describe NAME|KIND:NAME|FILE.so|EXPORT` prints a plugin's purpose, its options, and its library. For an
+// exported folder it prints the contents, and the columns and classes that its model knows. It runs no plugin code.
 #pragma once
 
 #include <ostream>
@@ -10,9 +10,9 @@
 
 namespace belay::runtime {
 
-// `what` is a path where it has a '/' or ends in ".so" (relative to the current directory), else a name, which may be
-// one of several kinds: then all are described. Returns the exit status: 0, 3 with the reason on `err`, or 2 for
-// a damaged export.
+// `what` is a path (relative to the current directory) if it has a '/' or ends in ".so". Otherwise it is a name. If
+// several kinds have that name, all are described. Returns the exit status: 0, 3 with the reason on `err`, or 2 for a
+// damaged export.
 int describe_command(const std::string& what, const PluginSearch& search, bool json, std::ostream& out,
                      std::ostream& err);
 

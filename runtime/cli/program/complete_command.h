@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay complete N WORD...`: what a shell offers for the N-th word of a command line, a line each; nothing: the names
-// of files. cmake/shell has the functions of bash and zsh that call it.
+// `belay complete N WORD...` prints the words that a shell offers for the N-th word of a command line, one a line. If
+// it prints nothing, the shell offers names of files. cmake/shell has the functions of bash and zsh that call it.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace belay::runtime {
 
-// `args`: the number, counted from 0, then the words, of which the first is the program. `search` is called where
-// plugins' names are asked for. What is no command line has no completion.
+// `args` has the number, counted from 0, and then the words. The first word is the program. `search` is called if
+// plugins' names are needed. Words that are no command line have no completion.
 int complete_command(const std::vector<std::string>& args, const std::function<PluginSearch()>& search,
                      std::ostream& out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands in messages, as they can be pasted into a shell. [any thread]
+// Commands in messages have a form that can be pasted into a shell. [any thread]
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-// A word that a shell reads as this string: train.toml, 'a b', $'a\nb'.
+// Returns a word that a shell reads as this string: train.toml, 'a b', $'a\nb'.
 std::string shell_word(std::string_view text);
 
 }  // namespace belay::runtime
