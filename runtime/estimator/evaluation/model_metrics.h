@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a manifest's [[metrics]]: on any model, over tensors by their names.
+// The metrics of a manifest's [[metrics]] work on any model. They find their tensors by name.
 #pragma once
 
 #include <vector>
@@ -12,12 +12,12 @@ namespace belay::runtime {
 // Adds each metric to the graph of an evaluation, after build_model and before the graph is frozen: its nodes under
 // "metrics/NAME", its role, and at the end of outputs.metrics its value and update.
 //
-// Names: predictions and values are a role ("probabilities"), a node ("dense/BiasAdd", "node:1"), or a feature or label
-// of the input by its own name; labels and weights are first of all a feature or label, so that the label "class" is
+// Predictions and values are named by a role ("probabilities"), a node ("dense/BiasAdd", "node:1"), or a feature or
+// label of the input. Labels and weights are looked for among the features and labels first. So the label "class" is
 // not mistaken for the prediction "class".
 //
-// A name that is neither is NOT_FOUND with the place in the manifest and the nearest name; a name that the model has
-// given to something else, and tensors that do not fit the metric, are INVALID_ARGUMENT with the place.
+// NOT_FOUND, with the place in the manifest and the nearest name, if a name is none of these. INVALID_ARGUMENT, with
+// the place, if the model has used the name for something else, or if tensors do not fit the metric.
 void add_metrics(NodeGraph& graph, const std::vector<MetricSection>& metrics, ModelOutputs& outputs);
 
 }  // namespace belay::runtime

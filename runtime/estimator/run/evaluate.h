@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode evaluate: the variables of a checkpoint, on each evaluation input. It takes no lock and writes nothing. The same
-// after a training, with the variables that it ended with.
+// Mode evaluate evaluates the variables of a checkpoint on each evaluation input. It takes no lock and writes nothing.
+// The same happens after a training, with its last variables.
 #pragma once
 
 #include <functional>
@@ -17,22 +17,22 @@ namespace belay::runtime {
 struct EvaluatedInput {
   std::string input;  // of [input.NAME]
   EvalResult result;
-  bool said = false;  // in the log
+  bool said = false;  // the log has it
 };
 struct CheckpointResult {
   UsedCheckpoint checkpoint;
   std::vector<EvaluatedInput> inputs;
 };
 
-// The checkpoint that run.checkpoint names. `progress` comes after each batch. CANCELLED if the control stops it.
-// Throws the errors of load_checkpoint and of Evaluation::run.
+// Evaluates the checkpoint that run.checkpoint names. `progress` comes after each batch. CANCELLED if the control stops
+// it. Throws the errors of load_checkpoint and of Evaluation::run.
 CheckpointResult evaluate_checkpoint(PreparedRun& run, const std::function<void()>& progress);
-// The same of another one. Its variables are read into `store`, which is empty.
+// Evaluates another checkpoint in the same way. Its variables are read into `store`, which is empty.
 CheckpointResult evaluate_checkpoint(PreparedRun& run, const CheckpointChoice& choice, VariableStore& store);
 
-// After a training: one pass over each evaluation input. Nothing if a recovery lost the
-// variables, or if there is no evaluation input. If this start made no step, the kept results of the start that
-// evaluated the same weights, with a line of the log.
+// Makes one pass over each evaluation input after a training. Returns nothing if a recovery lost the variables, or if
+// there is no evaluation input. If this start made no step, it returns the kept results of the start that evaluated the
+// same weights, with a line of the log.
 std::vector<EvaluatedInput> evaluate_at_end(PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// [session] hooks_on_all_ranks: which hooks of a manifest each process of a run has, and which the chief alone.
+// [session] hooks_on_all_ranks decides which hooks of a manifest each process of a run has. The chief alone has the
+// others.
 #pragma once
 
 #include <vector>
@@ -10,11 +11,11 @@
 
 namespace belay::runtime {
 
-// Whether it lists this one: by its name, else by its plugin's.
+// Whether it lists this hook, by its name or else by its plugin's name.
 bool on_all_ranks(const Manifest& manifest, const PluginUse& hook);
 
-// A name of which the manifest has no hook, or two; a hook that another rank cannot do without. `hooks` are those of
-// the run, in its order, with the defaults in front.
+// Adds a problem for a name if the manifest has no hook of it, or two, and for a hook that another rank cannot do
+// without. `hooks` are those of the run, in its order, with the defaults in front.
 void check_hooks_on_all_ranks(const Manifest& manifest, const std::vector<PluginUse>& hooks,
                               const std::vector<ResolvedPlugin>& found, Diagnostics& problems);
 

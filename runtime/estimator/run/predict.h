@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode predict: a model's predictions for the examples of an input, or text that a language model writes. Uses the
-// variables of a checkpoint; takes no lock and writes nothing into the run directory.
+// Mode predict delivers a model's predictions for the examples of an input, or text that a language model writes. It
+// uses the variables of a checkpoint, takes no lock, and writes nothing into the run directory.
 #pragma once
 
 #include <functional>
@@ -28,11 +28,11 @@ struct Predicted {
   PredictionTotals totals;
 };
 
-// Every batch of the input, in its order, by the checkpoint that run.checkpoint names. `progress` comes before each
-// batch. CANCELLED if the control stops it; then a file does not appear.
+// Predicts every batch of the input, in its order, by the checkpoint that run.checkpoint names. `progress` comes before
+// each batch. CANCELLED if the control stops it; then a file does not appear.
 Predicted predict(PreparedRun& run, PredictionWriter& writer, const std::function<void()>& progress);
 
-// The characters that follow predict.prompt, as sample_text delivers them.
+// Delivers the characters that follow predict.prompt, as sample_text does.
 UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_view)>& deliver);
 
 }  // namespace belay::runtime

@@ -25,7 +25,7 @@ struct RunExports {
 
 // Whether something of the run is kept or exported by checkpoint.best_metric.
 bool wants_best_metric(const Manifest& manifest);
-// After the model's instance is made.
+// Call it after the model's instance is made.
 void make_exporters(PreparedRun& run);
 // A model that cannot be exported is a problem now, and not after the last step.
 void build_exports(PreparedRun& run, Diagnostics& problems);
@@ -37,11 +37,11 @@ struct ExportedCheckpoint {
   std::vector<WrittenExport> exports;
 };
 
-// By every exporter, the chosen checkpoint.
+// Exports the chosen checkpoint by every exporter.
 ExportedCheckpoint export_checkpoint(PreparedRun& run);
-// "latest" and "best", of an evaluated checkpoint. `variables`: those of the checkpoint.
+// Exports "latest" and "best" of an evaluated checkpoint. `variables` are those of the checkpoint.
 void export_evaluated(PreparedRun& run, VariableStore& variables, const CheckpointResult& result);
-// The final exports of a training that ended as it was meant to.
+// Writes the final exports of a training that ended as it was meant to.
 std::vector<WrittenExport> export_at_end(PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a training of a manifest ended, for people.
+// These explain to people why a training of a manifest ended.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace belay::runtime {
 // The reason, with the input's section, file and line if its end is the reason.
 std::string why_it_ended(const PreparedRun& run, const TrainingResult& result);
 
-// That neither this start nor an earlier one made a step, with the reason and what helps. Empty: one did, or somebody
-// stopped the run from outside.
+// Returns the message that neither this start nor an earlier one made a step, with the reason and the fix. Empty if one
+// did, or if the run was stopped from outside.
 std::string untrained_text(const PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime
