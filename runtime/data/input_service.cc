@@ -26,16 +26,19 @@ bool addressable(DType dtype, const Dims& dims) noexcept {
 // Returns the index of the first value outside [0, classes), or `n`. It reads the values in one pass without a branch.
 template <class T>
 std::size_t first_outside(const T* values, std::size_t n, std::int64_t classes) noexcept {
-  const auto limit = static_cast<std::uint64_t>(classes);
-  const auto outside = [&](T v) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) >= limit; };
-  bool any = false;
-  for (std::size_t i = 0; i < n; ++i) any |= outside(values[i]);
-  return any ? static_cast<std::size_t>(std::find_if(values, values + n, outside) - values) : n;
+  const auto last = static_cast<std::uint64_t>(classes - 1);
+  std::uint64_t signs = 0;  // the top bit is set if a value, or its distance to the last class, is negative
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto v = static_cast<std::uint64_t>(static_cast<std::int64_t>(values[i]));
+    signs |= v | (last - v);
+  }
+  if (static_cast<std::int64_t>(signs) >= 0) return n;
+  const auto outside = [&](T v) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(v)) > last; };
+  return static_cast<std::size_t>(std::find_if(values, values + n, outside) - values);
 }
 
 // Without this check a loss, or a lookup in a table, would be blamed for it.
 void check_classes(const InputComponent& c, const DenseTensor& tensor) {
-  if (c.classes == 0) return;
   const TensorView values(tensor.view());
   const auto n = static_cast<std::size_t>(values.size());
   const std::size_t at = c.dtype == DType::kInt64   ? first_outside(values.data<const std::int64_t>(), n, c.classes)
@@ -88,17 +91,21 @@ void BatchBuilder::set_string(std::uint32_t slot, std::uint64_t element, std::st
 }
 
 std::vector<DenseTensor> BatchBuilder::finish() {
+  std::int64_t rows = -1;  // of the first tensor; -1: it has no dimensions
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const InputComponent& c = components_[i];
-    if (!tensors_[i]) fail(Code::kInternal, "the batch lacks '" + c.name + "': the input did not fill it");
-    if (!tensors_[i].guards_hold()) tensors_[i].fail_outside("'" + c.name + "'");
-    const auto rows = [](const DenseTensor& t) { return t.dims().empty() ? 1 : t.dims()[0]; };
-    if (rows(tensors_[i]) == 0)
-      fail(Code::kInternal, "'" + c.name + "' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
-    if (!tensors_[i].dims().empty() && !tensors_[0].dims().empty() && rows(tensors_[i]) != rows(tensors_[0]))
-      fail(Code::kInternal, "'" + components_[0].name + "' has " + std::to_string(rows(tensors_[0])) + " examples, '" +
-                                c.name + "' has " + std::to_string(rows(tensors_[i])));
-    check_classes(c, tensors_[i]);
+    const DenseTensor& t = tensors_[i];
+    if (!t) fail(Code::kInternal, "the batch lacks '" + c.name + "': the input did not fill it");
+    if (!t.guards_hold()) tensors_[i].fail_outside("'" + c.name + "'");
+    if (const Dims& dims = t.dims(); !dims.empty()) {
+      if (dims[0] == 0)
+        fail(Code::kInternal, "'" + c.name + "' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
+      if (i == 0) rows = dims[0];
+      if (rows != -1 && dims[0] != rows)
+        fail(Code::kInternal, "'" + components_[0].name + "' has " + std::to_string(rows) + " examples, '" + c.name +
+                                  "' has " + std::to_string(dims[0]));
+    }
+    if (c.classes != 0) check_classes(c, t);
   }
   return std::move(tensors_);
 }

@@ -73,13 +73,11 @@ std::optional<std::vector<Shape>> shapes_of_components(const std::vector<std::in
   return shapes;
 }
 
+// Unsigned, since the product of the others may be too large to count if one dimension is 0.
 std::int64_t count_of(const Dims& dims) noexcept {
-  if (dims.empty()) return 1;
-  // It looks for 0 first, since the product of the others may be too large to count.
-  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
-  std::int64_t n = 1;
-  for (const std::int64_t d : dims) n *= d;
-  return n;
+  std::uint64_t n = 1;
+  for (const std::int64_t d : dims) n *= static_cast<std::uint64_t>(d);
+  return static_cast<std::int64_t>(n);
 }
 
 }  // namespace belay::runtime

@@ -3,6 +3,9 @@
 
 #include <omp.h>
 
+#include <cstring>
+
+#include "runtime/platform/memory/guarded_memory.h"
 #include "runtime/session/session_service.h"
 #include "tests/monitored/hooked_fixture.h"
 
@@ -39,6 +42,38 @@ TEST(RunStats, T_141_ATracedNodeThatIsNotThereIsAnInvalidArgument) {
   belay::detail::Status status;
   EXPECT_EQ(session_service()->run_node_stats(to_handle(&context), 0, &stats, status), BELAY_INVALID_ARGUMENT);
   EXPECT_EQ(status.message(), "the run has 0 traced nodes, there is no node 0");
+}
+
+// It is found after the last hook of a step, so each hook that fetched the value may have made it.
+TEST_F(HookedSessionTest, T_145_AWriteThatLeavesTheNearWordsAloneIsFoundAfterAStep) {
+  if (kGuardBytes == 0) GTEST_SKIP() << "SKIPPED: the address sanitizer finds such writes by itself";
+  Probe& x = add_probe("x");
+  Probe& y = add_probe("y");
+  x.ask = y.ask = [this](RunContext&) { return RunArgs{sum}; };
+  int at = 0;
+  x.look = [&at](RunContext&, const RunValues& v) {
+    char* value = static_cast<char*>(const_cast<void*>(v.result(0).data()));
+    if (at != 0) std::memset(value + at, 0x41, 4);
+  };
+  open();
+  const std::vector<std::pair<Output, Tensor>> feeds = {{a, Tensor(1.0f)}, {b, Tensor(2.0f)}, {c, Tensor(3.0f)}};
+  EXPECT_EQ(run(sum, feeds), 6.0f);
+  at = 4 + 40;
+  EXPECT_EQ(
+      error_of([&] { run(sum, feeds); }),
+      "INTERNAL: hook \"y\" in after_run: it wrote 44 bytes past the end of the value of 'sum' (it or another hook "
+      "that fetches it: \"x\"), which has 4 bytes");
+  at = -44;
+  EXPECT_EQ(
+      error_of([&] { run(sum, feeds); }),
+      "INTERNAL: hook \"y\" in after_run: it wrote 44 bytes before the start of the value of 'sum' (it or another "
+      "hook that fetches it: \"x\"), which has 4 bytes");
+  at = 4;
+  EXPECT_EQ(
+      error_of([&] { run(sum, feeds); }),
+      "INTERNAL: hook \"x\" in after_run: it wrote 4 bytes past the end of the value of 'sum', which has 4 bytes");
+  at = 0;
+  EXPECT_EQ(run(sum, feeds), 6.0f);
 }
 
 TEST_F(HookedSessionTest, T_50b_WhatHooksChangeOfOpenMPsSettingsIsPutBackAfterTheStep) {

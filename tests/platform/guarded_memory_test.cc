@@ -58,6 +58,20 @@ TEST_F(GuardedMemory, T_145_AWriteOutsideIsAnErrorWithItsBytesAndTheZonesAreRest
   EXPECT_TRUE(guards_hold(data_, kBytes));
 }
 
+TEST_F(GuardedMemory, T_145_TheNearWordsShowAWriteThatBeginsAtTheMemory) {
+  EXPECT_TRUE(near_guards_hold(data_, kBytes));
+  for (const std::ptrdiff_t at :
+       {std::ptrdiff_t{-1}, std::ptrdiff_t{-8}, std::ptrdiff_t{kBytes}, std::ptrdiff_t{kBytes + 7}}) {
+    data_[at] = 0x41;
+    EXPECT_FALSE(near_guards_hold(data_, kBytes)) << at;
+    EXPECT_THROW(fail_outside("'x'", data_, kBytes), Error);
+    EXPECT_TRUE(near_guards_hold(data_, kBytes)) << at;
+  }
+  data_[kBytes + 8] = 0x41;
+  EXPECT_TRUE(near_guards_hold(data_, kBytes));
+  EXPECT_FALSE(guards_hold(data_, kBytes));
+}
+
 TEST_F(GuardedMemory, T_145_AWriteThatReachesTheEndOfAZoneMayHaveDamagedMore) {
   EXPECT_EQ(said(kBytes, kGuardBytes),
             std::pair(std::string("it wrote 128 bytes or more past the end of 'x', which has 100 bytes"), true));

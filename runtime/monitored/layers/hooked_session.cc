@@ -244,15 +244,54 @@ void HookedSession::fetch(HookRequest& request, const Run& run, belay_run_values
   values.n_results = request.values.size();
 }
 
+std::string HookedSession::value_name(const HookRequest& request, std::size_t v) const {
+  const NodeGraph& graph = session_->graph();
+  return "the value of '" + graph.port_name(graph.resolve(request.fetches->outputs()[v])) + "'";
+}
+
 // A hook may only read its values.
 void HookedSession::check_guards(const HookRequest& request) const {
   if (request.fetches == nullptr) return;
   for (std::size_t v = 0; v < request.values.size(); ++v) {
     const belay_tensor& value = request.values[v];
-    if (value.data == nullptr || guards_hold(value.data, value.bytes)) continue;
-    const NodeGraph& graph = session_->graph();
-    fail_outside("the value of '" + graph.port_name(graph.resolve(request.fetches->outputs()[v])) + "'", value.data,
-                 value.bytes);
+    if (value.data != nullptr && !near_guards_hold(value.data, value.bytes))
+      fail_outside(value_name(request, v), value.data, value.bytes);
+  }
+}
+
+// Returns the hooks of this run that fetched the value, by their places.
+std::vector<std::size_t> HookedSession::readers(const void* value) const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    const HookRequest& r = requests_[i];
+    if (r.asked && r.fetches != nullptr &&
+        std::any_of(r.values.begin(), r.values.end(), [&](const belay_tensor& t) { return t.data == value; }))
+      found.push_back(i);
+  }
+  return found;
+}
+
+// A write that left the near words alone is found here. Each hook that fetched the value may have made it.
+void HookedSession::check_whole_guards() const {
+  if (requests_.empty()) return;
+  const HookRequest& r = requests_[static_cast<std::size_t>(runs_) % requests_.size()];
+  if (!r.asked || r.fetches == nullptr) return;
+  for (std::size_t v = 0; v < r.values.size(); ++v) {
+    const belay_tensor& value = r.values[v];
+    if (value.data != nullptr && !guards_hold(value.data, value.bytes)) refuse_readers(value_name(r, v), value);
+  }
+}
+
+void HookedSession::refuse_readers(std::string name, const belay_tensor& value) const {
+  const std::vector<std::size_t> all = readers(value.data);
+  std::string others;
+  for (std::size_t i = 0; i + 1 < all.size(); ++i)
+    others += (i == 0 ? "" : ", ") + double_quoted(hooks_.all()[all[i]].name());
+  if (!others.empty()) name += " (it or another hook that fetches it: " + others + ")";
+  try {
+    fail_outside(name, value.data, value.bytes);
+  } catch (const Error& e) {
+    hooks_.all()[all.back()].instance().refuse("after_run", e);
   }
 }
 
@@ -273,6 +312,7 @@ void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOf
     context.stop_reason = hook.name() + ": " + context.stop_reason;
     context.stop_requested = refusal_ == nullptr || !refusal_->refuses(hook.name(), context.stop_reason);
   }
+  check_whole_guards();
   thread.look();
 }
 

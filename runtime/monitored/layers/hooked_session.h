@@ -71,8 +71,13 @@ class HookedSession final : public SessionLayer {
   void say_what_is_own(const HookRequest& request, const SessionHook& hook);
   // Gives the values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
-  // Called in the hook's after_run.
+  // Called in the hook's after_run. It looks next to the values only.
   void check_guards(const HookRequest& request) const;
+  // Looks at all that surrounds the values of one hook after the last after_run; each run takes the next hook.
+  void check_whole_guards() const;
+  [[noreturn]] void refuse_readers(std::string name, const belay_tensor& value) const;
+  std::string value_name(const HookRequest& request, std::size_t v) const;
+  std::vector<std::size_t> readers(const void* value) const;
   void latch_stop(const std::string& reason);
   void say_what_is_not_finite(const Run& run);
   void write_trace();

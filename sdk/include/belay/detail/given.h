@@ -18,14 +18,14 @@ namespace detail {
 inline constexpr std::uint64_t kMostItems = 1 << 20;                     // of one list
 inline constexpr std::uint64_t kMostTextBytes = std::uint64_t{1} << 40;  // of one belay_str
 
+[[noreturn]] inline void fail_list(const char* what, std::uint64_t n, const char* verb) {
+  fail(Code::kInvalidArgument,
+       std::string(verb) + "n_" + what + " = " + std::to_string(n) +
+           (n > kMostItems ? ", more than " + std::to_string(kMostItems) : ", and " + std::string(what) + " is null"));
+}
 // `verb` begins the message if a callback returned the list: "it returned ".
 inline void check_list(const char* what, const void* list, std::uint64_t n, const char* verb = "") {
-  if (n > kMostItems)
-    fail(Code::kInvalidArgument,
-         std::string(verb) + "n_" + what + " = " + std::to_string(n) + ", more than " + std::to_string(kMostItems));
-  if (n != 0 && list == nullptr)
-    fail(Code::kInvalidArgument,
-         std::string(verb) + "n_" + what + " = " + std::to_string(n) + ", and " + what + " is null");
+  if (n > kMostItems || (n != 0 && list == nullptr)) fail_list(what, n, verb);
 }
 
 inline void check_text(const std::string& what, belay_str text) {
