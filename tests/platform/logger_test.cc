@@ -65,6 +65,17 @@ TEST_F(LoggerTest, ATextLineHasTimeLevelSourceAndMessage) {
   EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 error saver: disk full\n");
 }
 
+TEST_F(LoggerTest, TheCodeOfAMessageIsAfterTheLevel) {
+  text_logger()->error("saver", "[B4001] disk full");
+  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 error[B4001] saver: disk full\n");
+  json_logger()->warning("", "cannot save: [B4001] disk full");
+  const auto line = nlohmann::json::parse(taken());
+  EXPECT_EQ(line["code"], "B4001");
+  EXPECT_EQ(line["message"], "cannot save: disk full");
+  json_logger()->warning("", "no code");
+  EXPECT_FALSE(nlohmann::json::parse(taken()).contains("code"));
+}
+
 TEST_F(LoggerTest, LowerLevelsAreNotWritten) {
   const auto logger = text_logger(false, LogLevel::kWarning);
   logger->info("", "no");

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "belay/log_fields.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -168,14 +169,16 @@ struct LogParts {
       if (fields.is_object()) text = text.substr(0, at);
     }
     const std::size_t first = std::min(text.find(detail::kLogRow), text.size());
-    message = text.substr(0, first);
+    CodedMessage coded = take_code(text.substr(0, first));
+    code = std::move(coded.code);
+    message = std::move(coded.text);
     for (std::size_t at = first; at < text.size();) {
       const std::size_t end = std::min(text.find(detail::kLogRow, at + 1), text.size());
       rows.push_back(text.substr(at + 1, end - at - 1));
       at = end;
     }
   }
-  std::string_view message;
+  std::string code, message;
   std::vector<std::string_view> rows;
   nlohmann::ordered_json fields;
 };
@@ -261,20 +264,21 @@ class StreamLogger final : public Logger {
   }
 
   std::string text_lines(LogLevel level, std::string_view source, const LogParts& parts) const {
-    const std::string head = head_of(level);
-    std::string lines = head + (source.empty() ? "" : escaped(source) + ": ") + escaped(parts.message) + "\n";
+    const std::string head = head_of(level, "");
+    const std::string first = parts.code.empty() ? head : head_of(level, "[" + parts.code + "]");
+    std::string lines = first + (source.empty() ? "" : escaped(source) + ": ") + escaped(parts.message) + "\n";
     for (const std::string_view row : parts.rows) lines += head + "  " + escaped(row) + "\n";
     return lines;
   }
 
   // A person who watches knows the day.
-  std::string head_of(LogLevel level) const {
+  std::string head_of(LogLevel level, const std::string& code) const {
     const WallTime time(clock_.wall_ns());
     const std::tm local = fmt::localtime(time.seconds);
     const std::string date = output_.terminal ? "" : fmt::format("{:%F} ", local);
-    const std::string name =
-        output_.colour ? std::string(colour_of(level)) + name_of(level) + "\x1b[0m" : name_of(level);
-    return fmt::format("{}{:%T}.{:03} {} ", date, local, time.milliseconds, name);
+    const std::string name = name_of(level) + code;
+    const std::string shown = output_.colour ? colour_of(level) + name + "\x1b[0m" : name;
+    return fmt::format("{}{:%T}.{:03} {} ", date, local, time.milliseconds, shown);
   }
 
   std::string json_line(LogLevel level, std::string_view source, const LogParts& parts) const {
@@ -284,6 +288,7 @@ class StreamLogger final : public Logger {
     line["level"] = name_of(level);
     line["source"] = source;
     if (const std::int64_t step = step_.load(std::memory_order_relaxed); step >= 0) line["step"] = step;
+    if (!parts.code.empty()) line["code"] = parts.code;
     line["message"] = parts.message;
     // A hook counts the current step, the log counts the finished steps.
     if (parts.fields.is_object())

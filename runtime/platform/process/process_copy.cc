@@ -60,7 +60,7 @@ void end_copy_in(const char* service) noexcept {
   char text[1024];
   const int n =
       std::snprintf(text, sizeof(text),
-                    "error: %s forked the process, and the copy called the host's %s: the copy (pid %d) ends "
+                    "error[B2044]: %s forked the process, and the copy called the host's %s: the copy (pid %d) ends "
                     "here, the run goes on without it\n  help: a copy must call exec or _exit, and nothing of "
                     "the host before\n",
                     who, service, static_cast<int>(::getpid()));
