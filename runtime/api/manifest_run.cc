@@ -162,7 +162,7 @@ bool ManifestRun::ok() const noexcept { return insides_->problems.empty(); }
 std::vector<ManifestProblem> ManifestRun::problems() const {
   std::vector<ManifestProblem> all;
   for (const runtime::Diagnostic& d : insides_->problems.sorted())
-    all.push_back({d.at.file, d.at.line, d.at.column, d.message, d.help});
+    all.push_back({d.at.file, d.at.line, d.at.column, d.message, d.help, d.code});
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -150,6 +151,10 @@ class MarkedLine {
 
 }  // namespace
 
+std::string coded_message(const Diagnostic& problem) {
+  return problem.code.empty() ? problem.message : "[" + problem.code + "] " + problem.message;
+}
+
 std::string_view Diagnostics::Source::line(int number) const {
   std::string_view rest = text;
   for (; number > 1; --number) {
@@ -172,8 +177,14 @@ void Diagnostics::add(Location at, std::string message, std::string help, int le
 }
 
 void Diagnostics::add(Diagnostic problem) {
-  if (!full()) found_.push_back(std::move(problem));
   ++count_;
+  if (found_.size() == kMaxKept) return;
+  if (problem.code.empty()) {
+    CodedMessage message = take_code(problem.message);
+    problem.code = std::move(message.code);
+    problem.message = std::move(message.text);
+  }
+  found_.push_back(std::move(problem));
 }
 
 std::optional<std::string_view> Diagnostics::line_of(const Diagnostic& problem) const {
@@ -210,7 +221,7 @@ std::string Diagnostics::text() const {
     if (!d.at.file.empty()) out += shortened(d.at.file) + ":";
     if (d.at.line > 0) out += std::to_string(d.at.line) + ":" + std::to_string(d.at.column) + ":";
     if (!out.empty() && out.back() == ':') out += " ";
-    out += "error: " + shortened(d.message) + "\n";
+    out += (d.code.empty() ? "error: " : "error[" + d.code + "]: ") + shortened(d.message) + "\n";
     if (const auto line = line_of(d)) out += MarkedLine(*line, d.at.column, d.length).text();
     if (!d.help.empty()) out += "  help: " + shortened(d.help) + "\n";
   }

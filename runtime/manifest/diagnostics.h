@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collects all problems of a manifest, so that they are reported at once:
 //
-//   train.toml:3:1: error: unknown key "max_step" in [run]
+//   train.toml:3:1: error[B1003]: unknown key "max_step" in [run]
 //     max_step = 2000
 //     ^~~~~~~~
 //     help: did you mean "max_steps"?
@@ -28,7 +28,11 @@ struct Diagnostic {
   int length = 0;       // characters to underline; 0: the key, value or header that begins at `at`
   // The line itself, if `at.file` is no source (a file of data, which may be large).
   std::optional<std::string> line = {};
+  std::string code = {};  // "B1003"; empty: the message has none. add() takes it out of the message.
 };
+
+// Returns the message after its code, as it was given to Diagnostics::add.
+std::string coded_message(const Diagnostic& problem);
 
 class Diagnostics {
  public:
@@ -36,6 +40,7 @@ class Diagnostics {
   // name.
   void add_source(const std::string& file, std::string text);
 
+  // A message begins with its code, as in platform/text/coded_message.h: "[B1003] unknown key".
   void add(Location at, std::string message, std::string help = {}, int length = 0);
   void add(Diagnostic problem);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/parse.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -19,7 +21,7 @@ namespace belay::runtime {
 std::optional<ManifestSource> read_manifest(const std::string& path, Diagnostics& problems) {
   const bool standard_input = path == "-";
   const auto refuse = [&](int error) {
-    problems.add({path, 0, 0}, std::string("cannot read the manifest: ") + strerrordesc_np(error),
+    problems.add({path, 0, 0}, fmt::format("[B1001] cannot read the manifest: {}", strerrordesc_np(error)),
                  error == ENOENT ? "give the path of a TOML file: belay run train.toml" : "");
     return std::nullopt;
   };

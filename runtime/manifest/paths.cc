@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/paths.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,8 +46,8 @@ std::string help_for_unset(const std::string& name, const Environment& env) {
     if (is_variable_name(other) && env(other)) set.push_back(std::move(other));
   }
   const std::string near = nearest(name, set);
-  return (near.empty() ? "" : "did you mean ${" + near + "}, which is set? else ") + "set it before the run: export " +
-         name + "=...";
+  return fmt::format("{}set it before the run: export {}=...",
+                     near.empty() ? "" : "did you mean ${" + near + "}, which is set? Else ", name);
 }
 
 // Replaces ${NAME} and keeps everything else.
@@ -61,13 +62,14 @@ std::optional<std::string> with_variables(std::string_view text, const Environme
     const std::size_t end = text.find('}', begin);
     const std::string name(end == text.npos ? "" : text.substr(begin + 2, end - begin - 2));
     if (!is_variable_name(name)) {
-      problems.add(at, "\"${\" begins a variable, but none follows", "write ${NAME}: letters, digits and '_'");
+      problems.add(at, "[B1018] \"${\" begins a variable, but no name and '}' follow",
+                   "write ${NAME}: letters, digits and '_'");
       return std::nullopt;
     }
     if (const std::optional<std::string> value = env(name)) {
       out += *value;
     } else {
-      problems.add(at, "the environment variable " + name + " is not set", help_for_unset(name, env));
+      problems.add(at, fmt::format("[B1017] the environment variable {} is not set", name), help_for_unset(name, env));
       all_set = false;
     }
     text.remove_prefix(end + 1);
@@ -112,23 +114,23 @@ const std::string& ManifestDirectories::at(const Location& place) const {
 std::optional<std::string> expand_path(std::string_view text, const ManifestDirectories& directories,
                                        const Environment& env, const Location& at, Diagnostics& problems) {
   if (text.find('\0') != text.npos) {
-    problems.add(at, "a path must not hold a NUL");
+    problems.add(at, "[B1019] a path must not hold a NUL", "take the character out");
     return std::nullopt;
   }
   if (text == "~" || text.starts_with("~/")) {
-    problems.add(at, "\"~\" is not expanded", "write ${HOME}" + std::string(text.substr(1)));
+    problems.add(at, "[B1018] \"~\" is not expanded", "write ${HOME}" + std::string(text.substr(1)));
     return std::nullopt;
   }
   if (const std::string variable(variable_without_braces(text)); !variable.empty()) {
     const std::size_t name = variable[1] == '(' ? 2 : 1;
-    problems.add(at, double_quoted(variable) + " is not expanded",
+    problems.add(at, fmt::format("[B1018] \"{}\" is not expanded", variable),
                  "write ${" + variable.substr(name, variable.size() - 2 * name + 1) + "}");
     return std::nullopt;
   }
   std::optional<std::string> path = with_variables(text, env, at, problems);
   if (!path) return std::nullopt;
   if (path->empty()) {
-    problems.add(at, "this path is empty");
+    problems.add(at, "[B1019] this path is empty", "write a path, or take the key away");
     return std::nullopt;
   }
   return path->starts_with('/') ? *path : below(directories.at(at), *path);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/read_fields.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -18,8 +20,8 @@ namespace {
 
 std::string range_text(IntegerRange range) {
   const IntegerRange all;
-  if (range.max == all.max) return "at least " + std::to_string(range.min);
-  return "from " + std::to_string(range.min) + " to " + std::to_string(range.max);
+  if (range.max == all.max) return fmt::format("at least {}", range.min);
+  return fmt::format("from {} to {}", range.min, range.max);
 }
 
 std::string range_text(NumberRange range) {
@@ -103,8 +105,8 @@ void ReadFields::word(const char* key, std::string& value, const std::vector<std
     return;
   }
   const std::string near = nearest_word(given, words);
-  refuse(key, *node, name_ + "." + key + " must be one of " + joined(words) + "; found " + double_quoted(given),
-         near.empty() ? "" : "did you mean " + double_quoted(near) + "?");
+  refuse(key, *node, fmt::format("[B1014] {}.{} must be one of {}; found \"{}\"", name_, key, joined(words), given),
+         near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
 }
 
 void ReadFields::text(const char* key, std::string& value, const char*) {
@@ -161,9 +163,10 @@ void ReadFields::tables(const char* key, std::size_t, const std::function<void(F
   if (list == nullptr) return;
   for (std::size_t i = 0; i < list->size(); ++i) {
     const TomlNode& node = (*list)[i];
-    const std::string name = name_ + "." + key + "." + std::to_string(i);
+    const std::string name = fmt::format("{}.{}.{}", name_, key, i);
     if (!std::holds_alternative<TomlTable>(node.value)) {
-      refuse(key, node, name + " must be a table, found " + found_text(node), std::string(key) + " = [{ ... }]");
+      refuse(key, node, fmt::format("[B1012] {} must be a table, found {}", name, found_text(node)),
+             fmt::format("write {} = [{{ ... }}]", key));
       continue;
     }
     ReadFields element(node, name, context_);
@@ -202,7 +205,7 @@ std::vector<const TomlEntry*> ReadFields::unvisited() const {
 
 void ReadFields::refuse_unvisited() {
   for (const TomlEntry* entry : unvisited())
-    context_.problems.add(entry->at.location(), "unknown key " + double_quoted(entry->key) + " in [" + name_ + "]",
+    context_.problems.add(entry->at.location(), fmt::format("[B1003] unknown key \"{}\" in [{}]", entry->key, name_),
                           help_for_unknown(entry->key));
 }
 
@@ -212,7 +215,8 @@ const TomlNode* ReadFields::value_of(const char* key) {
   if (entry == nullptr) return nullptr;
   if (applies_) return &entry->node;
   refused_.insert(key);
-  context_.problems.add(entry->at.location(), name_ + "." + key + " is for " + owner_ + " only", "take it away");
+  context_.problems.add(entry->at.location(), fmt::format("[B1016] {}.{} is for {} only", name_, key, owner_),
+                        "take it away");
   return nullptr;
 }
 
@@ -222,7 +226,11 @@ void ReadFields::refuse(std::string_view key, const TomlNode& at, const std::str
 }
 
 void ReadFields::refuse_type(const char* key, const TomlNode& at, const std::string& wanted, const std::string& help) {
-  refuse(key, at, name_ + "." + key + " must be " + wanted + ", found " + found_text(at), help);
+  refuse(key, at, fmt::format("[B1012] {}.{} must be {}, found {}", name_, key, wanted, found_text(at)), help);
+}
+
+void ReadFields::refuse_range(const char* key, const TomlNode& at, const std::string& wanted) {
+  refuse(key, at, fmt::format("[B1013] {}.{} must be {}, found {}", name_, key, wanted, found_text(at)));
 }
 
 bool ReadFields::read(const char* key, const TomlNode& node, std::int64_t& value, IntegerRange range) {
@@ -230,7 +238,7 @@ bool ReadFields::read(const char* key, const TomlNode& node, std::int64_t& value
   if (given == nullptr) {
     refuse_type(key, node, "an integer", value_help(WantedValue::kInteger, key, node));
   } else if (*given < range.min || *given > range.max) {
-    refuse_type(key, node, range_text(range));
+    refuse_range(key, node, range_text(range));
   } else {
     value = *given;
     return true;
@@ -245,11 +253,11 @@ bool ReadFields::read(const char* key, const TomlNode& node, double& value, Numb
   if (integer == nullptr && number == nullptr) {
     refuse_type(key, node, "a number", value_help(WantedValue::kNumber, key, node));
   } else if (!std::isfinite(given)) {
-    refuse_type(key, node, "a finite number");
+    refuse_range(key, node, "a finite number");
   } else if (!contains(range, given)) {
-    refuse_type(key, node, range_text(range));
+    refuse_range(key, node, range_text(range));
   } else if (const std::string wrong = range.float32 ? float32_problem(given) : ""; !wrong.empty()) {
-    refuse(key, node, name_ + "." + key + " is " + wrong, "");
+    refuse(key, node, fmt::format("[B1013] {}.{} is {}", name_, key, wrong));
   } else {
     value = given;
     return true;
@@ -263,7 +271,8 @@ bool ReadFields::read(const char* key, const TomlNode& node, std::string& value)
     refuse_type(key, node, "a string",
                 node.at.line == 0 ? "write it in quotes, inside those of the shell: '\"...\"'" : "write it in quotes");
   } else if (given->empty()) {
-    refuse(key, node, name_ + "." + key + " must not be empty", "take the key away where nothing is meant");
+    refuse(key, node, fmt::format("[B1015] {}.{} must not be empty", name_, key),
+           "take the key away if it needs no value");
   } else {
     value = *given;
     return true;
@@ -275,7 +284,7 @@ const TomlList* ReadFields::list_of(const char* key, const char* wanted) {
   const TomlNode* node = value_of(key);
   if (node == nullptr) return nullptr;
   const auto* list = std::get_if<TomlList>(&node->value);
-  if (list == nullptr) refuse_type(key, *node, wanted, "write it in brackets: " + std::string(key) + " = [...]");
+  if (list == nullptr) refuse_type(key, *node, wanted, fmt::format("write it in brackets: {} = [...]", key));
   return list;
 }
 

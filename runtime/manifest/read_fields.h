@@ -60,6 +60,7 @@ class ReadFields final : public Fields {
   const TomlNode* value_of(const char* key);
   void refuse(std::string_view key, const TomlNode& at, const std::string& message, const std::string& help = {});
   void refuse_type(const char* key, const TomlNode& at, const std::string& wanted, const std::string& help = {});
+  void refuse_range(const char* key, const TomlNode& at, const std::string& wanted);
   bool read(const char* key, const TomlNode& node, std::int64_t& value, IntegerRange range);
   bool read(const char* key, const TomlNode& node, double& value, NumberRange range);
   bool read(const char* key, const TomlNode& node, std::string& value);

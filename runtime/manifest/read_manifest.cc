@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/read_manifest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -57,8 +59,8 @@ class ManifestReader {
     if (std::holds_alternative<TomlTable>(entry->node.value)) return &entry->node;
     const bool list = std::holds_alternative<TomlList>(entry->node.value);
     context_.problems.add(
-        entry->at.location(), std::string(name) + " must be a table, found " + found_text(entry->node),
-        "write " + std::string(list ? "it once, with single brackets: " : "") + "[" + name + "] and its keys below");
+        entry->at.location(), fmt::format("[B1012] {} must be a table, found {}", name, found_text(entry->node)),
+        fmt::format("write {}[{}] and its keys below", list ? "it once, with single brackets: " : "", name));
     return nullptr;
   }
 
@@ -86,9 +88,9 @@ class ManifestReader {
     const char* key =
         manifest_.places.count("checkpoint.best_metric") != 0 ? "checkpoint.best_metric" : "checkpoint.keep_best";
     context_.problems.add(manifest_.at(key),
-                          "the best checkpoints are those by " + double_quoted(checkpoint.best_metric) +
-                              ", and there is no [input." + input + "]",
-                          "add [input." + input + "] and plugin = \"NAME\" below");
+                          fmt::format("[B1029] the best checkpoints are those by \"{}\", and there is no [input.{}]",
+                                      checkpoint.best_metric, input),
+                          fmt::format("add [input.{}] and plugin = \"NAME\" below", input));
   }
   void read_eval() {
     read_plain("eval", manifest_.eval);
@@ -106,7 +108,7 @@ class ManifestReader {
                                                                  : "";
     if (!period.empty() && there.empty() && manifest_.run.mode != RunMode::kTrainAndEvaluate && !is_meant("eval"))
       context_.problems.add(manifest_.at("eval." + period),
-                            "eval." + period + " asks for evaluations, and there is no input for them",
+                            fmt::format("[B1029] eval.{} asks for evaluations, and there is no input for them", period),
                             "add [input.eval] and plugin = \"NAME\" below");
   }
   // A value that is no list of strings was refused when it was read.
@@ -121,10 +123,12 @@ class ManifestReader {
       if (known && seen.insert(*name).second) continue;
       const std::string near = known ? "" : nearest(*name, there);
       context_.problems.add(node.at.location(),
-                            "eval.inputs names " + single_quoted(*name) +
-                                (known ? " twice" : ", which is no input of an evaluation in this manifest"),
-                            !near.empty() ? "did you mean " + double_quoted(near) + "?"
-                            : known       ? ""
+                            known ? fmt::format("[B1025] eval.inputs names {} twice", single_quoted(*name))
+                                  : fmt::format("[B1030] eval.inputs names {}, which is no input of an evaluation in "
+                                                "this manifest",
+                                                single_quoted(*name)),
+                            !near.empty() ? fmt::format("did you mean \"{}\"?", near)
+                            : known       ? "name it once"
                                           : "those are [input.eval] and [input.eval_NAME]");
     }
   }
@@ -143,11 +147,13 @@ class ManifestReader {
     for (const TomlEntry& entry : std::get<TomlTable>(inputs->value)) {
       if (!is_instance_name(entry.key))
         context_.problems.add(entry.at.location(),
-                              "the name of an input has letters, digits, '_', '-' and '.', at most 63");
+                              "[B1024] the name of an input has letters, digits, '_', '-' and '.', at most 63",
+                              "give it another name");
       if (std::holds_alternative<TomlTable>(entry.node.value)) {
         manifest_.inputs[entry.key] = read_input(entry.node, "input." + entry.key, context_);
       } else {
-        context_.problems.add(entry.at.location(), "\"" + entry.key + "\" is in [input], which holds named inputs",
+        context_.problems.add(entry.at.location(),
+                              fmt::format("[B1028] \"{}\" is in [input], which holds named inputs", entry.key),
                               "write [input.train] above it");
       }
     }
@@ -181,8 +187,8 @@ class ManifestReader {
       return;
     const std::string near = input_meant(entry.key);
     context_.problems.add(
-        entry.at.location(), "nothing reads [input." + toml_key(entry.key) + "]",
-        near.empty() ? "inputs are train, predict, eval and eval_NAME" : "did you mean \"" + near + "\"?");
+        entry.at.location(), fmt::format("[B1027] nothing reads [input.{}]", toml_key(entry.key)),
+        near.empty() ? "inputs are train, predict, eval and eval_NAME" : fmt::format("did you mean \"{}\"?", near));
   }
 
   void read_scaffold() {
@@ -196,8 +202,8 @@ class ManifestReader {
       } else if (!read_piece(entry)) {
         const std::string near = nearest(entry.key, scaffold_keys());
         context_.problems.add(
-            entry.at.location(), "unknown key \"" + entry.key + "\" in [scaffold]",
-            near.empty() ? "[scaffold] has " + joined(scaffold_keys()) : "did you mean \"" + near + "\"?");
+            entry.at.location(), fmt::format("[B1003] unknown key \"{}\" in [scaffold]", entry.key),
+            near.empty() ? "[scaffold] has " + joined(scaffold_keys()) : fmt::format("did you mean \"{}\"?", near));
       }
     }
   }
@@ -212,9 +218,10 @@ class ManifestReader {
         manifest_.scaffold.*piece.value = *name;
       } else {
         context_.problems.add(entry.node.at.location(),
-                              "scaffold." + entry.key +
-                                  " must be the name of a node or a collection of the graph, found " +
-                                  (name != nullptr ? "an empty string" : found_text(entry.node)));
+                              fmt::format("[B1012] scaffold.{} must be the name of a node or a collection of the "
+                                          "graph, found {}",
+                                          entry.key, name != nullptr ? "an empty string" : found_text(entry.node)),
+                              "`belay graph` lists the names");
       }
       return true;
     }
@@ -237,8 +244,9 @@ class ManifestReader {
     const TomlEntry* entry = find(root_, name);
     if (entry == nullptr) return nullptr;
     if (std::holds_alternative<TomlList>(entry->node.value)) return &entry->node;
-    context_.problems.add(entry->at.location(), name + " must be a list of tables, found " + found_text(entry->node),
-                          "begin each " + what + " with [[" + name + "]]");
+    context_.problems.add(entry->at.location(),
+                          fmt::format("[B1012] {} must be a list of tables, found {}", name, found_text(entry->node)),
+                          fmt::format("begin each {} with [[{}]]", what, name));
     return nullptr;
   }
   void read_list(const std::string& name, const std::string& what, PluginTable table, std::vector<PluginUse>& uses) {
@@ -249,11 +257,12 @@ class ManifestReader {
     const TomlNode* list = list_of_tables("metrics", "metric");
     if (list == nullptr) return;
     for (const TomlNode& node : std::get<TomlList>(list->value)) {
-      const std::string name = "metrics." + std::to_string(manifest_.metrics.size());
+      const std::string name = fmt::format("metrics.{}", manifest_.metrics.size());
       if (std::holds_alternative<TomlTable>(node.value)) {
         manifest_.metrics.push_back(read_metric(node, name));
       } else {
-        context_.problems.add(node.at.location(), name + " must be a table, found " + found_text(node),
+        context_.problems.add(node.at.location(),
+                              fmt::format("[B1012] {} must be a table, found {}", name, found_text(node)),
                               "begin each metric with [[metrics]]");
         manifest_.metrics.emplace_back();
       }
@@ -262,10 +271,9 @@ class ManifestReader {
     for (std::size_t i = 0; i < manifest_.metrics.size(); ++i) {
       const MetricSection& metric = manifest_.metrics[i];
       if (!metric.role().empty() && !roles.insert(metric.role()).second)
-        context_.problems.add(
-            metric.name_at,
-            "metrics." + std::to_string(i) + " has the name \"" + metric.role() + "\" of an earlier one",
-            "a metric is known by its name: give it another");
+        context_.problems.add(metric.name_at,
+                              fmt::format("[B1025] metrics.{} has the name \"{}\" of an earlier one", i, metric.role()),
+                              "a metric is known by its name: give it another");
     }
   }
   MetricSection read_metric(const TomlNode& node, const std::string& name) {
@@ -289,7 +297,7 @@ class ManifestReader {
       const PluginUse& hook = manifest_.hooks[i];
       if (!hook.name.empty() && !names.insert(hook.name).second)
         context_.problems.add(hook.at,
-                              "hooks." + std::to_string(i) + " has the name \"" + hook.name + "\" of an earlier hook",
+                              fmt::format("[B1025] hooks.{} has the name \"{}\" of an earlier hook", i, hook.name),
                               "a hook's state is kept under its name: give it another");
     }
   }
@@ -302,24 +310,24 @@ class ManifestReader {
           read_exporter(node, "exporters." + std::to_string(manifest_.exporters.size()), context_));
     for (const ExporterSection& e : manifest_.exporters)
       if (e.when == ExportWhen::kBest && eval_inputs(manifest_).empty())
-        context_.problems.add(e.at, "when = \"best\" is decided by evaluations, and there is no input for them",
+        context_.problems.add(e.at, "[B1029] evaluations decide about when = \"best\", and there is no input for them",
                               "add [input.eval] and plugin = \"NAME\" below");
     if (!manifest_.exporters.empty() && manifest_.run.dir.empty())
-      context_.problems.add(manifest_.exporters[0].at, "[[exporters]] write below the run directory, and there is none",
+      context_.problems.add(manifest_.exporters[0].at,
+                            "[B1031] [[exporters]] write below the run directory, and there is none",
                             "set dir in [run]");
   }
 
   void check_version(const TomlNode& version) {
     const auto* number = std::get_if<std::int64_t>(&version.value);
     if (number != nullptr && *number == kManifestVersion) return;
-    const std::string known = std::to_string(kManifestVersion);
+    const std::int64_t known = kManifestVersion;
     const bool newer = number != nullptr && *number > kManifestVersion;
     context_.problems.add(
         version.at.location(),
-        newer ? "this manifest is of version " + std::to_string(*number) + ", and this belay reads version " + known
-              : "version must be " + known + ", found " +
-                    (number != nullptr ? std::to_string(*number) : found_text(version)),
-        newer ? "use the belay that it was written for, or a newer one" : "write version = " + known);
+        newer ? fmt::format("[B1026] this manifest is of version {}, and this belay reads version {}", *number, known)
+              : fmt::format("[B1026] version must be {}, found {}", known, found_text(version)),
+        newer ? "use the belay that it was written for, or a newer one" : fmt::format("write version = {}", known));
   }
 
   void refuse_unknown() {
@@ -331,9 +339,10 @@ class ManifestReader {
       if (std::find(sections_.begin(), sections_.end(), entry.key) != sections_.end()) continue;
       const bool section = std::holds_alternative<TomlTable>(entry.node.value);
       context_.problems.add(entry.at.location(),
-                            section                    ? "unknown section [" + entry.key + "]"
-                            : is_list_of_tables(entry) ? "unknown section [[" + entry.key + "]]"
-                                                       : "unknown key \"" + entry.key + "\" above the sections",
+                            section ? fmt::format("[B1004] unknown section [{}]", entry.key)
+                            : is_list_of_tables(entry)
+                                ? fmt::format("[B1004] unknown section [[{}]]", entry.key)
+                                : fmt::format("[B1003] unknown key \"{}\" above the sections", entry.key),
                             help_for_unknown(entry));
     }
   }
@@ -368,13 +377,14 @@ class ManifestReader {
 
   void refuse_missing() {
     if (find(root_, "model") == nullptr && !was_misspelt("model"))
-      context_.problems.add({file_, 0, 0}, "[model] is missing", "add [model] and plugin = \"NAME\" below");
+      context_.problems.add({file_, 0, 0}, "[B1020] [model] is missing", "add [model] and plugin = \"NAME\" below");
     if (find(root_, "input") == nullptr && was_misspelt("input")) return;
     switch (manifest_.run.mode) {
       case RunMode::kContinuousEval:
         if (manifest_.run.dir.empty())
           context_.problems.add(manifest_.at("run.mode"),
-                                "run.mode = \"continuous_eval\" evaluates the checkpoints of a run directory",
+                                "[B1031] run.mode = \"continuous_eval\" evaluates the checkpoints of a run directory, "
+                                "and there is none",
                                 "set dir in [run] to the directory that the training has");
         [[fallthrough]];
       case RunMode::kEvaluate:
@@ -386,7 +396,7 @@ class ManifestReader {
       case RunMode::kExport:
         if (export_input(manifest_).empty()) refuse_missing_input("train");
         if (manifest_.exporters.empty())
-          context_.problems.add({file_, 0, 0}, "run.mode = \"export\" needs an exporter",
+          context_.problems.add({file_, 0, 0}, "[B1020] run.mode = \"export\" needs an exporter",
                                 "add [[exporters]] and plugin = \"NAME\" below; `belay plugins` lists the names");
         break;
       case RunMode::kTrainAndEvaluate:
@@ -400,7 +410,8 @@ class ManifestReader {
   void refuse_missing_input(const std::string& name) {
     if (is_meant(name)) return;
     const std::string place = "[input." + name + "]";
-    context_.problems.add({file_, 0, 0}, place + " is missing", "add " + place + " and plugin = \"NAME\" below");
+    context_.problems.add({file_, 0, 0}, fmt::format("[B1020] {} is missing", place),
+                          fmt::format("add {} and plugin = \"NAME\" below", place));
   }
 
   const TomlTable& root_;

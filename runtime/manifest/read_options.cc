@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/read_options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <type_traits>
@@ -21,8 +23,9 @@ class OptionReader {
     } else if (const auto* list = std::get_if<TomlList>(&node.value)) {
       read_list(key, key_at, node, *list);
     } else if (const auto* date = std::get_if<TomlDate>(&node.value)) {
-      problems_.add(node.at.location(), table_ + "." + key + " is the date " + date->text + "; no option is a date",
-                    "write it in quotes where a string is meant");
+      problems_.add(node.at.location(),
+                    fmt::format("[B1022] {}.{} is the date {}; no option is a date", table_, key, date->text),
+                    "write it in quotes if you mean a string");
     } else {
       std::visit([&](const auto& value) { add_scalar(key, key_at, node.at, value); }, node.value);
     }
@@ -36,7 +39,7 @@ class OptionReader {
 
   void add(const std::string& key, const Place& key_at, const Place& value_at, OptionValue value) {
     if (!keys_.insert(key).second) {
-      problems_.add(key_at.location(), table_ + "." + key + " is given twice",
+      problems_.add(key_at.location(), fmt::format("[B1009] {}.{} is given twice", table_, key),
                     "a key in quotes with dots is the same as keys of nested tables");
       return;
     }
@@ -63,7 +66,7 @@ class OptionReader {
     } else if (all(type_identity<TomlTable>{}, type_identity<TomlList>{})) {
       for (std::size_t i = 0; i < list.size(); ++i) read_part(key + "." + std::to_string(i), list[i]);
     } else {
-      problems_.add(node.at.location(), table_ + "." + key + " mixes kinds of values",
+      problems_.add(node.at.location(), fmt::format("[B1023] {}.{} mixes kinds of values", table_, key),
                     "a list holds booleans, numbers, strings, or tables and lists");
     }
   }
@@ -72,7 +75,8 @@ class OptionReader {
   void read_part(const std::string& key, const TomlNode& part) {
     const auto* table = std::get_if<TomlTable>(&part.value);
     if (table != nullptr && table->empty())
-      problems_.add(part.at.location(), table_ + "." + key + " is an empty table", "set a key in it, or take it out");
+      problems_.add(part.at.location(), fmt::format("[B1023] {}.{} is an empty table", table_, key),
+                    "set a key in it, or take it out");
     else
       read(key, part.at, part);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/read_plugin_use.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -21,10 +23,10 @@ void refuse_nameless(const TomlNode& node, const std::string& name, Diagnostics&
       const bool other =
           wanted == std::string_view("plugin") && std::find(others.begin(), others.end(), entry.key) != others.end();
       if (other || !nearest(entry.key, std::vector<std::string>{wanted}).empty())
-        help = "did you mean \"" + std::string(wanted) + "\" instead of \"" + entry.key + "\"?";
+        help = fmt::format("did you mean \"{}\" instead of \"{}\"?", wanted, entry.key);
     }
   }
-  problems.add(node.at.location(), "[" + name + "] names no plugin", help);
+  problems.add(node.at.location(), fmt::format("[B1021] [{}] names no plugin", name), help);
 }
 
 // Call it after the reserved keys were visited.
@@ -41,8 +43,8 @@ void read_rest(const TomlNode& node, const std::string& name, const ReadFields& 
 bool is_table(const TomlNode& node, const std::string& name, const ReadContext& context) {
   if (std::holds_alternative<TomlTable>(node.value)) return true;
   const auto* text = std::get_if<std::string>(&node.value);
-  context.problems.add(node.at.location(), name + " must be a table, found " + found_text(node),
-                       text == nullptr ? "" : "write { plugin = \"" + *text + "\" }");
+  context.problems.add(node.at.location(), fmt::format("[B1012] {} must be a table, found {}", name, found_text(node)),
+                       text == nullptr ? "" : fmt::format("write {{ plugin = \"{}\" }}", *text));
   return false;
 }
 

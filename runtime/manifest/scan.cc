@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/scan.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -31,10 +33,10 @@ bool is_text(const ManifestSource& source, Diagnostics& problems) {
     const Utf8Char c = first_char(rest);
     if (!c.valid || c.value == 0) {
       const std::size_t at = source.text.size() - rest.size();
-      problems.add(
-          place_of(source, at),
-          c.valid ? "a NUL byte: a manifest is text" : "the byte " + escaped(rest.substr(0, 1)) + " is no UTF-8",
-          c.valid ? "" : "save it as UTF-8", 1);
+      problems.add(place_of(source, at),
+                   c.valid ? "[B1005] this is a NUL byte, and a manifest is text"
+                           : fmt::format("[B1005] the byte {} is no UTF-8", escaped(rest.substr(0, 1))),
+                   c.valid ? "take it out" : "save it as UTF-8", 1);
       return false;
     }
     rest.remove_prefix(c.size);
@@ -122,14 +124,15 @@ class LevelScanner {
   bool add_part() {
     if (++parts_ <= kMaxKeyParts) return true;
     const std::size_t begin = std::min(token_, at_ - 1);
-    problems_.add(place_of(source_, begin), "this key has more than " + std::to_string(kMaxKeyParts) + " parts",
+    problems_.add(place_of(source_, begin), fmt::format("[B1006] this key has more than {} parts", kMaxKeyParts),
                   "a.b.c has three; nothing in a manifest needs more than a few", 1);
     return false;
   }
 
   bool refuse_levels(std::size_t at) {
     problems_.add(place_of(source_, std::min(at, text_.size() - 1)),
-                  "more than " + std::to_string(kMaxLevels) + " levels of tables and lists", "", 1);
+                  fmt::format("[B1006] this has more than {} levels of tables and lists", kMaxLevels),
+                  "write it with fewer levels", 1);
     return false;
   }
 
@@ -209,7 +212,8 @@ class LevelScanner {
 
 bool within_limits(const ManifestSource& source, Diagnostics& problems) {
   if (source.text.size() > kMaxManifestBytes) {
-    problems.add({source.file, 0, 0}, "this is larger than 1 MiB", "keep data in files that the manifest names");
+    problems.add({source.file, 0, 0}, "[B1002] this is larger than 1 MiB",
+                 "keep data in files that the manifest names");
     return false;
   }
   return is_text(source, problems) && LevelScanner(source, problems).run();

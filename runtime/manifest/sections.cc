@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/sections.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "belay/better.h"
@@ -26,8 +28,8 @@ std::vector<std::string> run_modes() {  // in RunMode's order
 void visit_learning_rate(Fields& f, LearningRate& rate) {
   f.text("schedule", rate.schedule, "");
   f.path("file", rate.file, "found by its name");
-  f.check(rate.is_scheduled(), "schedule", "the table of a learning rate needs a schedule",
-          "schedule = \"NAME\"; `belay plugins` lists the names");
+  f.check(rate.is_scheduled(), "schedule", "[B1033] the table of a learning rate needs a schedule",
+          "write schedule = \"NAME\"; `belay plugins` lists the names");
   f.number("learning_rate", rate.learning_rate, kFactor, "0.001");
   f.integer("warmup_steps", rate.warmup_steps, {.min = 0});
   f.options(rate.options);
@@ -35,12 +37,13 @@ void visit_learning_rate(Fields& f, LearningRate& rate) {
 
 void visit_group(Fields& f, VariableGroup& group) {
   f.text("vars", group.vars, "");
-  f.check(!group.vars.empty(), "vars", "a group of variables needs vars", "a pattern of their names: vars = \"conv*\"");
+  f.check(!group.vars.empty(), "vars", "[B1033] a group of variables needs vars",
+          "give a pattern of their names: vars = \"conv*\"");
   f.number("learning_rate_scale", group.learning_rate_scale, kFactor);
   f.number("clip_norm", group.clip_norm, kFactor, "as [optimizer] says");
   f.integer("from_step", group.from_step, {.min = 0});
   f.check(!group.frozen() || group.from_step == 0, "from_step",
-          "from_step is for groups that are trained, and learning_rate_scale = 0 freezes this one for ever",
+          "[B1032] from_step is for groups that are trained, and learning_rate_scale = 0 freezes this one for ever",
           "take one of the two away");
   f.options(group.options);
 }
@@ -75,8 +78,9 @@ void visit_tensor(Fields& f, const char* key, TensorName& tensor, const std::str
                   const char* owner) {
   f.only_for("kind", owner, applies);
   f.text(key, tensor.name, "");
-  f.check(kind.empty() || !applies || !tensor.name.empty(), key, "kind = \"" + kind + "\" needs " + key,
-          std::string("the name of a tensor: ") + key + " = \"NAME\"; `belay graph` lists them");
+  f.check(kind.empty() || !applies || !tensor.name.empty(), key,
+          fmt::format("[B1033] kind = \"{}\" needs {}", kind, key),
+          fmt::format("give the name of a tensor: {} = \"NAME\"; `belay graph` lists them", key));
 }
 
 }  // namespace
@@ -87,10 +91,10 @@ void visit(Fields& f, RunSettings& run) {
   f.path("dir", run.dir, "nothing is kept");
   f.integer("max_steps", run.max_steps, {.min = 1}, "until the input ends");
   f.integer("min_steps", run.min_steps, {.min = 0});
-  f.check(!run.max_steps || run.min_steps <= *run.max_steps, "min_steps",
-          "run.min_steps = " + std::to_string(run.min_steps) +
-              " is above run.max_steps = " + std::to_string(run.max_steps.value_or(0)),
-          "lower it, or raise max_steps");
+  f.check(
+      !run.max_steps || run.min_steps <= *run.max_steps, "min_steps",
+      fmt::format("[B1032] run.min_steps = {} is above run.max_steps = {}", run.min_steps, run.max_steps.value_or(0)),
+      "lower it, or raise max_steps");
   std::int64_t seed = static_cast<std::int64_t>(run.seed);
   f.integer("seed", seed, {.min = 0});
   run.seed = static_cast<std::uint64_t>(seed);
@@ -127,7 +131,7 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.choice("save", checkpoint.save, {"async", "sync"});
   f.text("basename", checkpoint.basename, "");
   f.check(is_checkpoint_basename(checkpoint.basename), "basename",
-          "checkpoint.basename = " + double_quoted(checkpoint.basename) + " cannot be a checkpoint's name",
+          fmt::format("[B1034] checkpoint.basename = \"{}\" cannot be a checkpoint's name", checkpoint.basename),
           "take one part of a path, of at most 200 bytes and other than \"before\"");
   f.integer("max_to_keep", checkpoint.max_to_keep, {.min = 0});
   f.number("keep_every_hours", checkpoint.keep_every_hours, {.min = 0});
@@ -141,17 +145,18 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
   f.text("best_metric", checkpoint.best_metric, "");
   f.choice("best_mode", checkpoint.best_mode, {"auto", "min", "max"});
   f.check(!evaluation_input_of(metric).empty(), "best_metric",
-          "checkpoint.best_metric is a metric of an evaluation, found " + double_quoted(metric),
-          metric.find('/') == metric.npos ? "did you mean " + double_quoted("eval/" + without_data(metric)) + "?"
+          fmt::format("[B1035] checkpoint.best_metric is a metric of an evaluation, found \"{}\"", metric),
+          metric.find('/') == metric.npos ? fmt::format("did you mean \"eval/{}\"?", without_data(metric))
                                           : "it begins with the input's name: \"eval/loss\", \"eval_NAME/accuracy\"");
   const std::string known =
       nearest(metric.substr(metric.find('/') + 1),
               std::vector<std::string>{"loss", "accuracy", "auc", "precision", "recall", "perplexity"});
-  f.check(checkpoint.best_mode != BestMode::kAuto || better_by_name(metric).has_value(), "best_metric",
-          "checkpoint.best_metric = " + double_quoted(metric) + " does not say by its name which values are better",
-          known.empty() ? "add best_mode = \"min\" or best_mode = \"max\""
-                        : "did you mean " + double_quoted(metric.substr(0, metric.find('/') + 1) + known) +
-                              "? Else add best_mode = \"min\" or \"max\"");
+  f.check(
+      checkpoint.best_mode != BestMode::kAuto || better_by_name(metric).has_value(), "best_metric",
+      fmt::format("[B1036] checkpoint.best_metric = \"{}\" does not say by its name which values are better", metric),
+      known.empty() ? "add best_mode = \"min\" or best_mode = \"max\""
+                    : fmt::format("did you mean \"{}{}\"? Else add best_mode = \"min\" or \"max\"",
+                                  metric.substr(0, metric.find('/') + 1), known));
 }
 
 void visit(Fields& f, EvalSettings& eval) {
@@ -194,12 +199,12 @@ void visit(Fields& f, SessionSettings& session) {
 
 void visit(Fields& f, MetricSection& metric) {
   f.word("kind", metric.kind, metric_kinds());
-  f.check(!metric.kind.empty(), "kind", "a metric needs a kind", "one of " + joined(metric_kinds()));
+  f.check(!metric.kind.empty(), "kind", "[B1033] a metric needs a kind", "give one of " + joined(metric_kinds()));
   f.text("name", metric.name, "the kind");
   f.check(metric.name.empty() || is_instance_name(metric.name), "name",
-          "the name of a metric has letters, digits, '_', '-' and '.', at most 63", "");
+          "[B1024] the name of a metric has letters, digits, '_', '-' and '.', at most 63", "give it another name");
   f.check(metric.name != "loss" && metric.name != "global_step", "name",
-          "every evaluation reports " + metric.name + " already", "name the metric otherwise");
+          fmt::format("[B1025] every evaluation reports {} already", metric.name), "give the metric another name");
   // Without a kind all keys pass, so that one problem does not cause many.
   const auto is = [&](const char* kind) { return metric.kind.empty() || metric.kind == kind; };
   const bool of_values = is("mean") || is("perplexity"), of_labels = metric.kind.empty() || !of_values;
@@ -217,8 +222,8 @@ void visit(Fields& f, MetricSection& metric) {
   f.integer("k", metric.k, {.min = 1});
   f.only_for("kind", "kind = \"confusion_matrix\"", is("confusion_matrix"));
   f.integer("classes", metric.classes, {.min = 1, .max = kMaxClasses}, "");
-  f.check(metric.kind != "confusion_matrix" || metric.classes, "classes", "a confusion_matrix needs classes",
-          "their number: classes = 10");
+  f.check(metric.kind != "confusion_matrix" || metric.classes, "classes", "[B1033] a confusion_matrix needs classes",
+          "give their number: classes = 10");
   f.only_for("kind", "kind = \"auc\"", is("auc"));
   f.integer("num_thresholds", metric.num_thresholds, {.min = 2, .max = kMaxThresholds});
   f.word("curve", metric.curve, {"roc", "pr"});
@@ -230,9 +235,9 @@ void visit(Fields& f, PluginUse& use, PluginTable table) {
   f.path("file", use.file, "");
   f.text("name", use.name, "");
   f.check(use.name.empty() || is_instance_name(use.name), "name",
-          "the name of an instance has letters, digits, '_', '-' and '.', at most 63", "");
-  f.check(use.name != "." && use.name != "..", "name", "an instance cannot be called as folders are, \".\" or \"..\"",
-          "give it another name");
+          "[B1024] the name of an instance has letters, digits, '_', '-' and '.', at most 63", "give it another name");
+  f.check(use.name != "." && use.name != "..", "name",
+          "[B1024] an instance cannot have the name of a folder, \".\" or \"..\"", "give it another name");
   if (table == PluginTable::kExporter) return;  // its on_error has other words
   f.only_for("", "[[hooks]] and [[exporters]]", table == PluginTable::kHook);
   f.choice("on_error", use.on_error, {"stop", "disable"});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/sets.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <map>
 #include <memory>
@@ -45,7 +47,7 @@ class SetArgument {
 
   void apply(TomlNode& root) {
     if (equals_ == argument_.npos) {
-      problems_.add({*file_, 0, 1}, "there is no value",
+      problems_.add({*file_, 0, 1}, "[B1037] there is no value",
                     "write --set key.path=value, for instance --set run.max_steps=100");
       return;
     }
@@ -53,7 +55,7 @@ class SetArgument {
     const std::string key = argument_.substr(0, equals_);
     const std::string value = argument_.substr(equals_ + 1);
     if (key.find('\n') != key.npos) {
-      problems_.add({*file_, 0, 1}, "a key is one line");
+      problems_.add({*file_, 0, 1}, "[B1037] a key is one line", "write --set key.path=value");
       return;
     }
     Diagnostics found;
@@ -61,7 +63,7 @@ class SetArgument {
     std::optional<TomlNode> path = parse(key + "=0", problems_);
     if (!path) return;
     if (!leads_to_a_value(*path)) {
-      problems_.add({*file_, 0, 1}, "there is a comment where the key should be",
+      problems_.add({*file_, 0, 1}, "[B1037] there is a comment in place of the key",
                     "write --set key.path=value; a key with a '#' in it is quoted");
       return;
     }
@@ -79,8 +81,10 @@ class SetArgument {
   }
 
   void add_relocated(const Diagnostics& found, Diagnostics& problems) const {
-    for (const Diagnostic& d : found.sorted())
-      problems.add({*file_, 0, d.at.line > 1 ? 1 : d.at.column}, d.message, d.help, d.length);
+    for (Diagnostic& d : found.sorted()) {
+      d.at = {*file_, 0, d.at.line > 1 ? 1 : d.at.column};
+      problems.add(std::move(d));
+    }
   }
 
   void relocate(TomlNode& node) const {
@@ -149,13 +153,15 @@ class SetArgument {
       const auto [rest, error] = std::from_chars(part.key.data(), end, index);
       if (error == std::errc() && rest == end && index < list->size()) return &(*list)[index];
       problems_.add(part.at.location(),
-                    name + " is a list of " + std::to_string(list->size()) + ", without an element " + part.key,
-                    list->empty() ? "" : "elements are 0 to " + std::to_string(list->size() - 1));
+                    fmt::format("[B1038] {} is a list of {}, without an element {}", name, list->size(), part.key),
+                    list->empty() ? "" : fmt::format("elements are 0 to {}", list->size() - 1));
       return nullptr;
     }
     auto* table = std::get_if<TomlTable>(&at.value);
     if (table == nullptr) {
-      problems_.add(part.at.location(), name + " is " + found_text(at) + ", so there is no " + name + "." + part.key);
+      problems_.add(part.at.location(),
+                    fmt::format("[B1038] {0} is {1}, so there is no {0}.{2}", name, found_text(at), part.key),
+                    "`belay show` lists the keys");
       return nullptr;
     }
     if (TomlEntry* entry = find(*table, part.key)) return &entry->node;

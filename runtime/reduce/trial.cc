@@ -22,6 +22,11 @@ std::string without_numbers(const std::string& text) {
   return out;
 }
 
+// "train.toml:3:1: error[B1003]: unknown key", or without a code.
+bool is_of_manifest(const std::string& line) {
+  return line.find(": error: ") != std::string::npos || line.find(": error[B") != std::string::npos;
+}
+
 }  // namespace
 
 bool TrialEnd::is_like(const TrialEnd& other) const {
@@ -38,7 +43,7 @@ TrialEnd run_trial(const std::string& belay, const std::string& manifest, const 
   TrialEnd end{.status = outcome.status, .timed_out = outcome.timed_out, .message = {}};
   std::ifstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    if (end.message.empty() && line.find(": error: ") != std::string::npos) end.message = line;  // the manifest's
+    if (end.message.empty() && is_of_manifest(line)) end.message = line;  // the manifest's
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json.value("level", "") == "error") end.message = json.value("message", "");
   }

@@ -60,41 +60,48 @@ TEST_F(BadPluginsTest, EachNoteThatCannotBeUsedIsRefused) {
     std::string expected;
   } cases[] = {
       {"no_note",
-       "no_note: 'PLUGINS/no_note.so' is a shared library, but no plugin: it has no BELAY note\n"
+       "[B2012] no_note: 'PLUGINS/no_note.so' is a shared library, but no plugin: it has no BELAY note\n"
        "  help: does its source have a BELAY_MODULE line? were notes removed with objcopy?"},
       {"note_is_no_json",
-       "no_note: 'PLUGINS/note_is_no_json.so' has a corrupt note: it is no JSON: [json.exception.parse_error.101] "
+       "[B2012] no_note: 'PLUGINS/note_is_no_json.so' has a corrupt note: it is no JSON: "
+       "[json.exception.parse_error.101] "
        "parse "
        "error at line 1, column 1: syntax error while parsing value - invalid literal; last read: 'p'" +
            rebuild},
       {"note_is_no_utf8",
-       "no_note: 'PLUGINS/note_is_no_utf8.so' has a corrupt note: it is no JSON: [json.exception.parse_error.101] "
+       "[B2012] no_note: 'PLUGINS/note_is_no_utf8.so' has a corrupt note: it is no JSON: "
+       "[json.exception.parse_error.101] "
        "parse "
        "error at line 1, column 114: syntax error while parsing value - invalid string: ill-formed UTF-8 byte; last "
        "read: '\"mini\\xff'" +
            rebuild},
-      {"note_without_abi", "no_note: 'PLUGINS/note_without_abi.so' has a corrupt note: \"abi\" is missing" + rebuild},
+      {"note_without_abi",
+       "[B2012] no_note: 'PLUGINS/note_without_abi.so' has a corrupt note: \"abi\" is missing" + rebuild},
       {"note_without_plugins",
-       "no_note: 'PLUGINS/note_without_plugins.so' has a corrupt note: \"plugins\" is empty" + rebuild},
+       "[B2012] no_note: 'PLUGINS/note_without_plugins.so' has a corrupt note: \"plugins\" is empty" + rebuild},
       {"note_with_bad_name",
-       "no_note: 'PLUGINS/note_with_bad_name.so' has a corrupt note: \"plugins.0.name\" is \"../Minimal\", must be "
+       "[B2012] no_note: 'PLUGINS/note_with_bad_name.so' has a corrupt note: \"plugins.0.name\" is \"../Minimal\", "
+       "must be "
        "[a-z][a-z0-9_-]{0,62} or VENDOR.NAME of such" +
            rebuild},
       {"note_repeats_plugin",
-       "no_note: 'PLUGINS/note_repeats_plugin.so' has a corrupt note: \"plugins.1\" repeats the hook \"minimal\"" +
+       "[B2012] no_note: 'PLUGINS/note_repeats_plugin.so' has a corrupt note: \"plugins.1\" repeats the hook "
+       "\"minimal\"" +
            rebuild},
       {"note_with_bad_default",
-       "no_note: 'PLUGINS/note_with_bad_default.so' has a corrupt note: \"plugins.0.options.0.default\" must be a "
+       "[B2012] no_note: 'PLUGINS/note_with_bad_default.so' has a corrupt note: \"plugins.0.options.0.default\" must "
+       "be a "
        "number" +
            rebuild},
       {"abi_major",
-       "abi_major: 'PLUGINS/abi_major.so' is built for ABI 7.0, this host speaks 0.4\n"
+       "[B2013] abi_major: 'PLUGINS/abi_major.so' is built for ABI 7.0, this host has ABI 0.4\n"
        "  help: rebuild it with the SDK of this host, or update the host to ABI 7.0"},
       {"abi_minor",
-       "abi_minor: 'PLUGINS/abi_minor.so' needs ABI 0.99, this host has 0.4 (before 1.0 they must be equal)\n"
+       "[B2014] abi_minor: 'PLUGINS/abi_minor.so' needs ABI 0.99, this host has 0.4 (before 1.0 they must be equal)\n"
        "  help: rebuild it with the SDK of this host, or update the host to ABI 0.99"},
       {"isa",
-       "isa: 'PLUGINS/isa.so' is compiled for instructions that this processor lacks: sse2_of_the_future, avx9\n"
+       "[B2015] isa: 'PLUGINS/isa.so' is compiled for instructions that this processor lacks: sse2_of_the_future, "
+       "avx9\n"
        "  help: rebuild it without -march=native, or with -march=x86-64-v2"},
   };
   for (const auto& c : cases) EXPECT_EQ(load_plugin(c.plugin), c.expected);
@@ -110,7 +117,7 @@ TEST_F(BadPluginsTest, ALibraryOfTheSystemIsNoPlugin) {
   const std::vector<Dependency> system = walk_dependencies(kPlugins + "/throwing_constructor.so", "");
   ASSERT_FALSE(system.empty());
   EXPECT_EQ(load(system[0].path),
-            "no_note: '" + system[0].path +
+            "[B2012] no_note: '" + system[0].path +
                 "' is a shared library, but no plugin: it has no BELAY note\n"
                 "  help: does its source have a BELAY_MODULE line? were notes removed with objcopy?");
 }
@@ -119,17 +126,17 @@ TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
   const std::string fill = "\n  help: fill the module as abi.h says, or let BELAY_MODULE do it";
   const std::string stale = "\n  help: build it again; was the file edited or replaced?";
   const auto bad = [&](const std::string& plugin, const std::string& reason) {
-    return "bad_module: 'PLUGINS/" + plugin + ".so' has a bad belay_module_v0: " + reason + fill;
+    return "[B2021] bad_module: 'PLUGINS/" + plugin + ".so' has a bad belay_module_v0: " + reason + fill;
   };
   const auto differs = [&](const std::string& plugin, const std::string& reason) {
-    return "stale: 'PLUGINS/" + plugin + ".so' has a note that is not its module's: " + reason + stale;
+    return "[B2022] stale: 'PLUGINS/" + plugin + ".so' has a note that is not its module's: " + reason + stale;
   };
   const struct {
     const char* plugin;
     std::string expected;
   } cases[] = {
       {"hidden_module",
-       "bad_module: 'PLUGINS/hidden_module.so' has a plugin's note, but does not export belay_module_v0\n"
+       "[B2021] bad_module: 'PLUGINS/hidden_module.so' has a plugin's note, but does not export belay_module_v0\n"
        "  help: build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?"},
       {"wrong_magic", bad("wrong_magic", "magic is 0x1122334455667788, must be 0x003079616c6562b3")},
       {"struct_size_0", bad("struct_size_0", "struct_size is 0, must be at least 64")},
@@ -172,25 +179,26 @@ TEST_F(BadPluginsTest, T_22c_WhatTheModulePointsToIsItsOwnLibrarys) {
                {"foreign_table", "plugins[0].table"}};
   for (const auto& c : cases)
     EXPECT_THAT(load_plugin(c.plugin),
-                StartsWith(std::string("bad_module: 'PLUGINS/") + c.plugin +
+                StartsWith(std::string("[B2021] bad_module: 'PLUGINS/") + c.plugin +
                            ".so' has a bad belay_module_v0: " + c.field + " lies outside of the library, in "));
 }
 
 TEST_F(BadPluginsTest, T_28a_AFunctionOfTheModulesNameIsNotReadAsData) {
   EXPECT_EQ(load_plugin("module_is_function"),
-            "bad_module: 'PLUGINS/module_is_function.so' exports belay_module_v0 as a function, not as data\n"
+            "[B2021] bad_module: 'PLUGINS/module_is_function.so' exports belay_module_v0 as a function, not as data\n"
             "  help: let BELAY_MODULE write it, or define `const belay_module belay_module_v0` as abi.h says");
 }
 
 TEST_F(BadPluginsTest, T_28b_AModuleWhoseNameIsMangledGetsAHintAtExternC) {
-  EXPECT_EQ(load_plugin("module_in_namespace"),
-            "bad_module: 'PLUGINS/module_in_namespace.so' exports `mine::belay_module_v0`, but not belay_module_v0\n"
-            "  help: declare it extern \"C\" and outside of namespaces, so that its name is not mangled");
+  EXPECT_EQ(
+      load_plugin("module_in_namespace"),
+      "[B2021] bad_module: 'PLUGINS/module_in_namespace.so' exports `mine::belay_module_v0`, but not belay_module_v0\n"
+      "  help: declare it extern \"C\" and outside of namespaces, so that its name is not mangled");
 }
 
 TEST_F(BadPluginsTest, T_31f_AnHtmlPageIsSaidToBeOne) {
   const std::string html =
-      "not_elf: 'DIR/x.so' is an HTML page, not a shared library\n"
+      "[B2005] not_elf: 'DIR/x.so' is an HTML page, not a shared library\n"
       "  help: it was probably downloaded from an address that answered with an error page; download it again";
   EXPECT_EQ(load(folder_.write("x.so", "<!DOCTYPE html>\n<html><head><title>404 Not Found</title></head></html>\n")),
             html);
@@ -198,25 +206,27 @@ TEST_F(BadPluginsTest, T_31f_AnHtmlPageIsSaidToBeOne) {
 }
 
 TEST_F(BadPluginsTest, AMissingLibraryIsNamedWithWhoWantsIt) {
-  EXPECT_EQ(load_plugin("missing_dep"),
-            "missing_dep: 'PLUGINS/missing_dep.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
-            "PLUGINS/missing_dep.so)\n"
-            "  help: install it, set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY; searched: "
-            "/library/path, the system's libraries (ld.so.cache)");
+  EXPECT_EQ(
+      load_plugin("missing_dep"),
+      "[B2016] missing_dep: 'PLUGINS/missing_dep.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
+      "PLUGINS/missing_dep.so)\n"
+      "  help: install it, set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY; searched: "
+      "/library/path, the system's libraries (ld.so.cache)");
 }
 
 TEST_F(BadPluginsTest, AllMissingLibrariesAreToldAtOnceWithTheirChains) {
-  EXPECT_EQ(load_plugin("missing_deps"),
-            "missing_dep: 'PLUGINS/missing_deps.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
-            "PLUGINS/missing_deps.so), libbelay_test_other_absent.so (wanted by "
-            "PLUGINS/deps/found/libbelay_test_middle.so, wanted by PLUGINS/missing_deps.so)\n"
-            "  help: install them, set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY; searched: "
-            "/library/path, PLUGINS/deps/found, the system's libraries (ld.so.cache)");
+  EXPECT_EQ(
+      load_plugin("missing_deps"),
+      "[B2016] missing_dep: 'PLUGINS/missing_deps.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
+      "PLUGINS/missing_deps.so), libbelay_test_other_absent.so (wanted by "
+      "PLUGINS/deps/found/libbelay_test_middle.so, wanted by PLUGINS/missing_deps.so)\n"
+      "  help: install them, set LD_LIBRARY_PATH, or link the plugin with -Wl,-rpath,DIRECTORY; searched: "
+      "/library/path, PLUGINS/deps/found, the system's libraries (ld.so.cache)");
 }
 
 TEST_F(BadPluginsTest, ALibraryOfAnotherCLibraryIsSaidToBeThat) {
   EXPECT_EQ(load_plugin("musl"),
-            "missing_dep: 'PLUGINS/musl.so' needs what cannot be loaded: libc.musl-x86_64.so.1 (wanted by "
+            "[B2016] missing_dep: 'PLUGINS/musl.so' needs what cannot be loaded: libc.musl-x86_64.so.1 (wanted by "
             "PLUGINS/musl.so)\n"
             "  help: it is built for another C library (musl); rebuild it for glibc; searched: /library/path, the "
             "system's libraries (ld.so.cache)");
@@ -224,7 +234,7 @@ TEST_F(BadPluginsTest, ALibraryOfAnotherCLibraryIsSaidToBeThat) {
 
 TEST_F(BadPluginsTest, AnUndefinedSymbolIsDemangled) {
   EXPECT_EQ(load_plugin("undefined_symbol"),
-            "undefined: 'PLUGINS/undefined_symbol.so' uses the symbol "
+            "[B2018] undefined: 'PLUGINS/undefined_symbol.so' uses the symbol "
             "`trainer::step(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)`, "
             "which nothing defines\n"
             "  help: link the library that has it; build with -Wl,-z,defs (belay_add_plugin does) to see this when "
@@ -233,28 +243,30 @@ TEST_F(BadPluginsTest, AnUndefinedSymbolIsDemangled) {
 
 TEST_F(BadPluginsTest, AMissingSymbolVersionIsToldWithTheNewestThereIs) {
   EXPECT_EQ(load_plugin("symbol_version"),
-            "symbol_version: 'PLUGINS/symbol_version.so' needs a newer system: BELAYTEST_3.10 of "
+            "[B2017] symbol_version: 'PLUGINS/symbol_version.so' needs a newer system: BELAYTEST_3.10 of "
             "libbelay_test_versioned.so, which offers up to BELAYTEST_2\n"
             "  help: build it on this system or an older one");
 }
 
 TEST_F(BadPluginsTest, TooMuchStaticThreadLocalStorageIsRefused) {
   EXPECT_EQ(load_plugin("static_tls"),
-            "static_tls: 'PLUGINS/static_tls.so' finds no room for its initial-exec thread-local storage\n"
+            "[B2019] static_tls: 'PLUGINS/static_tls.so' finds no room for its initial-exec thread-local storage\n"
             "  help: build it without -ftls-model=initial-exec, or set GLIBC_TUNABLES=glibc.rtld.optional_static_tls="
             "16384");
 }
 
 TEST_F(BadPluginsTest, AThrowingInitializerEndsTheProcessWithItsName) {
   EXPECT_EXIT(load_plugin("throwing_initializer"), ExitedWithCode(3),
-              "error: plugin '.*/throwing_initializer.so' failed in its own initializers while it was loaded: it threw "
+              "error\\[B2040\\]: plugin '.*/throwing_initializer.so' failed in its own initializers while it was "
+              "loaded: it threw "
               "std::runtime_error: no table.bin here\n  help: initializers of global objects must not throw\n");
 }
 
 TEST_F(BadPluginsTest, AnInitializerThatExitsWithSuccessFailsTheRun) {
-  EXPECT_EXIT(load_plugin("exiting_initializer"), ExitedWithCode(3),
-              "error: plugin '.*/exiting_initializer.so' ended the process \\(exit status 0\\) while it was loaded\n"
-              "  help: initializers of global objects must not call exit\n");
+  EXPECT_EXIT(
+      load_plugin("exiting_initializer"), ExitedWithCode(3),
+      "error\\[B2040\\]: plugin '.*/exiting_initializer.so' ended the process \\(exit status 0\\) while it was loaded\n"
+      "  help: initializers of global objects must not call exit\n");
 }
 
 TEST_F(BadPluginsTest, AFastMathPluginLoadsAndThreadsKeepTheirMode) {
@@ -294,22 +306,22 @@ TEST_F(BadPluginsTest, WhatIsNoFileIsRefusedAtOnce) {
   std::filesystem::create_symlink("gone.so", folder_.file("dangling.so"));
   const std::string give = ", not a file\n  help: give the .so file of a plugin";
   const std::string path = "\n  help: check the path; in a manifest it is relative to the manifest";
-  EXPECT_EQ(load(folder_.path()), "not_regular: 'DIR' is a directory" + give);
-  EXPECT_EQ(load(folder_.file("pipe.so")), "not_regular: 'DIR/pipe.so' is a FIFO" + give);
-  EXPECT_EQ(load(folder_.file("socket.so")), "not_regular: 'DIR/socket.so' is a socket" + give);
-  EXPECT_EQ(load("/dev/zero"), "not_regular: '/dev/zero' is a device" + give);
-  EXPECT_EQ(load(folder_.file("none.so")), "not_found: 'DIR/none.so' does not exist" + path);
+  EXPECT_EQ(load(folder_.path()), "[B2003] not_regular: 'DIR' is a directory" + give);
+  EXPECT_EQ(load(folder_.file("pipe.so")), "[B2003] not_regular: 'DIR/pipe.so' is a FIFO" + give);
+  EXPECT_EQ(load(folder_.file("socket.so")), "[B2003] not_regular: 'DIR/socket.so' is a socket" + give);
+  EXPECT_EQ(load("/dev/zero"), "[B2003] not_regular: '/dev/zero' is a device" + give);
+  EXPECT_EQ(load(folder_.file("none.so")), "[B2001] not_found: 'DIR/none.so' does not exist" + path);
   EXPECT_EQ(load(kPlugins + "/minimal.so/x.so"),
-            "not_found: 'PLUGINS/minimal.so/x.so' does not exist: a part of its path is no directory" + path);
+            "[B2001] not_found: 'PLUGINS/minimal.so/x.so' does not exist: a part of its path is no directory" + path);
   EXPECT_EQ(load(folder_.file("loop.so")),
-            "not_found: 'DIR/loop.so' cannot be opened: too many levels of symbolic links" + path);
+            "[B2001] not_found: 'DIR/loop.so' cannot be opened: too many levels of symbolic links" + path);
   EXPECT_EQ(load(folder_.file("dangling.so")),
-            "not_found: 'DIR/dangling.so' is a symbolic link to 'gone.so', which does not exist" + path);
+            "[B2001] not_found: 'DIR/dangling.so' is a symbolic link to 'gone.so', which does not exist" + path);
   if (::geteuid() != 0) {
     const std::string secret = folder_.write("secret.so", "");
     ASSERT_EQ(::chmod(secret.c_str(), 0), 0);
     EXPECT_EQ(load(secret),
-              "unreadable: 'DIR/secret.so' cannot be opened: Permission denied\n"
+              "[B2002] unreadable: 'DIR/secret.so' cannot be opened: Permission denied\n"
               "  help: give this user the right to read it (chmod, chown)");
   }
 }
@@ -317,46 +329,48 @@ TEST_F(BadPluginsTest, WhatIsNoFileIsRefusedAtOnce) {
 TEST_F(BadPluginsTest, OtherProductsOfACompilerAreRefused) {
   const std::string build = "\n  help: build a shared library with belay_add_plugin, or with -shared -fPIC";
   EXPECT_EQ(load(folder_.write("x.so", bytes_of(BELAY_ARCHIVE))),
-            "archive: 'DIR/x.so' is a static library (.a), not a shared library" + build);
+            "[B2006] archive: 'DIR/x.so' is a static library (.a), not a shared library" + build);
   EXPECT_EQ(load(folder_.write("x.so", bytes_of(BELAY_OBJECT))),
-            "object: 'DIR/x.so' is an object file (.o), not a shared library" + build);
+            "[B2007] object: 'DIR/x.so' is an object file (.o), not a shared library" + build);
   EXPECT_EQ(load(folder_.write("x.so", bytes_of(BELAY_PIE_PROGRAM))),
-            "executable: 'DIR/x.so' is a program (position-independent), not a shared library" + build);
+            "[B2008] executable: 'DIR/x.so' is a program (position-independent), not a shared library" + build);
   EXPECT_EQ(load(folder_.write("x.so", bytes_of(BELAY_STATIC_PROGRAM))),
-            "executable: 'DIR/x.so' is a program, not a shared library" + build);
+            "[B2008] executable: 'DIR/x.so' is a program, not a shared library" + build);
 }
 
 TEST_F(BadPluginsTest, SpoiltCopiesAreRefused) {
   const std::string whole = bytes_of(kPlugins + "/minimal.so");
   EXPECT_THAT(load(folder_.write("x.so", whole.substr(0, whole.size() / 3))),
-              HasSubstr("truncated: 'DIR/x.so' is cut off: a segment ends at byte "));
+              HasSubstr("[B2010] truncated: 'DIR/x.so' is cut off: a segment ends at byte "));
   EXPECT_EQ(load(folder_.write("x.so", patched(whole, offsetof(Elf64_Ehdr, e_machine), std::uint16_t{EM_S390}))),
-            "wrong_machine: 'DIR/x.so' is built for s390, this host is " + kHost + "\n  help: rebuild it for " + kHost);
+            "[B2009] wrong_machine: 'DIR/x.so' is built for s390, this host is " + kHost + "\n  help: rebuild it for " +
+                kHost);
   const std::size_t note = whole.find(std::string("BELAY\0\0\0{", 9));
   ASSERT_NE(note, std::string::npos);
   EXPECT_EQ(load(folder_.write("x.so", patched(whole, note, 'b'))),
-            "no_note: 'DIR/x.so' is a shared library, but no plugin: it has no BELAY note\n"
+            "[B2012] no_note: 'DIR/x.so' is a shared library, but no plugin: it has no BELAY note\n"
             "  help: does its source have a BELAY_MODULE line? were notes removed with objcopy?");
   // The note has name size, content size and type before the name.
+  EXPECT_EQ(load(folder_.write("x.so", patched(whole, note - 8, std::uint32_t{0xfffffff0}))),
+            "[B2012] no_note: 'DIR/x.so' has a corrupt note: it says that it is longer than its segment\n  help: build "
+            "it again");
   EXPECT_EQ(
-      load(folder_.write("x.so", patched(whole, note - 8, std::uint32_t{0xfffffff0}))),
-      "no_note: 'DIR/x.so' has a corrupt note: it says that it is longer than its segment\n  help: build it again");
-  EXPECT_EQ(load(folder_.write("x.so", patched(whole, whole.find("minimal\""), 'w'))),
-            "stale: 'DIR/x.so' has a note that is not its module's: the note's plugin 0 is the hook \"winimal\", the "
-            "module's is \"minimal\" of kind 1\n  help: build it again; was the file edited or replaced?");
+      load(folder_.write("x.so", patched(whole, whole.find("minimal\""), 'w'))),
+      "[B2022] stale: 'DIR/x.so' has a note that is not its module's: the note's plugin 0 is the hook \"winimal\", the "
+      "module's is \"minimal\" of kind 1\n  help: build it again; was the file edited or replaced?");
 }
 
 TEST_F(BadPluginsTest, AWorldWritablePlaceIsRefused) {
   const std::string path = folder_.write("x.so", bytes_of(kPlugins + "/minimal.so"));
   ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
-  EXPECT_EQ(load(path), "insecure: 'DIR/x.so' can be written by everybody\n  help: chmod o-w 'DIR/x.so'");
+  EXPECT_EQ(load(path), "[B2004] insecure: 'DIR/x.so' can be written by everybody\n  help: chmod o-w 'DIR/x.so'");
 }
 
 TEST_F(BadPluginsTest, ANoexecFileSystemIsNamed) {
   if (::mount("none", folder_.path().c_str(), "tmpfs", MS_NOEXEC, "mode=0755") != 0)
     GTEST_SKIP() << "this user cannot mount a file system";
   EXPECT_EQ(load(folder_.write("x.so", bytes_of(kPlugins + "/minimal.so"))),
-            "load_failed: 'DIR/x.so' lies on a file system that is mounted noexec\n"
+            "[B2020] load_failed: 'DIR/x.so' lies on a file system that is mounted noexec\n"
             "  help: put it elsewhere, or mount that file system with exec");
   // The dynamic linker keeps a part of what it could not map, so that the file is in use.
   EXPECT_EQ(::umount2(folder_.path().c_str(), MNT_DETACH), 0);

@@ -121,16 +121,17 @@ TEST_F(DescribeCommandTest, WhatIsNotThereIsStatus3WithTheReason) {
     std::string what, expected;
   } cases[] = {
       {"sampel_hook",
-       "error: not_found: plugin \"sampel_hook\" is not found in DIR\n"
-       "  help: did you mean \"sample_hook\"? `belay plugins` lists what there is\n"},
+       "error[B2025]: not_found: plugin \"sampel_hook\" is not found in DIR\n"
+       "  help: did you mean \"sample_hook\"? `belay plugins` lists what exists\n"},
       {"model:sample_hook",
-       "error: not_found: model \"sample_hook\" is not found, but there is a plugin of that name of the kind hook\n"
+       "error[B2025]: not_found: model \"sample_hook\" is not found, but there is a plugin of that name of the kind "
+       "hook\n"
        "  help: name it where a plugin of the kind hook belongs\n"},
       {"hooks:x",
        "error: not_found: \"hooks\" is no kind of plugin\n  help: kinds: hook, saver, init_fn, model, input, op, "
        "optimizer, schedule, exporter, cluster\n"},
       {folder_.file("none.so"),
-       "error: not_found: 'DIR/none.so' does not exist\n"
+       "error[B2001]: not_found: 'DIR/none.so' does not exist\n"
        "  help: check the path; in a manifest it is relative to the manifest\n"},
   };
   for (const auto& c : cases) {
@@ -144,7 +145,7 @@ TEST_F(DescribeCommandTest, ARefusedFileIsTheReason) {
   folder_.write("ema.so", "");
   EXPECT_EQ(run("ema"), 3);
   EXPECT_EQ(err_,
-            "error: not_elf: 'DIR/ema.so' is too short for a shared library: 0 bytes\n"
+            "error[B2005]: not_elf: 'DIR/ema.so' is too short for a shared library: 0 bytes\n"
             "  help: give the .so file of a plugin\n");
 }
 

@@ -63,15 +63,16 @@ layers = [
 ]
 )");
   for (const char* part :
-       {"train.toml:4:28: error: \"features.x.dtype\" is \"float23\", must be one of: float32, int64, string, uint8\n"
+       {"train.toml:4:28: error[B2034]: \"features.x.dtype\" is \"float23\", must be one of: float32, int64, string, "
+        "uint8\n"
         "  features = { x = { dtype = \"float23\" } }\n"
         "                             ^~~~~~~~~\n"
         "  help: did you mean \"float32\"?\n",
-        "train.toml:9:21: error: \"layers.1.unitz\" is not an option of model \"sequential\"\n"
+        "train.toml:9:21: error[B2030]: \"layers.1.unitz\" is not an option of model \"sequential\"\n"
         "    { type = \"dense\", unitz = 10, units = 0 },\n"
         "                      ^~~~~\n"
         "  help: did you mean \"units\"? \"layers.1\" has: type, name, units, activation, use_bias\n",
-        "train.toml:9:41: error: \"layers.1.units\" is 0, must be at least 1\n"})
+        "train.toml:9:41: error[B2033]: \"layers.1.units\" is 0, must be at least 1\n"})
     EXPECT_THAT(problems, HasSubstr(part));
 }
 

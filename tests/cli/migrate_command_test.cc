@@ -83,7 +83,7 @@ TEST(Migrate, WhatANameAloneDoesNotDecideIsLeftAndSaid) {
   const Migration m = migrated(text);
   EXPECT_EQ(m.text, text);
   EXPECT_THAT(m.changes, IsEmpty());
-  EXPECT_THAT(m.left.text(), HasSubstr("train.toml:2:1: error: unknown key \"verbose\" in [session]"));
+  EXPECT_THAT(m.left.text(), HasSubstr("train.toml:2:1: error[B1003]: unknown key \"verbose\" in [session]"));
 }
 
 TEST(Migrate, WhatIsDoneInAnotherWayHereIsNotDoneByANameAlone) {
@@ -99,10 +99,11 @@ TEST(Migrate, WhatIsLeftInThePluginsTablesIsSaidAsWell) {
       "[model]\nplugin = \"mlp\"\nhidden_units = [3]\n[input.train]\nplugin = \"digits\"\n"
       "[[hooks]]\nplugin = \"EarlyStopping\"\n");
   EXPECT_THAT(m.changes, IsEmpty());
-  EXPECT_THAT(m.left.text(),
-              ::testing::AllOf(HasSubstr("train.toml:3:1: error: \"hidden_units\" is not an option of model \"mlp\""),
-                               HasSubstr("help: did you mean \"hidden\"?"), HasSubstr("train.toml:7:10: error: "),
-                               HasSubstr("help: did you mean \"early_stopping\"?")));
+  EXPECT_THAT(
+      m.left.text(),
+      ::testing::AllOf(HasSubstr("train.toml:3:1: error[B2030]: \"hidden_units\" is not an option of model \"mlp\""),
+                       HasSubstr("help: did you mean \"hidden\"?"), HasSubstr("train.toml:7:10: error: "),
+                       HasSubstr("help: did you mean \"early_stopping\"?")));
 }
 
 TEST(Migrate, AnOptimizersOwnKeysAreKnownWhereItIsNotFound) {
@@ -174,7 +175,7 @@ TEST_F(MigrateCommandTest, WhatIsLeftIsStatus2) {
   write("[run]\nmaxsteps = 5\nnonsense = 1\n" + kRest);
   EXPECT_EQ(run(), 2);
   EXPECT_THAT(out_.str(), HasSubstr("maxsteps is now max_steps"));
-  EXPECT_THAT(err_.str(), HasSubstr("train.toml:3:1: error: unknown key \"nonsense\" in [run]"));
+  EXPECT_THAT(err_.str(), HasSubstr("train.toml:3:1: error[B1003]: unknown key \"nonsense\" in [run]"));
 }
 
 }  // namespace

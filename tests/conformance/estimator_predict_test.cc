@@ -195,7 +195,8 @@ TEST_F(EstimatorPredicts, T_126_APredictionSaysNothingAndALongEvaluationLittle) 
 TEST_F(EstimatorPredicts, T_125_APluginThatIsNotAmongTheGivenIsNamedWithWhatToAdd) {
   Estimator estimator(counting, options());
   EXPECT_EQ(error_of([&] { estimator.train(input_plugin("digits"), {.steps = 1}); }),
-            "NOT_FOUND: there is no input \"digits\" among the session's plugins: belay::default_plugins() has none of "
+            "NOT_FOUND: [B2039] there is no input \"digits\" among the session's plugins: belay::default_plugins() has "
+            "none of "
             "that kind; add its belay_module to the plugins that the program gives");
 }
 

@@ -167,7 +167,8 @@ TEST_F(EstimatorTrains, EST_10_TheScaffoldsInitFunctionAndTheNamedSaverAreUsed) 
 
   EstimatorSetup other = options();
   other.saver = "parchment";
-  const auto error = ::testing::StartsWith("NOT_FOUND: there is no saver \"parchment\" among the session's plugins");
+  const auto error =
+      ::testing::StartsWith("NOT_FOUND: [B2039] there is no saver \"parchment\" among the session's plugins");
   Estimator without(counting, other);
   EXPECT_THAT(error_of([&] { without.train(one, {.steps = 1}); }), error);
   EXPECT_THAT(error_of([&] { without.evaluate(one, {.steps = 1}); }), error);

@@ -49,8 +49,9 @@ TEST_F(BadInput, AMissingManifestIsNamed) {
   const ProcessResult r = belay({"run", temp / "none.toml"});
   EXPECT_EQ(r.status, 2);
   EXPECT_NE(
-      r.err.find("none.toml: error: cannot read the manifest: No such file or directory\n  help: give the path of a "
-                 "TOML file: belay run train.toml\n"),
+      r.err.find(
+          "none.toml: error[B1001]: cannot read the manifest: No such file or directory\n  help: give the path of a "
+          "TOML file: belay run train.toml\n"),
       std::string::npos)
       << r.err;
 }
@@ -62,36 +63,36 @@ TEST_F(BadInput, EachMistakeInAManifestIsShownWhereItStands) {
     const char* expected;
   } cases[] = {
       {"batch_size = \n", "",
-       "DIR/train.toml:7:14: error: a value is wanted here\n"
+       "DIR/train.toml:7:14: error[B1007]: a value is wanted here\n"
        "  batch_size = \n               ^\n"},
       {"batch_size = 4\nbatch_size = 5\n", "",
-       "DIR/train.toml:8:1: error: \"batch_size\" is given twice\n"
+       "DIR/train.toml:8:1: error[B1009]: \"batch_size\" is given twice\n"
        "  batch_size = 5\n  ^~~~~~~~~~\n  help: keep one of them\n"},
       {"bach_size = 3\n", "",
-       "DIR/train.toml:7:1: error: \"bach_size\" is not an option of input \"numbers\"\n"
+       "DIR/train.toml:7:1: error[B2030]: \"bach_size\" is not an option of input \"numbers\"\n"
        "  bach_size = 3\n  ^~~~~~~~~\n"
        "  help: did you mean \"batch_size\"? options: examples, batch_size, epochs, shuffle, fail_at_batch, fail_with, "
        "once, hang_at_batch, nan_at_batch, delay_secs\n"},
       {"", "[checkpoint]\nsave_stepz = 3\n",
-       "DIR/train.toml:14:1: error: unknown key \"save_stepz\" in [checkpoint]\n"
+       "DIR/train.toml:14:1: error[B1003]: unknown key \"save_stepz\" in [checkpoint]\n"
        "  save_stepz = 3\n  ^~~~~~~~~~\n  help: did you mean \"save_steps\"?\n"},
       {"", "[checkpiont]\nsave_steps = 3\n",
-       "DIR/train.toml:13:2: error: unknown section [checkpiont]\n"
+       "DIR/train.toml:13:2: error[B1004]: unknown section [checkpiont]\n"
        "  [checkpiont]\n   ^~~~~~~~~~\n  help: did you mean [checkpoint]?\n"},
       {"batch_size = \"3\"\n", "",
-       "DIR/train.toml:7:14: error: \"batch_size\" must be an integer, not a string\n"
+       "DIR/train.toml:7:14: error[B2032]: \"batch_size\" must be an integer, not a string\n"
        "  batch_size = \"3\"\n               ^~~\n  help: write it without quotes: batch_size = 3\n"},
       {"", "[checkpoint]\nmax_to_keep = 3.5\n",
-       "DIR/train.toml:14:15: error: checkpoint.max_to_keep must be an integer, found 3.5\n"
+       "DIR/train.toml:14:15: error[B1012]: checkpoint.max_to_keep must be an integer, found 3.5\n"
        "  max_to_keep = 3.5\n                ^~~\n"},
       {"batch_size = 0\n", "",
-       "DIR/train.toml:7:14: error: \"batch_size\" is 0, must be at least 1\n"
+       "DIR/train.toml:7:14: error[B2033]: \"batch_size\" is 0, must be at least 1\n"
        "  batch_size = 0\n               ^\n  help: batch_size: examples in a batch\n"},
       {"fail_with = \"odd\"\n", "",
-       "DIR/train.toml:7:13: error: \"fail_with\" is \"odd\", must be one of: aborted, data_loss\n"
+       "DIR/train.toml:7:13: error[B2034]: \"fail_with\" is \"odd\", must be one of: aborted, data_loss\n"
        "  fail_with = \"odd\"\n              ^~~~~\n"},
       {"", "[checkpoint]\nsave_secs = -3\n",
-       "DIR/train.toml:14:13: error: checkpoint.save_secs must be from 0 to 1000000000, found -3\n"
+       "DIR/train.toml:14:13: error[B1013]: checkpoint.save_secs must be from 0 to 1000000000, found -3\n"
        "  save_secs = -3\n              ^~\n"},
   };
   for (const auto& c : cases) {
@@ -109,29 +110,31 @@ TEST_F(BadInput, AllMistakesAreToldAtOnceInTheirOrder) {
   EXPECT_EQ(r.status, 2) << r.err;
   EXPECT_THAT(lines_with(told(r), "error: "),
               ::testing::ElementsAre(
-                  "DIR/train.toml:7:14: error: \"batch_size\" is 0, must be at least 1",
-                  "DIR/train.toml:8:1: error: \"shuffel\" is not an option of input \"numbers\"",
-                  "DIR/train.toml:16:13: error: checkpoint.save_secs must be from 0 to 1000000000, found -3"));
+                  "DIR/train.toml:7:14: error[B2033]: \"batch_size\" is 0, must be at least 1",
+                  "DIR/train.toml:8:1: error[B2030]: \"shuffel\" is not an option of input \"numbers\"",
+                  "DIR/train.toml:16:13: error[B1013]: checkpoint.save_secs must be from 0 to 1000000000, found -3"));
   EXPECT_FALSE(run_directory_exists());
 }
 
 TEST_F(BadInput, AWrongSetIsShownWithItsOwnText) {
   const ProcessResult r = belay({"run", regression(), "--set", "run.max_stepz=4"});
   EXPECT_EQ(r.status, 2) << r.err;
-  EXPECT_EQ(told(r),
-            "--set run.max_stepz: error: unknown key \"max_stepz\" in [run]\n  run.max_stepz=4\n      ^~~~~~~~~\n"
-            "  help: did you mean \"max_steps\"?\n");
+  EXPECT_EQ(
+      told(r),
+      "--set run.max_stepz: error[B1003]: unknown key \"max_stepz\" in [run]\n  run.max_stepz=4\n      ^~~~~~~~~\n"
+      "  help: did you mean \"max_steps\"?\n");
   EXPECT_FALSE(run_directory_exists());
 }
 
 TEST_F(BadInput, AnUnknownPluginIsToldWithTheNearestAndWhereItWasLookedFor) {
   const ProcessResult r = belay({"run", regression(), "--set", "model.plugin=lineer"}, {"HOME=" + temp.path()});
   EXPECT_EQ(r.status, 3) << r.err;
-  EXPECT_THAT(told(r), ::testing::StartsWith("--set model.plugin: error: not_found: model \"lineer\" is not found in " +
-                                             tested_build() + "/plugins, " BELAY_BINARY_DIR "/tests/e2e/plugins, "));
+  EXPECT_THAT(told(r),
+              ::testing::StartsWith("--set model.plugin: error[B2025]: not_found: model \"lineer\" is not found in " +
+                                    tested_build() + "/plugins, " BELAY_BINARY_DIR "/tests/e2e/plugins, "));
   EXPECT_THAT(told(r), ::testing::EndsWith("  model.plugin=lineer\n               ^~~~~~\n  help: did you mean "
                                            "\"linear\"? set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; "
-                                           "`belay plugins` lists what there is\n"));
+                                           "`belay plugins` lists what exists\n"));
   EXPECT_FALSE(run_directory_exists());
 }
 
@@ -313,10 +316,11 @@ TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
   labels[40] = 11;
   const ProcessResult r = belay({"run", idx(images, idx_test::labels(labels))});
   EXPECT_EQ(r.status, 1);
-  EXPECT_EQ(told(r),
-            "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: labels: 'DIR/labels.gz' has label "
-            "11 in record 40; "
-            "with 10 classes labels are 0 to 9\n");
+  EXPECT_EQ(
+      told(r),
+      "error[B3007] input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: labels: 'DIR/labels.gz' has label "
+      "11 in record 40; "
+      "with 10 classes labels are 0 to 9\n");
   EXPECT_FALSE(run_directory_exists());
 }
 

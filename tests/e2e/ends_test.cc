@@ -419,8 +419,9 @@ TEST_F(PluginEnds, T_26c_ACopyThatStaysDoesNotHoldTheRunDirectory) {
 TEST_F(PluginEnds, T_150_ACopyThatCallsAServiceOfTheHostEndsThere) {
   const ProcessResult r = run("op.parallel", "fork", "3");
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.err, HasSubstr("error: op \"ends_op\" (ends.so 1.0.0, train.toml:21) forked the process, and the copy "
-                               "called the host's op.parallel: the copy (pid "));
+  EXPECT_THAT(r.err,
+              HasSubstr("error[B2044]: op \"ends_op\" (ends.so 1.0.0, train.toml:21) forked the process, and the copy "
+                        "called the host's op.parallel: the copy (pid "));
   EXPECT_THAT(r.err, HasSubstr("the copy ended with status 3\n"));
   EXPECT_THAT(lines_with(r.err, "info ended at step 12"), SizeIs(1)) << r.err;
 }
@@ -432,8 +433,9 @@ TEST_F(PluginEnds, T_150_ACopyThatComesBackFromAPartOfAnOperationEndsThere) {
     const ProcessResult r = belay({"run", manifest(), "--set", "run.threads=2"},
                                   {"ENDS_IN=" + std::string(in), "ENDS_HOW=fork", "ENDS_AT=3"});
     EXPECT_EQ(r.status, 0) << in << r.err;
-    EXPECT_THAT(r.err, HasSubstr("error: op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run forked the process, and "
-                                 "the copy came back: the copy (pid "))
+    EXPECT_THAT(r.err,
+                HasSubstr("error[B2044]: op \"ends_op\" (ends.so 1.0.0, train.toml:21) in run forked the process, and "
+                          "the copy came back: the copy (pid "))
         << in;
     EXPECT_THAT(r.err, HasSubstr("the copy ended with status 3\n")) << in;
     EXPECT_THAT(lines_with(r.err, "info ended at step 12"), SizeIs(1)) << in << r.err;

@@ -42,6 +42,7 @@ TEST_F(Manifests, ProblemsAreJsonOneALineWhereThatIsAskedFor) {
     std::string line;
     ASSERT_TRUE(std::getline(lines, line));
     EXPECT_EQ(nlohmann::json::parse(line)["message"], "\"batch_size\" is 0, must be at least 1");
+    EXPECT_EQ(nlohmann::json::parse(line)["code"], "B2033");
     ASSERT_TRUE(std::getline(lines, line));
     const nlohmann::json second = nlohmann::json::parse(line);
     EXPECT_EQ(second["file"], path);

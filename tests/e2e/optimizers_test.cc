@@ -79,22 +79,24 @@ TEST_F(OptimizersTest, B_18a_OptimizerAndScheduleAreFoundByNameOrByFile) {
 
 TEST_F(OptimizersTest, B_18b_AWrongNameOrOptionHasItsLineAndTheNearestOne) {
   EXPECT_THAT(refused("name = \"adma\"\n", 3),
-              HasSubstr("train.toml:11:8: error: not_found: optimizer \"adma\" is not found in "));
+              HasSubstr("train.toml:11:8: error[B2025]: not_found: optimizer \"adma\" is not found in "));
   EXPECT_THAT(refused("name = \"adma\"\n", 3), HasSubstr("\n  name = \"adma\"\n         ^~~~~~\n"));
   EXPECT_THAT(refused("name = \"adma\"\n", 3), HasSubstr("did you mean \"adam\"?"));
   EXPECT_THAT(refused("learning_rate = { schedule = \"cosine_decai\" }\n", 3),
               HasSubstr("did you mean \"cosine_decay\"?"));
-  EXPECT_EQ(refused("name = \"momentum\"\nmomentm = 0.9\n", 2),
-            "DIR/train.toml:12:1: error: \"momentm\" is not an option of optimizer \"momentum\"\n  momentm = 0.9\n"
-            "  ^~~~~~~\n  help: did you mean \"momentum\"? options: momentum, use_nesterov\n");
+  EXPECT_EQ(
+      refused("name = \"momentum\"\nmomentm = 0.9\n", 2),
+      "DIR/train.toml:12:1: error[B2030]: \"momentm\" is not an option of optimizer \"momentum\"\n  momentm = 0.9\n"
+      "  ^~~~~~~\n  help: did you mean \"momentum\"? options: momentum, use_nesterov\n");
   EXPECT_EQ(refused("laerning_rate = 0.9\n", 2),
-            "DIR/train.toml:11:1: error: \"laerning_rate\" is not an option of optimizer \"sgd\"\n"
+            "DIR/train.toml:11:1: error[B2030]: \"laerning_rate\" is not an option of optimizer \"sgd\"\n"
             "  laerning_rate = 0.9\n  ^~~~~~~~~~~~~\n  help: did you mean \"learning_rate\"? it has no options\n");
   EXPECT_EQ(refused("name = \"adam\"\nbeta1 = 1\n", 2),
-            "DIR/train.toml:12:9: error: \"beta1\" is 1, must be at most 0.9999999999999999\n  beta1 = 1\n          ^\n"
+            "DIR/train.toml:12:9: error[B2033]: \"beta1\" is 1, must be at most 0.9999999999999999\n  beta1 = 1\n      "
+            "    ^\n"
             "  help: beta1: share of the first moment that a step keeps, below 1\n");
   EXPECT_EQ(refused("learning_rate = { schedule = \"cosine_decay\", alhpa = 0.5 }\n", 2),
-            "DIR/train.toml:11:46: error: \"alhpa\" is not an option of schedule \"cosine_decay\"\n"
+            "DIR/train.toml:11:46: error[B2030]: \"alhpa\" is not an option of schedule \"cosine_decay\"\n"
             "  learning_rate = { schedule = \"cosine_decay\", alhpa = 0.5 }\n"
             "                                               ^~~~~\n"
             "  help: did you mean \"alpha\"? options: decay_steps, alpha\n");

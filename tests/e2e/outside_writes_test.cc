@@ -79,7 +79,7 @@ TEST_F(OutsideWrites, T_145_WhereOtherMemoryMayBeDamagedTheRunEndsAtOnce) {
     std::filesystem::remove_all(run_dir());
     const ProcessResult r = run(c, ".outside=128");
     EXPECT_EQ(r.status, 3) << c.said << r.err;
-    EXPECT_THAT(r.err, HasSubstr("error: " + c.said + ": it wrote 128 bytes or more past the end of "));
+    EXPECT_THAT(r.err, HasSubstr("error[B2042]: " + c.said + ": it wrote 128 bytes or more past the end of "));
     EXPECT_THAT(r.err, HasSubstr("\n  help: memory of others may be damaged"));
   }
 }

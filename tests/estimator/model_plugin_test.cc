@@ -77,7 +77,7 @@ TEST_F(ModelPlugin, AHookThatTheProgramHasNotIsNamedWithItsPlugin) {
   o.params["wrong"] = std::string("no such hook");
   Estimator estimator(whole(), std::move(o));
   EXPECT_THAT(error_of([&] { estimator.train(lines()); }),
-              HasSubstr("NOT_FOUND: there is no hook \"witnes\" among the session's plugins"));
+              HasSubstr("NOT_FOUND: [B2039] there is no hook \"witnes\" among the session's plugins"));
 }
 
 }  // namespace

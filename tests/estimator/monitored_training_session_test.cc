@@ -201,14 +201,14 @@ TEST_F(TrainingSession, TheSaverIsWhicheverOfTheDefaultPluginsIsNamed) {
 TEST_F(TrainingSession, APluginThatIsNotGivenIsNamed) {
   TrainingSessionSetup o = options(temp / "run");
   o.plugins.clear();
-  EXPECT_EQ(
-      error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
-      "NOT_FOUND: there is no saver \"safetensors\" among the session's plugins: give it belay::default_plugins()");
+  EXPECT_EQ(error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
+            "NOT_FOUND: [B2039] there is no saver \"safetensors\" among the session's plugins: give it "
+            "belay::default_plugins()");
   TrainingSessionSetup wrong = options(temp / "run");
   wrong.saver = "parchment";
-  EXPECT_THAT(
-      error_of([&] { MonitoredTrainingSession session(program.graph, std::move(wrong)); }),
-      ::testing::StartsWith("NOT_FOUND: there is no saver \"parchment\" among the session's plugins; there are: "));
+  EXPECT_THAT(error_of([&] { MonitoredTrainingSession session(program.graph, std::move(wrong)); }),
+              ::testing::StartsWith(
+                  "NOT_FOUND: [B2039] there is no saver \"parchment\" among the session's plugins; there are: "));
 }
 
 TEST_F(TrainingSession, ARestartWithOtherThreadsOrSeedIsAWarning) {

@@ -120,56 +120,61 @@ TEST(ElfFile, NamesEachKindOfWrongFile) {
   const struct {
     std::string bytes, expected;
   } cases[] = {
-      {"", "not_elf: 'x.so' is too short for a shared library: 0 bytes\n  help: give the .so file of a plugin"},
+      {"", "[B2005] not_elf: 'x.so' is too short for a shared library: 0 bytes\n  help: give the .so file of a plugin"},
       {"0123456789",
-       "not_elf: 'x.so' is too short for a shared library: 10 bytes\n  help: give the .so file of a plugin"},
+       "[B2005] not_elf: 'x.so' is too short for a shared library: 10 bytes\n  help: give the .so file of a plugin"},
       {sample.substr(0, 10),
-       "not_elf: 'x.so' is too short for a shared library: 10 bytes\n"
+       "[B2005] not_elf: 'x.so' is too short for a shared library: 10 bytes\n"
        "  help: copy it or build it again; is the disk full?"},
       {sample.substr(0, 63),
-       "not_elf: 'x.so' is too short for a shared library: 63 bytes\n"
+       "[B2005] not_elf: 'x.so' is too short for a shared library: 63 bytes\n"
        "  help: copy it or build it again; is the disk full?"},
-      {"\n" + sample, "not_elf: 'x.so' is no ELF file\n  help: give the .so file of a plugin"},
+      {"\n" + sample, "[B2005] not_elf: 'x.so' is no ELF file\n  help: give the .so file of a plugin"},
       {"!<thin>\n" + std::string(100, ' '),
-       "archive: 'x.so' is a static library (.a), not a shared library\n"
+       "[B2006] archive: 'x.so' is a static library (.a), not a shared library\n"
        "  help: build a shared library with belay_add_plugin, or with -shared -fPIC"},
       {of_type(ET_EXEC),
-       "executable: 'x.so' is a program, not a shared library\n"
+       "[B2008] executable: 'x.so' is a program, not a shared library\n"
        "  help: build a shared library with belay_add_plugin, or with -shared -fPIC"},
       {of_type(ET_REL),
-       "object: 'x.so' is an object file (.o), not a shared library\n"
+       "[B2007] object: 'x.so' is an object file (.o), not a shared library\n"
        "  help: build a shared library with belay_add_plugin, or with -shared -fPIC"},
       {of_type(ET_CORE),
-       "corrupt: 'x.so' is a corrupt ELF file: it has the unknown ELF type 4\n"
+       "[B2011] corrupt: 'x.so' is a corrupt ELF file: it has the unknown ELF type 4\n"
        "  help: copy it or build it again"},
       {patched(sample, EI_DATA, ELFDATA2MSB),
-       "wrong_machine: 'x.so' is built for a big-endian machine, this host is little-endian\n  help: rebuild it for " +
+       "[B2009] wrong_machine: 'x.so' is built for a big-endian machine, this host is little-endian\n  help: rebuild "
+       "it for " +
            machine_name(host_machine())},
-      {patched(sample, EI_CLASS, ELFCLASS32), "wrong_machine: 'x.so' is a 32-bit file, this host is 64-bit " +
+      {patched(sample, EI_CLASS, ELFCLASS32), "[B2009] wrong_machine: 'x.so' is a 32-bit file, this host is 64-bit " +
                                                   machine_name(host_machine()) + "\n  help: rebuild it for " +
                                                   machine_name(host_machine())},
       {patched(sample, EI_OSABI, ELFOSABI_FREEBSD),
-       "wrong_machine: 'x.so' is built for another operating system (OS ABI 9)\n  help: rebuild it for " +
+       "[B2009] wrong_machine: 'x.so' is built for another operating system (OS ABI 9)\n  help: rebuild it for " +
            machine_name(host_machine())},
       {patched(sample, EI_CLASS, '\7'),
-       "corrupt: 'x.so' is a corrupt ELF file: its ELF identification is unknown\n  help: copy it or build it again"},
+       "[B2011] corrupt: 'x.so' is a corrupt ELF file: its ELF identification is unknown\n  help: copy it or build it "
+       "again"},
       {patched(sample, offsetof(Elf64_Ehdr, e_machine), std::uint16_t{EM_RISCV}),
-       "wrong_machine: 'x.so' is built for riscv, this host is " + machine_name(host_machine()) +
+       "[B2009] wrong_machine: 'x.so' is built for riscv, this host is " + machine_name(host_machine()) +
            "\n  help: rebuild it for " + machine_name(host_machine())},
       {patched(sample, offsetof(Elf64_Ehdr, e_phnum), std::uint16_t{0}),
-       "corrupt: 'x.so' is a corrupt ELF file: it has no readable program headers\n  help: copy it or build it again"},
+       "[B2011] corrupt: 'x.so' is a corrupt ELF file: it has no readable program headers\n  help: copy it or build it "
+       "again"},
       {patched(sample, offsetof(Elf64_Ehdr, e_phnum), std::uint16_t{60000}),
-       "corrupt: 'x.so' is a corrupt ELF file: it has no readable program headers\n  help: copy it or build it again"},
+       "[B2011] corrupt: 'x.so' is a corrupt ELF file: it has no readable program headers\n  help: copy it or build it "
+       "again"},
       {patched(sample, offsetof(Elf64_Ehdr, e_phoff), ~std::uint64_t{0}),
-       "truncated: 'x.so' is cut off: its program header table lies outside the file of " +
+       "[B2010] truncated: 'x.so' is cut off: its program header table lies outside the file of " +
            std::to_string(sample.size()) + " bytes\n  help: copy it or build it again; is the disk full?"},
       {patched(sample, segment_at(sample, PT_DYNAMIC), std::uint32_t{PT_NULL}),
-       "corrupt: 'x.so' is a corrupt ELF file: it has no dynamic section\n  help: copy it or build it again"},
+       "[B2011] corrupt: 'x.so' is a corrupt ELF file: it has no dynamic section\n  help: copy it or build it again"},
       {patched(sample, segment_at(sample, PT_DYNAMIC) + offsetof(Elf64_Phdr, p_vaddr), std::uint64_t{1} << 40),
-       "corrupt: 'x.so' is a corrupt ELF file: its dynamic section lies outside its segments\n"
+       "[B2011] corrupt: 'x.so' is a corrupt ELF file: its dynamic section lies outside its segments\n"
        "  help: copy it or build it again"},
       {patched(sample, segment_at(sample, PT_LOAD) + offsetof(Elf64_Phdr, p_filesz), ~std::uint64_t{0}),
-       "corrupt: 'x.so' is a corrupt ELF file: a segment's size makes no sense\n  help: copy it or build it again"},
+       "[B2011] corrupt: 'x.so' is a corrupt ELF file: a segment's size makes no sense\n  help: copy it or build it "
+       "again"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_of_bytes(c.bytes), c.expected);
 }
@@ -185,11 +190,12 @@ TEST(ElfFile, ATruncatedFileIsRefusedUntilItsLastSegmentIsWholeAndThenLoads) {
     if (p.p_type == PT_LOAD) end = std::max(end, p.p_offset + p.p_filesz);
   }
   for (std::size_t size = 64; size < whole.size(); size += 1024)
-    EXPECT_EQ(error_of_bytes(std::string_view(whole).substr(0, size)).rfind("truncated: 'x.so' is cut off: ", 0),
-              size < end ? 0 : std::string::npos)
+    EXPECT_EQ(
+        error_of_bytes(std::string_view(whole).substr(0, size)).rfind("[B2010] truncated: 'x.so' is cut off: ", 0),
+        size < end ? 0 : std::string::npos)
         << size;
   EXPECT_EQ(error_of_bytes(std::string_view(whole).substr(0, end - 1)),
-            "truncated: 'x.so' is cut off: a segment ends at byte " + std::to_string(end) + ", the file has " +
+            "[B2010] truncated: 'x.so' is cut off: a segment ends at byte " + std::to_string(end) + ", the file has " +
                 std::to_string(end - 1) + "\n  help: copy it or build it again; is the disk full?");
   // The rest has no section headers, as after sstrip.
   const testing::TemporaryFolder folder;

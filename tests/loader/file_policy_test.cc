@@ -43,19 +43,21 @@ TEST_F(FilePolicyTest, AFileOfOnesOwnIsFine) {
 
 TEST_F(FilePolicyTest, AWorldWritableFileIsRefused) {
   mode("a/b/x.so", 0666);
-  EXPECT_EQ(check(file_), "insecure: 'DIR/a/b/x.so' can be written by everybody\n  help: chmod o-w 'DIR/a/b/x.so'");
+  EXPECT_EQ(check(file_),
+            "[B2004] insecure: 'DIR/a/b/x.so' can be written by everybody\n  help: chmod o-w 'DIR/a/b/x.so'");
 }
 
 TEST_F(FilePolicyTest, AWorldWritableDirectoryIsRefused) {
   mode("a/b", 0777);
-  EXPECT_EQ(check(file_),
-            "insecure: 'DIR/a/b/x.so' lies in 'DIR/a/b', which everybody can write\n  help: chmod o-w 'DIR/a/b'");
+  EXPECT_EQ(
+      check(file_),
+      "[B2004] insecure: 'DIR/a/b/x.so' lies in 'DIR/a/b', which everybody can write\n  help: chmod o-w 'DIR/a/b'");
 }
 
 TEST_F(FilePolicyTest, AWorldWritableParentIsRefused) {
   mode("a", 0777);
   EXPECT_EQ(check(file_),
-            "insecure: 'DIR/a/b/x.so' lies in 'DIR/a', which everybody can write\n  help: chmod o-w 'DIR/a'");
+            "[B2004] insecure: 'DIR/a/b/x.so' lies in 'DIR/a', which everybody can write\n  help: chmod o-w 'DIR/a'");
 }
 
 TEST_F(FilePolicyTest, AStickyBitMakesItAWarning) {
@@ -104,18 +106,19 @@ TEST_F(FilePolicyTest, ALinkIsJudgedByWhereItLiesAndWhereItLeads) {
   std::filesystem::create_symlink(file_, folder_.file("safe/x.so"));
   mode("a", 0777);
   EXPECT_EQ(check(folder_.file("safe/x.so")),
-            "insecure: 'DIR/safe/x.so' lies in 'DIR/a', which everybody can write\n  help: chmod o-w 'DIR/a'");
+            "[B2004] insecure: 'DIR/safe/x.so' lies in 'DIR/a', which everybody can write\n  help: chmod o-w 'DIR/a'");
   mode("a", 0755);
   mode("safe", 0777);
   policy_ = FilePolicy();
-  EXPECT_EQ(check(folder_.file("safe/x.so")),
-            "insecure: 'DIR/safe/x.so' lies in 'DIR/safe', which everybody can write\n  help: chmod o-w 'DIR/safe'");
+  EXPECT_EQ(
+      check(folder_.file("safe/x.so")),
+      "[B2004] insecure: 'DIR/safe/x.so' lies in 'DIR/safe', which everybody can write\n  help: chmod o-w 'DIR/safe'");
 }
 
 TEST_F(FilePolicyTest, ADirectoryIsRefusedByItsOwnName) {
   mode("a/b", 0777);
   EXPECT_EQ(load_error_of([&] { policy_.check_directory(folder_.file("a/b"), "", warnings_); }, folder_.path()),
-            "insecure: 'DIR/a/b' can be written by everybody\n  help: chmod o-w 'DIR/a/b'");
+            "[B2004] insecure: 'DIR/a/b' can be written by everybody\n  help: chmod o-w 'DIR/a/b'");
 }
 
 }  // namespace

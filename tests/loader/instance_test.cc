@@ -295,13 +295,12 @@ TEST_F(InstanceTest, AnExceptionThatEscapesPoisonsTheInstance) {
     PluginInstance& hook = make(c.fault);
     EXPECT_EQ(error_of([&] { after_run(hook); }),
               "UNKNOWN: " + kLabel +
-                  " in after_run at step 3: it let an exception escape, and is not called any more: " + c.text);
+                  " in after_run at step 3: [B2041] it let an exception escape, and is not called any more: " + c.text);
     EXPECT_TRUE(hook.poisoned());
-    EXPECT_EQ(
-        error_of([&] { after_run(hook); }),
-        "FAILED_PRECONDITION: " + kLabel +
-            " in after_run at step 3: it is not called any more, since it let an exception escape from an earlier "
-            "call");
+    EXPECT_EQ(error_of([&] { after_run(hook); }), "FAILED_PRECONDITION: " + kLabel +
+                                                      " in after_run at step 3: [B2041] it is not called any more, "
+                                                      "since it let an exception escape from an earlier "
+                                                      "call");
   }
 }
 

@@ -11,15 +11,15 @@ namespace {
 
 TEST(LoadError, IsKindFileReasonAndFix) {
   const LoadError e(LoadErrorKind::kNotRegular, "/a/b.so", "is a FIFO, not a file", "give the .so file of a plugin");
-  EXPECT_STREQ(e.what(), "not_regular: '/a/b.so' is a FIFO, not a file\n  help: give the .so file of a plugin");
-  EXPECT_EQ(e.headline(), "not_regular: '/a/b.so' is a FIFO, not a file");
+  EXPECT_STREQ(e.what(), "[B2003] not_regular: '/a/b.so' is a FIFO, not a file\n  help: give the .so file of a plugin");
+  EXPECT_EQ(e.headline(), "[B2003] not_regular: '/a/b.so' is a FIFO, not a file");
   EXPECT_EQ(e.code(), Code::kFailedPrecondition);
   EXPECT_STREQ(LoadError(LoadErrorKind::kNotFound, "", "nothing", "").what(), "not_found: nothing");
 }
 
 TEST(LoadError, KeepsHostileNamesOnOneLine) {
   const LoadError e(LoadErrorKind::kNotElf, "/a\n\x1b[31m\xff.so", "is\nbad", "do\tnothing");
-  EXPECT_STREQ(e.what(), "not_elf: '/a\\n\\x1b[31m\\xff.so' is\\nbad\n  help: do\\tnothing");
+  EXPECT_STREQ(e.what(), "[B2005] not_elf: '/a\\n\\x1b[31m\\xff.so' is\\nbad\n  help: do\\tnothing");
 }
 
 TEST(LoadError, EveryKindHasAName) {

@@ -85,7 +85,8 @@ TEST(LoadingScope, NamesTheLibraryWhenSomethingTerminates) {
         std::thread([] { throw std::runtime_error("no\ntable"); }).join();
       },
       ExitedWithCode(3),
-      "^error: plugin '/a/b\\\\n.so' failed in its own initializers while it was loaded: it threw std::runtime_error: "
+      "^error\\[B2040\\]: plugin '/a/b\\\\n.so' failed in its own initializers while it was loaded: it threw "
+      "std::runtime_error: "
       "no\\\\ntable\n  help: initializers of global objects must not throw\n$");
 }
 
@@ -97,7 +98,7 @@ TEST(LoadingScope, MakesAnExitWithSuccessAFailure) {
         std::exit(0);
       },
       ExitedWithCode(3),
-      "^error: plugin '/a/b.so' ended the process \\(exit status 0\\) while it was loaded\n"
+      "^error\\[B2040\\]: plugin '/a/b.so' ended the process \\(exit status 0\\) while it was loaded\n"
       "  help: initializers of global objects must not call exit\n$");
 }
 

@@ -62,7 +62,8 @@ TEST_F(LoaderTest, AFileReplacedAfterItWasLoadedIsRefused) {
   const LoadedLibrary& before = loader_.load(path);
   folder_.write("new.so", sample_);
   std::filesystem::rename(folder_.file("new.so"), path);
-  EXPECT_EQ(load_error(path), "stale: 'DIR/a.so' was replaced after it was loaded\n  help: start the program again");
+  EXPECT_EQ(load_error(path),
+            "[B2022] stale: 'DIR/a.so' was replaced after it was loaded\n  help: start the program again");
   EXPECT_EQ(before.module->magic, BELAY_MODULE_MAGIC);
 }
 
@@ -70,7 +71,7 @@ TEST_F(LoaderTest, AFileReplacedAfterItWasLoadedIsRefused) {
 TEST_F(LoaderTest, T_24_AFileThatWasExchangedOrWrittenToAfterItsNoteWasReadIsNotLoaded) {
   const std::string path = folder_.write("a.so", sample_);
   const std::string exchanged =
-      "stale: 'DIR/a.so' was replaced or written to between its check and its loading\n"
+      "[B2022] stale: 'DIR/a.so' was replaced or written to between its check and its loading\n"
       "  help: start the program again; a library is installed by a rename, while nothing starts that uses it";
   const auto load_vetted = [&](const FileStamp& vetted) {
     return load_error_of([&] { loader_.load(path, vetted); }, folder_.path());
@@ -89,7 +90,7 @@ TEST_F(LoaderTest, T_24_AFileThatIsWrittenToWhileItIsLoadedIsRefused) {
   const std::string path = folder_.write("a.so", bytes_of(BELAY_BAD_PLUGIN_DIR "/changes_its_file.so"));
   ::setenv("BELAY_TEST_CHANGES", path.c_str(), 1);
   EXPECT_EQ(load_error(path),
-            "stale: 'DIR/a.so' was replaced or written to between its check and its loading\n"
+            "[B2022] stale: 'DIR/a.so' was replaced or written to between its check and its loading\n"
             "  help: start the program again; a library is installed by a rename, while nothing starts that uses it");
   ::unsetenv("BELAY_TEST_CHANGES");
 }
@@ -100,7 +101,7 @@ TEST_F(LoaderTest, HostileNamesLoadAndAreEscapedInMessages) {
   const std::string longest = std::string(252, 'n') + ".so";
   EXPECT_EQ(loader_.load(folder_.write(longest, sample_)).info.plugins.size(), 5u);
   EXPECT_EQ(load_error(folder_.write("bad\n\x1b[31m\xff.so", "")),
-            "not_elf: 'DIR/bad\\n\\x1b[31m\\xff.so' is too short for a shared library: 0 bytes\n"
+            "[B2005] not_elf: 'DIR/bad\\n\\x1b[31m\\xff.so' is too short for a shared library: 0 bytes\n"
             "  help: give the .so file of a plugin");
 }
 

@@ -76,7 +76,7 @@ TEST_F(RegistryTest, LinkedInWinsOverLoadedAndEachIsFoundByItsFile) {
 TEST_F(RegistryTest, TheSameLinkedInModuleTwiceIsAnErrorAndAddsNothing) {
   registry_.add_linked(&belay_module_loader_sample);
   EXPECT_EQ(load_error_of([&] { registry_.add_linked(&belay_module_loader_sample); }),
-            "duplicate: 'linked-in module' offers the hook \"sample_hook\", which another one offers\n"
+            "[B2024] duplicate: 'linked-in module' offers the hook \"sample_hook\", which another one offers\n"
             "  help: add each module once");
   EXPECT_EQ(registry_.plugins().size(), 5u);
 }
@@ -86,21 +86,21 @@ TEST_F(RegistryTest, ABadLinkedInModuleIsRefusedWhole) {
     return load_error_of([&] { registry_.add_linked(&module); });
   };
   EXPECT_EQ(load_error_of([&] { registry_.add_linked(nullptr); }),
-            "bad_module: 'linked-in module' is null\n  help: give a module made by BELAY_MODULE");
+            "[B2021] bad_module: 'linked-in module' is null\n  help: give a module made by BELAY_MODULE");
   belay_module module = belay_module_loader_sample;
   module.magic = 1;
   EXPECT_EQ(refused(module),
-            "bad_module: 'linked-in module' has a bad belay_module_v0: magic is 0x0000000000000001, must be "
+            "[B2021] bad_module: 'linked-in module' has a bad belay_module_v0: magic is 0x0000000000000001, must be "
             "0x003079616c6562b3\n  help: fill the module as abi.h says, or let BELAY_MODULE do it");
   module = belay_module_loader_sample;
   const std::string later = replaced({module.note, module.note_size}, "\"abi\":[0,4]", "\"abi\":[0,5]");
   module.note = later.data();
   EXPECT_EQ(refused(module),
-            "abi_minor: 'linked-in module' is compiled against another abi.h than this program's runtime\n"
+            "[B2014] abi_minor: 'linked-in module' is compiled against another abi.h than this program's runtime\n"
             "  help: compile it with the headers of the runtime that it is linked to");
   module.note = "nothing";
   module.note_size = 7;
-  EXPECT_EQ(refused(module).rfind("no_note: 'linked-in module' has a corrupt note: it is no JSON", 0), 0u);
+  EXPECT_EQ(refused(module).rfind("[B2012] no_note: 'linked-in module' has a corrupt note: it is no JSON", 0), 0u);
   EXPECT_TRUE(registry_.plugins().empty());
 }
 

@@ -130,23 +130,23 @@ max = -1
 [[hooks]]
 file = "empty.so"
 )"),
-            R"(DIR/train.toml:2:10: error: not_found: input "sampl_input" is not found in DIR
+            R"(DIR/train.toml:2:10: error[B2025]: not_found: input "sampl_input" is not found in DIR
   plugin = "sampl_input"
            ^~~~~~~~~~~~~
-  help: did you mean "sample_input"? set [plugins] path, BELAY_PLUGIN_PATH or file = "..."; `belay plugins` lists what there is
-DIR/train.toml:5:1: error: "depth" is not an option of model "sample_model"
+  help: did you mean "sample_input"? set [plugins] path, BELAY_PLUGIN_PATH or file = "..."; `belay plugins` lists what exists
+DIR/train.toml:5:1: error[B2030]: "depth" is not an option of model "sample_model"
   depth = 3
   ^~~~~
   help: it has no options
-DIR/train.toml:7:20: error: not_found: saver "sample_model" is not found, but there is a plugin of that name of the kind model
+DIR/train.toml:7:20: error[B2025]: not_found: saver "sample_model" is not found, but there is a plugin of that name of the kind model
   saver = { plugin = "sample_model" }
                      ^~~~~~~~~~~~~~
   help: name it where a plugin of the kind model belongs
-DIR/train.toml:11:7: error: "max" is -1, must be at least 0
+DIR/train.toml:11:7: error[B2033]: "max" is -1, must be at least 0
   max = -1
         ^~
   help: max: stop above this
-DIR/train.toml:13:8: error: not_elf: 'DIR/empty.so' is too short for a shared library: 0 bytes
+DIR/train.toml:13:8: error[B2005]: not_elf: 'DIR/empty.so' is too short for a shared library: 0 bytes
   file = "empty.so"
          ^~~~~~~~~~
   help: give the .so file of a plugin
@@ -179,22 +179,22 @@ TEST_F(ResolveTest, AFileMustOfferTheKindAndTheNameOnce) {
     return at == std::string::npos ? all : all.substr(at + 7);
   };
   EXPECT_EQ(hook("file = \"sample.so\"\nplugin = \"sample_hok\"\n"),
-            "not_found: 'DIR/sample.so' offers no hook \"sample_hok\"\n"
+            "[B2026] not_found: 'DIR/sample.so' offers no hook \"sample_hok\"\n"
             "  plugin = \"sample_hok\"\n           ^~~~~~~~~~~~\n"
             "  help: it offers hook \"sample_hook\", saver \"sample_saver\", init_fn \"sample_init_fn\", model "
             "\"sample_model\", input \"sample_input\" (did you mean \"sample_hook\"?)\n");
   folder_.write("pair.so", bytes_of(BELAY_LOADER_PAIR));
   EXPECT_EQ(hook("file = \"pair.so\"\n"),
-            "duplicate: 'DIR/pair.so' offers more than one hook\n  file = \"pair.so\"\n         ^~~~~~~~~\n"
+            "[B2027] duplicate: 'DIR/pair.so' offers more than one hook\n  file = \"pair.so\"\n         ^~~~~~~~~\n"
             "  help: pick one with plugin = \"first\"; it offers hook \"first\", hook \"second\"\n");
   EXPECT_EQ(hook("file = \"pair.so\"\nplugin = \"second\"\n"), "");
   EXPECT_EQ(plugins_.hooks.at(0).info.name, "second");
   EXPECT_EQ(hook("plugin = \"first\"\n[scaffold]\nsaver = { file = \"pair.so\" }\n"),
-            "not_found: 'DIR/pair.so' offers no saver\n  saver = { file = \"pair.so\" }\n"
+            "[B2026] not_found: 'DIR/pair.so' offers no saver\n  saver = { file = \"pair.so\" }\n"
             "                   ^~~~~~~~~\n"
             "  help: it offers hook \"first\", hook \"second\"\n");
   EXPECT_EQ(hook("file = \"none.so\"\n"),
-            "not_found: 'DIR/none.so' does not exist\n  file = \"none.so\"\n         ^~~~~~~~~\n"
+            "[B2001] not_found: 'DIR/none.so' does not exist\n  file = \"none.so\"\n         ^~~~~~~~~\n"
             "  help: check the path; in a manifest it is relative to the manifest\n");
 }
 
@@ -215,16 +215,17 @@ TEST_F(ResolveTest, OperationsAreFoundByNameAndByTheFileOfAll) {
 TEST_F(ResolveTest, AnOperationHasNothingToSetInAManifest) {
   folder_.write("ops.so", bytes_of(BELAY_LOADER_OPS));
   const std::string head = "[input.train]\nplugin = \"sample_input\"\n[model]\nplugin = \"sample_model\"\n[[ops]]\n";
-  const std::string help = "  help: [[ops]] has plugin, file; attributes are given where the model makes a node\n";
+  const std::string help = "  help: [[ops]] has plugin and file; a model gives the attributes when it makes a node\n";
   EXPECT_EQ(resolve(head + "plugin = \"first_op\"\nbeta = 2\n"),
-            "DIR/train.toml:7:1: error: \"beta\" cannot be set for an operation\n  beta = 2\n  ^~~~\n" + help);
+            "DIR/train.toml:7:1: error[B2037]: \"beta\" cannot be set for an operation\n  beta = 2\n  ^~~~\n" + help);
   EXPECT_EQ(resolve(head + "plugin = \"first_op\"\nname = \"x\"\n"),
-            "DIR/train.toml:5:1: error: \"name\" cannot be set for an operation\n  [[ops]]\n  ^~~~~~~\n" + help);
+            "DIR/train.toml:5:1: error[B2037]: \"name\" cannot be set for an operation\n  [[ops]]\n  ^~~~~~~\n" + help);
 }
 
 TEST_F(ResolveTest, TwoInstancesOfOneNameAreAnError) {
   const std::string text = resolve(replaced(kGood, "max = 3", "name = \"sample_hook_1\""));
-  EXPECT_NE(text.find("error: two plugins of the kind hook are named \"sample_hook_1\""), std::string::npos) << text;
+  EXPECT_NE(text.find("error[B2038]: two plugins of the kind hook are named \"sample_hook_1\""), std::string::npos)
+      << text;
 }
 
 // An entry from a program has no manifest, so its path cannot be relative to a manifest's folder.

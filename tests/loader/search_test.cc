@@ -101,12 +101,12 @@ TEST_F(SearchTest, AnUnknownNameGetsTheNearestOneAndWhatWasSearched) {
   folder_.write("one/sample.so", sample_);
   const PluginSearch s = search({"one", "none"});
   EXPECT_EQ(find_error(s, PluginKind::kHook, "sampel_hook"),
-            "not_found: hook \"sampel_hook\" is not found in DIR/one, DIR/none (does not exist)\n"
+            "[B2025] not_found: hook \"sampel_hook\" is not found in DIR/one, DIR/none (does not exist)\n"
             "  help: did you mean \"sample_hook\"? set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; "
-            "`belay plugins` lists what there is");
+            "`belay plugins` lists what exists");
   EXPECT_EQ(find_error(search({}), PluginKind::kModel, "mlp"),
-            "not_found: model \"mlp\" is not found in no directory\n"
-            "  help: set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what there is");
+            "[B2025] not_found: model \"mlp\" is not found in no directory\n"
+            "  help: set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what exists");
 }
 
 // A note that cannot be parsed is found when it is asked what there is, and not by a search for another name.
@@ -139,15 +139,16 @@ TEST_F(SearchTest, LinkedInNamesAreSuggestedToo) {
 
 TEST_F(SearchTest, ANameOfAnotherKindIsTold) {
   folder_.write("one/sample.so", sample_);
-  EXPECT_EQ(find_error(search(), PluginKind::kHook, "sample_saver"),
-            "not_found: hook \"sample_saver\" is not found, but there is a plugin of that name of the kind saver\n"
-            "  help: name it where a plugin of the kind saver belongs");
+  EXPECT_EQ(
+      find_error(search(), PluginKind::kHook, "sample_saver"),
+      "[B2025] not_found: hook \"sample_saver\" is not found, but there is a plugin of that name of the kind saver\n"
+      "  help: name it where a plugin of the kind saver belongs");
 }
 
 TEST_F(SearchTest, ANameWithASlashNeverResolves) {
   folder_.write("one/sample.so", sample_);
   EXPECT_EQ(find_error(search(), PluginKind::kHook, "../one/sample.so"),
-            "not_found: \"../one/sample.so\" is no plugin's name: it has a '/'\n"
+            "[B2025] not_found: \"../one/sample.so\" is no plugin's name: it has a '/'\n"
             "  help: to load a library by its path, write file = \"../one/sample.so\"");
 }
 
@@ -169,7 +170,7 @@ TEST_F(SearchTest, TwoFilesOfOneDirectoryWithTheSamePluginAreAnErrorForThatName)
   EXPECT_EQ(s.find(PluginKind::kHook, "sample_hook").file, folder_.file("one/a.so"));
   EXPECT_EQ(s.find(PluginKind::kHook, "sample_look").file, folder_.file("one/b.so"));
   EXPECT_EQ(find_error(s, PluginKind::kSaver, "sample_saver"),
-            "duplicate: 'DIR/one/a.so' (1.2.0) and 'DIR/one/b.so' both offer the saver \"sample_saver\"\n"
+            "[B2024] duplicate: 'DIR/one/a.so' (1.2.0) and 'DIR/one/b.so' both offer the saver \"sample_saver\"\n"
             "  help: remove one of them, or name the one you want with file = \"...\"");
 }
 
@@ -210,9 +211,9 @@ TEST_F(SearchTest, ARefusedFileCalledAfterThePluginIsTheReason) {
   folder_.write("one/libsma.so", "");
   const PluginSearch s = search();
   EXPECT_EQ(find_error(s, PluginKind::kHook, "ema"),
-            "not_elf: 'DIR/one/ema.so' is too short for a shared library: 0 bytes\n"
+            "[B2005] not_elf: 'DIR/one/ema.so' is too short for a shared library: 0 bytes\n"
             "  help: give the .so file of a plugin");
-  EXPECT_EQ(find_error(s, PluginKind::kHook, "sma").rfind("not_elf: 'DIR/one/libsma.so' ", 0), 0u);
+  EXPECT_EQ(find_error(s, PluginKind::kHook, "sma").rfind("[B2005] not_elf: 'DIR/one/libsma.so' ", 0), 0u);
 }
 
 TEST_F(SearchTest, AWorldWritableDirectoryIsRejectedWhole) {
@@ -222,7 +223,7 @@ TEST_F(SearchTest, AWorldWritableDirectoryIsRejectedWhole) {
   EXPECT_THAT(s.plugins(), IsEmpty());
   ASSERT_EQ(s.rejected().size(), 1u);
   EXPECT_EQ(replaced(s.rejected()[0].error.what(), folder_.path(), "DIR"),
-            "insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
+            "[B2004] insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
 }
 
 TEST_F(SearchTest, T_63g_APluginInAnInsecureDirectoryIsNotSaidToBeNowhere) {
@@ -230,10 +231,11 @@ TEST_F(SearchTest, T_63g_APluginInAnInsecureDirectoryIsNotSaidToBeNowhere) {
   ASSERT_EQ(::chmod(folder_.file("one").c_str(), 0777), 0);
   const PluginSearch s = search();
   EXPECT_EQ(find_error(s, PluginKind::kHook, "sample_hook"),
-            "insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
-  EXPECT_EQ(find_error(s, PluginKind::kHook, "other"),
-            "not_found: hook \"other\" is not found in DIR/one (refused: it can be written by everybody), DIR/two\n"
-            "  help: set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what there is");
+            "[B2004] insecure: 'DIR/one' can be written by everybody\n  help: chmod o-w 'DIR/one'");
+  EXPECT_EQ(
+      find_error(s, PluginKind::kHook, "other"),
+      "[B2025] not_found: hook \"other\" is not found in DIR/one (refused: it can be written by everybody), DIR/two\n"
+      "  help: set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what exists");
   ASSERT_EQ(s.warnings().size(), 1u);
   EXPECT_EQ(replaced(s.warnings()[0], folder_.path(), "DIR"),
             "plugin directory 'DIR/one' is not searched: it can be written by everybody; chmod o-w 'DIR/one'");

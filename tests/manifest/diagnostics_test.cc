@@ -17,12 +17,24 @@ TEST(Diagnostics, NothingIsWrongAtFirst) {
 TEST(Diagnostics, ShowsThePlaceTheLineACaretAndTheHelp) {
   Diagnostics problems;
   problems.add_source("train.toml", "[run]\nmode = \"train\"\nmax_step = 2000\n");
-  problems.add({"train.toml", 3, 1}, "unknown key", "did you mean \"max_steps\"?");
+  problems.add({"train.toml", 3, 1}, "[B1003] unknown key", "did you mean \"max_steps\"?");
   EXPECT_EQ(problems.text(),
-            "train.toml:3:1: error: unknown key\n"
-            "  max_step = 2000\n"
-            "  ^~~~~~~~\n"
-            "  help: did you mean \"max_steps\"?\n");
+            "train.toml:3:1: error[B1003]: unknown key\n  max_step = 2000\n  ^~~~~~~~\n  help: did you mean "
+            "\"max_steps\"?\n");
+}
+
+TEST(Diagnostics, AProblemHasItsCodeApartFromItsMessage) {
+  Diagnostics problems;
+  problems.add({"f", 1, 1}, "hook \"x\": [B3005] is empty");
+  problems.add({"f", 2, 1}, "no code");
+  problems.add(Diagnostic{.at = {"f", 3, 1}, .message = "m", .help = "", .code = "B1001"});
+  EXPECT_EQ(problems.text(),
+            "f:1:1: error[B3005]: hook \"x\": is empty\nf:2:1: error: no code\nf:3:1: error[B1001]: m\n");
+  const std::vector<Diagnostic> all = problems.sorted();
+  EXPECT_EQ(all[0].code, "B3005");
+  EXPECT_EQ(all[0].message, "hook \"x\": is empty");
+  EXPECT_EQ(coded_message(all[0]), "[B3005] hook \"x\": is empty");
+  EXPECT_EQ(coded_message(all[1]), "no code");
 }
 
 TEST(Diagnostics, TheWholeKeyValueOrHeaderIsMarked) {
@@ -164,8 +176,8 @@ TEST(Diagnostics, APlaceThatIsNoneShowsNoLine) {
 TEST(Diagnostics, ASetIsShownAsItWasGiven) {
   Diagnostics problems;
   problems.add_source("--set run.dirr", "run.dirr=out");
-  problems.add({"--set run.dirr", 0, 5}, "unknown key");
-  EXPECT_EQ(problems.text(), "--set run.dirr: error: unknown key\n  run.dirr=out\n      ^~~~\n");
+  problems.add({"--set run.dirr", 0, 5}, "[B1003] unknown key");
+  EXPECT_EQ(problems.text(), "--set run.dirr: error[B1003]: unknown key\n  run.dirr=out\n      ^~~~\n");
 }
 
 TEST(Diagnostics, ControlCharactersNeverComeOutRaw) {

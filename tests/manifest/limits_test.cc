@@ -77,18 +77,21 @@ TEST(Limits, WhatIsRefusedIsRefusedAtOnce) {
   const struct {
     std::string text, expected;
   } cases[] = {
-      {"a" + repeated(".a", 40'000) + " = 1", "train.toml:1:1: error: this key has more than 64 parts"},
-      {"[a" + repeated(".a", 40'000) + "]", "train.toml:1:1: error: this key has more than 64 parts"},
-      {"a = " + repeated("[", 100'000), "train.toml:1:68: error: more than 64 levels of tables and lists"},
-      {"a = " + repeated("{a=", 100'000), "train.toml:1:194: error: more than 64 levels of tables and lists"},
+      {"a" + repeated(".a", 40'000) + " = 1", "train.toml:1:1: error[B1006]: this key has more than 64 parts"},
+      {"[a" + repeated(".a", 40'000) + "]", "train.toml:1:1: error[B1006]: this key has more than 64 parts"},
+      {"a = " + repeated("[", 100'000),
+       "train.toml:1:68: error[B1006]: this has more than 64 levels of tables and lists"},
+      {"a = " + repeated("{a=", 100'000),
+       "train.toml:1:194: error[B1006]: this has more than 64 levels of tables and lists"},
       {repeated("[", 100'000),
-       "train.toml:1:3: error: syntax error (key): expected bare key starting character or string delimiter, saw '['"},
-      {"a = \"" + std::string(4 << 20, 'x') + "\"", "train.toml: error: this is larger than 1 MiB"},
+       "train.toml:1:3: error[B1011]: syntax error (key): expected bare key starting character or string delimiter, "
+       "saw '['"},
+      {"a = \"" + std::string(4 << 20, 'x') + "\"", "train.toml: error[B1002]: this is larger than 1 MiB"},
       {std::string(1 << 20, '"'),
-       "train.toml:1:1: error: syntax error (key): multi-line strings are prohibited in keys"},
-      {std::string(1 << 20, '\0'), "train.toml:1:1: error: a NUL byte: a manifest is text"},
-      {std::string(1 << 20, '\xff'), "train.toml:1:1: error: the byte \\xff is no UTF-8"},
-      {repeated("a = 1\n", 100'000), "train.toml:2:1: error: \"a\" is given twice"},
+       "train.toml:1:1: error[B1011]: syntax error (key): multi-line strings are prohibited in keys"},
+      {std::string(1 << 20, '\0'), "train.toml:1:1: error[B1005]: this is a NUL byte, and a manifest is text"},
+      {std::string(1 << 20, '\xff'), "train.toml:1:1: error[B1005]: the byte \\xff is no UTF-8"},
+      {repeated("a = 1\n", 100'000), "train.toml:2:1: error[B1009]: \"a\" is given twice"},
   };
   for (const auto& c : cases) {
     const Cost cost = cost_of(c.text);
@@ -108,7 +111,7 @@ TEST(Limits, AHugeFileIsNotRead) {
   Diagnostics problems;
   EXPECT_FALSE(parse_manifest(dir / "huge.toml", {}, test_environment(), problems));
   EXPECT_EQ(problems.text(), dir / "huge.toml" +
-                                 ": error: this is larger than 1 MiB\n"
+                                 ": error[B1002]: this is larger than 1 MiB\n"
                                  "  help: keep data in files that the manifest names\n");
   EXPECT_LT(double(heap_most - before), 4 * kMebibyte);
 }
@@ -142,11 +145,11 @@ TEST(Limits, ALargeManifestIsReadInBoundedTimeAndMemory) {
 
 TEST(Limits, SetsHaveTheLimitsOfManifests) {
   EXPECT_EQ(first_line(cost_of(kRest, {"a" + repeated(".a", 70) + "=1"}).errors),
-            "--set a" + repeated(".a", 70) + ": error: this key has more than 64 parts");
+            "--set a" + repeated(".a", 70) + ": error[B1006]: this key has more than 64 parts");
   EXPECT_EQ(first_line(cost_of(kRest, {"run.x=" + repeated("[", 70)}).errors),
-            "--set run.x: error: more than 64 levels of tables and lists");
+            "--set run.x: error[B1006]: this has more than 64 levels of tables and lists");
   EXPECT_EQ(first_line(cost_of(kRest, {"run.dir=" + std::string(4 << 20, 'x')}).errors),
-            "--set run.dir: error: this is larger than 1 MiB");
+            "--set run.dir: error[B1002]: this is larger than 1 MiB");
 }
 
 }  // namespace

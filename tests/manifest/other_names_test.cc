@@ -125,10 +125,10 @@ TEST(OtherNames, PluginsOfOtherProgramsLeadToOurs) {
 
 TEST(OtherNames, AnUnknownKeyThatOthersHaveIsExplained) {
   EXPECT_EQ(errors_of("[run]\nlr = 0.1"),
-            "train.toml:2:1: error: unknown key \"lr\" in [run]\n  lr = 0.1\n  ^~\n"
+            "train.toml:2:1: error[B1003]: unknown key \"lr\" in [run]\n  lr = 0.1\n  ^~\n"
             "  help: write learning_rate in [optimizer]\n");
   EXPECT_EQ(errors_of("[trainer]\nmax_steps = 5"),
-            "train.toml:1:2: error: unknown section [trainer]\n  [trainer]\n   ^~~~~~~\n"
+            "train.toml:1:2: error[B1004]: unknown section [trainer]\n  [trainer]\n   ^~~~~~~\n"
             "  help: write [run]: max_steps, dir, seed and threads\n");
 }
 

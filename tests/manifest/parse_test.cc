@@ -65,9 +65,9 @@ TEST(Parse, AFileThatCannotBeReadIsOneProblem) {
     std::string path, expected;
   } cases[] = {
       {dir / "no.toml",
-       ": error: cannot read the manifest: No such file or directory\n"
+       ": error[B1001]: cannot read the manifest: No such file or directory\n"
        "  help: give the path of a TOML file: belay run train.toml\n"},
-      {dir.path(), ": error: cannot read the manifest: Is a directory\n"},
+      {dir.path(), ": error[B1001]: cannot read the manifest: Is a directory\n"},
   };
   for (const auto& c : cases) {
     Diagnostics problems;
@@ -80,7 +80,7 @@ TEST(Parse, TextThatIsNoTomlGivesNoManifest) {
   const Parsed result = parsed("[run\n");
   EXPECT_FALSE(result.manifest);
   EXPECT_EQ(result.errors,
-            "train.toml:1:5: error: syntax error (table header): expected ']', saw '\\n'\n  [run\n      ^\n"
+            "train.toml:1:5: error[B1011]: syntax error (table header): expected ']', saw '\\n'\n  [run\n      ^\n"
             "  help: a section begins with [NAME] or [NAME.NAME]; each table of a list with [[NAME]]\n");
 }
 
@@ -136,8 +136,9 @@ TEST(SeveralManifests, AProblemNamesTheFileThatItIsIn) {
   Diagnostics problems;
   parse_manifest(std::vector<ManifestSource>{{"a.toml", "[run]\nseed = 1" + kRest}, {"b.toml", "[run]\nsead = 2"}}, {},
                  test_environment(), problems);
-  EXPECT_EQ(problems.text(),
-            "b.toml:2:1: error: unknown key \"sead\" in [run]\n  sead = 2\n  ^~~~\n  help: did you mean \"seed\"?\n");
+  EXPECT_EQ(
+      problems.text(),
+      "b.toml:2:1: error[B1003]: unknown key \"sead\" in [run]\n  sead = 2\n  ^~~~\n  help: did you mean \"seed\"?\n");
 }
 
 TEST(SeveralManifests, EachThatCannotBeReadIsAProblem) {
@@ -149,14 +150,15 @@ TEST(SeveralManifests, EachThatCannotBeReadIsAProblem) {
 
 TEST(Version, OneIsKnownAndOthersAreRefusedByNumber) {
   EXPECT_EQ(errors_of("version = 1"), "");
-  EXPECT_EQ(errors_of("version = 2"),
-            "train.toml:1:11: error: this manifest is of version 2, and this belay reads version 1\n  version = 2\n"
-            "            ^\n  help: use the belay that it was written for, or a newer one\n");
+  EXPECT_EQ(
+      errors_of("version = 2"),
+      "train.toml:1:11: error[B1026]: this manifest is of version 2, and this belay reads version 1\n  version = 2\n"
+      "            ^\n  help: use the belay that it was written for, or a newer one\n");
   EXPECT_EQ(errors_of("version = \"1\""),
-            "train.toml:1:11: error: version must be 1, found the string \"1\"\n  version = \"1\"\n"
+            "train.toml:1:11: error[B1026]: version must be 1, found the string \"1\"\n  version = \"1\"\n"
             "            ^~~\n  help: write version = 1\n");
   EXPECT_EQ(errors_of("versoin = 1"),
-            "train.toml:1:1: error: unknown key \"versoin\" above the sections\n  versoin = 1\n  ^~~~~~~\n"
+            "train.toml:1:1: error[B1003]: unknown key \"versoin\" above the sections\n  versoin = 1\n  ^~~~~~~\n"
             "  help: did you mean \"version\"?\n");
 }
 

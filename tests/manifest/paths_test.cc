@@ -61,29 +61,30 @@ TEST(Paths, ThatCannotBeToldAreProblems) {
     std::string text, expected;
   } cases[] = {
       {"${HOME}/x",
-       "f:3:7: error: the environment variable HOME is not set\n  help: set it before the run: export HOME=...\n"},
+       "f:3:7: error[B1017]: the environment variable HOME is not set\n  help: set it before the run: export "
+       "HOME=...\n"},
       {"${A}${B}",
-       "f:3:7: error: the environment variable A is not set\n"
+       "f:3:7: error[B1017]: the environment variable A is not set\n"
        "  help: set it before the run: export A=...\n"
-       "f:3:7: error: the environment variable B is not set\n"
+       "f:3:7: error[B1017]: the environment variable B is not set\n"
        "  help: set it before the run: export B=...\n"},
       {"${",
-       "f:3:7: error: \"${\" begins a variable, but none follows\n"
+       "f:3:7: error[B1018]: \"${\" begins a variable, but no name and '}' follow\n"
        "  help: write ${NAME}: letters, digits and '_'\n"},
       {"${}",
-       "f:3:7: error: \"${\" begins a variable, but none follows\n"
+       "f:3:7: error[B1018]: \"${\" begins a variable, but no name and '}' follow\n"
        "  help: write ${NAME}: letters, digits and '_'\n"},
       {"${1A}",
-       "f:3:7: error: \"${\" begins a variable, but none follows\n"
+       "f:3:7: error[B1018]: \"${\" begins a variable, but no name and '}' follow\n"
        "  help: write ${NAME}: letters, digits and '_'\n"},
-      {"~/x", "f:3:7: error: \"~\" is not expanded\n  help: write ${HOME}/x\n"},
-      {"~", "f:3:7: error: \"~\" is not expanded\n  help: write ${HOME}\n"},
-      {"$HOME/x", "f:3:7: error: \"$HOME\" is not expanded\n  help: write ${HOME}\n"},
-      {"/a/$B_1", "f:3:7: error: \"$B_1\" is not expanded\n  help: write ${B_1}\n"},
-      {"$(HOME)/x", "f:3:7: error: \"$(HOME)\" is not expanded\n  help: write ${HOME}\n"},
-      {"", "f:3:7: error: this path is empty\n"},
-      {"${EMPTY}", "f:3:7: error: this path is empty\n"},
-      {"a\0b"s, "f:3:7: error: a path must not hold a NUL\n"},
+      {"~/x", "f:3:7: error[B1018]: \"~\" is not expanded\n  help: write ${HOME}/x\n"},
+      {"~", "f:3:7: error[B1018]: \"~\" is not expanded\n  help: write ${HOME}\n"},
+      {"$HOME/x", "f:3:7: error[B1018]: \"$HOME\" is not expanded\n  help: write ${HOME}\n"},
+      {"/a/$B_1", "f:3:7: error[B1018]: \"$B_1\" is not expanded\n  help: write ${B_1}\n"},
+      {"$(HOME)/x", "f:3:7: error[B1018]: \"$(HOME)\" is not expanded\n  help: write ${HOME}\n"},
+      {"", "f:3:7: error[B1019]: this path is empty\n  help: write a path, or take the key away\n"},
+      {"${EMPTY}", "f:3:7: error[B1019]: this path is empty\n  help: write a path, or take the key away\n"},
+      {"a\0b"s, "f:3:7: error[B1019]: a path must not hold a NUL\n  help: take the character out\n"},
   };
   for (const auto& c : cases) {
     Diagnostics problems;
@@ -100,13 +101,13 @@ TEST(Paths, OfAVariableThatIsNotSetTheNearestOneThatIsSetIsNamed) {
             std::nullopt);
   ::unsetenv("BELAY_PATHS_TESTDIR");
   EXPECT_EQ(problems.text(),
-            "f:3:7: error: the environment variable BELAY_PATHS_TEST_DIR is not set\n"
-            "  help: did you mean ${BELAY_PATHS_TESTDIR}, which is set? else set it before the run: export "
+            "f:3:7: error[B1017]: the environment variable BELAY_PATHS_TEST_DIR is not set\n"
+            "  help: did you mean ${BELAY_PATHS_TESTDIR}, which is set? Else set it before the run: export "
             "BELAY_PATHS_TEST_DIR=...\n");
   Diagnostics far;
   EXPECT_EQ(expand_path("${BELAY_PATHS_TEST_DIR}/x", {"/m"}, process_environment(), {"f", 3, 7}, far), std::nullopt);
   EXPECT_EQ(far.text(),
-            "f:3:7: error: the environment variable BELAY_PATHS_TEST_DIR is not set\n"
+            "f:3:7: error[B1017]: the environment variable BELAY_PATHS_TEST_DIR is not set\n"
             "  help: set it before the run: export BELAY_PATHS_TEST_DIR=...\n");
 }
 

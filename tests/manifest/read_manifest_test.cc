@@ -10,8 +10,8 @@ namespace {
 
 TEST(ReadManifest, AnEmptyManifestMissesAModelAndAnInput) {
   const std::string expected =
-      "train.toml: error: [model] is missing\n  help: add [model] and plugin = \"NAME\" below\n"
-      "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n";
+      "train.toml: error[B1020]: [model] is missing\n  help: add [model] and plugin = \"NAME\" below\n"
+      "train.toml: error[B1020]: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n";
   EXPECT_EQ(parsed("").errors, expected);
   EXPECT_EQ(parsed("\xef\xbb\xbf").errors, expected);
   EXPECT_EQ(parsed("# a comment\r\n\r\n").errors, expected);
@@ -69,69 +69,72 @@ TEST(ReadManifest, MistakesAreShown) {
     std::string text, expected;
   } cases[] = {
       {"[modle]\nplugin = 'a'\n[input.train]\nplugin = 'a'\n",
-       "train.toml:1:2: error: unknown section [modle]\n  [modle]\n   ^~~~~\n  help: did you mean [model]?\n"},
+       "train.toml:1:2: error[B1004]: unknown section [modle]\n  [modle]\n   ^~~~~\n  help: did you mean [model]?\n"},
       {"[hook]\n" + kRest,
-       "train.toml:1:2: error: unknown section [hook]\n  [hook]\n   ^~~~\n"
+       "train.toml:1:2: error[B1004]: unknown section [hook]\n  [hook]\n   ^~~~\n"
        "  help: did you mean [[hooks]]?\n"},
       {"max_steps = 5\n" + kRest,
-       "train.toml:1:1: error: unknown key \"max_steps\" above the sections\n  max_steps = 5\n  ^~~~~~~~~\n"
+       "train.toml:1:1: error[B1003]: unknown key \"max_steps\" above the sections\n  max_steps = 5\n  ^~~~~~~~~\n"
        "  help: this key belongs to [run]\n"},
       {"frobnicate = 5\n" + kRest,
-       "train.toml:1:1: error: unknown key \"frobnicate\" above the sections\n  frobnicate = 5\n  ^~~~~~~~~~\n"
+       "train.toml:1:1: error[B1003]: unknown key \"frobnicate\" above the sections\n  frobnicate = 5\n  ^~~~~~~~~~\n"
        "  help: a manifest has run, plugins, input, model, optimizer, scaffold, checkpoint, eval, predict, session, "
        "hooks, "
        "metrics, exporters, ops, cluster\n"},
       {"[model]\nplugin = 'a'\n[input.trian]\nplugin = 'a'\n",
-       "train.toml:3:8: error: nothing reads [input.trian]\n  [input.trian]\n         ^~~~~\n"
+       "train.toml:3:8: error[B1027]: nothing reads [input.trian]\n  [input.trian]\n         ^~~~~\n"
        "  help: did you mean \"train\"?\n"},
       {"[model]\nplugin = 'a'\n[train]\nplugin = 'a'\n[[callback]]\nplugin = 'a'\n",
-       "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
-       "train.toml:3:2: error: unknown section [train]\n  [train]\n   ^~~~~\n  help: did you mean [input.train]?\n"
-       "train.toml:5:3: error: unknown section [[callback]]\n  [[callback]]\n    ^~~~~~~~\n"
+       "train.toml: error[B1020]: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
+       "train.toml:3:2: error[B1004]: unknown section [train]\n  [train]\n   ^~~~~\n  help: did you mean "
+       "[input.train]?\n"
+       "train.toml:5:3: error[B1004]: unknown section [[callback]]\n  [[callback]]\n    ^~~~~~~~\n"
        "  help: write [[hooks]]: one for each\n"},
       {"[eval]\nevery_steps = 5\n[input.Test]\nplugin = 'a'\n" + kRest,
-       "train.toml:3:8: error: nothing reads [input.Test]\n  [input.Test]\n         ^~~~\n"
+       "train.toml:3:8: error[B1027]: nothing reads [input.Test]\n  [input.Test]\n         ^~~~\n"
        "  help: did you mean \"eval\"?\n"},
       {"[RUN]\n" + kRest,
-       "train.toml:1:2: error: unknown section [RUN]\n  [RUN]\n   ^~~\n  help: did you mean [run]?\n"},
+       "train.toml:1:2: error[B1004]: unknown section [RUN]\n  [RUN]\n   ^~~\n  help: did you mean [run]?\n"},
       {"[model]\nplugin = 'a'\n[input]\nplugin = 'a'\n",
-       "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
-       "train.toml:4:1: error: \"plugin\" is in [input], which holds named inputs\n  plugin = 'a'\n  ^~~~~~\n"
+       "train.toml: error[B1020]: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
+       "train.toml:4:1: error[B1028]: \"plugin\" is in [input], which holds named inputs\n  plugin = 'a'\n  ^~~~~~\n"
        "  help: write [input.train] above it\n"},
       {"[[model]]\nplugin = 'a'\n[input.train]\nplugin = 'a'\n",
-       "train.toml:1:3: error: model must be a table, found a list\n  [[model]]\n    ^~~~~\n"
+       "train.toml:1:3: error[B1012]: model must be a table, found a list\n  [[model]]\n    ^~~~~\n"
        "  help: write it once, with single brackets: [model] and its keys below\n"},
       {"run = 5\n" + kRest,
-       "train.toml:1:1: error: run must be a table, found 5\n  run = 5\n  ^~~\n  help: write [run] and its keys "
+       "train.toml:1:1: error[B1012]: run must be a table, found 5\n  run = 5\n  ^~~\n  help: write [run] and its keys "
        "below\n"},
       {"[hooks]\nplugin = 'a'\n" + kRest,
-       "train.toml:1:2: error: hooks must be a list of tables, found a table\n  [hooks]\n   ^~~~~\n"
+       "train.toml:1:2: error[B1012]: hooks must be a list of tables, found a table\n  [hooks]\n   ^~~~~\n"
        "  help: begin each hook with [[hooks]]\n"},
       {"[op]\nplugin = 'a'\n" + kRest,
-       "train.toml:1:2: error: unknown section [op]\n  [op]\n   ^~\n  help: did you mean [[ops]]?\n"},
+       "train.toml:1:2: error[B1004]: unknown section [op]\n  [op]\n   ^~\n  help: did you mean [[ops]]?\n"},
       {"[ops]\nplugin = 'a'\n" + kRest,
-       "train.toml:1:2: error: ops must be a list of tables, found a table\n  [ops]\n   ^~~\n"
+       "train.toml:1:2: error[B1012]: ops must be a list of tables, found a table\n  [ops]\n   ^~~\n"
        "  help: begin each operation with [[ops]]\n"},
       {"hooks = ['a']\n" + kRest,
-       "train.toml:1:10: error: hooks.0 must be a table, found the string \"a\"\n  hooks = ['a']\n           ^~~\n"
+       "train.toml:1:10: error[B1012]: hooks.0 must be a table, found the string \"a\"\n  hooks = ['a']\n           "
+       "^~~\n"
        "  help: write { plugin = \"a\" }\n"},
       {"[scaffold]\nsaver = 'safetensors'\n" + kRest,
-       "train.toml:2:9: error: scaffold.saver must be a table, found the string \"safetensors\"\n  saver = "
+       "train.toml:2:9: error[B1012]: scaffold.saver must be a table, found the string \"safetensors\"\n  saver = "
        "'safetensors'\n"
        "          ^~~~~~~~~~~~~\n  help: write { plugin = \"safetensors\" }\n"},
       {"[scaffold]\nsavre = {}\nx = 1\n" + kRest,
-       "train.toml:2:1: error: unknown key \"savre\" in [scaffold]\n  savre = {}\n  ^~~~~\n  help: did you mean "
+       "train.toml:2:1: error[B1003]: unknown key \"savre\" in [scaffold]\n  savre = {}\n  ^~~~~\n  help: did you mean "
        "\"saver\"?\n"
-       "train.toml:3:1: error: unknown key \"x\" in [scaffold]\n  x = 1\n  ^\n  help: [scaffold] has saver, init_fn, "
+       "train.toml:3:1: error[B1003]: unknown key \"x\" in [scaffold]\n  x = 1\n  ^\n  help: [scaffold] has saver, "
+       "init_fn, "
        "init_op, local_init, ready, ready_for_local_init, summary_op\n"},
       {"[[hooks]]\nplugin = 'a'\nname = 'n'\n[[hooks]]\nplugin = 'b'\nname = 'n'\n" + kRest,
-       "train.toml:4:1: error: hooks.1 has the name \"n\" of an earlier hook\n  [[hooks]]\n  ^~~~~~~~~\n"
+       "train.toml:4:1: error[B1025]: hooks.1 has the name \"n\" of an earlier hook\n  [[hooks]]\n  ^~~~~~~~~\n"
        "  help: a hook's state is kept under its name: give it another\n"},
       {"[input.\"a b\"]\nplugin = 'a'\n" + kRest,
-       "train.toml:1:8: error: the name of an input has letters, digits, '_', '-' and '.', at most 63\n"
-       "  [input.\"a b\"]\n         ^~~~~\n"},
+       "train.toml:1:8: error[B1024]: the name of an input has letters, digits, '_', '-' and '.', at most 63\n  "
+       "[input.\"a b\"]\n         ^~~~~\n  help: give it another name\n"},
       {"[cluster]\ninterface = 'eth0'\n" + kRest,
-       "train.toml:1:1: error: [cluster] names no plugin\n  [cluster]\n  ^~~~~~~~~\n"
+       "train.toml:1:1: error[B1021]: [cluster] names no plugin\n  [cluster]\n  ^~~~~~~~~\n"
        "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"},
   };
   for (const auto& c : cases) EXPECT_EQ(parsed(c.text).errors, c.expected) << c.text;
@@ -171,21 +174,23 @@ TEST(ReadManifest, EverythingWrongIsReportedAtOnce) {
       "[run]\nmax_step = 5\nseed = \"1\"\nthreads = -1\n[optimizer]\nclip_norm = -2\n[model]\nhidden = [1, "
       "'a']\n[[hooks]]\n"
       "plugin = 'a'\non_error = 'x'\n");
-  EXPECT_EQ(result.errors,
-            "train.toml: error: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
-            "train.toml:2:1: error: unknown key \"max_step\" in [run]\n  max_step = 5\n  ^~~~~~~~\n"
-            "  help: did you mean \"max_steps\"?\n"
-            "train.toml:3:8: error: run.seed must be an integer, found the string \"1\"\n  seed = \"1\"\n         ^~~\n"
-            "  help: write it without quotes: seed = 1\n"
-            "train.toml:4:11: error: run.threads must be from 0 to 1024, found -1\n  threads = -1\n            ^~\n"
-            "train.toml:6:13: error: optimizer.clip_norm must be at least 0, found -2\n"
-            "  clip_norm = -2\n              ^~\n"
-            "train.toml:7:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
-            "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"
-            "train.toml:8:10: error: model.hidden mixes kinds of values\n  hidden = [1, 'a']\n           ^~~~~~~~\n"
-            "  help: a list holds booleans, numbers, strings, or tables and lists\n"
-            "train.toml:11:12: error: hooks.0.on_error must be one of stop, disable; found \"x\"\n  on_error = 'x'\n"
-            "             ^~~\n");
+  EXPECT_EQ(
+      result.errors,
+      "train.toml: error[B1020]: [input.train] is missing\n  help: add [input.train] and plugin = \"NAME\" below\n"
+      "train.toml:2:1: error[B1003]: unknown key \"max_step\" in [run]\n  max_step = 5\n  ^~~~~~~~\n"
+      "  help: did you mean \"max_steps\"?\n"
+      "train.toml:3:8: error[B1012]: run.seed must be an integer, found the string \"1\"\n  seed = \"1\"\n         "
+      "^~~\n"
+      "  help: write it without quotes: seed = 1\n"
+      "train.toml:4:11: error[B1013]: run.threads must be from 0 to 1024, found -1\n  threads = -1\n            ^~\n"
+      "train.toml:6:13: error[B1013]: optimizer.clip_norm must be at least 0, found -2\n"
+      "  clip_norm = -2\n              ^~\n"
+      "train.toml:7:1: error[B1021]: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+      "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"
+      "train.toml:8:10: error[B1023]: model.hidden mixes kinds of values\n  hidden = [1, 'a']\n           ^~~~~~~~\n"
+      "  help: a list holds booleans, numbers, strings, or tables and lists\n"
+      "train.toml:11:12: error[B1014]: hooks.0.on_error must be one of stop, disable; found \"x\"\n  on_error = 'x'\n"
+      "             ^~~\n");
   // The right parts are read, so that the loader can continue to look for mistakes.
   ASSERT_TRUE(result.manifest);
   EXPECT_EQ(result.manifest->hooks.at(0).plugin, "a");

@@ -102,55 +102,56 @@ TEST(ReadPluginUse, MistakesAreShown) {
     std::string keys, expected;
   } cases[] = {
       {"hidden = 5",
-       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "train.toml:1:1: error[B1021]: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"},
       {"plugni = 'mlp'",
-       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "train.toml:1:1: error[B1021]: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: did you mean \"plugin\" instead of \"plugni\"?\n"},
       {"plgin = 'csv'\nfiles = ['a']",
-       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "train.toml:1:1: error[B1021]: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: did you mean \"plugin\" instead of \"plgin\"?\n"},
       {"files = ['a']",
-       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "train.toml:1:1: error[B1021]: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: add plugin = \"NAME\", or file = \"./NAME.so\"; `belay plugins` lists the names\n"},
       {"type = 'mlp'",
-       "train.toml:1:1: error: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
+       "train.toml:1:1: error[B1021]: [model] names no plugin\n  [model]\n  ^~~~~~~\n"
        "  help: did you mean \"plugin\" instead of \"type\"?\n"},
       {"plugin = 5",
-       "train.toml:2:10: error: model.plugin must be a string, found 5\n  plugin = 5\n           ^\n"
+       "train.toml:2:10: error[B1012]: model.plugin must be a string, found 5\n  plugin = 5\n           ^\n"
        "  help: write it in quotes\n"},
       {"plugin = ''",
-       "train.toml:2:10: error: model.plugin must not be empty\n  plugin = ''\n           ^~\n"
-       "  help: take the key away where nothing is meant\n"},
+       "train.toml:2:10: error[B1015]: model.plugin must not be empty\n  plugin = ''\n           ^~\n"
+       "  help: take the key away if it needs no value\n"},
       {"file = '${NOPE}/a.so'",
-       "train.toml:2:8: error: the environment variable NOPE is not set\n  file = '${NOPE}/a.so'\n         "
+       "train.toml:2:8: error[B1017]: the environment variable NOPE is not set\n  file = '${NOPE}/a.so'\n         "
        "^~~~~~~~~~~~~~\n"
        "  help: set it before the run: export NOPE=...\n"},
       {"plugin = 'a'\nname = 'my hook'",
-       "train.toml:3:8: error: the name of an instance has letters, digits, '_', '-' and '.', at most 63\n"
-       "  name = 'my hook'\n         ^~~~~~~~~\n"},
+       "train.toml:3:8: error[B1024]: the name of an instance has letters, digits, '_', '-' and '.', at most 63\n  "
+       "name = 'my hook'\n         ^~~~~~~~~\n  help: give it another name\n"},
       {"plugin = 'a'\nname = '..'",
-       "train.toml:3:8: error: an instance cannot be called as folders are, \".\" or \"..\"\n  name = '..'\n         "
+       "train.toml:3:8: error[B1024]: an instance cannot have the name of a folder, \".\" or \"..\"\n  name = '..'\n   "
+       "      "
        "^~~~\n  help: give it another name\n"},
       {"plugin = 'a'\non_error = 'stop'",
-       "train.toml:3:1: error: model.on_error is for [[hooks]] and [[exporters]] only\n  on_error = 'stop'\n  "
+       "train.toml:3:1: error[B1016]: model.on_error is for [[hooks]] and [[exporters]] only\n  on_error = 'stop'\n  "
        "^~~~~~~~\n"
        "  help: take it away\n"},
       {"plugin = 'a'\nx = [1, 'a']",
-       "train.toml:3:5: error: model.x mixes kinds of values\n  x = [1, 'a']\n      ^~~~~~~~\n"
+       "train.toml:3:5: error[B1023]: model.x mixes kinds of values\n  x = [1, 'a']\n      ^~~~~~~~\n"
        "  help: a list holds booleans, numbers, strings, or tables and lists\n"},
       {"plugin = 'a'\nx = [{a = 1}, {}]",
-       "train.toml:3:15: error: model.x.1 is an empty table\n  x = [{a = 1}, {}]\n                ^~\n"
+       "train.toml:3:15: error[B1023]: model.x.1 is an empty table\n  x = [{a = 1}, {}]\n                ^~\n"
        "  help: set a key in it, or take it out\n"},
       {"plugin = 'a'\nx = 2020-01-01",
-       "train.toml:3:5: error: model.x is the date 2020-01-01; no option is a date\n  x = 2020-01-01\n      "
+       "train.toml:3:5: error[B1022]: model.x is the date 2020-01-01; no option is a date\n  x = 2020-01-01\n      "
        "^~~~~~~~~~\n"
-       "  help: write it in quotes where a string is meant\n"},
+       "  help: write it in quotes if you mean a string\n"},
       {"plugin = 'a'\nx = [2020-01-01]",
-       "train.toml:3:5: error: model.x mixes kinds of values\n  x = [2020-01-01]\n      ^~~~~~~~~~~~\n"
+       "train.toml:3:5: error[B1023]: model.x mixes kinds of values\n  x = [2020-01-01]\n      ^~~~~~~~~~~~\n"
        "  help: a list holds booleans, numbers, strings, or tables and lists\n"},
       {"plugin = 'a'\nx.y = 1\n\"x.y\" = 2",
-       "train.toml:4:1: error: model.x.y is given twice\n  \"x.y\" = 2\n  ^~~~~\n"
+       "train.toml:4:1: error[B1009]: model.x.y is given twice\n  \"x.y\" = 2\n  ^~~~~\n"
        "  help: a key in quotes with dots is the same as keys of nested tables\n"},
   };
   for (const auto& c : cases) EXPECT_EQ(errors_of_model(c.keys), c.expected) << c.keys;

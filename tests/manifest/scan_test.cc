@@ -61,7 +61,7 @@ TEST(Scan, KeysOfTooManyPartsAreRefused) {
 }
 
 TEST(Scan, NestingThatIsTooDeepIsRefused) {
-  const std::string message = " more than 64 levels of tables and lists";
+  const std::string message = " this has more than 64 levels of tables and lists";
   EXPECT_EQ(refusal("a = " + repeated("[", 64)), "1:68" + message);
   EXPECT_EQ(refusal("a = [\n" + repeated("[\n", 64)), "64:1" + message);
   EXPECT_EQ(refusal("a = " + repeated("{a = ", 64)), "1:320" + message);
@@ -73,13 +73,13 @@ TEST(Scan, NestingThatIsTooDeepIsRefused) {
 }
 
 TEST(Scan, WhatIsNoTextIsRefused) {
-  EXPECT_EQ(refusal("a = 1\nb = \"x\0y\"\n"s), "2:7 a NUL byte: a manifest is text");
+  EXPECT_EQ(refusal("a = 1\nb = \"x\0y\"\n"s), "2:7 this is a NUL byte, and a manifest is text");
   EXPECT_EQ(refusal("a = \"\xff\""), "1:6 the byte \\xff is no UTF-8");
   EXPECT_EQ(refusal("\"é\"=\"\xc0\xaf\""), "1:6 the byte \\xc0 is no UTF-8");
   EXPECT_EQ(refusal("a = \"\xed\xa0\x80\""), "1:6 the byte \\xed is no UTF-8");
   EXPECT_EQ(refusal("\x7f"
                     "ELF\x02\x01\x01\0"s),
-            "1:8 a NUL byte: a manifest is text");
+            "1:8 this is a NUL byte, and a manifest is text");
 }
 
 TEST(Scan, TextsOverAMebibyteAreRefused) {

@@ -41,23 +41,25 @@ TEST(Sections, MinStepsAreAtMostMaxSteps) {
   EXPECT_EQ(manifest_of("[run]\nmin_steps = 5").run.min_steps, 5);
   EXPECT_EQ(manifest_of("[run]\nmin_steps = 5\nmax_steps = 5").run.min_steps, 5);
   EXPECT_EQ(errors_of("[run]\nmin_steps = 6\nmax_steps = 5"),
-            "train.toml:2:13: error: run.min_steps = 6 is above run.max_steps = 5\n  min_steps = 6\n"
+            "train.toml:2:13: error[B1032]: run.min_steps = 6 is above run.max_steps = 5\n  min_steps = 6\n"
             "              ^\n  help: lower it, or raise max_steps\n");
 }
 
 TEST(Sections, AModeThatUsesACheckpointNeedsAnInputOfItsOwn) {
-  EXPECT_EQ(errors_of("[run]\nmode = 'evaluate'"),
-            "train.toml: error: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
+  EXPECT_EQ(
+      errors_of("[run]\nmode = 'evaluate'"),
+      "train.toml: error[B1020]: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
   EXPECT_EQ(errors_of("[run]\nmode = 'predict'"),
-            "train.toml: error: [input.predict] is missing\n"
+            "train.toml: error[B1020]: [input.predict] is missing\n"
             "  help: add [input.predict] and plugin = \"NAME\" below\n");
   EXPECT_EQ(errors_of("[run]\nmode = 'predict'\n[input.eval_b]\nplugin = 'x'"), "");
 }
 
 TEST(Sections, TrainAndEvaluateNeedsAnEvaluationInputAndEvaluatesBehindEachCheckpoint) {
   const std::string mode = "[run]\nmode = 'train_and_evaluate'\n";
-  EXPECT_EQ(errors_of(mode),
-            "train.toml: error: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
+  EXPECT_EQ(
+      errors_of(mode),
+      "train.toml: error[B1020]: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
   const std::string input = "[input.eval]\nplugin = 'x'\n";
   EXPECT_TRUE(manifest_of(mode + input).eval.at_checkpoint);
   EXPECT_FALSE(manifest_of(mode + input + "[eval]\nevery_steps = 5").eval.at_checkpoint);
@@ -66,10 +68,12 @@ TEST(Sections, TrainAndEvaluateNeedsAnEvaluationInputAndEvaluatesBehindEachCheck
 }
 
 TEST(Sections, ContinuousEvalNeedsAnEvaluationInputAndARunDirectory) {
-  EXPECT_EQ(errors_of("[run]\nmode = 'continuous_eval'\ndir = 'x'"),
-            "train.toml: error: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
+  EXPECT_EQ(
+      errors_of("[run]\nmode = 'continuous_eval'\ndir = 'x'"),
+      "train.toml: error[B1020]: [input.eval] is missing\n  help: add [input.eval] and plugin = \"NAME\" below\n");
   EXPECT_EQ(errors_of("[run]\nmode = 'continuous_eval'\n[input.eval]\nplugin = 'x'"),
-            "train.toml:2:8: error: run.mode = \"continuous_eval\" evaluates the checkpoints of a run directory\n"
+            "train.toml:2:8: error[B1031]: run.mode = \"continuous_eval\" evaluates the checkpoints of a run "
+            "directory, and there is none\n"
             "  mode = 'continuous_eval'\n         ^~~~~~~~~~~~~~~~~\n"
             "  help: set dir in [run] to the directory that the training has\n");
   EXPECT_EQ(manifest_of("[eval]\ntimeout_secs = 60").eval.timeout_secs, 60.0);
@@ -82,7 +86,7 @@ TEST(Sections, ExportersHaveKeysOfTheHostBesideTheirOwn) {
   EXPECT_THAT(exporters("plugin = 'onnx'\nwhen = 'never'\n"),
               ::testing::HasSubstr("exporters.0.when must be one of final, latest, best"));
   EXPECT_THAT(exporters("plugin = 'onnx'\nwhen = 'best'\n"),
-              ::testing::HasSubstr("when = \"best\" is decided by evaluations, and there is no input for them"));
+              ::testing::HasSubstr("evaluations decide about when = \"best\", and there is no input for them"));
   EXPECT_THAT(errors_of("[[exporters]]\nplugin = 'onnx'\n"),
               ::testing::HasSubstr("[[exporters]] write below the run directory, and there is none"));
 }
@@ -149,11 +153,12 @@ TEST(Sections, SchedulesAreCheckedAsAWhole) {
     std::string table, expected;
   } cases[] = {
       {"{ decay_steps = 5 }",
-       "train.toml:2:17: error: the table of a learning rate needs a schedule\n  learning_rate = { decay_steps = 5 }\n"
+       "train.toml:2:17: error[B1033]: the table of a learning rate needs a schedule\n  learning_rate = { decay_steps "
+       "= 5 }\n"
        "                  ^~~~~~~~~~~~~~~~~~~\n"
-       "  help: schedule = \"NAME\"; `belay plugins` lists the names\n"},
+       "  help: write schedule = \"NAME\"; `belay plugins` lists the names\n"},
       {"{ schedule = 'cosine_decay', warmup_steps = -1 }",
-       "train.toml:2:61: error: optimizer.learning_rate.warmup_steps must be at least 0, found -1\n"
+       "train.toml:2:61: error[B1013]: optimizer.learning_rate.warmup_steps must be at least 0, found -1\n"
        "  learning_rate = { schedule = 'cosine_decay', warmup_steps = -1 }\n"
        "                                                              ^~\n"},
   };
@@ -181,7 +186,7 @@ TEST(Sections, CheckpointHasItsKeys) {
   EXPECT_TRUE(checkpoint.save_on_exception);
   EXPECT_EQ(manifest_of("[checkpoint]\non_save_error = 'pause'").checkpoint.on_save_error, OnSaveError::kPause);
   EXPECT_EQ(errors_of("[checkpoint]\nbasename = 'a/b'"),
-            "train.toml:2:12: error: checkpoint.basename = \"a/b\" cannot be a checkpoint's name\n"
+            "train.toml:2:12: error[B1034]: checkpoint.basename = \"a/b\" cannot be a checkpoint's name\n"
             "  basename = 'a/b'\n             ^~~~~\n"
             "  help: take one part of a path, of at most 200 bytes and other than \"before\"\n");
 }
@@ -214,24 +219,26 @@ TEST(Sections, AnEvaluationsInputsAreThoseOfItsNameOrTheGivenOnes) {
 
 TEST(Sections, AnInputThatIsNoneOfAnEvaluationIsRefused) {
   const std::string eval = "[input.eval]\nplugin = 'x'\n";
-  EXPECT_EQ(errors_of("[eval]\ninputs = ['eval', 'train']\n" + eval),
-            "train.toml:2:19: error: eval.inputs names 'train', which is no input of an evaluation in this manifest\n"
-            "  inputs = ['eval', 'train']\n                    ^~~~~~~\n"
-            "  help: those are [input.eval] and [input.eval_NAME]\n");
-  EXPECT_EQ(errors_of("[eval]\ninputs = ['evla']\n" + eval),
-            "train.toml:2:11: error: eval.inputs names 'evla', which is no input of an evaluation in this manifest\n"
-            "  inputs = ['evla']\n            ^~~~~~\n  help: did you mean \"eval\"?\n");
+  EXPECT_EQ(
+      errors_of("[eval]\ninputs = ['eval', 'train']\n" + eval),
+      "train.toml:2:19: error[B1030]: eval.inputs names 'train', which is no input of an evaluation in this manifest\n"
+      "  inputs = ['eval', 'train']\n                    ^~~~~~~\n"
+      "  help: those are [input.eval] and [input.eval_NAME]\n");
+  EXPECT_EQ(
+      errors_of("[eval]\ninputs = ['evla']\n" + eval),
+      "train.toml:2:11: error[B1030]: eval.inputs names 'evla', which is no input of an evaluation in this manifest\n"
+      "  inputs = ['evla']\n            ^~~~~~\n  help: did you mean \"eval\"?\n");
   EXPECT_EQ(errors_of("[eval]\ninputs = ['eval', 'eval']\n" + eval),
-            "train.toml:2:19: error: eval.inputs names 'eval' twice\n"
-            "  inputs = ['eval', 'eval']\n                    ^~~~~~\n");
+            "train.toml:2:19: error[B1025]: eval.inputs names 'eval' twice\n  inputs = ['eval', 'eval']\n              "
+            "      ^~~~~~\n  help: name it once\n");
   EXPECT_EQ(errors_of("[eval]\ninputs = 'eval'\n" + eval),
-            "train.toml:2:10: error: eval.inputs must be a list of names, found the string \"eval\"\n"
+            "train.toml:2:10: error[B1012]: eval.inputs must be a list of names, found the string \"eval\"\n"
             "  inputs = 'eval'\n           ^~~~~~\n  help: write it in brackets: inputs = [...]\n");
 }
 
 TEST(Sections, EvaluationsNeedAnInput) {
   EXPECT_EQ(errors_of("[eval]\nbatches = 3\nevery_steps = 100"),
-            "train.toml:3:15: error: eval.every_steps asks for evaluations, and there is no input for them\n"
+            "train.toml:3:15: error[B1029]: eval.every_steps asks for evaluations, and there is no input for them\n"
             "  every_steps = 100\n                ^~~\n  help: add [input.eval] and plugin = \"NAME\" below\n");
   EXPECT_EQ(errors_of("[eval]\nevery_steps = 0\nat_checkpoint = false"), "");
 }
@@ -254,28 +261,29 @@ TEST(Sections, TheBestCheckpointsHaveAMetricOfAnEvaluation) {
     std::string text, expected;
   } cases[] = {
       {"[checkpoint]\nkeep_best = 1\nbest_metric = 'eval/agreement'\n" + eval,
-       "train.toml:3:15: error: checkpoint.best_metric = \"eval/agreement\" does not say by its name which values are "
+       "train.toml:3:15: error[B1036]: checkpoint.best_metric = \"eval/agreement\" does not say by its name which "
+       "values are "
        "better\n"
        "  best_metric = 'eval/agreement'\n"
        "                ^~~~~~~~~~~~~~~~\n"
        "  help: add best_mode = \"min\" or best_mode = \"max\"\n"},
       {"[checkpoint]\nkeep_best = 1\nbest_metric = 'accuracy'\n" + eval,
-       "train.toml:3:15: error: checkpoint.best_metric is a metric of an evaluation, found \"accuracy\"\n"
+       "train.toml:3:15: error[B1035]: checkpoint.best_metric is a metric of an evaluation, found \"accuracy\"\n"
        "  best_metric = 'accuracy'\n"
        "                ^~~~~~~~~~\n"
        "  help: did you mean \"eval/accuracy\"?\n"},
       {"[checkpoint]\nbest_metric = 'train/loss'\n" + eval,
-       "train.toml:2:15: error: checkpoint.best_metric is a metric of an evaluation, found \"train/loss\"\n"
+       "train.toml:2:15: error[B1035]: checkpoint.best_metric is a metric of an evaluation, found \"train/loss\"\n"
        "  best_metric = 'train/loss'\n"
        "                ^~~~~~~~~~~~\n"
        "  help: it begins with the input's name: \"eval/loss\", \"eval_NAME/accuracy\"\n"},
       {"[checkpoint]\nkeep_best = 1\n",
-       "train.toml:2:13: error: the best checkpoints are those by \"eval/loss\", and there is no [input.eval]\n"
+       "train.toml:2:13: error[B1029]: the best checkpoints are those by \"eval/loss\", and there is no [input.eval]\n"
        "  keep_best = 1\n"
        "              ^\n"
        "  help: add [input.eval] and plugin = \"NAME\" below\n"},
       {"[checkpoint]\nkeep_best = 1\nbest_metric = 'eval_hard/loss'\n" + eval,
-       "train.toml:3:15: error: the best checkpoints are those by \"eval_hard/loss\", and there is no "
+       "train.toml:3:15: error[B1029]: the best checkpoints are those by \"eval_hard/loss\", and there is no "
        "[input.eval_hard]\n"
        "  best_metric = 'eval_hard/loss'\n"
        "                ^~~~~~~~~~~~~~~~\n"
@@ -337,12 +345,14 @@ TEST(Sections, EveryRangeIsKept) {
   };
   for (const auto& c : cases) {
     const std::string errors = errors_of("", {c.key + "=" + c.value});
-    EXPECT_EQ(errors.substr(0, errors.find(", found")), "--set " + c.key + ": error: " + c.key + " must be " + c.range);
+    EXPECT_EQ(errors.substr(0, errors.find(", found")),
+              "--set " + c.key + ": error[B1013]: " + c.key + " must be " + c.range);
   }
   for (const std::string key : {"learning_rate", "warmup_steps"}) {
     const std::string name = "optimizer.learning_rate." + key;
     const std::string errors = errors_of("[optimizer]\nlearning_rate = { schedule = 'x' }", {name + "=-1"});
-    EXPECT_EQ(errors.substr(0, errors.find(", found")), "--set " + name + ": error: " + name + " must be at least 0");
+    EXPECT_EQ(errors.substr(0, errors.find(", found")),
+              "--set " + name + ": error[B1013]: " + name + " must be at least 0");
   }
 }
 
@@ -373,7 +383,7 @@ TEST(Sections, NoKeyTakesADate) {
       std::string text = groups ? "[[optimizer.groups]]" : list ? "[[metrics]]" : "";
       if (section.section == "optimizer.learning_rate") text = "[optimizer]\nlearning_rate = { }";
       const std::string errors = errors_of(text, {name + "=2020-01-01"});
-      EXPECT_NE(errors.find("--set " + name + ": error: " + name), std::string::npos) << errors;
+      EXPECT_NE(errors.find("--set " + name + ": error[B1012]: " + name), std::string::npos) << errors;
     }
   }
 }

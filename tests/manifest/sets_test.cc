@@ -80,71 +80,77 @@ TEST(Sets, MistakesAreShownLikeThoseOfTheFile) {
     std::string expected;
   } cases[] = {
       {{"run.dirr=out"},
-       "--set run.dirr: error: unknown key \"dirr\" in [run]\n  run.dirr=out\n      ^~~~\n  help: did you mean "
+       "--set run.dirr: error[B1003]: unknown key \"dirr\" in [run]\n  run.dirr=out\n      ^~~~\n  help: did you mean "
        "\"dir\"?\n"},
       {{"rnu.dir=out"},
-       "--set rnu.dir: error: unknown section [rnu]\n  rnu.dir=out\n  ^~~\n  help: did you mean [run]?\n"},
+       "--set rnu.dir: error[B1004]: unknown section [rnu]\n  rnu.dir=out\n  ^~~\n  help: did you mean [run]?\n"},
       {{"run.seed=ten"},
-       "--set run.seed: error: run.seed must be an integer, found the string \"ten\"\n  run.seed=ten\n           "
+       "--set run.seed: error[B1012]: run.seed must be an integer, found the string \"ten\"\n  run.seed=ten\n          "
+       " "
        "^~~\n"},
       {{"run.threads=-1"},
-       "--set run.threads: error: run.threads must be from 0 to 1024, found -1\n  run.threads=-1\n              ^~\n"},
+       "--set run.threads: error[B1013]: run.threads must be from 0 to 1024, found -1\n  run.threads=-1\n              "
+       "^~\n"},
       {{"run.dir=5"},
-       "--set run.dir: error: run.dir must be a string, found 5\n  run.dir=5\n          ^\n"
+       "--set run.dir: error[B1012]: run.dir must be a string, found 5\n  run.dir=5\n          ^\n"
        "  help: write it in quotes, inside those of the shell: '\"...\"'\n"},
       {{"run.seed=18446744073709551616"},
-       "--set run.seed: error: this integer is out of range\n  run.seed=18446744073709551616\n"
+       "--set run.seed: error[B1008]: this integer is out of range\n  run.seed=18446744073709551616\n"
        "           ^~~~~~~~~~~~~~~~~~~~\n  help: integers are from -9223372036854775808 to 9223372036854775807\n"},
       {{"plugins.path=[1, "},
-       "--set plugins.path: error: unfinished array\n  plugins.path=[1, \n                   ^\n"},
+       "--set plugins.path: error[B1010]: unfinished array\n  plugins.path=[1, \n                   ^\n"},
       {{"run.dir=\"x"},
-       "--set run.dir: error: unfinished string\n  run.dir=\"x\n            ^\n"
+       "--set run.dir: error[B1010]: unfinished string\n  run.dir=\"x\n            ^\n"
        "  help: a string ends with the quotes that it begins with\n"},
       {{"run.seed"},
-       "--set run.seed: error: there is no value\n  run.seed\n  ^~~\n"
+       "--set run.seed: error[B1037]: there is no value\n  run.seed\n  ^~~\n"
        "  help: write --set key.path=value, for instance --set run.max_steps=100\n"},
       {{"=5"},
-       "--set : error: syntax error (root table): expected keys, tables, whitespace or comments, saw '='\n  =5\n  ^\n"},
+       "--set : error[B1011]: syntax error (root table): expected keys, tables, whitespace or comments, saw '='\n  "
+       "=5\n  ^\n"},
       {{"a b=5"},
-       "--set a b: error: syntax error (key-value pair): expected '=', saw 'b'\n  a b=5\n    ^\n"
+       "--set a b: error[B1011]: syntax error (key-value pair): expected '=', saw 'b'\n  a b=5\n    ^\n"
        "  help: write key = value\n"},
       {{" # run.seed=5"},
-       "--set  # run.seed: error: there is a comment where the key should be\n   # run.seed=5\n  ^\n"
+       "--set  # run.seed: error[B1037]: there is a comment in place of the key\n   # run.seed=5\n  ^\n"
        "  help: write --set key.path=value; a key with a '#' in it is quoted\n"},
       {{"[run]#seed=5"},
-       "--set [run]#seed: error: there is a comment where the key should be\n  [run]#seed=5\n  ^~~~~\n"
+       "--set [run]#seed: error[B1037]: there is a comment in place of the key\n  [run]#seed=5\n  ^~~~~\n"
        "  help: write --set key.path=value; a key with a '#' in it is quoted\n"},
       {{"[[hooks]]#=5"},
-       "--set [[hooks]]#: error: there is a comment where the key should be\n  [[hooks]]#=5\n  ^~~~~~~~~\n"
+       "--set [[hooks]]#: error[B1037]: there is a comment in place of the key\n  [[hooks]]#=5\n  ^~~~~~~~~\n"
        "  help: write --set key.path=value; a key with a '#' in it is quoted\n"},
-      {{"[run]\ndir=x"}, "--set [run]\\ndir: error: a key is one line\n  [run]\n  ^~~~~\n"},
+      {{"[run]\ndir=x"},
+       "--set [run]\\ndir: error[B1037]: a key is one line\n  [run]\n  ^~~~~\n  help: write --set key.path=value\n"},
       {{"hooks.0.x=1"},
-       "--set hooks.0.x: error: hooks must be a list of tables, found a table\n  hooks.0.x=1\n  ^~~~~\n"
+       "--set hooks.0.x: error[B1012]: hooks must be a list of tables, found a table\n  hooks.0.x=1\n  ^~~~~\n"
        "  help: begin each hook with [[hooks]]\n"},
       {{"plugins.path=['a']", "plugins.path.1=b"},
-       "--set plugins.path.1: error: plugins.path is a list of 1, without an element 1\n  plugins.path.1=b\n"
+       "--set plugins.path.1: error[B1038]: plugins.path is a list of 1, without an element 1\n  plugins.path.1=b\n"
        "               ^\n  help: elements are 0 to 0\n"},
       {{"plugins.path=['a']", "plugins.path.x=b"},
-       "--set plugins.path.x: error: plugins.path is a list of 1, without an element x\n  plugins.path.x=b\n"
+       "--set plugins.path.x: error[B1038]: plugins.path is a list of 1, without an element x\n  plugins.path.x=b\n"
        "               ^\n  help: elements are 0 to 0\n"},
       {{"run.seed=5", "run.seed.x=1"},
-       "--set run.seed.x: error: run.seed is 5, so there is no run.seed.x\n  run.seed.x=1\n           ^\n"},
+       "--set run.seed.x: error[B1038]: run.seed is 5, so there is no run.seed.x\n  run.seed.x=1\n           ^\n  "
+       "help: `belay show` lists the keys\n"},
       {{"run.seed=a", "run.seed=b"},
-       "--set run.seed (2): error: run.seed must be an integer, found the string \"b\"\n  run.seed=b\n           ^\n"},
+       "--set run.seed (2): error[B1012]: run.seed must be an integer, found the string \"b\"\n  run.seed=b\n          "
+       " ^\n"},
       {{"run=5"},
-       "--set run: error: run must be a table, found 5\n  run=5\n  ^~~\n"
+       "--set run: error[B1012]: run must be a table, found 5\n  run=5\n  ^~~\n"
        "  help: write [run] and its keys below\n"},
       {{"run.dir=\xff"},
-       "--set run.dir: error: the byte \\xff is no UTF-8\n  run.dir=\\xff\n          ^~~~\n"
-       "  help: save it as UTF-8\n"},
+       "--set run.dir: error[B1005]: the byte \\xff is no UTF-8\n  run.dir=\\xff\n          ^~~~\n  help: save the "
+       "file as UTF-8\n"},
   };
   for (const auto& c : cases) EXPECT_EQ(errors_of("", c.sets), c.expected);
 }
 
 TEST(Sets, StandInTheReportBesideTheProblemsOfTheFile) {
   EXPECT_EQ(errors_of("[run]\nseed = -1\n", {"run.x=1"}),
-            "train.toml:2:8: error: run.seed must be at least 0, found -1\n  seed = -1\n         ^~\n"
-            "--set run.x: error: unknown key \"x\" in [run]\n  run.x=1\n      ^\n"
+            "train.toml:2:8: error[B1013]: run.seed must be at least 0, found -1\n  seed = -1\n         ^~\n"
+            "--set run.x: error[B1003]: unknown key \"x\" in [run]\n  run.x=1\n      ^\n"
             "  help: [run] has mode, checkpoint, dir, max_steps, min_steps, seed, threads\n");
 }
 

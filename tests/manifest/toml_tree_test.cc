@@ -78,103 +78,114 @@ TEST(TomlTree, SyntaxErrorsPointAtTheirCause) {
   const struct {
     std::string text, expected;
   } cases[] = {
-      {"a = 1\na = 2\n", "f:2:1: error: \"a\" is given twice\n  a = 2\n  ^\n  help: keep one of them\n"},
+      {"a = 1\na = 2\n", "f:2:1: error[B1009]: \"a\" is given twice\n  a = 2\n  ^\n  help: keep one of them\n"},
       {"[a]\nb = 1\n[a]\n",
-       "f:3:1: error: \"a\" is given twice\n  [a]\n  ^~~\n  help: put its keys below one header\n"},
-      {"a.b = 1\na = 2\n", "f:2:1: error: \"a\" is given twice\n  a = 2\n  ^\n  help: keep one of them\n"},
-      {"a = 1\na.b = 2\n", "f:2:1: error: this key is given twice, as a value and as a table\n  a.b = 2\n  ^\n"},
+       "f:3:1: error[B1009]: \"a\" is given twice\n  [a]\n  ^~~\n  help: put its keys below one header\n"},
+      {"a.b = 1\na = 2\n", "f:2:1: error[B1009]: \"a\" is given twice\n  a = 2\n  ^\n  help: keep one of them\n"},
+      {"a = 1\na.b = 2\n", "f:2:1: error[B1009]: this key is given twice, as a value and as a table\n  a.b = 2\n  ^\n"},
       {"a = 18446744073709551616\n",
-       "f:1:5: error: this integer is out of range\n  a = 18446744073709551616\n      ^~~~~~~~~~~~~~~~~~~~\n"
+       "f:1:5: error[B1008]: this integer is out of range\n  a = 18446744073709551616\n      ^~~~~~~~~~~~~~~~~~~~\n"
        "  help: integers are from -9223372036854775808 to 9223372036854775807\n"},
       {"name = adam\n",
-       "f:1:8: error: this is no value\n  name = adam\n         ^~~~\n"
+       "f:1:8: error[B1007]: this is no value\n  name = adam\n         ^~~~\n"
        "  help: strings are written in quotes: \"adam\"\n"},
       {"a = tru\n",
-       "f:1:5: error: this is no value\n  a = tru\n      ^~~\n  help: strings are written in quotes: \"tru\"\n"},
-      {"a = yes\n", "f:1:5: error: this is no value\n  a = yes\n      ^~~\n  help: a boolean is true or false: true\n"},
+       "f:1:5: error[B1007]: this is no value\n  a = tru\n      ^~~\n  help: strings are written in quotes: \"tru\"\n"},
+      {"a = yes\n",
+       "f:1:5: error[B1007]: this is no value\n  a = yes\n      ^~~\n  help: a boolean is true or false: true\n"},
       {"a = Off\n",
-       "f:1:5: error: this is no value\n  a = Off\n      ^~~\n  help: a boolean is true or false: false\n"},
+       "f:1:5: error[B1007]: this is no value\n  a = Off\n      ^~~\n  help: a boolean is true or false: false\n"},
       {"a = 1e999\n",
-       "f:1:5: error: syntax error (floating-point): '1e999' could not be interpreted as a value\n  a = 1e999\n"
+       "f:1:5: error[B1011]: syntax error (floating-point): '1e999' could not be interpreted as a value\n  a = 1e999\n"
        "      ^~~~~\n"},
-      {"a = 20k\n", "f:1:5: error: this is no number\n  a = 20k\n      ^~~\n  help: write it out: 20000\n"},
+      {"a = 20k\n", "f:1:5: error[B1008]: this is no number\n  a = 20k\n      ^~~\n  help: write it out: 20000\n"},
       {"a = [1, .5]\n",
-       "f:1:9: error: this is no number\n  a = [1, .5]\n          ^~\n  help: a digit comes before the point: 0.5\n"},
+       "f:1:9: error[B1008]: this is no number\n  a = [1, .5]\n          ^~\n  help: a digit comes before the point: "
+       "0.5\n"},
       {"a = 1.\n",
-       "f:1:5: error: this is no number\n  a = 1.\n      ^~\n  help: a digit comes behind the point: 1.0\n"},
-      {"a = 020\n", "f:1:5: error: this is no number\n  a = 020\n      ^~~\n  help: without a zero in front: 20\n"},
+       "f:1:5: error[B1008]: this is no number\n  a = 1.\n      ^~\n  help: a digit comes after the point: 1.0\n"},
+      {"a = 020\n",
+       "f:1:5: error[B1008]: this is no number\n  a = 020\n      ^~~\n  help: without a zero in front: 20\n"},
       {"a = 10s # b\n",
-       "f:1:5: error: this is no number\n  a = 10s # b\n      ^~~\n  help: without a unit: a time is a number of "
+       "f:1:5: error[B1008]: this is no number\n  a = 10s # b\n      ^~~\n  help: without a unit: a time is a number "
+       "of "
        "seconds\n"},
-      {"a = 5;\n", "f:1:5: error: this is no number\n  a = 5;\n      ^~\n  help: without the ';': 5\n"},
+      {"a = 5;\n", "f:1:5: error[B1008]: this is no number\n  a = 5;\n      ^~\n  help: without the ';': 5\n"},
       {"a = 20,000\n",
-       "f:1:7: error: syntax error (key-value pair): expected a comment or whitespace, saw ','\n  a = 20,000\n        "
+       "f:1:7: error[B1011]: syntax error (key-value pair): expected a comment or whitespace, saw ','\n  a = 20,000\n  "
+       "      "
        "^\n"
        "  help: numbers are written without a comma, 20000 and 0.5; several values in brackets: [1, 2]\n"},
       {"a = None\n",
-       "f:1:5: error: this is no value\n  a = None\n      ^~~~\n"
-       "  help: there is no such value: take the key away where nothing is meant\n"},
+       "f:1:5: error[B1007]: this is no value\n  a = None\n      ^~~~\n"
+       "  help: there is no such value: take the key away if it needs no value\n"},
       {"a = (1, 2)\n",
-       "f:1:5: error: this is no value\n  a = (1, 2)\n      ^~\n  help: a list is written in brackets: [1, 2]\n"},
+       "f:1:5: error[B1007]: this is no value\n  a = (1, 2)\n      ^~\n  help: a list is written in brackets: [1, "
+       "2]\n"},
       {"a = ${D}/x\n",
-       "f:1:5: error: this is no value\n  a = ${D}/x\n      ^~~\n  help: strings are written in quotes: \"${D}/x\"\n"},
+       "f:1:5: error[B1007]: this is no value\n  a = ${D}/x\n      ^~~\n  help: strings are written in quotes: "
+       "\"${D}/x\"\n"},
       {"a = “x”\n",
-       "f:1:5: error: this is no value\n  a = “x”\n      ^~~\n  help: strings are written in quotes: \"x\"\n"},
-      {"a == 1\n", "f:1:4: error: this is no value\n  a == 1\n     ^\n  help: write key = value\n"},
+       "f:1:5: error[B1007]: this is no value\n  a = “x”\n      ^~~\n  help: strings are written in quotes: \"x\"\n"},
+      {"a == 1\n", "f:1:4: error[B1007]: this is no value\n  a == 1\n     ^\n  help: write key = value\n"},
       {"a: 20\n",
-       "f:1:2: error: syntax error (key-value pair): expected '=', saw ':'\n  a: 20\n   ^\n"
+       "f:1:2: error[B1011]: syntax error (key-value pair): expected '=', saw ':'\n  a: 20\n   ^\n"
        "  help: write key = value\n"},
       {"a = [{ b: 1 }]\n",
-       "f:1:9: error: syntax error (key-value pair): expected '=', saw ':'\n  a = [{ b: 1 }]\n          ^\n"
+       "f:1:9: error[B1011]: syntax error (key-value pair): expected '=', saw ':'\n  a = [{ b: 1 }]\n          ^\n"
        "  help: write key = value\n"},
       {"{\"run\": {}}\n",
-       "f:1:1: error: syntax error (root table): expected keys, tables, whitespace or comments, saw '{'\n"
+       "f:1:1: error[B1011]: syntax error (root table): expected keys, tables, whitespace or comments, saw '{'\n"
        "  {\"run\": {}}\n  ^\n  help: a manifest is TOML: [run] above its keys, each a line key = value\n"},
       {"// x\n",
-       "f:1:1: error: syntax error (root table): expected keys, tables, whitespace or comments, saw '/'\n  // x\n  ^\n"
+       "f:1:1: error[B1011]: syntax error (root table): expected keys, tables, whitespace or comments, saw '/'\n  // "
+       "x\n  ^\n"
        "  help: a comment begins with #\n"},
       {"a = \"C:\\data\"\n",
-       "f:1:8: error: syntax error (string): unknown escape sequence '\\d'\n  a = \"C:\\data\"\n         ^~~~~~\n"
+       "f:1:8: error[B1011]: syntax error (string): unknown escape sequence '\\d'\n  a = \"C:\\data\"\n         "
+       "^~~~~~\n"
        "  help: a \\ stays as it is in single quotes: 'a\\b'\n"},
       {"a = { b = 1,\n  c = 2 }\n",
-       "f:1:13: error: syntax error (inline table): expected key or closing '}', saw '\\n'\n  a = { b = 1,\n"
+       "f:1:13: error[B1011]: syntax error (inline table): expected key or closing '}', saw '\\n'\n  a = { b = 1,\n"
        "              ^\n  help: a table in braces is on one line; a longer one begins with [NAME.NAME] and has a key "
        "on "
        "each line\n"},
-      {"a = [1, 2", "f:1:10: error: unfinished array\n  a = [1, 2\n           ^\n"},
+      {"a = [1, 2", "f:1:10: error[B1010]: unfinished array\n  a = [1, 2\n           ^\n"},
       {"a = \"x",
-       "f:1:7: error: unfinished string\n  a = \"x\n        ^\n"
+       "f:1:7: error[B1010]: unfinished string\n  a = \"x\n        ^\n"
        "  help: a string ends with the quotes that it begins with\n"},
       {"a = \"x\nb = 1\n",
-       "f:1:7: error: unfinished string\n  a = \"x\n        ^\n"
+       "f:1:7: error[B1010]: unfinished string\n  a = \"x\n        ^\n"
        "  help: a string ends with the quotes that it begins with\n"},
       {"a = 'x\nb = 1\n",
-       "f:1:7: error: unfinished literal string\n  a = 'x\n        ^\n"
+       "f:1:7: error[B1010]: unfinished literal string\n  a = 'x\n        ^\n"
        "  help: a string ends with the quotes that it begins with\n"},
-      {"a = \n", "f:1:5: error: a value is wanted here\n  a = \n      ^\n"},
+      {"a = \n", "f:1:5: error[B1007]: a value is wanted here\n  a = \n      ^\n"},
       {"a b = 1\n",
-       "f:1:3: error: syntax error (key-value pair): expected '=', saw 'b'\n  a b = 1\n    ^\n"
+       "f:1:3: error[B1011]: syntax error (key-value pair): expected '=', saw 'b'\n  a b = 1\n    ^\n"
        "  help: write key = value\n"},
       {"[{a = 1",
-       "f:1:2: error: syntax error (key): expected bare key starting character or string delimiter, saw '{'\n"
+       "f:1:2: error[B1011]: syntax error (key): expected bare key starting character or string delimiter, saw '{'\n"
        "  [{a = 1\n   ^~~~~~\n"},
-      {"a = [}", "f:1:6: error: a value is wanted here\n  a = [}\n       ^\n"},
+      {"a = [}", "f:1:6: error[B1007]: a value is wanted here\n  a = [}\n       ^\n"},
       {"é = 1\n",
-       "f:1:1: error: syntax error (root table): expected keys, tables, whitespace or comments, saw 'é'\n  é = 1\n"
+       "f:1:1: error[B1011]: syntax error (root table): expected keys, tables, whitespace or comments, saw 'é'\n  é = "
+       "1\n"
        "  ^\n"},
-      {"a = 0'é\n", "f:1:5: error: this is no number\n  a = 0'é\n      ^~~\n"},
+      {"a = 0'é\n", "f:1:5: error[B1008]: this is no number\n  a = 0'é\n      ^~~\n"},
       {"[run\n",
-       "f:1:5: error: syntax error (table header): expected ']', saw '\\n'\n  [run\n      ^\n"
+       "f:1:5: error[B1011]: syntax error (table header): expected ']', saw '\\n'\n  [run\n      ^\n"
        "  help: a section begins with [NAME] or [NAME.NAME]; each table of a list with [[NAME]]\n"},
       {"\"日本\" = x\n",
-       "f:1:8: error: this is no value\n  \"日本\" = x\n           ^\n"
+       "f:1:8: error[B1007]: this is no value\n  \"日本\" = x\n           ^\n"
        "  help: strings are written in quotes: \"x\"\n"},
       {"\xef\xbb\xbf"
        "a = x\n",
-       "f:1:5: error: this is no value\n  a = x\n      ^\n"
+       "f:1:5: error[B1007]: this is no value\n  a = x\n      ^\n"
        "  help: strings are written in quotes: \"x\"\n"},
       {"a = \"\x1b\"\n",
-       "f:1:6: error: syntax error (string): unescaped control characters other than TAB (U+0009) are explicitly "
+       "f:1:6: error[B1011]: syntax error (string): unescaped control characters other than TAB (U+0009) are "
+       "explicitly "
        "prohibited\n  a = \"\\x1b\"\n       ^~~~\n"},
   };
   for (const auto& c : cases) EXPECT_EQ(errors_of(c.text), c.expected);

@@ -75,7 +75,7 @@ const std::string kThread = "thread 'worker': hook \"uploads\" (linked in, 1.0) 
 
 TEST_F(PluginThreads, T_147_AJoinThatThrowsIsNamed) {
   EXPECT_EQ(error_of_joining([](void*, std::int64_t, belay_status*) -> std::int32_t { throw 3; }),
-            "UNKNOWN: " + kThread + "it let an exception escape, and is not called any more: int");
+            "UNKNOWN: " + kThread + "[B2041] it let an exception escape, and is not called any more: int");
 }
 
 TEST_F(PluginThreads, T_147_AJoinsCodeThatThereIsNotIsNamed) {

@@ -169,7 +169,7 @@ TEST_F(PluginOpTest, WhatAShapeRuleSaysWrongIsRefusedWhenTheNodeIsMade) {
       {"never known", "INVALID_ARGUMENT",
        " in infer: output 0 has the shape [...] although the shapes of all inputs are known"},
       {"throw in infer", "UNKNOWN",
-       " in infer: it let an exception escape, and is not called any more: std::runtime_error: boom"},
+       " in infer: [B2041] it let an exception escape, and is not called any more: std::runtime_error: boom"},
   };
   const Output x = ops::constant(g, Tensor({2}, {1.f, 2.f}));
   for (const auto& c : cases)
@@ -177,7 +177,7 @@ TEST_F(PluginOpTest, WhatAShapeRuleSaysWrongIsRefusedWhenTheNodeIsMade) {
               std::string(c.code) + ": node 'n' (MisbehavingOp): " + kLabel + c.expected);
   EXPECT_EQ(error_of([&] { g.node("MisbehavingOp", "n").in(x).output(); }),
             "FAILED_PRECONDITION: node 'n' (MisbehavingOp): " + std::string(kLabel) +
-                " in infer: it is not called any more, since it let an exception escape from an earlier call");
+                " in infer: [B2041] it is not called any more, since it let an exception escape from an earlier call");
 }
 
 class MisbehavingRun : public PluginOpTest,
@@ -208,18 +208,18 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"no kernel", "INTERNAL: @ in make_kernel: it returned no kernel (kernel is null)"},
         std::pair{"fail in make_kernel", "RESOURCE_EXHAUSTED: @ in make_kernel: no room"},
         std::pair{"throw in make_kernel",
-                  "UNKNOWN: @ in make_kernel: it let an exception escape, and is not called any more: "
+                  "UNKNOWN: @ in make_kernel: [B2041] it let an exception escape, and is not called any more: "
                   "std::runtime_error: boom"},
         std::pair{"fail in run", "DATA_LOSS: @ in run: half of it is gone"},
         std::pair{"out of range in run",
                   "FAILED_PRECONDITION: @ in run: element 7 (OUT_OF_RANGE ends no run from here: only an input's next "
                   "ends one with it; a value that is out of its range is INVALID_ARGUMENT)"},
         std::pair{"unknown code in run", "INTERNAL: @ in run: what is this (unknown status code 4711)"},
-        std::pair{
-            "throw in run",
-            "UNKNOWN: @ in run: it let an exception escape, and is not called any more: std::runtime_error: boom"},
+        std::pair{"throw in run",
+                  "UNKNOWN: @ in run: [B2041] it let an exception escape, and is not called any more: "
+                  "std::runtime_error: boom"},
         std::pair{"throw int in run",
-                  "UNKNOWN: @ in run: it let an exception escape, and is not called any more: int"}));
+                  "UNKNOWN: @ in run: [B2041] it let an exception escape, and is not called any more: int"}));
 
 TEST_F(PluginOpTest, AWriteOutsideOfAnOutputIsFoundInTheFirstRuns) {
   if (kGuardBytes == 0) GTEST_SKIP() << "SKIPPED: the address sanitizer finds such writes by itself";
@@ -287,9 +287,10 @@ TEST_F(PluginOpTest, WhatAGradientGivesWrongIsRefused) {
   EXPECT_EQ(
       gradient("gradient of no input"),
       "INVALID_ARGUMENT: " + who + " in gradient: it gave one of input 1, and the node has 1; inputs count from 0");
-  EXPECT_EQ(gradient("throw in gradient"),
-            "UNKNOWN: " + who +
-                " in gradient: it let an exception escape, and is not called any more: std::runtime_error: boom");
+  EXPECT_EQ(
+      gradient("throw in gradient"),
+      "UNKNOWN: " + who +
+          " in gradient: [B2041] it let an exception escape, and is not called any more: std::runtime_error: boom");
 }
 
 }  // namespace

@@ -152,10 +152,10 @@ TEST_F(LearningRateTest, AScheduleThatCannotBeIsNamed) {
   const Output step = ops::create_global_step(g);
   const auto error = [&](const LearningRate& rate) { return error_of([&] { add(rate, step); }); };
   EXPECT_EQ(error(schedule("cosine_decai")),
-            "NOT_FOUND: there is no schedule \"cosine_decai\" among the session's plugins; did you mean "
+            "NOT_FOUND: [B2039] there is no schedule \"cosine_decai\" among the session's plugins; did you mean "
             "\"cosine_decay\"?");
   EXPECT_EQ(error({.schedule = "cosine_decay", .options = {{"decay_steps", std::int64_t{0}}}}),
-            "INVALID_ARGUMENT: the schedule's options: error: \"decay_steps\" is 0, must be at least 1\n"
+            "INVALID_ARGUMENT: the schedule's options: error[B2033]: \"decay_steps\" is 0, must be at least 1\n"
             "  help: decay_steps: step at which the rate is alpha * learning_rate\n");
   EXPECT_EQ(
       error({.schedule = "piecewise_constant", .learning_rate = 0.1, .options = {{"values", std::vector<double>{1}}}}),

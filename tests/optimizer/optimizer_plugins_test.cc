@@ -223,11 +223,12 @@ TEST_F(OptimizerPlugins, AVariableMayBeWrittenInFinishAndBehindOtherWrites) {
 TEST_F(OptimizerPlugins, B_18e_TheHostItselfHasNoOptimizerAndNoSchedule) {
   for (const char* name : {"sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "ftrl"})
     EXPECT_EQ(error_of([&] { LinkedOptimizer({.name = name}, {}); }),
-              "NOT_FOUND: there is no optimizer \"" + std::string(name) +
+              "NOT_FOUND: [B2039] there is no optimizer \"" + std::string(name) +
                   "\" among the session's plugins: give it belay::default_plugins()");
   const std::vector<const belay_module*> own = {&belay_module_v0};
   EXPECT_EQ(error_of([&] { LinkedOptimizer({.name = "recorder", .learning_rate = {.schedule = "constant"}}, own); }),
-            "NOT_FOUND: there is no schedule \"constant\" among the session's plugins; there are: wrong_rate; add its "
+            "NOT_FOUND: [B2039] there is no schedule \"constant\" among the session's plugins; there are: wrong_rate; "
+            "add its "
             "belay_module to the plugins that the program gives");
   LinkedOptimizer({.name = "recorder", .learning_rate = {.learning_rate = 1}}, own);  // a number needs no plugin
 }

@@ -210,14 +210,16 @@ TEST_F(OptimizerTest, WrongUseIsNamed) {
             "INVALID_ARGUMENT: the loss 'nothing' must be a floating-point scalar; take its mean or sum");
   const Output loss = ops::reduce_sum(v);
   EXPECT_EQ(error_of([&] { minimized(g, loss, section("adamm")); }),
-            "NOT_FOUND: there is no optimizer \"adamm\" among the session's plugins; did you mean \"adam\"?");
+            "NOT_FOUND: [B2039] there is no optimizer \"adamm\" among the session's plugins; did you mean \"adam\"?");
   const std::string newton = error_of([&] { minimized(g, loss, section("newton")); });
-  EXPECT_EQ(newton.find("NOT_FOUND: there is no optimizer \"newton\" among the session's plugins; there are: "), 0u);
+  EXPECT_EQ(newton.find("NOT_FOUND: [B2039] there is no optimizer \"newton\" among the session's plugins; there are: "),
+            0u);
   EXPECT_NE(newton.find("; add its belay_module to the plugins that the program gives"), newton.npos) << newton;
   OptimizerSettings misspelt = section("momentum");
   misspelt.options = {{"momentm", 0.5}};
   EXPECT_EQ(error_of([&] { minimized(g, loss, misspelt); }),
-            "INVALID_ARGUMENT: the optimizer's options: error: \"momentm\" is not an option of optimizer \"momentum\"\n"
+            "INVALID_ARGUMENT: the optimizer's options: error[B2030]: \"momentm\" is not an option of optimizer "
+            "\"momentum\"\n"
             "  help: did you mean \"momentum\"? options: momentum, use_nesterov\n");
   const Output w = ops::variable(g, "w", Tensor(1.0));
   EXPECT_EQ(

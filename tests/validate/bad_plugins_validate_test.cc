@@ -29,15 +29,17 @@ std::string first_failure(const std::string& name, const std::vector<std::string
 
 TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
   const std::map<std::string, std::string> expected = {
-      {"abi_major", "load.file: abi_major: 'P/abi_major.so' is built for ABI 7.0, this host speaks 0.4"},
+      {"abi_major", "load.file: [B2013] abi_major: 'P/abi_major.so' is built for ABI 7.0, this host has ABI 0.4"},
       {"abi_minor",
-       "load.file: abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.4 (before 1.0 they must be equal)"},
+       "load.file: [B2014] abi_minor: 'P/abi_minor.so' needs ABI 0.99, this host has 0.4 (before 1.0 they must be "
+       "equal)"},
       {"changes_its_file", ""},
       {"changes_locale",
        "load.opens: fp_mode: loading plugin 'P/changes_locale.so' changed the floating-point mode (rounding, x87 "
        "control word) of this thread, which was put back; relink it without -ffast-math"},
       {"exiting_initializer",
-       "load.opens: ended the process with status 3: error: plugin 'P/exiting_initializer.so' ended the process (exit "
+       "load.opens: ended the process with status 3: error[B2040]: plugin 'P/exiting_initializer.so' ended the process "
+       "(exit "
        "status 0) while it was loaded\\n  help: initializers of global objects must not call exit\\n"},
       {"fast_math",
        "load.opens: fp_mode: loading plugin 'P/fast_math.so' changed the floating-point mode (flush-to-zero) of this "
@@ -51,7 +53,8 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"hidden_module",
        "load.opens: bad_module: 'P/hidden_module.so' has a plugin's note, but does not export belay_module_v0"},
       {"isa",
-       "load.file: isa: 'P/isa.so' is compiled for instructions that this processor lacks: sse2_of_the_future, avx9"},
+       "load.file: [B2015] isa: 'P/isa.so' is compiled for instructions that this processor lacks: sse2_of_the_future, "
+       "avx9"},
       {"long_table", ""},
       {"minimal", ""},
       {"misbehaving", ""},
@@ -78,29 +81,37 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"no_destroy",
        "load.opens: bad_module: 'P/no_destroy.so' has a bad belay_module_v0: the table of hook \"minimal\" "
        "(struct_size 20) lacks the mandatory slot destroy"},
-      {"no_note", "load.file: no_note: 'P/no_note.so' is a shared library, but no plugin: it has no BELAY note"},
+      {"no_note",
+       "load.file: [B2012] no_note: 'P/no_note.so' is a shared library, but no plugin: it has no BELAY note"},
       {"note_is_no_json",
-       "load.file: no_note: 'P/note_is_no_json.so' has a corrupt note: it is no JSON: [json.exception.parse_error.101] "
+       "load.file: [B2012] no_note: 'P/note_is_no_json.so' has a corrupt note: it is no JSON: "
+       "[json.exception.parse_error.101] "
        "parse error at line 1, column 1: syntax error while parsing value - invalid literal; last read: 'p'"},
       {"note_is_no_utf8",
-       "load.file: no_note: 'P/note_is_no_utf8.so' has a corrupt note: it is no JSON: [json.exception.parse_error.101] "
+       "load.file: [B2012] no_note: 'P/note_is_no_utf8.so' has a corrupt note: it is no JSON: "
+       "[json.exception.parse_error.101] "
        "parse error at line 1, column 114: syntax error while parsing value - invalid string: ill-formed UTF-8 byte; "
        "last read: '\"mini\\xff'"},
       {"note_repeats_plugin",
-       "load.file: no_note: 'P/note_repeats_plugin.so' has a corrupt note: \"plugins.1\" repeats the hook \"minimal\""},
+       "load.file: [B2012] no_note: 'P/note_repeats_plugin.so' has a corrupt note: \"plugins.1\" repeats the hook "
+       "\"minimal\""},
       {"note_with_bad_default",
-       "load.file: no_note: 'P/note_with_bad_default.so' has a corrupt note: \"plugins.0.options.0.default\" must be a "
+       "load.file: [B2012] no_note: 'P/note_with_bad_default.so' has a corrupt note: \"plugins.0.options.0.default\" "
+       "must be a "
        "number"},
       {"note_with_bad_name",
-       "load.file: no_note: 'P/note_with_bad_name.so' has a corrupt note: \"plugins.0.name\" is \"../Minimal\", must "
+       "load.file: [B2012] no_note: 'P/note_with_bad_name.so' has a corrupt note: \"plugins.0.name\" is "
+       "\"../Minimal\", must "
        "be [a-z][a-z0-9_-]{0,62} or VENDOR.NAME of such"},
       {"note_with_unknown_kind",
-       "load.file: unusable: 'P/note_with_unknown_kind.so' offers the hooks \"minimal\", which this host cannot use: "
+       "load.file: [B2023] unusable: 'P/note_with_unknown_kind.so' offers the hooks \"minimal\", which this host "
+       "cannot use: "
        "\"plugins.0.kind\" is \"hooks\", this host knows: hook, saver, init_fn, model, input, op, optimizer, schedule, "
        "exporter, cluster"},
-      {"note_without_abi", "load.file: no_note: 'P/note_without_abi.so' has a corrupt note: \"abi\" is missing"},
+      {"note_without_abi",
+       "load.file: [B2012] no_note: 'P/note_without_abi.so' has a corrupt note: \"abi\" is missing"},
       {"note_without_plugins",
-       "load.file: no_note: 'P/note_without_plugins.so' has a corrupt note: \"plugins\" is empty"},
+       "load.file: [B2012] no_note: 'P/note_without_plugins.so' has a corrupt note: \"plugins\" is empty"},
       {"null_name", "load.opens: bad_module: 'P/null_name.so' has a bad belay_module_v0: plugins[0].name is null"},
       {"null_note", "load.opens: bad_module: 'P/null_note.so' has a bad belay_module_v0: note is null"},
       {"null_plugin", "load.opens: bad_module: 'P/null_plugin.so' has a bad belay_module_v0: plugins[0] is null"},
@@ -136,7 +147,8 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "libbelay_test_versioned.so, which offers up to BELAYTEST_2"},
       {"throwing_constructor", ""},
       {"throwing_initializer",
-       "load.opens: ended the process with status 3: error: plugin 'P/throwing_initializer.so' failed in its own "
+       "load.opens: ended the process with status 3: error[B2040]: plugin 'P/throwing_initializer.so' failed in its "
+       "own "
        "initializers while it was loaded: it threw std::runtime_error: no table.bin here\\n  help: initializers of "
        "global objects must not throw\\n"},
       {"too_many_plugins",

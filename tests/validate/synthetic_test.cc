@@ -121,10 +121,10 @@ TEST(Synthetic, WithAllGivenNothingIsSynthetic) {
 TEST(Synthetic, WhatIsWrongIsToldAsForAManifest) {
   Diagnostics problems;
   choose_options(plugin(), {"n=2", "mod=fast"}, "/synthetic", problems);
-  EXPECT_EQ(problems.text(), R"(--set n: error: "n" is 2, must be at least 5
+  EXPECT_EQ(problems.text(), R"(--set n: error[B2033]: "n" is 2, must be at least 5
   n=2
     ^
---set mod: error: "mod" is not an option of hook "x"
+--set mod: error[B2030]: "mod" is not an option of hook "x"
   mod=fast
   ^~~
   help: did you mean "mode"? options: n, rates, tensor, from, mode, left_out

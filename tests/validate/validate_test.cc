@@ -300,7 +300,8 @@ TEST(Validate, AnOptionThatIsWrongIsToldBeforeAnythingRuns) {
   } catch (const std::exception& e) {
     error = e.what();
   }
-  EXPECT_EQ(error.substr(0, error.find('\n')), "--set flow: error: \"flow\" is not an option of hook \"flawed_hook\"");
+  EXPECT_EQ(error.substr(0, error.find('\n')),
+            "--set flow: error[B2030]: \"flow\" is not an option of hook \"flawed_hook\"");
 }
 
 TEST(Validate, InProcessRunsTheSameChecks) {

@@ -17,7 +17,7 @@ const std::vector<Command>& commands() {
       declare_show(),     declare_graph(),    declare_checkpoint(), declare_events(),   declare_report(),
       declare_compare(),  declare_replay(),   declare_bisect(),     declare_reduce(),   declare_plugins(),
       declare_describe(), declare_validate(), declare_new(),        declare_examples(), declare_migrate(),
-      declare_schema(),   declare_doctor(),
+      declare_schema(),   declare_doctor(),   declare_explain(),
   };
   return all;
 }

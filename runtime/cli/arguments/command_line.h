@@ -16,6 +16,7 @@ Command declare_checkpoint();
 Command declare_compare();
 Command declare_describe();
 Command declare_doctor();
+Command declare_explain();
 Command declare_evaluate();
 Command declare_events();
 Command declare_examples();

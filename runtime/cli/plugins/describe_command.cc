@@ -23,6 +23,7 @@
 #include "runtime/estimator/resume/export_folder.h"
 #include "runtime/loader/file/dependencies.h"
 #include "runtime/platform/files/file_system.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
 
@@ -64,7 +65,7 @@ Description describe(const std::string& path) {
   const std::string near = nearest(name, names);
   throw LoadError(
       LoadErrorKind::kNotFound, "", "plugin \"" + name + "\" is not found in " + search.searched(),
-      (near.empty() ? "" : "did you mean \"" + near + "\"? ") + std::string("`belay plugins` lists what there is"));
+      (near.empty() ? "" : "did you mean \"" + near + "\"? ") + std::string("`belay plugins` lists what exists"));
 }
 
 // The files that have what was asked for, each with those plugins.
@@ -351,7 +352,7 @@ int describe_command(const std::string& what, const PluginSearch& search, bool j
       describe_export(folder, json, out);
       return 0;
     } catch (const Error& e) {
-      err << "error: " << escaped(folder.string()) << ": " << e.what() << "\n";
+      err << error_line(escaped(folder.string()) + ": " + e.what()) << "\n";
       return 2;
     }
   }
@@ -369,7 +370,7 @@ int describe_command(const std::string& what, const PluginSearch& search, bool j
     }
     return 0;
   } catch (const LoadError& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     return 3;
   }
 }

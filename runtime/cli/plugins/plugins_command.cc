@@ -102,6 +102,7 @@ void print_json(const PluginSearch& search, std::ostream& out) {
   for (const FoundPlugin& p : search.plugins()) json["plugins"].push_back(to_json(p));
   for (const RejectedFile& r : search.rejected())
     json["rejected"].push_back({{"path", r.path},
+                                {"code", r.error.code_text()},
                                 {"kind", kind_name(r.error.kind())},
                                 {"reason", r.error.reason()},
                                 {"help", r.error.help()}});

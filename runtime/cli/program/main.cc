@@ -23,6 +23,7 @@
 #include "runtime/platform/process/build_id.h"
 #include "runtime/platform/process/process_copy.h"
 #include "runtime/platform/process/standard_descriptors.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 #include "runtime/platform/threads/spinning.h"
 
@@ -72,7 +73,7 @@ int run_program(const std::vector<std::string>& args) {
     std::cerr << e.what() << "\n";
     return kExitUsage;
   } catch (const belay::Error& e) {
-    std::cerr << e.what() << "\n";
+    std::cerr << error_line(e.what()) << "\n";
     return kExitTrainingFailed;
   } catch (const std::exception& e) {
     std::cerr << unexpected_text(e) << "\n";

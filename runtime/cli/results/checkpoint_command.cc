@@ -29,6 +29,7 @@
 #include "runtime/platform/files/absolute_path.h"
 #include "runtime/platform/files/file_system.h"
 #include "runtime/platform/log/logger.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 #include "runtime/platform/threads/clock.h"
 
@@ -289,7 +290,7 @@ class CheckpointCommand {
       throw;
     } catch (const Error& e) {
       if (is_usage(e.code())) throw;
-      err_ << "error: " << e.what() << "\n";
+      err_ << error_line(e.what()) << "\n";
       return kExitSaveFailed;
     }
     report_copy(copy, saver);
@@ -353,16 +354,16 @@ int checkpoint_command(const CheckpointArguments& arguments, FileSystem& files,
   try {
     return CheckpointCommand(arguments, files, search, out, err).run();
   } catch (const LoadError& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     return kExitPlugin;
   } catch (const RunInUse& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     return kExitInUse;
   } catch (const RestoreError& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     return kExitNoRestore;
   } catch (const Error& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     if (is_usage(e.code())) return kExitUsage;
     return e.code() == Code::kDataLoss ? kExitNoRestore : kExitTrainingFailed;
   }

@@ -20,6 +20,7 @@
 #include "runtime/cli/text/text_table.h"
 #include "runtime/events/run_events_reader.h"
 #include "runtime/platform/files/file_system.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
 
@@ -163,7 +164,7 @@ int print_events(const EventsArguments& arguments, FileSystem& files, std::ostre
         << " of steps that a later attempt did again: left out; --all prints them\n";
   bool damaged = false;
   for (const EventProblem& p : events.problems) {
-    err << (p.damage ? "error: " : "warning: ") << p.text << "\n";
+    err << (p.damage ? error_line(p.text) : "warning: " + p.text) << "\n";
     damaged = damaged || p.damage;
   }
   return damaged ? kExitTrainingFailed : kExitDone;
@@ -174,7 +175,7 @@ int events_command(const EventsArguments& arguments, FileSystem& files, std::ost
   try {
     return print_events(arguments, files, out, err);
   } catch (const Error& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     const bool usage =
         e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound || e.code() == Code::kFailedPrecondition;
     return usage ? kExitUsage : kExitTrainingFailed;

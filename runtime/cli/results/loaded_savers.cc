@@ -34,7 +34,7 @@ SaverUse LoadedSavers::load(const std::string& name) {
   std::optional<ResolvedPlugin> plugin = resolver.resolve(PluginKind::kSaver, plugin_use(name, {}, "the saver"));
   if (!problems.empty()) {
     const Diagnostic problem = problems.sorted().front();
-    throw LoadError(LoadErrorKind::kUnusable, "", problem.message, problem.help);
+    throw LoadError(LoadErrorKind::kUnusable, "", coded_message(problem), problem.help);
   }
   plugin->instance_name = name;
   const RegisteredPlugin& registered = load_plugin(*plugin, loader_, registry_);

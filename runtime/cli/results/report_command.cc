@@ -14,6 +14,7 @@
 #include "runtime/cli/text/terminal_curve.h"
 #include "runtime/cli/text/text_table.h"
 #include "runtime/platform/log/logger.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 #include "runtime/platform/threads/clock.h"
 #include "runtime/report/compared_runs.h"
@@ -143,7 +144,7 @@ int report(const ReportArguments& arguments, FileSystem& files, const Clock& clo
     write_page(files, path, page);
   } catch (const Error& e) {
     out.flush();
-    err << "error: " << e.message() << "\n";
+    err << error_line(e.message()) << "\n";
     return kExitSaveFailed;
   }
   out << "\nthe page: " << escaped(path) << "\n";
@@ -160,7 +161,7 @@ std::vector<RunRecord> read_runs(FileSystem& files, const std::vector<std::strin
     runs.push_back(read_run(files, path, *log));
     log->flush();
     for (const EventProblem& p : runs.back().problems) {
-      err << (p.damage ? "error: " : "warning: ") << p.text << "\n";
+      err << (p.damage ? error_line(p.text) : "warning: " + p.text) << "\n";
       damaged = damaged || p.damage;
     }
   }
@@ -188,7 +189,7 @@ std::string metrics_text(const std::vector<RunRecord>& runs, const std::function
 }
 
 int report_error(const Error& e, std::ostream& err) {
-  err << "error: " << e.message() << "\n";
+  err << error_line(e.message()) << "\n";
   const bool usage =
       e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound || e.code() == Code::kFailedPrecondition;
   return usage ? kExitUsage : kExitTrainingFailed;

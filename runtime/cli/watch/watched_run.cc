@@ -18,8 +18,8 @@ namespace belay::runtime {
 namespace {
 
 nlohmann::ordered_json diagnostic_json(const Diagnostic& d) {
-  return {{"file", d.at.file},  {"line", d.at.line},    {"column", d.at.column},
-          {"length", d.length}, {"message", d.message}, {"help", d.help}};
+  return {{"file", d.at.file}, {"line", d.at.line},    {"column", d.at.column}, {"length", d.length},
+          {"code", d.code},    {"message", d.message}, {"help", d.help}};
 }
 
 // A process that was started to evaluate is outside the group of those that train.
@@ -88,7 +88,7 @@ void WatchedRun::report_error(const std::string& what, const Error& error) const
 
 void WatchedRun::refused(const Diagnostics& found) {
   const Diagnostic first = found.sorted().front();
-  first_wrong = at_text(first.at) + first.message;
+  first_wrong = at_text(first.at) + coded_message(first);
   platform.log.flush();
   print(found, given);
 }

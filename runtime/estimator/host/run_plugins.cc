@@ -123,8 +123,8 @@ ResolvedPlugin RunPlugins::resolve_late(PluginKind kind, const PluginUse& use) {
   for (const std::string& w : resolver.warnings()) run_.log().warning("plugins", w);
   if (problems.empty()) return std::move(*resolved);
   const Diagnostic problem = problems.sorted().front();
-  if (resolver.plugin_failed()) throw LoadError(LoadErrorKind::kNotFound, "", problem.message, problem.help);
-  fail(Code::kInvalidArgument, problem.message + (problem.help.empty() ? "" : "; " + problem.help));
+  if (resolver.plugin_failed()) throw LoadError(LoadErrorKind::kNotFound, "", coded_message(problem), problem.help);
+  fail(Code::kInvalidArgument, coded_message(problem) + (problem.help.empty() ? "" : "; " + problem.help));
 }
 
 FoundUse RunPlugins::brought(const PluginUse& hook, const PluginInstance& model) {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -107,11 +108,13 @@ bool add_data_problems(const std::map<std::string, ResolvedPlugin>& inputs, cons
   std::vector<Place> places;
   for (const std::string& path : paths_of(inputs)) find_places(message, path, places);
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.begin < b.begin; });
+  const std::string code = take_code(message).code;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t end = i + 1 < places.size() ? places[i + 1].begin : message.size();
     std::string_view said = message.substr(places[i].end, end - places[i].end);
     if (said.ends_with(kNewline)) said.remove_suffix(kNewline.size());
     Diagnostic problem{places[i].at, std::string(said), ""};
+    if (take_code(said).code.empty()) problem.code = code;
     // The text after the last place is about all of them.
     if (const std::size_t more = said.find(kNewline); more != said.npos) {
       problem.message.resize(more);

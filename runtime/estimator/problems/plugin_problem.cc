@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "runtime/loader/file/load_error.h"  // at_text
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -62,9 +64,12 @@ bool is_of_manifest(const Error& error) {
 }
 
 void add_plugin_problem(const PluginUse& use, const Error& error, Diagnostics& problems) {
-  std::string message = error.what();
+  CodedMessage coded = take_code(error.what());
+  std::string& message = coded.text;
   if (const std::string place = at_text(use.at); message.starts_with(place)) message.erase(0, place.size());
-  problems.add(place_in(use, message), message);
+  Diagnostic problem{place_in(use, message), message, ""};
+  problem.code = std::move(coded.code);
+  problems.add(std::move(problem));
 }
 
 }  // namespace belay::runtime

@@ -82,8 +82,8 @@ bool build_evaluations_early(PreparedRun& run) {
   Diagnostics of_data;
   build_evaluations(run, of_data);
   for (const Diagnostic& problem : of_data.sorted())
-    run.host.log().warning(
-        "", "before the first checkpoint: " + problem.message + (problem.help.empty() ? "" : "; " + problem.help));
+    run.host.log().warning("", "before the first checkpoint: " + coded_message(problem) +
+                                   (problem.help.empty() ? "" : "; " + problem.help));
   return of_data.empty();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/file/elf_file.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -117,9 +119,10 @@ ElfFile::ElfFile(const ByteSource& bytes, std::string path) : bytes_(bytes), pat
   read_identity();
   const auto header = read_at<Elf64_Ehdr>(0, "ELF header");
   if (header.e_machine != host_machine())
-    throw LoadError(LoadErrorKind::kWrongMachine, path_,
-                    "is built for " + machine_name(header.e_machine) + ", this host is " + machine_name(host_machine()),
-                    "rebuild it for " + machine_name(host_machine()));
+    throw LoadError(
+        LoadErrorKind::kWrongMachine, path_,
+        fmt::format("is built for {}, this host is {}", machine_name(header.e_machine), machine_name(host_machine())),
+        "rebuild it for " + machine_name(host_machine()));
   if (header.e_type == ET_REL)
     throw LoadError(LoadErrorKind::kObject, path_, "is an object file (.o), not a shared library", kUseAddPlugin);
   if (header.e_type == ET_EXEC)
@@ -143,12 +146,11 @@ void ElfFile::read_identity() const {
   if (!begins(std::string_view(ELFMAG, SELFMAG))) refuse_html();
   if (!begins(std::string_view(ELFMAG, SELFMAG)))
     throw LoadError(LoadErrorKind::kNotElf, path_,
-                    size < sizeof(Elf64_Ehdr) ? "is too short for a shared library: " + std::to_string(size) + " bytes"
+                    size < sizeof(Elf64_Ehdr) ? fmt::format("is too short for a shared library: {} bytes", size)
                                               : std::string("is no ELF file"),
                     "give the .so file of a plugin");
   if (size < sizeof(Elf64_Ehdr))
-    throw LoadError(LoadErrorKind::kNotElf, path_,
-                    "is too short for a shared library: " + std::to_string(size) + " bytes",
+    throw LoadError(LoadErrorKind::kNotElf, path_, fmt::format("is too short for a shared library: {} bytes", size),
                     "copy it or build it again; is the disk full?");
   const auto wrong = [&](const std::string& reason) {
     throw LoadError(LoadErrorKind::kWrongMachine, path_, reason, "rebuild it for " + machine_name(host_machine()));
@@ -205,10 +207,10 @@ void ElfFile::check_loaded_segment(const Elf64_Phdr& p) const {
   if (p.p_offset + p.p_filesz < p.p_offset || p.p_vaddr + p.p_memsz < p.p_vaddr || p.p_filesz > p.p_memsz)
     corrupt("a segment's size makes no sense");
   if (p.p_offset + p.p_filesz > bytes_.size())
-    throw LoadError(LoadErrorKind::kTruncated, path_,
-                    "is cut off: a segment ends at byte " + std::to_string(p.p_offset + p.p_filesz) +
-                        ", the file has " + std::to_string(bytes_.size()),
-                    "copy it or build it again; is the disk full?");
+    throw LoadError(
+        LoadErrorKind::kTruncated, path_,
+        fmt::format("is cut off: a segment ends at byte {}, the file has {}", p.p_offset + p.p_filesz, bytes_.size()),
+        "copy it or build it again; is the disk full?");
 }
 
 void ElfFile::read_tables() {
@@ -417,11 +419,10 @@ T ElfFile::read_at(std::uint64_t offset, const char* what) const {
 void ElfFile::read_bytes(std::uint64_t offset, void* to, std::uint64_t size, const char* what) const {
   if (!adds_up(offset, size, bytes_.size()))
     throw LoadError(LoadErrorKind::kTruncated, path_,
-                    "is cut off: its " + std::string(what) + " lies outside the file of " +
-                        std::to_string(bytes_.size()) + " bytes",
+                    fmt::format("is cut off: its {} lies outside the file of {} bytes", what, bytes_.size()),
                     "copy it or build it again; is the disk full?");
   if (size != 0 && !bytes_.read(offset, to, static_cast<std::size_t>(size)))
-    throw LoadError(LoadErrorKind::kUnreadable, path_, "cannot be read at byte " + std::to_string(offset),
+    throw LoadError(LoadErrorKind::kUnreadable, path_, fmt::format("cannot be read at byte {}", offset),
                     "is it being written, or is the disk failing?");
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/loader/file/library_file.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ const char* kind_of_file(mode_t mode) {
 }
 
 [[noreturn]] void fail_not_regular(const std::string& path, mode_t mode) {
-  throw LoadError(LoadErrorKind::kNotRegular, path, std::string("is ") + kind_of_file(mode) + ", not a file",
+  throw LoadError(LoadErrorKind::kNotRegular, path, fmt::format("is {}, not a file", kind_of_file(mode)),
                   "give the .so file of a plugin");
 }
 
@@ -39,7 +40,7 @@ const char* kind_of_file(mode_t mode) {
     throw LoadError(LoadErrorKind::kNotFound, path, reason,
                     "check the path; in a manifest it is relative to the manifest");
   }
-  throw LoadError(LoadErrorKind::kUnreadable, path, std::string("cannot be opened: ") + std::strerror(error),
+  throw LoadError(LoadErrorKind::kUnreadable, path, fmt::format("cannot be opened: {}", std::strerror(error)),
                   error == EACCES ? "give this user the right to read it (chmod, chown)" : "");
 }
 
@@ -49,21 +50,20 @@ FileStamp stamp_from(const struct stat& s) {
 }
 
 void check_abi(const std::string& path, const ModuleInfo& module) {
-  const auto version = [](std::int64_t major, std::int64_t minor) {
-    return std::to_string(major) + "." + std::to_string(minor);
-  };
+  const auto version = [](std::int64_t major, std::int64_t minor) { return fmt::format("{}.{}", major, minor); };
   if (abi_fits(module.abi_major, module.abi_minor)) return;
   const std::string host = version(BELAY_ABI_MAJOR, BELAY_ABI_MINOR), own = version(module.abi_major, module.abi_minor);
   const bool newer =
       module.abi_major > BELAY_ABI_MAJOR || (module.abi_major == BELAY_ABI_MAJOR && module.abi_minor > BELAY_ABI_MINOR);
   const std::string help =
-      "rebuild it with the SDK of this host" + std::string(newer ? ", or update the host to ABI " + own : "");
+      fmt::format("rebuild it with the SDK of this host{}", newer ? ", or update the host to ABI " + own : "");
   if (module.abi_major != BELAY_ABI_MAJOR)
-    throw LoadError(LoadErrorKind::kAbiMajor, path, "is built for ABI " + own + ", this host speaks " + host, help);
-  throw LoadError(
-      LoadErrorKind::kAbiMinor, path,
-      "needs ABI " + own + ", this host has " + host + (BELAY_ABI_MAJOR == 0 ? " (before 1.0 they must be equal)" : ""),
-      help);
+    throw LoadError(LoadErrorKind::kAbiMajor, path, fmt::format("is built for ABI {}, this host has ABI {}", own, host),
+                    help);
+  throw LoadError(LoadErrorKind::kAbiMinor, path,
+                  fmt::format("needs ABI {}, this host has {}{}", own, host,
+                              BELAY_ABI_MAJOR == 0 ? " (before 1.0 they must be equal)" : ""),
+                  help);
 }
 
 }  // namespace
@@ -182,7 +182,7 @@ LibraryFile vet_note(const UnreadLibrary& unread, const CpuFeatures& cpu) {
   try {
     library.module = parse_note(unread.note);
   } catch (const NoteError& e) {
-    throw LoadError(LoadErrorKind::kNoNote, path, std::string("has a corrupt note: ") + e.what(), "build it again");
+    throw LoadError(LoadErrorKind::kNoNote, path, fmt::format("has a corrupt note: {}", e.what()), "build it again");
   }
   check_abi(path, library.module);
   const auto missing = cpu.missing(library.module.isa);

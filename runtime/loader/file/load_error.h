@@ -8,6 +8,7 @@
 
 #include "belay/error.h"
 #include "runtime/manifest/manifest.h"
+#include "runtime/platform/text/coded_message.h"
 
 namespace belay::runtime {
 
@@ -44,10 +45,12 @@ std::string at_text(const Location& at);
 // Returns "not_found", "insecure" ...
 const char* kind_name(LoadErrorKind kind) noexcept;
 
-// what() is "<kind>: '<path>' <reason>" and, on a second line, "  help: <help>".
+// what() is "[<code>] <kind>: '<path>' <reason>" and, on a second line, "  help: <help>". The code (B2001 ...) is that
+// of the kind, unless the reason begins with another.
 class LoadError : public Error {
  public:
-  // `path` is empty if the error is about no file. Text from a file is escaped here.
+  // `path` is empty if the error is about no file. Text from a file is escaped here. `reason` may begin with a code
+  // of platform/text/coded_message.h.
   LoadError(LoadErrorKind kind, std::string path, std::string reason, std::string help);
 
   // Returns the same error with its place in a manifest before what().
@@ -55,18 +58,20 @@ class LoadError : public Error {
 
   LoadErrorKind kind() const noexcept { return kind_; }
   const std::string& path() const noexcept { return path_; }
-  const std::string& reason() const noexcept { return reason_; }  // "is a FIFO, not a shared library"
+  const std::string& code_text() const noexcept { return code_text_; }  // "B2005"
+  const std::string& reason() const noexcept { return reason_; }        // "is a FIFO, not a shared library"
   const std::string& help() const noexcept { return help_; }
-  // Returns the first line of what(), without the place.
+  // Returns the first line of what(), with the code and without the place.
   std::string headline() const;
   // Returns the place in a manifest; without a line: none.
   const Location& place() const noexcept { return place_; }
 
  private:
+  LoadError(LoadErrorKind kind, std::string path, CodedMessage reason, std::string help);
   LoadError(const LoadError& error, const Location& place);
 
   LoadErrorKind kind_;
-  std::string path_, reason_, help_;
+  std::string path_, code_text_, reason_, help_;
   Location place_ = {};
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/file/search.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -113,8 +115,8 @@ void PluginSearch::list_directory(std::size_t index, FilePolicy& policy) {
                              escaped(e.reason()) + "; " + escaped(e.help()));
     return;
   } catch (const fs::filesystem_error& e) {
-    return reject(directory,
-                  LoadError(LoadErrorKind::kUnreadable, directory, "cannot be listed: " + e.code().message(), ""));
+    return reject(directory, LoadError(LoadErrorKind::kUnreadable, directory, "cannot be listed: " + e.code().message(),
+                                       "give this user the right to read it (chmod, chown)"));
   }
   for (const std::string& name : names) {
     const std::string file = (fs::path(directory) / name).string();
@@ -199,16 +201,16 @@ const FoundPlugin& PluginSearch::find(PluginKind kind, std::string_view name, st
   if (at == listing.first.end()) fail_not_found(kind, name, std::move(linked));
   const FoundPlugin& p = listing.plugins[at->second];
   if (p.conflicts_with.empty()) return p;
-  throw LoadError(LoadErrorKind::kDuplicate, p.file,
-                  "(" + p.version + ") and '" + p.conflicts_with + "' both offer the " + kind_name(kind) + " \"" +
-                      p.info.name + "\"",
-                  "remove one of them, or name the one you want with file = \"...\"");
+  throw LoadError(
+      LoadErrorKind::kDuplicate, p.file,
+      fmt::format("({}) and '{}' both offer the {} \"{}\"", p.version, p.conflicts_with, kind_name(kind), p.info.name),
+      "remove one of them, or name the one you want with file = \"...\"");
 }
 
 void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::vector<std::string> candidates) const {
   const std::string quoted = "\"" + std::string(name) + "\"";
   if (name.find('/') != std::string_view::npos)
-    throw LoadError(LoadErrorKind::kNotFound, "", quoted + " is no plugin's name: it has a '/'",
+    throw LoadError(LoadErrorKind::kNotFound, "", fmt::format("[B2025] {} is no plugin's name: it has a '/'", quoted),
                     "to load a library by its path, write file = " + quoted);
   for (const RejectedFile& r : rejected()) {
     if (r.plugin == name) throw r.error;
@@ -226,18 +228,17 @@ void PluginSearch::fail_not_found(PluginKind kind, std::string_view name, std::v
     // "linear" is a model, but in other programs a schedule, our polynomial_decay.
     const std::string ours = help_for_other_plugin(kind_name(kind), name, {});
     throw LoadError(LoadErrorKind::kNotFound, "",
-                    std::string(kind_name(kind)) + " " + quoted +
-                        " is not found, but there is a plugin of that name of the kind " + elsewhere,
-                    ours.empty() ? "name it where a plugin of the kind " + elsewhere + " belongs" : ours);
+                    fmt::format("[B2025] {} {} is not found, but there is a plugin of that name of the kind {}",
+                                kind_name(kind), quoted, elsewhere),
+                    ours.empty() ? fmt::format("name it in the section for the kind {}", elsewhere) : ours);
   }
   const std::string near = nearest(name, candidates);
   std::string meant =
       near.empty() ? help_for_other_plugin(kind_name(kind), name, candidates) : "did you mean \"" + near + "\"?";
   if (!meant.empty()) meant += meant.ends_with('?') ? " " : "; ";
   throw LoadError(LoadErrorKind::kNotFound, "",
-                  std::string(kind_name(kind)) + " " + quoted + " is not found in " + searched(),
-                  meant + std::string("set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists "
-                                      "what there is"));
+                  fmt::format("[B2025] {} {} is not found in {}", kind_name(kind), quoted, searched()),
+                  meant + "set [plugins] path, BELAY_PLUGIN_PATH or file = \"...\"; `belay plugins` lists what exists");
 }
 
 std::string PluginSearch::searched() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/instance/host.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -60,7 +62,8 @@ Slot& take_slot(const std::string& name) {
   Process& all = process();
   const std::lock_guard lock(all.mutex);
   if (all.free.empty()) {
-    if (all.n_slots == kSlots) fail(Code::kResourceExhausted, "there are 65,536 plugin instances already");
+    if (all.n_slots == kSlots)
+      fail(Code::kResourceExhausted, "[B2051] there are 65,536 plugin instances already; close a session first");
     all.free.push_back(new Slot(all.n_slots));
     all.slots[all.n_slots++] = all.free.back();
   }
@@ -246,7 +249,7 @@ HostServices::~HostServices() {
 }
 
 void HostServices::add(std::string name, const void* table) {
-  if (find(name) != nullptr) fail(Code::kAlreadyExists, "service \"" + name + "\" is added twice");
+  if (find(name) != nullptr) fail(Code::kAlreadyExists, fmt::format("[B2050] service \"{}\" is added twice", name));
   tables_.emplace_back(std::move(name), table);
 }
 
@@ -266,7 +269,7 @@ void HostServices::set_context(const void* key, void* object) {
 }
 
 void HostServices::fail_no_context() {
-  fail(Code::kFailedPrecondition, "this service works only while a session exists");
+  fail(Code::kFailedPrecondition, "[B2050] this service works only while a session exists");
 }
 
 InstanceHost::InstanceHost(const HostServices& services, std::string instance_name)
@@ -296,11 +299,12 @@ const belay_host_api* InstanceHost::api() noexcept { return &kHost; }
 
 InstanceHost& InstanceHost::from(belay_host* raw) {
   Slot* const known = slot_of(raw);
-  if (known == nullptr) fail(Code::kInvalidArgument, "there never was such a belay_host: it is the one of create");
+  if (known == nullptr)
+    fail(Code::kInvalidArgument, "[B2050] there never was such a belay_host: it is the one of create");
   Slot& slot = *known;
   if (InstanceHost* instance = instance_of(slot, raw)) return *instance;
   warn_of_late_call(slot, raw);
-  fail(Code::kFailedPrecondition, "'" + escaped(name_of_late(slot, raw)) + "' has been destroyed");
+  fail(Code::kFailedPrecondition, fmt::format("[B2050] '{}' has been destroyed", escaped(name_of_late(slot, raw))));
 }
 
 }  // namespace belay::runtime

@@ -2,6 +2,7 @@
 #include "runtime/loader/instance/instance.h"
 
 #include <cxxabi.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -237,13 +238,14 @@ void PluginInstance::fail_callback(const char* callback, std::int32_t code, std:
 
 void PluginInstance::fail_poisoned(const char* callback) const {
   fail(Code::kFailedPrecondition,
-       place(callback) + ": it is not called any more, since it let an exception escape from an earlier call");
+       fmt::format("{}: [B2041] it is not called any more, since it let an exception escape from an earlier call",
+                   place(callback)));
 }
 
 // After DamagedMemory the run must not continue or save, so the process ends here.
 void PluginInstance::refuse(Callback callback, const Error& why) const {
   if (dynamic_cast<const DamagedMemory*>(&why) != nullptr)
-    end_process("error: " + place(callback.name()) + ": " + why.what() +
+    end_process("error[B2042]: " + place(callback.name()) + ": " + why.what() +
                 "\n  help: memory of others may be damaged, so the run ends at once; write no more than the tensor's "
                 "bytes\n");
   fail(why.code(), place(callback.name()) + ": " + why.what());
@@ -252,8 +254,8 @@ void PluginInstance::refuse(Callback callback, const Error& why) const {
 void PluginInstance::poison(const char* callback) {
   refuse_end_of_thread(callback);
   poisoned_ = true;
-  fail(Code::kUnknown,
-       place(callback) + ": it let an exception escape, and is not called any more: " + current_exception_text());
+  fail(Code::kUnknown, fmt::format("{}: [B2041] it let an exception escape, and is not called any more: {}",
+                                   place(callback), current_exception_text()));
 }
 
 // pthread_exit unwinds the stack of the host's thread as an exception that must not be stopped. Without that thread the
@@ -262,7 +264,7 @@ void PluginInstance::refuse_end_of_thread(const char* callback) const {
   try {
     throw;
   } catch (const abi::__forced_unwind&) {
-    end_process("error: " + place(callback) +
+    end_process("error[B2043]: " + place(callback) +
                 " ended its thread, which is the host's (pthread_exit)\n  help: return from the callback instead; ask "
                 "the session to stop, or return an error\n");
   } catch (...) {
@@ -296,10 +298,11 @@ void ThreadOfCalls::wait_until_let_go(CallMonitor& monitor) noexcept {
 void ThreadOfCalls::end_copy() const noexcept {
   const Call& call = calls_[n_];
   char text[1024];
-  std::snprintf(text, sizeof(text),
-                "error: %s in %s forked the process, and the copy came back: the copy (pid %d) ends here, the run goes "
-                "on without it\n  help: a copy must call exec or _exit inside the callback\n",
-                call.instance->label().c_str(), call.callback, static_cast<int>(::getpid()));
+  std::snprintf(
+      text, sizeof(text),
+      "error[B2044]: %s in %s forked the process, and the copy came back: the copy (pid %d) ends here, the run goes "
+      "on without it\n  help: a copy must call exec or _exit inside the callback\n",
+      call.instance->label().c_str(), call.callback, static_cast<int>(::getpid()));
   end_process(text);
 }
 

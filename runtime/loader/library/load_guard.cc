@@ -44,7 +44,7 @@ std::string thrown() {
 
 [[noreturn]] void on_terminate() {
   if (const char* path = current_library.load())
-    say("error: plugin '" + escaped(path) + "' failed in its own initializers while it was loaded: " + thrown() +
+    say("error[B2040]: plugin '" + escaped(path) + "' failed in its own initializers while it was loaded: " + thrown() +
         "\n  help: initializers of global objects must not throw\n");
   say_last_word();
   end_now(kPluginFailure);
@@ -53,7 +53,7 @@ std::string thrown() {
 void end_while_loading(const std::string& how) {
   const char* path = current_library.load();
   if (path == nullptr || is_process_copy()) return;
-  say("error: plugin '" + escaped(path) + "' ended the process (" + how +
+  say("error[B2040]: plugin '" + escaped(path) + "' ended the process (" + how +
       ") while it was loaded\n  help: initializers of global objects must not call exit\n");
   say_last_word();
   end_now(kPluginFailure);
@@ -152,7 +152,7 @@ LoadingScope::LoadingScope(const std::string& path, LoadingWatch& watch)
 }
 
 void LoadingScope::end_of_thread() const {
-  say("error: plugin '" + escaped(path_) +
+  say("error[B2043]: plugin '" + escaped(path_) +
       "' ended the host's thread (pthread_exit) while it was loaded\n  help: "
       "initializers of global objects must return\n");
   say_last_word();
@@ -161,7 +161,7 @@ void LoadingScope::end_of_thread() const {
 
 LoadingScope::~LoadingScope() {
   if (is_process_copy()) {
-    say("error: plugin '" + escaped(path_) +
+    say("error[B2044]: plugin '" + escaped(path_) +
         "' forked the process while it was loaded, and the copy came back: the "
         "copy ends here\n  help: a copy must call exec or _exit\n");
     end_now(kPluginFailure);

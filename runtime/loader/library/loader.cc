@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #define BOOST_DLL_USE_STD_FS
 #include <atomic>
@@ -62,11 +63,11 @@ void check_entry(const ElfFile& elf, const std::string& path) {
   const std::optional<ElfSymbol> entry = elf.find_export(name);
   if (entry && (entry->type == STT_OBJECT || entry->type == STT_NOTYPE)) return;
   if (entry)
-    refuse("exports " + name + " as " + type_text(entry->type) + ", not as data",
+    refuse(fmt::format("exports {} as {}, not as data", name, type_text(entry->type)),
            "let BELAY_MODULE write it, or define `const belay_module " + name + "` as abi.h says");
   for (const ElfSymbol& symbol : elf.exports())
     if (symbol.name.rfind("_Z", 0) == 0 && symbol.name.find(name) != std::string::npos)
-      refuse("exports `" + demangled(symbol.name) + "`, but not " + name,
+      refuse(fmt::format("exports `{}`, but not {}", demangled(symbol.name), name),
              "declare it extern \"C\" and outside of namespaces, so that its name is not mangled");
   refuse("has a plugin's note, but does not export " + name,
          "build it with belay_add_plugin; does a version script or -fvisibility hide the symbol?");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/library/module_check.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -34,7 +36,7 @@ class ModuleChecker {
 
  private:
   [[noreturn]] void bad(const std::string& reason) const {
-    throw LoadError(LoadErrorKind::kBadModule, path_, std::string("has a bad ") + BELAY_MODULE_SYMBOL + ": " + reason,
+    throw LoadError(LoadErrorKind::kBadModule, path_, fmt::format("has a bad {}: {}", BELAY_MODULE_SYMBOL, reason),
                     "fill the module as abi.h says, or let BELAY_MODULE do it");
   }
   [[noreturn]] void stale(const std::string& reason) const {
@@ -45,11 +47,11 @@ class ModuleChecker {
   // `what` names the field that points there.
   void require_own(const std::string& what, const void* data, std::uint64_t size) const {
     if (library_ == nullptr || library_->holds(data, size)) return;
-    throw LoadError(LoadErrorKind::kBadModule, path_,
-                    std::string("has a bad ") + BELAY_MODULE_SYMBOL + ": " + what +
-                        " lies outside of the library, in " + owner_of(data),
-                    "two libraries that export one symbol share it: compile both with -fvisibility=hidden (pkg-config "
-                    "--cflags belay-sdk has it), or build them with belay_add_plugin");
+    throw LoadError(
+        LoadErrorKind::kBadModule, path_,
+        fmt::format("has a bad {}: {} lies outside of the library, in {}", BELAY_MODULE_SYMBOL, what, owner_of(data)),
+        "two libraries that export one symbol share it: compile both with -fvisibility=hidden (pkg-config "
+        "--cflags belay-sdk has it), or build them with belay_add_plugin");
   }
 
   void check_head() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/library/registry.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <utility>
 
@@ -29,7 +31,7 @@ void Registry::add_linked(const belay_module* module) {
   try {
     info = parse_note({module->note, static_cast<std::size_t>(module->note_size)});
   } catch (const NoteError& e) {
-    throw LoadError(LoadErrorKind::kNoNote, path, std::string("has a corrupt note: ") + e.what(), "build it again");
+    throw LoadError(LoadErrorKind::kNoNote, path, fmt::format("has a corrupt note: {}", e.what()), "build it again");
   }
   if (!abi_fits(info.abi_major, info.abi_minor))
     throw LoadError(info.abi_major == BELAY_ABI_MAJOR ? LoadErrorKind::kAbiMinor : LoadErrorKind::kAbiMajor, path,
@@ -39,7 +41,7 @@ void Registry::add_linked(const belay_module* module) {
   for (const PluginInfo& p : info.plugins)
     if (find(p.kind, p.name, "") != nullptr)
       throw LoadError(LoadErrorKind::kDuplicate, path,
-                      std::string("offers the ") + kind_name(p.kind) + " \"" + p.name + "\", which another one offers",
+                      fmt::format("offers the {} \"{}\", which another one offers", kind_name(p.kind), p.name),
                       "add each module once");
   add(*module, info, "");
 }

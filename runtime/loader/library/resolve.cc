@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/library/resolve.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -99,7 +101,7 @@ namespace {
 void say_that_there_are_none(const PluginSearch& search, const Location& at, Diagnostics& problems) {
   const std::string none = "there are no plugins in " + search.searched();
   if (problems.text().find(none) != std::string::npos) return;
-  problems.add(at, none,
+  problems.add(at, "[B2036] " + none,
                "install Belay's, or set BELAY_PLUGIN_PATH or [plugins] path to the folder that has them; `belay "
                "plugins` lists what is found");
 }
@@ -221,8 +223,8 @@ std::optional<ResolvedPlugin> PluginResolver::resolve_input(const std::string& s
 // An operation has attributes, which its nodes set. The manifest has nothing to set.
 std::optional<ResolvedPlugin> PluginResolver::resolve_op(const PluginUse& use) {
   const auto refuse = [&](const Location& at, const std::string& key) {
-    problems_.add(at, "\"" + key + "\" cannot be set for an operation",
-                  "[[ops]] has plugin, file; attributes are given where the model makes a node");
+    problems_.add(at, fmt::format("[B2037] \"{}\" cannot be set for an operation", key),
+                  "[[ops]] has plugin and file; a model gives the attributes when it makes a node");
   };
   for (const PluginOption& option : use.options) refuse(option.key_at, option.key);
   if (!use.name.empty()) refuse(use.at, "name");
@@ -305,14 +307,15 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
     if (p.name == use.plugin) throw unusable_error(use.file, p);
   const std::string offers = "it offers " + listed(library.module.plugins);
   if (library.module.plugins.empty()) throw unusable_error(use.file, library.module.unusable.front());
-  if (fitting.empty()) throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text, offers);
+  if (fitting.empty()) throw LoadError(LoadErrorKind::kNotFound, use.file, "[B2026] offers no " + kind_text, offers);
   if (!use.plugin.empty())
-    throw LoadError(LoadErrorKind::kNotFound, use.file, "offers no " + kind_text + " \"" + use.plugin + "\"",
+    throw LoadError(LoadErrorKind::kNotFound, use.file,
+                    fmt::format("[B2026] offers no {} \"{}\"", kind_text, use.plugin),
                     offers + did_you_mean(use.plugin, names));
   // One operation of a library brings all of them.
   if (fitting.size() > 1 && kind != PluginKind::kOp)
-    throw LoadError(LoadErrorKind::kDuplicate, use.file, "offers more than one " + kind_text,
-                    "pick one with plugin = \"" + names.front() + "\"; " + offers);
+    throw LoadError(LoadErrorKind::kDuplicate, use.file, "[B2027] offers more than one " + kind_text,
+                    fmt::format("pick one with plugin = \"{}\"; {}", names.front(), offers));
   return {fitting.front(), use.file, library.stamp};
 }
 
@@ -322,7 +325,7 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
     if (!p->instance_name.empty() && !taken.insert(p->instance_name).second)
       problems_.add(
           p->at,
-          std::string("two plugins of the kind ") + kind_name(p->info.kind) + " are named \"" + p->instance_name + "\"",
+          fmt::format("[B2038] two plugins of the kind {} are named \"{}\"", kind_name(p->info.kind), p->instance_name),
           "give one of them another name");
   std::map<std::string_view, int> next;  // next number for a plugin of this name
   for (ResolvedPlugin* p : plugins) {
@@ -361,8 +364,8 @@ ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Regis
     std::vector<std::string> names;
     for (const RegisteredPlugin& p : linked.plugins())
       if (p.info.kind == kind) names.push_back(p.info.name);
-    fail(Code::kNotFound, std::string("there is no ") + kind_name(kind) + " \"" + use.plugin +
-                              "\" among the session's plugins" + help_for_linked(kind, use.plugin, names));
+    fail(Code::kNotFound, fmt::format("[B2039] there is no {} \"{}\" among the session's plugins{}", kind_name(kind),
+                                      use.plugin, help_for_linked(kind, use.plugin, names)));
   }
   Diagnostics problems;
   ResolvedPlugin resolved;
@@ -388,10 +391,9 @@ const RegisteredPlugin& load_and_find(const ResolvedPlugin& plugin, Loader& load
   }
   const RegisteredPlugin* found = registry.find(plugin.info.kind, plugin.info.name, file);
   if (found == nullptr)
-    throw LoadError(
-        LoadErrorKind::kStale, plugin.file,
-        std::string("no longer offers the ") + kind_name(plugin.info.kind) + " \"" + plugin.info.name + "\"",
-        "it was replaced while the program started; start it again");
+    throw LoadError(LoadErrorKind::kStale, plugin.file,
+                    fmt::format("no longer offers the {} \"{}\"", kind_name(plugin.info.kind), plugin.info.name),
+                    "it was replaced while the program started; start it again");
   return *found;
 }
 

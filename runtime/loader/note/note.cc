@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/note/note.h"
 
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -52,7 +54,7 @@ void check_depth(std::string_view text) {
     if (in_text) {
       i += c == '\\' ? 1 : 0;
     } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) throw NoteError("it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+      if (++depth > kMaxDepth) throw NoteError(fmt::format("it is nested deeper than {} levels", kMaxDepth));
     } else if (c == ']' || c == '}') {
       --depth;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/options/check_options.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -69,9 +71,13 @@ class OptionsChecker {
   std::string word() const { return plugin_.kind == PluginKind::kOp ? "attribute" : "option"; }
   static std::string_view key_of(const OptionInfo& nested) { return detail::key_of(nested.name); }
 
+  std::string not_an_option(const std::string& key) const {
+    return fmt::format("[B2030] \"{}\" is not an {} of {}", key, word(), plugin());
+  }
+
   void missing(const OptionInfo& option, const std::string& key, const Location& at) {
-    problems_.add(at, plugin() + " needs the " + word() + " " + double_quoted(key),
-                  option.name + " is " + words(option) + (option.help.empty() ? "" : ": " + option.help));
+    problems_.add(at, fmt::format("[B2031] {} needs the {} \"{}\"", plugin(), word(), key),
+                  fmt::format("{} is {}{}", option.name, words(option), option.help.empty() ? "" : ": " + option.help));
   }
 
   void check_given(const PluginOption& given) {
@@ -107,8 +113,8 @@ class OptionsChecker {
     const bool first = seen_.insert(above).second;
     if (option.type != OptionType::kTable) {
       if (first)
-        problems_.add(given.key_at, double_quoted(above) + " must be " + words(option) + ", not a table",
-                      "write " + above + " = ...");
+        problems_.add(given.key_at, fmt::format("[B2032] \"{}\" must be {}, not a table", above, words(option)),
+                      fmt::format("write {} = ...", above));
     } else if (!has_nested(option)) {
       check_numbers(option, given);
       values_.add(given.key, given.value, OptionType::kString);
@@ -122,7 +128,7 @@ class OptionsChecker {
     if (table.watching) return;
     const auto check = [&](double v) {
       if (const std::string wrong = float32_problem(v); !wrong.empty())
-        problems_.add(given.value_at, double_quoted(given.key) + " is " + wrong);
+        problems_.add(given.value_at, fmt::format("[B2033] \"{}\" is {}", given.key, wrong));
     };
     if (const auto* number = std::get_if<double>(&given.value)) check(*number);
     if (const auto* list = std::get_if<std::vector<double>>(&given.value))
@@ -203,9 +209,8 @@ class OptionsChecker {
     for (const OptionInfo& o : plugin_.nested)
       if (o.name == option.name) kinds.insert(kinds.end(), o.when.begin(), o.when.end());
     problems_.add(
-        given.key_at,
-        double_quoted(given.key) + " does not belong to " + option.when_key + " = " + double_quoted(*value),
-        near_key(given, table) + "it is for " + option.when_key + " = " + joined(kinds) + "; " + keys_of(table));
+        given.key_at, fmt::format("[B2035] \"{}\" does not belong to {} = \"{}\"", given.key, option.when_key, *value),
+        fmt::format("{}it is for {} = {}; {}", near_key(given, table), option.when_key, joined(kinds), keys_of(table)));
   }
 
   std::vector<std::string> key_names(const std::string& table) const {
@@ -231,15 +236,13 @@ class OptionsChecker {
   void unknown_nested(const OptionInfo& option, const PluginOption& given, bool first) {
     const std::string table = given.key.substr(0, given.key.rfind('.'));
     if (!key_names(table).empty()) {
-      problems_.add(given.key_at, double_quoted(given.key) + " is not an option of " + plugin(),
-                    near_key(given, table) + keys_of(table));
+      problems_.add(given.key_at, not_an_option(given.key), near_key(given, table) + keys_of(table));
     } else if (!key_names(given.key).empty()) {
-      problems_.add(given.value_at, double_quoted(given.key) + " must be a table", keys_of(given.key));
+      problems_.add(given.value_at, fmt::format("[B2032] \"{}\" must be a table", given.key), keys_of(given.key));
     } else if (is_list_of_tables(option) && table == option.name) {
       if (first) refuse_form(option, given);
     } else {
-      problems_.add(given.key_at, double_quoted(given.key) + " is not an option of " + plugin(),
-                    near_table(option, table) + declared(option));
+      problems_.add(given.key_at, not_an_option(given.key), near_table(option, table) + declared(option));
     }
   }
   std::string near_table(const OptionInfo& option, const std::string& table) const {
@@ -257,8 +260,9 @@ class OptionsChecker {
   }
   void refuse_form(const OptionInfo& option, const PluginOption& given) {
     problems_.add(given.key == option.name ? given.value_at : given.key_at,
-                  double_quoted(option.name) + " must be a list of tables",
-                  "write " + option.name + " = [{ key = value }]; each has: " + joined(key_names(option.name + ".0")));
+                  fmt::format("[B2032] \"{}\" must be a list of tables", option.name),
+                  fmt::format("write {} = [{{ key = value }}]; each has: {}", option.name,
+                              joined(key_names(option.name + ".0"))));
   }
 
   // In a manifest `file` is no option of an input, since it names the library. A program that sets it means the data.
@@ -273,16 +277,16 @@ class OptionsChecker {
     std::vector<std::string> names;
     for (const OptionInfo& option : plugin_.options) names.push_back(option.name);
     if (const std::string help = help_for_file(given); !help.empty()) {
-      problems_.add(given.key_at, "\"file\" is not an option of " + plugin(), help + "; options: " + joined(names));
+      problems_.add(given.key_at, not_an_option("file"), fmt::format("{}; options: {}", help, joined(names)));
       return;
     }
     const std::string near = option_meant(given.key, names);
     if (!near.empty()) meant_.insert(near);
     const std::string elsewhere = near.empty() ? place_of_key(given.key) : "";
-    problems_.add(given.key_at, double_quoted(given.key) + " is not an " + word() + " of " + plugin(),
-                  (near.empty() ? "" : "did you mean " + double_quoted(near) + "? ") +
-                      (elsewhere.empty() ? "" : elsewhere + "; ") +
-                      (names.empty() ? "it has no " + word() + "s" : word() + "s: " + joined(names)));
+    problems_.add(
+        given.key_at, not_an_option(given.key),
+        (near.empty() ? "" : fmt::format("did you mean \"{}\"? ", near)) + (elsewhere.empty() ? "" : elsewhere + "; ") +
+            (names.empty() ? fmt::format("it has no {}s", word()) : fmt::format("{}s: {}", word(), joined(names))));
   }
 
   std::string option_meant(const std::string& key, const std::vector<std::string>& names) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/options/check_value.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <variant>
 #include <vector>
@@ -83,7 +85,8 @@ class ValueChecker {
  private:
   void wrong_type(const std::string& help) {
     problems_.add(given_.value_at,
-                  double_quoted(given_.key) + " must be " + words(option_) + ", not " + found(given_.value), help);
+                  fmt::format("[B2032] \"{}\" must be {}, not {}", given_.key, words(option_), found(given_.value)),
+                  help);
   }
 
   // Returns the value in the option's type, or none and a problem.
@@ -92,7 +95,7 @@ class ValueChecker {
     if (option_.type == OptionType::kTable) {
       const bool names = std::holds_alternative<std::vector<std::string>>(v);
       if (option_.single && (names || std::holds_alternative<std::monostate>(v))) return v;
-      wrong_type("write [...] with the keys of the table, or " + given_.key + " = { key = value }");
+      wrong_type(fmt::format("write [...] with the keys of the table, or {} = {{ key = value }}", given_.key));
       return std::nullopt;
     }
     if (option_.list) return converted_list();
@@ -146,7 +149,7 @@ class ValueChecker {
         if (texts != nullptr) return expanded_list(*texts);
         break;
     }
-    wrong_type(is_single(v) ? "a list of one is written in brackets: " + given_.key + " = [...]" : "");
+    wrong_type(is_single(v) ? fmt::format("a list of one is written in brackets: {} = [...]", given_.key) : "");
     return std::nullopt;
   }
 
@@ -191,9 +194,7 @@ class ValueChecker {
     return true;
   }
 
-  std::string element(std::size_t i) const {
-    return "element " + std::to_string(i) + " of " + double_quoted(given_.key);
-  }
+  std::string element(std::size_t i) const { return fmt::format("element {} of \"{}\"", i, given_.key); }
 
   bool check_number(double v, const std::string& what) {
     const bool low = option_.min && !(v >= *option_.min), high = option_.max && !(v <= *option_.max);
@@ -204,8 +205,8 @@ class ValueChecker {
     else if (option_.type == OptionType::kFloat && !option_.watching)
       wrong = float32_problem(v, option_.max.has_value(), option_.max.value_or(0));
     if (wrong.empty()) return true;
-    problems_.add(given_.value_at, what + " is " + wrong,
-                  option_.help.empty() ? "" : option_.name + ": " + option_.help);
+    problems_.add(given_.value_at, fmt::format("[B2033] {} is {}", what, wrong),
+                  option_.help.empty() ? "" : fmt::format("{}: {}", option_.name, option_.help));
     return false;
   }
 
@@ -214,8 +215,9 @@ class ValueChecker {
         std::find(option_.choices.begin(), option_.choices.end(), v) != option_.choices.end())
       return true;
     const std::string near = nearest_word(v, option_.choices);
-    problems_.add(given_.value_at, what + " is " + double_quoted(v) + ", must be one of: " + joined(option_.choices),
-                  near.empty() ? "" : "did you mean " + double_quoted(near) + "?");
+    problems_.add(given_.value_at,
+                  fmt::format("[B2034] {} is \"{}\", must be one of: {}", what, v, joined(option_.choices)),
+                  near.empty() ? "" : fmt::format("did you mean \"{}\"?", near));
     return false;
   }
 

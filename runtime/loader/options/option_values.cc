@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/options/option_values.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "belay/error.h"
@@ -66,7 +68,7 @@ void OptionValues::add(const std::string& name, const OptionValue& value, Option
 OptionValue option_value(const belay_value& value) {
   const bool list = (value.type & BELAY_VALUE_LIST) != 0;
   if (value.data == nullptr ? !list || value.count != 0 : !list && value.count != 1)
-    fail(Code::kInvalidArgument, "it has no value (count " + std::to_string(value.count) + ")");
+    fail(Code::kInvalidArgument, fmt::format("[B2050] it has no value (count {})", value.count));
   const auto all = [&]<class T>(const T* data) { return std::vector<T>(data, data + value.count); };
   switch (value.type & ~BELAY_VALUE_LIST) {
     case BELAY_VALUE_BOOL: {
@@ -87,7 +89,7 @@ OptionValue option_value(const belay_value& value) {
       for (std::uint64_t i = 0; i < value.count; ++i) texts.emplace_back(detail::view(v[i]));
       return list ? OptionValue(texts) : OptionValue(texts[0]);
     }
-    default: fail(Code::kInvalidArgument, "it is of type " + std::to_string(value.type) + ", which no option has");
+    default: fail(Code::kInvalidArgument, fmt::format("[B2050] it is of type {}, which no option has", value.type));
   }
 }
 

@@ -62,7 +62,7 @@ OptionValues check_attrs(const PluginInfo& plugin, const Attrs& attrs) {
   OptionValues values = check_options(plugin, use, no_paths, problems);
   if (!problems.empty()) {
     const Diagnostic first = problems.sorted().front();
-    fail(Code::kInvalidArgument, first.message + (first.help.empty() ? "" : "; " + first.help));
+    fail(Code::kInvalidArgument, coded_message(first) + (first.help.empty() ? "" : "; " + first.help));
   }
   return values;
 }

@@ -101,10 +101,11 @@ TEST_F(UnusualPlugins, OfTwoLibrariesOfOneNameTheFirstServesBothAndTheSecondPlug
 TEST_F(UnusualPlugins, T_153_ASymbolThatAnotherLibraryOfTheNameLacksIsExplainedByTheName) {
   EXPECT_EQ(says("left"), "ABORTED: libbelay_test_twin.so of left");
   const std::string error = replaced(error_of([&] { loader_.load(kPlugins + "/newer.so"); }), kPlugins, "PLUGINS");
-  EXPECT_THAT(error, ::testing::HasSubstr("missing_dep: 'PLUGINS/newer.so' uses the symbol `belay_test_newer`, which "
-                                          "nothing defines; it gets libbelay_test_twin.so from "
-                                          "'PLUGINS/left/libbelay_test_twin.so', which was loaded before, and not from "
-                                          "'PLUGINS/newer/libbelay_test_twin.so'"));
+  EXPECT_THAT(error,
+              ::testing::HasSubstr("[B2016] missing_dep: 'PLUGINS/newer.so' uses the symbol `belay_test_newer`, which "
+                                   "nothing defines; it gets libbelay_test_twin.so from "
+                                   "'PLUGINS/left/libbelay_test_twin.so', which was loaded before, and not from "
+                                   "'PLUGINS/newer/libbelay_test_twin.so'"));
 }
 
 TEST_F(UnusualPlugins, ALibraryOfTheSystemIsNotShadowed) {
@@ -153,12 +154,12 @@ TEST_F(UnusualPlugins, T_22a_OneWhoseTablesTheDynamicLinkerMergedWithAnothersIsR
   GTEST_SKIP() << "clang makes no unique symbols";
 #endif
   EXPECT_EQ(says("default_class_a"), "ABORTED: class a");
-  EXPECT_EQ(
-      replaced(load_error_of([&] { load("default_class_b"); }), kPlugins, "PLUGINS"),
-      "bad_module: 'PLUGINS/default_class_b.so' has a bad belay_module_v0: plugins lies outside of the library, in "
-      "'PLUGINS/default_class_a.so'\n"
-      "  help: two libraries that export one symbol share it: compile both with -fvisibility=hidden (pkg-config "
-      "--cflags belay-sdk has it), or build them with belay_add_plugin");
+  EXPECT_EQ(replaced(load_error_of([&] { load("default_class_b"); }), kPlugins, "PLUGINS"),
+            "[B2021] bad_module: 'PLUGINS/default_class_b.so' has a bad belay_module_v0: plugins lies outside of the "
+            "library, in "
+            "'PLUGINS/default_class_a.so'\n"
+            "  help: two libraries that export one symbol share it: compile both with -fvisibility=hidden (pkg-config "
+            "--cflags belay-sdk has it), or build them with belay_add_plugin");
 }
 
 TEST_F(UnusualPlugins, T_22b_WithTheFlagsOfThePkgConfigFileEachHasItsOwnClass) {

@@ -95,6 +95,8 @@ struct ManifestProblem {
   std::string message;
   // The fix; it may be empty.
   std::string help;
+  // The stable code of its kind, "B1003"; it may be empty. `belay explain` explains it.
+  std::string code;
 };
 
 // The measurements of one evaluation input.

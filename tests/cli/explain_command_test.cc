@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/program/explain_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "runtime/cli/arguments/command.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string explained(const std::string& code) {
+  std::ostringstream out;
+  EXPECT_EQ(explain_command(code, out), 0);
+  return out.str();
+}
+
+TEST(ExplainCommand, PrintsTheSectionOfACode) {
+  const std::string section = explained("B1003");
+  EXPECT_THAT(section, StartsWith("B1003: an unknown key\n\n"));
+  EXPECT_THAT(section, HasSubstr("\n    train.toml:3:1: error[B1003]: unknown key \"max_step\" in [run]\n"));
+  EXPECT_THAT(section, HasSubstr("\nFix: "));
+  EXPECT_THAT(section, Not(HasSubstr("B1004")));
+  EXPECT_EQ(explained("b1003"), section);
+}
+
+TEST(ExplainCommand, ListsAllCodes) {
+  EXPECT_THAT(explained(""), HasSubstr("\nB1003  an unknown key\n"));
+  EXPECT_THAT(explained(""), HasSubstr("\nB2030  an unknown option\n"));
+}
+
+TEST(ExplainCommand, TheLastSectionOfAPartEndsBeforeTheNextPart) {
+  const auto all = explained_codes("# Codes\n\n## One\n\n### B1001: a\n\nText.\n\n## Two\n\n### B2001: b\n\nMore.\n");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].text, "\n\nText.\n");
+  EXPECT_EQ(all[1].title, "b");
+  EXPECT_EQ(all[1].text, "\n\nMore.\n");
+}
+
+TEST(ExplainCommand, AnUnknownCodeNamesTheNearest) {
+  std::ostringstream out;
+  try {
+    explain_command("B103", out);
+    FAIL() << "B103 was explained";
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("there is no code 'B103'; did you mean \"B1003\"?"));
+    EXPECT_THAT(e.what(), HasSubstr("belay explain lists them"));
+  }
+}
+
+}  // namespace
+}  // namespace belay::runtime
