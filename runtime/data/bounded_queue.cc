@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/bounded_queue.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -49,9 +51,9 @@ DenseTensor stacked(const std::vector<QueueElement>& elements, std::size_t compo
   for (const QueueElement& e : elements) {
     const Dims& other = e.components[component].dims();
     if (other.size() != dims.size() || (!pads && other != dims))
-      fail(Code::kInvalidArgument, "queue '" + queue + "': elements of shapes " + dims_text(first.dims()) + " and " +
-                                       dims_text(other) + " cannot be dequeued together" +
-                                       (pads ? "" : "; a PaddingFIFOQueue would pad them"));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B3001] queue '{}': elements of shapes {} and {} cannot be dequeued together{}", queue,
+                       dims_text(first.dims()), dims_text(other), pads ? "" : "; a PaddingFIFOQueue would pad them"));
     for (std::size_t d = 0; d < dims.size(); ++d) dims[d] = std::max(dims[d], other[d]);
   }
   dims.insert(dims.begin(), static_cast<std::int64_t>(elements.size()));
@@ -150,7 +152,7 @@ BoundedQueue::BoundedQueue(Options options) : options_(std::move(options)) {
 void BoundedQueue::check_components(const QueueElement& element) const {
   if (options_.dtypes.empty()) return;
   const auto wrong = [&](const std::string& what) {
-    fail(Code::kInvalidArgument, "queue '" + options_.name + "': " + what);
+    fail(Code::kInvalidArgument, fmt::format("[B3001] queue '{}': {}", options_.name, what));
   };
   if (element.components.size() != options_.dtypes.size())
     wrong("an element must have " + std::to_string(options_.dtypes.size()) + " components, got " +
@@ -244,7 +246,7 @@ bool BoundedQueue::wait_for_element(const CancelToken& cancel) {
 
 QueueElement BoundedQueue::dequeue_many(std::int64_t n, bool at_most, const CancelToken& cancel) {
   if (n < 1)
-    fail(Code::kInvalidArgument, "queue '" + options_.name + "': cannot dequeue " + std::to_string(n) + " elements");
+    fail(Code::kInvalidArgument, fmt::format("[B3001] queue '{}': cannot dequeue {} elements", options_.name, n));
   std::unique_lock lock(mutex_);
   const Place place(readers_, not_empty_);
   cancel.wait(lock, not_empty_, [&] { return place.is_first(); });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/input_feed.h"
 
+#include <fmt/core.h>
+
 #include "belay/ops/control.h"
 #include "belay/ops/queues.h"
 #include "runtime/data/queue_runner.h"
@@ -14,8 +16,8 @@ namespace {
 
 void check_position(const Position& position) {
   if (position.epoch < 0 || position.index < 0)
-    fail(Code::kInvalidArgument, "the position has epoch " + std::to_string(position.epoch) + " and index " +
-                                     std::to_string(position.index) + "; both count from 0");
+    fail(Code::kInvalidArgument, fmt::format("[B3002] the position has epoch {} and index {}; both count from 0",
+                                             position.epoch, position.index));
 }
 
 // Calls spec. Returns its declaration in the order of the slots.
@@ -26,7 +28,8 @@ InputDeclaration declared_by(PluginInstance& input, const SchemaOptions& options
   declaration.own.plugin = input.plugin().info.name;
   declaration.own.options = options.options;
   input.call("spec", &belay_input_api::spec, to_handle(&declaration));
-  if (declaration.own.components.empty()) fail(Code::kInvalidArgument, input.label() + " declares no features");
+  if (declaration.own.components.empty())
+    fail(Code::kInvalidArgument, fmt::format("[B3003] {} declares no features", input.label()));
   return declaration;
 }
 
@@ -75,7 +78,9 @@ Schema InputFeed::schema() const {
 // The new instance has to deliver the tensors for which the graph was built.
 void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards,
                        std::shared_ptr<const Schema> learned) {
-  if (busy()) fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");
+  if (busy())
+    fail(Code::kFailedPrecondition,
+         fmt::format("[B3006] input '{}' still works for an earlier session", options_.name));
   options_.schema.learned = learned != nullptr ? std::move(learned) : std::make_shared<const Schema>(schema());
   declaration_ = declared_by(input, options_.schema);
   match_ = matched(declaration_, options_);
@@ -93,7 +98,7 @@ std::int64_t InputFeed::size() const {
   try {
     const auto take = [&] {
       if (examples < -1)
-        fail(Code::kInvalidArgument, "it returned " + std::to_string(examples) + " examples; -1: it cannot say");
+        fail(Code::kInvalidArgument, fmt::format("[B3003] it returned {} examples; -1: it cannot say", examples));
     };
     input_->call_and_take("size", &belay_input_api::size, take, &examples);
   } catch (const Error& e) {
@@ -144,7 +149,9 @@ void InputFeed::look_at(const Position& position) {
 void InputFeed::prime() {
   if (primed_) return;
   QueueElement first;
-  if (!next(first)) fail(Code::kFailedPrecondition, input_->label() + " is empty: it ended before the first batch");
+  if (!next(first))
+    fail(Code::kFailedPrecondition,
+         fmt::format("[B3005] {} is empty: it ended before the first batch", input_->label()));
   primed_ = std::move(first);
 }
 
@@ -176,7 +183,8 @@ std::vector<std::shared_ptr<Joinable>> InputFeed::create_threads(const belay::Se
   DirectSession& session = from_handle(handle.raw());
   if (thread_ != nullptr && !thread_->join_for(0)) {
     if (running_for_ == &session) return {};
-    fail(Code::kFailedPrecondition, "input '" + options_.name + "' still works for an earlier session");
+    fail(Code::kFailedPrecondition,
+         fmt::format("[B3006] input '{}' still works for an earlier session", options_.name));
   }
   const auto positions = session.store().positions();
   const auto at = positions.find(options_.name);

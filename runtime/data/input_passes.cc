@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/input_passes.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 
 namespace belay::runtime {
@@ -29,7 +31,8 @@ void InputPasses::begin() {
   const std::lock_guard lock(shared_->mutex);
   if (shared_->filling)
     fail(Code::kFailedPrecondition,
-         "'" + shared_->feed->name() + "' cannot begin again: its input has not come back from the last pass");
+         fmt::format("[B3006] '{}' cannot begin again: its input has not come back from the last pass",
+                     shared_->feed->name()));
   shared_->feed->rewind();
   shared_->feed->queue_of(*shared_->session).reopen();
   shared_->session->store().replace_positions({});

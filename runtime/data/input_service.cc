@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/input_service.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -45,23 +47,22 @@ void check_classes(const InputComponent& c, const DenseTensor& tensor) {
                          : c.dtype == DType::kInt32 ? first_outside(values.data<const std::int32_t>(), n, c.classes)
                                                     : first_outside(values.data<const std::uint8_t>(), n, c.classes);
   if (at == n) return;
-  fail(Code::kInvalidArgument, "'" + c.name + "' has the value " +
-                                   std::to_string(static_cast<std::int64_t>(values.number(at))) + " in element " +
-                                   std::to_string(at) + ", and was declared with " + std::to_string(c.classes) +
-                                   " classes: they count from 0");
+  fail(Code::kInvalidArgument,
+       fmt::format("[B3007] '{}' has the value {} in element {}, and was declared with {} classes: they count from 0",
+                   c.name, static_cast<std::int64_t>(values.number(at)), at, c.classes));
 }
 
 [[noreturn]] void refuse_size(const InputComponent& c, const Dims& dims) {
-  fail(Code::kInvalidArgument,
-       "'" + c.name + "' (" + dtype_name(c.dtype) + " " + dims_text(dims) + ") has more bytes than can be addressed");
+  fail(Code::kInvalidArgument, fmt::format("[B3004] '{}' ({} {}) has more bytes than can be addressed", c.name,
+                                           dtype_name(c.dtype), dims_text(dims)));
 }
 
 }  // namespace
 
 const InputComponent& BatchBuilder::component(std::uint32_t slot) const {
   if (slot >= components_.size())
-    fail(Code::kInvalidArgument, "the input declared " + std::to_string(components_.size()) +
-                                     " components, there is no slot " + std::to_string(slot));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B3004] the input declared {} components, there is no slot {}", components_.size(), slot));
   return components_[slot];
 }
 
@@ -76,7 +77,7 @@ belay_tensor BatchBuilder::tensor(std::uint32_t slot, const Dims& dims) {
   if (!Shape::compatible(Shape(c.dims), Shape(dims)) ||
       std::any_of(dims.begin(), dims.end(), [](auto d) { return d < 0; }))
     fail(Code::kInvalidArgument,
-         "'" + c.name + "' was declared " + dims_text(c.dims) + ", the batch has " + dims_text(dims));
+         fmt::format("[B3004] '{}' was declared {}, the batch has {}", c.name, dims_text(c.dims), dims_text(dims)));
   if (!addressable(c.dtype, dims)) refuse_size(c, dims);
   tensors_[slot] = DenseTensor(c.dtype, dims, pool_.get());
   return tensors_[slot].view();
@@ -86,7 +87,7 @@ void BatchBuilder::set_string(std::uint32_t slot, std::uint64_t element, std::st
   const InputComponent& c = component(slot);
   DenseTensor& t = tensors_[slot];
   if (c.dtype != DType::kString || !t || element >= static_cast<std::uint64_t>(t.elements()))
-    fail(Code::kInvalidArgument, "'" + c.name + "' has no string element " + std::to_string(element));
+    fail(Code::kInvalidArgument, fmt::format("[B3004] '{}' has no string element {}", c.name, element));
   t.set_text(static_cast<std::size_t>(element), bytes);
 }
 
@@ -95,15 +96,16 @@ std::vector<DenseTensor> BatchBuilder::finish() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const InputComponent& c = components_[i];
     const DenseTensor& t = tensors_[i];
-    if (!t) fail(Code::kInternal, "the batch lacks '" + c.name + "': the input did not fill it");
+    if (!t) fail(Code::kInternal, fmt::format("[B3004] the batch lacks '{}': the input did not fill it", c.name));
     if (!t.guards_hold()) tensors_[i].fail_outside("'" + c.name + "'");
     if (const Dims& dims = t.dims(); !dims.empty()) {
       if (dims[0] == 0)
-        fail(Code::kInternal, "'" + c.name + "' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
+        fail(Code::kInternal,
+             fmt::format("[B3004] '{}' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE", c.name));
       if (i == 0) rows = dims[0];
       if (rows != -1 && dims[0] != rows)
-        fail(Code::kInternal, "'" + components_[0].name + "' has " + std::to_string(rows) + " examples, '" + c.name +
-                                  "' has " + std::to_string(dims[0]));
+        fail(Code::kInternal, fmt::format("[B3004] '{}' has {} examples, '{}' has {}", components_[0].name, rows,
+                                          c.name, dims[0]));
     }
     if (c.classes != 0) check_classes(c, t);
   }
@@ -117,8 +119,9 @@ using detail::view;
 
 void check_rank(std::int32_t rank, const std::int64_t* dims) {
   if (rank < 0 || rank > detail::kMaxRank || (rank > 0 && dims == nullptr))
-    fail(Code::kInvalidArgument, "a component of an input cannot have rank " + std::to_string(rank) +
-                                     (rank > 0 && rank <= detail::kMaxRank ? " and no dimensions (dims is null)" : ""));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B3003] a component of an input cannot have rank {}{}", rank,
+                     rank > 0 && rank <= detail::kMaxRank ? " and no dimensions (dims is null)" : ""));
 }
 
 std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, std::int32_t dtype, std::int32_t rank,
@@ -126,23 +129,28 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
   return guard(status, [&] {
     check_rank(rank, dims);
     if (role != BELAY_FEATURE && role != BELAY_LABEL)
-      fail(Code::kUnimplemented, "'" + std::string(view(name)) + "' has the role " + std::to_string(role) +
-                                     ", which this host does not know: a component is a feature or a label");
+      fail(Code::kUnimplemented,
+           fmt::format(
+               "[B3003] '{}' has the role {}, which this host does not know: a component is a feature or a label",
+               view(name), role));
     std::vector<InputComponent>& components = from_handle(spec).own.components;
     InputComponent c{
         role == BELAY_LABEL, std::string(view(name)), static_cast<DType>(dtype), Dims(dims, dims + rank), 0, {}};
-    if (c.name.empty()) fail(Code::kInvalidArgument, "a component of an input needs a name");
+    if (c.name.empty()) fail(Code::kInvalidArgument, "[B3003] a component of an input needs a name");
     if (!valid_node_name(c.name))
       fail(Code::kInvalidArgument,
-           "'" + escaped(c.name) + "' is no name for a component of an input: letters, digits and . _ - / only");
+           fmt::format("[B3003] '{}' is no name for a component of an input: letters, digits and . _ - / only",
+                       escaped(c.name)));
     if (dtype_size(c.dtype) == 0)
-      fail(Code::kInvalidArgument, "'" + c.name + "' has the unknown dtype " + std::to_string(dtype));
+      fail(Code::kInvalidArgument, fmt::format("[B3003] '{}' has the unknown dtype {}", c.name, dtype));
     for (const InputComponent& other : components)
-      if (other.name == c.name) fail(Code::kInvalidArgument, "the input declares '" + c.name + "' twice");
+      if (other.name == c.name)
+        fail(Code::kInvalidArgument, fmt::format("[B3003] the input declares '{}' twice", c.name));
     for (const std::int64_t d : c.dims)
       if (d < -1)
-        fail(Code::kInvalidArgument, "'" + c.name + "' has the dimension " + std::to_string(d) +
-                                         "; -1 declares one that is known with each batch");
+        fail(
+            Code::kInvalidArgument,
+            fmt::format("[B3003] '{}' has the dimension {}; -1 declares one that is known with each batch", c.name, d));
     if (!addressable(c.dtype, c.dims)) refuse_size(c, c.dims);
     components.push_back(std::move(c));
   });
@@ -151,8 +159,8 @@ std::int32_t declare(belay_input_spec* spec, std::int32_t role, belay_str name, 
 InputComponent& declared_component(belay_input_spec* spec, std::uint32_t slot) {
   auto& components = from_handle(spec).own.components;
   if (slot >= components.size())
-    fail(Code::kInvalidArgument, "the input declared " + std::to_string(components.size()) +
-                                     " components, there is no slot " + std::to_string(slot));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B3004] the input declared {} components, there is no slot {}", components.size(), slot));
   return components[slot];
 }
 
@@ -160,15 +168,14 @@ InputComponent& component_of_classes(belay_input_spec* spec, std::uint32_t slot,
   InputComponent& c = declared_component(spec, slot);
   const bool integer = c.dtype == DType::kInt32 || c.dtype == DType::kInt64 || c.dtype == DType::kUInt8;
   if (classes < 1 || !integer)
-    fail(Code::kInvalidArgument, "'" + c.name + "' (" + dtype_name(c.dtype) + ") cannot have " +
-                                     std::to_string(classes) + " classes; at least 1, of an integer");
+    fail(Code::kInvalidArgument, fmt::format("[B3003] '{}' ({}) cannot have {} classes; at least 1, of an integer",
+                                             c.name, dtype_name(c.dtype), classes));
   return c;
 }
 
 void check_count(const InputComponent& c, std::int64_t classes, std::size_t names) {
   if (static_cast<std::uint64_t>(classes) != names)
-    fail(Code::kInvalidArgument,
-         "'" + c.name + "' has " + std::to_string(classes) + " classes and " + std::to_string(names) + " class names");
+    fail(Code::kInvalidArgument, fmt::format("[B3003] '{}' has {} classes and {} class names", c.name, classes, names));
 }
 
 // `what` is "the class name", for example.
@@ -177,13 +184,13 @@ void check_different(const std::string& what, const std::vector<std::string>& na
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto [first, added] = value_of.emplace(names[i], i);
     if (!added)
-      fail(Code::kInvalidArgument, what + " " + single_quoted(names[i]) + " twice, for " +
-                                       std::to_string(first->second) + " and " + std::to_string(i));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B3003] {} {} twice, for {} and {}", what, single_quoted(names[i]), first->second, i));
   }
 }
 
 std::vector<std::string> copied(const belay_str* names, std::uint64_t count, const std::string& whose) {
-  if (names == nullptr && count != 0) fail(Code::kInvalidArgument, whose + " are null");
+  if (names == nullptr && count != 0) fail(Code::kInvalidArgument, fmt::format("[B3003] {} are null", whose));
   std::vector<std::string> copies;
   copies.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -219,8 +226,9 @@ std::int32_t set_columns(belay_input_spec* spec, std::uint32_t slot, const belay
   return guard(status, [&] {
     InputComponent& c = declared_component(spec, slot);
     if (c.dims.size() < 2 || c.dims.back() < 0 || static_cast<std::uint64_t>(c.dims.back()) != count)
-      fail(Code::kInvalidArgument, "'" + c.name + "' " + dims_text(c.dims) + " cannot have " + std::to_string(count) +
-                                       " names of columns; as many as its last dimension has elements");
+      fail(Code::kInvalidArgument,
+           fmt::format("[B3003] '{}' {} cannot have {} names of columns; as many as its last dimension has elements",
+                       c.name, dims_text(c.dims), count));
     std::vector<std::string> copies = copied(names, count, "the names of the columns of '" + c.name + "'");
     check_different("'" + c.name + "' has the column", copies);
     c.columns = std::move(copies);
@@ -228,7 +236,7 @@ std::int32_t set_columns(belay_input_spec* spec, std::uint32_t slot, const belay
 }
 
 void keep(belay_input_spec* spec, belay_str name, KeptValue value) {
-  if (name.size == 0) fail(Code::kInvalidArgument, "what an input keeps needs a name");
+  if (name.size == 0) fail(Code::kInvalidArgument, "[B3003] what an input keeps needs a name");
   from_handle(spec).own.kept.insert_or_assign(std::string(view(name)), std::move(value));
 }
 
@@ -236,10 +244,11 @@ std::int32_t keep_values(belay_input_spec* spec, belay_str name, const double* v
                          belay_status* status) {
   return guard(status, [&] {
     const std::string what = "the values that are kept as '" + std::string(view(name)) + "'";
-    if (values == nullptr && count != 0) fail(Code::kInvalidArgument, what + " are null");
+    if (values == nullptr && count != 0) fail(Code::kInvalidArgument, fmt::format("[B3003] {} are null", what));
     std::vector<double> copies(values, values + count);
     for (const double v : copies)
-      if (!std::isfinite(v)) fail(Code::kInvalidArgument, what + " must be finite, and one is " + std::to_string(v));
+      if (!std::isfinite(v))
+        fail(Code::kInvalidArgument, fmt::format("[B3003] {} must be finite, and one is {}", what, v));
     keep(spec, name, std::move(copies));
   });
 }
@@ -260,7 +269,7 @@ std::int32_t use(belay_input_spec* spec, std::int32_t* use, std::int32_t* has_le
 }
 
 [[noreturn]] void nothing_learned(std::string_view name) {
-  fail(Code::kNotFound, "the training has nothing of this kind named '" + std::string(name) + "'");
+  fail(Code::kNotFound, fmt::format("[B3008] the training has nothing of this kind named '{}'", name));
 }
 
 const std::vector<std::string>* learned_words(const Schema& learned, std::int32_t what, std::string_view name) {
@@ -287,7 +296,7 @@ std::int32_t learned(belay_input_spec* spec, std::int32_t what, belay_str raw_na
     InputDeclaration& declaration = from_handle(spec);
     const std::string_view name = view(raw_name);
     if (what < BELAY_LEARNED_COLUMNS || what > BELAY_LEARNED_WORDS)
-      fail(Code::kInvalidArgument, "an input cannot ask for what " + std::to_string(what) + " is; 1 to 4 are known");
+      fail(Code::kInvalidArgument, fmt::format("[B3003] an input cannot ask for what {} is; 1 to 4 are known", what));
     if (declaration.learned == nullptr) nothing_learned(name);
     auto found = detail::sized<belay_learned>();
     if (what == BELAY_LEARNED_VALUES) {

@@ -21,10 +21,10 @@ Error filling_error(const std::string& queue, const std::string& by) {
 }
 
 OpQueueRunner::OpQueueRunner(Options options) : enqueue_ops_(std::move(options.enqueue_ops)) {
-  if (!options.queue.handle) fail(Code::kInvalidArgument, "a queue runner needs a queue");
-  if (enqueue_ops_.empty()) fail(Code::kInvalidArgument, "a queue runner needs at least one enqueue operation");
+  if (!options.queue.handle) fail(Code::kInvalidArgument, "[B3009] a queue runner needs a queue");
+  if (enqueue_ops_.empty()) fail(Code::kInvalidArgument, "[B3009] a queue runner needs at least one enqueue operation");
   if (options.queue_closed_codes.empty())
-    fail(Code::kInvalidArgument, "a queue runner needs at least one code that means a closed queue");
+    fail(Code::kInvalidArgument, "[B3009] a queue runner needs at least one code that means a closed queue");
   name_ = options.queue.handle.graph().node_name_of(options.queue.handle);
   shared_ = std::make_shared<Shared>();
   shared_->queue_closed_codes = std::move(options.queue_closed_codes);

@@ -451,8 +451,8 @@ void renumber(const belay_tensor& tensor, const std::vector<std::int64_t>& class
   for (std::size_t i = 0; i < tensor.bytes / sizeof(T); ++i) {
     const auto number = static_cast<std::uint64_t>(values[i]);
     if (number >= classes.size())
-      fail(Code::kInvalidArgument, double_quoted(name) + " has the class " + std::to_string(values[i]) +
-                                       ", and the input declared " + std::to_string(classes.size()) + " classes");
+      fail(Code::kInvalidArgument, fmt::format("[B3007] \"{}\" has the class {}, and the input declared {} classes",
+                                               name, values[i], classes.size()));
     values[i] = static_cast<T>(classes[number]);
   }
 }

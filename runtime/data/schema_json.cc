@@ -6,6 +6,8 @@
 #include "runtime/data/schema.h"
 #include "runtime/platform/text/text.h"
 
+#include <fmt/core.h>
+
 namespace belay::runtime {
 namespace {
 
@@ -75,7 +77,7 @@ std::string text_from(const Json& json) {
   const auto hex = json.at("hex").get<std::string>();
   const auto digit = [&](char c) {
     const char* found = c == '\0' ? nullptr : std::strchr(kHexDigits, c);
-    if (found == nullptr) fail(Code::kDataLoss, double_quoted(hex) + " is no text in base 16");
+    if (found == nullptr) fail(Code::kDataLoss, fmt::format("[B3010] \"{}\" is no text in base 16", hex));
     return static_cast<unsigned char>(found - kHexDigits);
   };
   std::string text;
@@ -98,13 +100,14 @@ InputComponent component_from(const Json& json, bool label) {
   for (const DType t :
        {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUInt8, DType::kBool, DType::kString})
     if (dtype == dtype_name(t)) c.dtype = t;
-  if (c.dtype == DType::kInvalid) fail(Code::kDataLoss, double_quoted(c.name) + " has the unknown dtype " + dtype);
+  if (c.dtype == DType::kInvalid)
+    fail(Code::kDataLoss, fmt::format("[B3010] \"{}\" has the unknown dtype {}", c.name, dtype));
   c.dims = json.at("shape").get<Dims>();
   if (json.contains("columns")) c.columns = texts_from(json["columns"]);
   c.classes = json.value("classes", std::int64_t{0});
   if (json.contains("class_names")) c.class_names = texts_from(json["class_names"]);
   if (!c.class_names.empty() && static_cast<std::int64_t>(c.class_names.size()) != c.classes)
-    fail(Code::kDataLoss, double_quoted(c.name) + " has another number of class names than of classes");
+    fail(Code::kDataLoss, fmt::format("[B3010] \"{}\" has another number of class names than of classes", c.name));
   return c;
 }
 
@@ -129,7 +132,7 @@ Schema schema_from(const Json& json) {
   Schema schema;
   if (const auto format = json.at("format").get<std::int64_t>(); format != 1)
     fail(Code::kFailedPrecondition,
-         "it is of format " + std::to_string(format) + ", which a later belay wrote: use a newer belay");
+         fmt::format("[B3011] it is of format {}, which a later belay wrote: use a newer belay", format));
   schema.plugin = json.at("plugin").get<std::string>();
   for (const bool label : {false, true})
     for (const Json& c : json.at(label ? "labels" : "features")) schema.components.push_back(component_from(c, label));
@@ -162,7 +165,7 @@ Schema parse_schema(std::string_view text) {
   try {
     return schema_from(Json::parse(text));
   } catch (const Json::exception& e) {
-    fail(Code::kDataLoss, std::string("schema.json is not what belay writes: ") + e.what());
+    fail(Code::kDataLoss, fmt::format("[B3010] schema.json is not what belay writes: {}", e.what()));
   }
 }
 

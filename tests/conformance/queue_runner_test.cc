@@ -223,11 +223,11 @@ TEST_F(QueueRunnerConformance, PROSE_25_AQueueAndAnOperationAreNeeded) {
   const ops::QueueRef q = queue("queue");
   const Output put = ops::enqueue(q, {ops::constant(g, Tensor(std::int64_t{1}))});
   EXPECT_EQ(error_of([&] { runner({.queue = {}, .enqueue_ops = {put}}); }),
-            "INVALID_ARGUMENT: a queue runner needs a queue");
+            "INVALID_ARGUMENT: [B3009] a queue runner needs a queue");
   EXPECT_EQ(error_of([&] { runner({.queue = q, .enqueue_ops = {}}); }),
-            "INVALID_ARGUMENT: a queue runner needs at least one enqueue operation");
+            "INVALID_ARGUMENT: [B3009] a queue runner needs at least one enqueue operation");
   EXPECT_EQ(error_of([&] { runner({.queue = q, .enqueue_ops = {put}, .queue_closed_codes = {}}); }),
-            "INVALID_ARGUMENT: a queue runner needs at least one code that means a closed queue");
+            "INVALID_ARGUMENT: [B3009] a queue runner needs at least one code that means a closed queue");
   EXPECT_THAT(OpQueueRunner::Options().queue_closed_codes, ElementsAre(Code::kOutOfRange));
 }
 

@@ -109,7 +109,7 @@ TEST_F(BoundedQueueTest, ElementsOfDifferentShapesNeedAPaddingQueue) {
   queue.enqueue(element(Tensor({1}, {1.0f})), token);
   queue.enqueue(element(Tensor({2}, {2.0f, 3.0f})), token);
   EXPECT_EQ(error_of([&] { queue.dequeue_many(2, false, token); }),
-            "INVALID_ARGUMENT: queue 'q': elements of shapes [1] and [2] cannot be dequeued together; a "
+            "INVALID_ARGUMENT: [B3001] queue 'q': elements of shapes [1] and [2] cannot be dequeued together; a "
             "PaddingFIFOQueue would pad them");
 }
 
@@ -311,7 +311,8 @@ TEST_F(BoundedQueueTest, T_135_ReadersThatWaitAreServedByTheirOrder) {
 TEST_F(BoundedQueueTest, T_11_AnElementOfAnotherShapeIsRefusedByEnqueue) {
   FifoQueue pairs(
       {.name = "p", .type = "FIFOQueue", .capacity = 4, .dtypes = {DType::kFloat32}, .shapes = {Shape({-1, 2})}});
-  const std::string error = "INVALID_ARGUMENT: queue 'p': component 0 of an element must have the shape [?, 2], got ";
+  const std::string error =
+      "INVALID_ARGUMENT: [B3001] queue 'p': component 0 of an element must have the shape [?, 2], got ";
   EXPECT_EQ(error_of([&] { pairs.enqueue(element(Tensor(1.0f)), token); }), error + "[]");
   EXPECT_EQ(error_of([&] { pairs.enqueue(element(Tensor({1, 3}, {1.0f, 2.0f, 3.0f})), token); }), error + "[1, 3]");
   std::vector<QueueElement> second_is_wrong;

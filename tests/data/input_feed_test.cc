@@ -496,15 +496,16 @@ TEST_F(InputFeedTest, WhateverElseItsThreadFailsWithComesThereTooAndSaysWhatItDi
 TEST_F(InputFeedTest, AnEmptyInputShowsWhenItIsPrimed) {
   create({{"end", std::int64_t{0}}});
   feed();
-  EXPECT_EQ(error_of([&] { input->prime(); }),
-            "FAILED_PRECONDITION: input \"train\" of \"counting\" (linked in, 1.0.0) is empty: it ended before the "
-            "first batch");
+  EXPECT_EQ(
+      error_of([&] { input->prime(); }),
+      "FAILED_PRECONDITION: [B3005] input \"train\" of \"counting\" (linked in, 1.0.0) is empty: it ended before the "
+      "first batch");
 }
 
 TEST_F(InputFeedTest, AnInputMustDeclareSomethingAndFillIt) {
   create({{"declares", false}});
   EXPECT_EQ(error_of([&] { InputFeed::open(*instance, {.name = "train"}); }),
-            "INVALID_ARGUMENT: input \"train\" of \"counting\" (linked in, 1.0.0) declares no features");
+            "INVALID_ARGUMENT: [B3003] input \"train\" of \"counting\" (linked in, 1.0.0) declares no features");
   create({{"fills", false}});
   feed();
   EXPECT_EQ(error_of([&] { input->prime(); }),
@@ -525,9 +526,10 @@ TEST_F(InputFeedTest, T_145_AWriteOfNextFarPastTheEndOfItsTensorEndsTheProcess) 
   if (kGuardBytes == 0) GTEST_SKIP() << "SKIPPED: the address sanitizer finds such writes by itself";
   create({{"outside", std::int64_t{16}}});
   feed();
-  EXPECT_EXIT(input->prime(), ::testing::ExitedWithCode(3),
-              "error: input \"train\" of \"counting\" .linked in, 1.0.0. in next: it wrote 128 bytes or more past "
-              "the end of 'n', which has 8 bytes\n  help: memory of others may be damaged");
+  EXPECT_EXIT(
+      input->prime(), ::testing::ExitedWithCode(3),
+      "error.B2042.: input \"train\" of \"counting\" .linked in, 1.0.0. in next: it wrote 128 bytes or more past "
+      "the end of 'n', which has 8 bytes\n  help: memory of others may be damaged");
 }
 
 class InputPassesTest : public InputFeedTest {

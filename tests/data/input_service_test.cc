@@ -43,11 +43,11 @@ TEST_F(InputService, KeepsDeclarationsInOrder) {
 
 TEST_F(InputService, RefusesADeclarationThatCannotBe) {
   EXPECT_EQ(error_of([&] { spec.feature("", DType::kFloat32, {-1}); }),
-            "INVALID_ARGUMENT: a component of an input needs a name");
+            "INVALID_ARGUMENT: [B3003] a component of an input needs a name");
   EXPECT_EQ(error_of([&] { spec.label("image", DType::kInt64, {-1}); }),
-            "INVALID_ARGUMENT: the input declares 'image' twice");
+            "INVALID_ARGUMENT: [B3003] the input declares 'image' twice");
   EXPECT_EQ(error_of([&] { spec.feature("odd", static_cast<DType>(99), {-1}); }),
-            "INVALID_ARGUMENT: 'odd' has the unknown dtype 99");
+            "INVALID_ARGUMENT: [B3003] 'odd' has the unknown dtype 99");
   EXPECT_EQ(declaration.own.components.size(), 3u);
 }
 
@@ -56,24 +56,25 @@ TEST_F(InputService, T_145_ADimensionIsASizeOrUnknownAndAShapeHasANumberOfBytes)
   EXPECT_EQ(error_of([&] {
               spec.feature("odd", DType::kFloat32, {-5, 4});
             }),
-            "INVALID_ARGUMENT: 'odd' has the dimension -5; -1 declares one that is known with each batch");
+            "INVALID_ARGUMENT: [B3003] 'odd' has the dimension -5; -1 declares one that is known with each batch");
   EXPECT_EQ(error_of([&] {
               spec.feature("huge", DType::kFloat32, {-1, kHuge});
             }),
-            "INVALID_ARGUMENT: 'huge' (float32 [?, 4611686018427387904]) has more bytes than can be addressed");
+            "INVALID_ARGUMENT: [B3004] 'huge' (float32 [?, 4611686018427387904]) has more bytes than can be addressed");
   EXPECT_EQ(declaration.own.components.size(), 3u);
   Batch b = begin();
-  EXPECT_EQ(error_of([&] {
-              b.tensor(image, {kHuge, 2});
-            }),
-            "INVALID_ARGUMENT: 'image' (float32 [4611686018427387904, 2]) has more bytes than can be addressed");
+  EXPECT_EQ(
+      error_of([&] {
+        b.tensor(image, {kHuge, 2});
+      }),
+      "INVALID_ARGUMENT: [B3004] 'image' (float32 [4611686018427387904, 2]) has more bytes than can be addressed");
 }
 
 // The model would be blamed for it, which makes a node of that name.
 TEST_F(InputService, T_145_ANameThatNoNodeCanHaveIsRefusedWithTheDeclaration) {
-  EXPECT_EQ(
-      error_of([&] { spec.feature("a\n\x1b[31m", DType::kFloat32, {-1}); }),
-      "INVALID_ARGUMENT: 'a\\n\\x1b[31m' is no name for a component of an input: letters, digits and . _ - / only");
+  EXPECT_EQ(error_of([&] { spec.feature("a\n\x1b[31m", DType::kFloat32, {-1}); }),
+            "INVALID_ARGUMENT: [B3003] 'a\\n\\x1b[31m' is no name for a component of an input: letters, digits and . _ "
+            "- / only");
   EXPECT_EQ(declaration.own.components.size(), 3u);
 }
 
@@ -82,11 +83,11 @@ TEST_F(InputService, ClassesAreForIntegers) {
   EXPECT_EQ(declaration.own.components[digit].classes, 10);
   EXPECT_EQ(declaration.own.components[image].classes, 0);
   EXPECT_EQ(error_of([&] { spec.set_classes(image, 10); }),
-            "INVALID_ARGUMENT: 'image' (float32) cannot have 10 classes; at least 1, of an integer");
+            "INVALID_ARGUMENT: [B3003] 'image' (float32) cannot have 10 classes; at least 1, of an integer");
   EXPECT_EQ(error_of([&] { spec.set_classes(digit, 0); }),
-            "INVALID_ARGUMENT: 'digit' (int64) cannot have 0 classes; at least 1, of an integer");
+            "INVALID_ARGUMENT: [B3003] 'digit' (int64) cannot have 0 classes; at least 1, of an integer");
   EXPECT_EQ(error_of([&] { spec.set_classes(3, 10); }),
-            "INVALID_ARGUMENT: the input declared 3 components, there is no slot 3");
+            "INVALID_ARGUMENT: [B3004] the input declared 3 components, there is no slot 3");
 }
 
 TEST_F(InputService, GivesABatchAsItWasFilled) {
@@ -111,10 +112,10 @@ TEST_F(InputService, ChecksShapesAndSlots) {
     Dims dims;
     const char* error;
   } cases[] = {
-      {0, {4, 3}, "INVALID_ARGUMENT: 'image' was declared [?, 2], the batch has [4, 3]"},
-      {0, {4}, "INVALID_ARGUMENT: 'image' was declared [?, 2], the batch has [4]"},
-      {2, {-1}, "INVALID_ARGUMENT: 'digit' was declared [?], the batch has [?]"},
-      {3, {4}, "INVALID_ARGUMENT: the input declared 3 components, there is no slot 3"},
+      {0, {4, 3}, "INVALID_ARGUMENT: [B3004] 'image' was declared [?, 2], the batch has [4, 3]"},
+      {0, {4}, "INVALID_ARGUMENT: [B3004] 'image' was declared [?, 2], the batch has [4]"},
+      {2, {-1}, "INVALID_ARGUMENT: [B3004] 'digit' was declared [?], the batch has [?]"},
+      {3, {4}, "INVALID_ARGUMENT: [B3004] the input declared 3 components, there is no slot 3"},
   };
   Batch b = begin();
   for (const auto& c : cases) EXPECT_EQ(error_of([&] { b.tensor(c.slot, c.dims); }), c.error);
@@ -122,20 +123,23 @@ TEST_F(InputService, ChecksShapesAndSlots) {
 
 TEST_F(InputService, ChecksTextElements) {
   Batch b = begin();
-  EXPECT_EQ(error_of([&] { b.set_string(name, 0, "too early"); }), "INVALID_ARGUMENT: 'name' has no string element 0");
+  EXPECT_EQ(error_of([&] { b.set_string(name, 0, "too early"); }),
+            "INVALID_ARGUMENT: [B3004] 'name' has no string element 0");
   b.tensor(name, {2});
-  EXPECT_EQ(error_of([&] { b.set_string(name, 2, "too far"); }), "INVALID_ARGUMENT: 'name' has no string element 2");
+  EXPECT_EQ(error_of([&] { b.set_string(name, 2, "too far"); }),
+            "INVALID_ARGUMENT: [B3004] 'name' has no string element 2");
   b.tensor(digit, {2});
-  EXPECT_EQ(error_of([&] { b.set_string(digit, 0, "no text"); }), "INVALID_ARGUMENT: 'digit' has no string element 0");
+  EXPECT_EQ(error_of([&] { b.set_string(digit, 0, "no text"); }),
+            "INVALID_ARGUMENT: [B3004] 'digit' has no string element 0");
 }
 
 TEST_F(InputService, NamesWhatABatchLacks) {
   Batch b = begin();
   b.tensor(image, {2, 2});
   b.tensor(name, {2});
-  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: the batch lacks 'digit': the input did not fill it");
+  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: [B3004] the batch lacks 'digit': the input did not fill it");
   b.tensor(digit, {3});
-  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: 'image' has 2 examples, 'digit' has 3");
+  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: [B3004] 'image' has 2 examples, 'digit' has 3");
 }
 
 // Its loss would be 0 / 0, and the training "diverged".
@@ -145,7 +149,7 @@ TEST_F(InputService, T_145_ABatchWithoutRowsIsNone) {
   b.tensor(name, {0});
   b.tensor(digit, {0});
   EXPECT_EQ(error_of([&] { batch.finish(); }),
-            "INTERNAL: 'image' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
+            "INTERNAL: [B3004] 'image' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE");
 }
 
 // The loss would be blamed for it, which has no name of the input.
@@ -172,13 +176,13 @@ TEST_F(InputService, T_145_AValueThatIsNoneOfTheDeclaredClassesIsRefused) {
                     why = ", and was declared with 10 classes: they count from 0";
   EXPECT_EQ(error(1'000'000'000, 199, 2), of_digit + "1000000000 in element 1" + why);
   EXPECT_EQ(error(-1, 199, 2), of_digit + "-1 in element 1" + why);
-  EXPECT_EQ(
-      error(0, 200, 2),
-      "INVALID_ARGUMENT: 'byte' has the value 200 in element 0, and was declared with 200 classes: they count from "
-      "0");
-  EXPECT_EQ(
-      error(0, 199, -1),
-      "INVALID_ARGUMENT: 'small' has the value -1 in element 1, and was declared with 3 classes: they count from 0");
+  EXPECT_EQ(error(0, 200, 2),
+            "INVALID_ARGUMENT: [B3007] 'byte' has the value 200 in element 0, and was declared with 200 classes: they "
+            "count from "
+            "0");
+  EXPECT_EQ(error(0, 199, -1),
+            "INVALID_ARGUMENT: [B3007] 'small' has the value -1 in element 1, and was declared with 3 classes: they "
+            "count from 0");
 }
 
 // An earlier batch leaves nothing.
@@ -188,7 +192,7 @@ TEST_F(InputService, BeginsEachBatchEmpty) {
   b.tensor(name, {1});
   b.tensor(digit, {1});
   batch.begin(batch.finish());
-  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: the batch lacks 'image': the input did not fill it");
+  EXPECT_EQ(error_of([&] { batch.finish(); }), "INTERNAL: [B3004] the batch lacks 'image': the input did not fill it");
 }
 
 TEST_F(InputService, ClassNamesAreKeptAndAreAsManyAsTheClasses) {
@@ -206,15 +210,15 @@ TEST_F(InputService, ClassNamesAreKeptAndAreAsManyAsTheClasses) {
 
 TEST_F(InputService, RefusesClassNamesThatCannotBe) {
   EXPECT_EQ(error_of([&] { spec.set_class_names(image, {"a"}); }),
-            "INVALID_ARGUMENT: 'image' (float32) cannot have 1 classes; at least 1, of an integer");
+            "INVALID_ARGUMENT: [B3003] 'image' (float32) cannot have 1 classes; at least 1, of an integer");
   EXPECT_EQ(error_of([&] { spec.set_class_names(digit, {}); }),
-            "INVALID_ARGUMENT: 'digit' (int64) cannot have 0 classes; at least 1, of an integer");
+            "INVALID_ARGUMENT: [B3003] 'digit' (int64) cannot have 0 classes; at least 1, of an integer");
   EXPECT_EQ(error_of([&] { spec.set_class_names(3, {"a"}); }),
-            "INVALID_ARGUMENT: the input declared 3 components, there is no slot 3");
+            "INVALID_ARGUMENT: [B3004] the input declared 3 components, there is no slot 3");
   EXPECT_EQ(error_of([&] {
               spec.set_class_names(digit, {"a", "b\n", "b\n"});
             }),
-            "INVALID_ARGUMENT: 'digit' has the class name 'b\\n' twice, for 1 and 2");
+            "INVALID_ARGUMENT: [B3003] 'digit' has the class name 'b\\n' twice, for 1 and 2");
   EXPECT_EQ(declaration.own.components[digit].classes, 0);
   EXPECT_TRUE(declaration.own.components[digit].class_names.empty());
   detail::Status status;
@@ -227,10 +231,11 @@ TEST_F(InputService, ClassesAndClassNamesAreOfOneNumberInEitherOrder) {
   EXPECT_EQ(error_of([&] {
               spec.set_class_names(digit, {"a", "b"});
             }),
-            "INVALID_ARGUMENT: 'digit' has 3 classes and 2 class names");
+            "INVALID_ARGUMENT: [B3003] 'digit' has 3 classes and 2 class names");
   EXPECT_TRUE(declaration.own.components[digit].class_names.empty());
   spec.set_class_names(digit, {"a", "b", "c"});
-  EXPECT_EQ(error_of([&] { spec.set_classes(digit, 2); }), "INVALID_ARGUMENT: 'digit' has 2 classes and 3 class names");
+  EXPECT_EQ(error_of([&] { spec.set_classes(digit, 2); }),
+            "INVALID_ARGUMENT: [B3003] 'digit' has 2 classes and 3 class names");
   EXPECT_EQ(declaration.own.components[digit].classes, 3);
 }
 

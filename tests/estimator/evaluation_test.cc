@@ -160,9 +160,9 @@ TEST_F(EvaluateTrained, AnInterruptEndsAWaitForTheInputWhichBeginsAgainOnceItHas
   EXPECT_EQ(error_of([&] { run(); }), "CANCELLED: a signal came");
   signal.join();
   control.interrupt().reset();
-  EXPECT_EQ(
-      error_of([&] { run(); }),
-      "FAILED_PRECONDITION: 'input/eval_queue' cannot begin again: its input has not come back from the last pass");
+  EXPECT_EQ(error_of([&] { run(); }),
+            "FAILED_PRECONDITION: [B3006] 'input/eval_queue' cannot begin again: its input has not come back from the "
+            "last pass");
   gate.open();
   while (error_of([&] { run(); }).find("cannot begin again") != std::string::npos) std::this_thread::yield();
   EXPECT_EQ(run().examples, 5);

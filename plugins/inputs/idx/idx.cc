@@ -120,14 +120,15 @@ class Idx final : public belay::Input {
     labels_ = read_idx_header("labels", o_.labels.string());
     const std::string prefix = "labels: '" + o_.labels.string() + "' ";
     if (labels_.dims.size() != 1)
-      fail(Code::kInvalidArgument, prefix + "has the dimensions " + belay::dims_text(labels_.dims) +
+      fail(Code::kInvalidArgument, "[B3024] " + prefix + "has the dimensions " + belay::dims_text(labels_.dims) +
                                        "; labels have one. Are 'images' and 'labels' swapped?");
     if (labels_.type == ElementType::kFloat32 || labels_.type == ElementType::kFloat64)
-      fail(Code::kInvalidArgument, prefix + "holds " + element_name(labels_.type) + "; labels are whole numbers");
+      fail(Code::kInvalidArgument,
+           "[B3025] " + prefix + "holds " + element_name(labels_.type) + "; labels are whole numbers");
     if (labels_.records() != images_.records())
-      fail(Code::kFailedPrecondition, prefix + "has " + std::to_string(labels_.records()) + " records, images '" +
-                                          o_.images.string() + "' has " + std::to_string(images_.records()) +
-                                          "; give two files of one set");
+      fail(Code::kFailedPrecondition, "[B3026] " + prefix + "has " + std::to_string(labels_.records()) +
+                                          " records, images '" + o_.images.string() + "' has " +
+                                          std::to_string(images_.records()) + "; give two files of one set");
   }
 
   // A missing option takes the training's value. A file of another element type has another default, so then the option
@@ -136,7 +137,7 @@ class Idx final : public belay::Input {
     scale_ = o_.scale.value_or(images_.type == ElementType::kUInt8 ? 1.0 / 255 : 1.0);
     const auto learned = spec.learned_values("scale");
     if (!o_.scale && learned && *learned != std::vector<double>{scale_})
-      fail(Code::kInvalidArgument, "images: '" + o_.images.string() + "' holds " + element_name(images_.type) +
+      fail(Code::kInvalidArgument, "[B3025] images: '" + o_.images.string() + "' holds " + element_name(images_.type) +
                                        ", which is another type than the training's images had; say with 'scale' by "
                                        "what its elements are multiplied");
     if (spec.has_learned() && !learned) return;  // a training of another plugin has no such values
@@ -169,7 +170,7 @@ class Idx final : public belay::Input {
           static_cast<std::int64_t>(element_value(labels_.type, bytes.data() + i * element_size(labels_.type)));
       if (classes_ != 0 && (label < 0 || label >= classes_))
         fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
-             "labels: '" + o_.labels.string() + "' has label " + std::to_string(label) + " in record " +
+             "[B3007] labels: '" + o_.labels.string() + "' has label " + std::to_string(label) + " in record " +
                  std::to_string(i) + "; " + belay::text_of_classes(classes_));
       label_values_[i] = label;
     }

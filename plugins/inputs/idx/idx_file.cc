@@ -35,7 +35,8 @@ class IdxReader {
   void check_end() {
     std::uint8_t extra = 0;
     if (read(&extra, 1) != 0)
-      fail(Code::kDataLoss, prefix_ + "goes on after the elements that its header promises; it is damaged");
+      fail(Code::kDataLoss,
+           "[B3023] " + prefix_ + "continues after the elements of its header; it is damaged, so fetch it again");
   }
 
   const std::string& prefix() const { return prefix_; }
@@ -74,7 +75,7 @@ double float_value(std::uint64_t bits) {
 IdxHeader IdxReader::read_header() {
   std::uint8_t magic[4];
   const std::size_t got = read(magic, sizeof(magic));
-  if (got == 0) fail(Code::kInvalidArgument, prefix_ + "is empty; name an IDX file");
+  if (got == 0) fail(Code::kInvalidArgument, "[B3021] " + prefix_ + "is empty; name an IDX file");
   if (got < sizeof(magic) || magic[0] != 0 || magic[1] != 0 || !known_type(magic[2]) || magic[3] == 0) {
     char text[16] = "0x";
     for (std::size_t i = 0; i < got; ++i) std::snprintf(text + 2 + 2 * i, 3, "%02x", magic[i]);
@@ -82,39 +83,42 @@ IdxHeader IdxReader::read_header() {
     begin.resize(512);
     begin.resize(got + read(reinterpret_cast<std::uint8_t*>(begin.data()) + got, begin.size() - got));
     fail(Code::kInvalidArgument,
-         prefix_ + belay::foreign_text(begin, "IDX file", "give the file as its source has it",
-                                       std::string("is no IDX file: it begins with ") + text +
-                                           ", not with 0x0000, an element type (08, 09, 0b to 0e) and the number of "
-                                           "dimensions"));
+         "[B3022] " + prefix_ +
+             belay::foreign_text(begin, "IDX file", "give the file as its source has it",
+                                 std::string("is no IDX file: it begins with ") + text +
+                                     ", not with 0x0000, an element type (08, 09, 0b to 0e) and the number of "
+                                     "dimensions"));
   }
   if (magic[3] > kMaxRank)
-    fail(Code::kInvalidArgument, prefix_ + "has " + std::to_string(magic[3]) + " dimensions; at most " +
+    fail(Code::kInvalidArgument, "[B3024] " + prefix_ + "has " + std::to_string(magic[3]) + " dimensions; at most " +
                                      std::to_string(kMaxRank) + " can be read");
   IdxHeader header;
   header.type = static_cast<ElementType>(magic[2]);
   std::uint8_t dims[4 * kMaxRank];
   const std::size_t size = 4 * std::size_t{magic[3]};
-  if (read(dims, size) != size) fail(Code::kDataLoss, prefix_ + "ends inside its header; fetch it again");
+  if (read(dims, size) != size) fail(Code::kDataLoss, "[B3023] " + prefix_ + "ends inside its header; fetch it again");
   for (std::size_t i = 0; i < magic[3]; ++i)
     header.dims.push_back(static_cast<std::int64_t>(big_endian(dims + 4 * i, 4)));
   return header;
 }
 
 void IdxReader::check_length(const IdxHeader& header) {
-  if (header.records() == 0) fail(Code::kFailedPrecondition, prefix_ + "holds no records; give a file that has some");
+  if (header.records() == 0)
+    fail(Code::kFailedPrecondition, "[B3021] " + prefix_ + "holds no records; give a file that has some");
   std::uint64_t bytes = element_size(header.type);
   for (const std::int64_t dim : header.dims) {
     if (dim == 0)
-      fail(Code::kInvalidArgument, prefix_ + "has records of no elements: " + belay::dims_text(header.dims));
+      fail(Code::kInvalidArgument,
+           "[B3024] " + prefix_ + "has records of no elements: " + belay::dims_text(header.dims));
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dim), &bytes) ||
         bytes > static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max()))
-      fail(Code::kInvalidArgument, prefix_ + "cannot hold " + belay::dims_text(header.dims) +
+      fail(Code::kInvalidArgument, "[B3023] " + prefix_ + "cannot hold " + belay::dims_text(header.dims) +
                                        " elements, as its header says; it is damaged or no IDX file");
   }
   const std::uint64_t whole = file_.position() + bytes;
   const bool plain = !file_.compressed();
   if (plain ? whole == file_.file_bytes() : whole / kMaxDeflateRatio <= file_.file_bytes()) return;
-  fail(Code::kDataLoss, prefix_ + "has " + std::to_string(file_.file_bytes()) +
+  fail(Code::kDataLoss, "[B3023] " + prefix_ + "has " + std::to_string(file_.file_bytes()) +
                             (plain ? " bytes; " : " compressed bytes; ") + belay::dims_text(header.dims) +
                             " elements of " + element_name(header.type) + " need " + std::to_string(whole) +
                             "; fetch it again");
@@ -176,14 +180,14 @@ std::vector<std::uint8_t> read_idx_elements(std::string_view option, const std::
   IdxReader reader(option, path);
   const IdxHeader again = reader.read_header();
   if (again.type != header.type || again.dims != header.dims)
-    fail(Code::kDataLoss, reader.prefix() + "was replaced by another one since the run started");
+    fail(Code::kDataLoss, "[B3028] " + reader.prefix() + "was replaced by another one since the run started");
   const std::size_t record = header.bytes_per_record();
   const std::size_t bytes = record * static_cast<std::size_t>(header.records());
   std::vector<std::uint8_t> elements =
       belay::in_memory(option, path, bytes, [&] { return std::vector<std::uint8_t>(bytes); });
   const std::size_t got = reader.read(elements.data(), elements.size());
   if (got != elements.size())
-    fail(Code::kDataLoss, reader.prefix() + "ends in record " + std::to_string(got / record) + " of " +
+    fail(Code::kDataLoss, "[B3023] " + reader.prefix() + "ends in record " + std::to_string(got / record) + " of " +
                               std::to_string(header.records()) + ", after " + std::to_string(got) + " of " +
                               std::to_string(elements.size()) + " bytes: it was cut short; fetch it again");
   reader.check_end();

@@ -74,7 +74,7 @@ TEST(IdxFile, BadHeadersAreNamedWhenTheFileIsOpened) {
     const char* error;  // @ stands for option and path
   };
   const Case cases[] = {
-      {"", "INVALID_ARGUMENT: @is empty; name an IDX file"},
+      {"", "INVALID_ARGUMENT: [B3021] @is empty; name an IDX file"},
       {"\x89PNG\r\n\x1a\n", "INVALID_ARGUMENT: @is a PNG picture, no IDX file: give the file as its source has it"},
       {std::string("\0\0", 2),
        "INVALID_ARGUMENT: @is no IDX file: it begins with 0x0000, not with 0x0000, an element type (08, 09, 0b to 0e) "
@@ -90,20 +90,24 @@ TEST(IdxFile, BadHeadersAreNamedWhenTheFileIsOpened) {
        "0e) and the number "
        "of "
        "dimensions"},
-      {header(8, {1, 1, 1, 1, 1, 1, 1, 1, 1}), "INVALID_ARGUMENT: @has 9 dimensions; at most 8 can be read"},
-      {header(8, {3, 2}).substr(0, 10), "DATA_LOSS: @ends inside its header; fetch it again"},
-      {header(8, {0, 28, 28}), "FAILED_PRECONDITION: @holds no records; give a file that has some"},
-      {header(8, {5, 0, 28}), "INVALID_ARGUMENT: @has records of no elements: [5, 0, 28]"},
+      {header(8, {1, 1, 1, 1, 1, 1, 1, 1, 1}), "INVALID_ARGUMENT: [B3023] @has 9 dimensions; at most 8 can be read"},
+      {header(8, {3, 2}).substr(0, 10), "DATA_LOSS: [B3021] @ends inside its header; fetch it again"},
+      {header(8, {0, 28, 28}), "FAILED_PRECONDITION: [B3021] @holds no records; give a file that has some"},
+      {header(8, {5, 0, 28}), "INVALID_ARGUMENT: [B3023] @has records of no elements: [5, 0, 28]"},
       {header(8, {~0u, ~0u, ~0u}),
-       "INVALID_ARGUMENT: @cannot hold [4294967295, 4294967295, 4294967295] elements, as its header says; it is "
+       "INVALID_ARGUMENT: [B3023] @cannot hold [4294967295, 4294967295, 4294967295] elements, as its header says; it "
+       "is "
        "damaged or no IDX file"},
       {header(0x0e, {1u << 31, 1u << 29}),
-       "INVALID_ARGUMENT: @cannot hold [2147483648, 536870912] elements, as its header says; it is damaged or no IDX "
+       "INVALID_ARGUMENT: [B3023] @cannot hold [2147483648, 536870912] elements, as its header says; it is damaged or "
+       "no IDX "
        "file"},
       {header(8, {1u << 31, 1u << 31}),
-       "DATA_LOSS: @has 12 bytes; [2147483648, 2147483648] elements of uint8 need 4611686018427387916; fetch it again"},
-      {images(2, 2, 2).substr(0, 23), "DATA_LOSS: @has 23 bytes; [2, 2, 2] elements of uint8 need 24; fetch it again"},
-      {images(2, 2, 2) + "x", "DATA_LOSS: @has 25 bytes; [2, 2, 2] elements of uint8 need 24; fetch it again"},
+       "DATA_LOSS: [B3023] @has 12 bytes; [2147483648, 2147483648] elements of uint8 need 4611686018427387916; fetch "
+       "it again"},
+      {images(2, 2, 2).substr(0, 23),
+       "DATA_LOSS: [B3023] @has 23 bytes; [2, 2, 2] elements of uint8 need 24; fetch it again"},
+      {images(2, 2, 2) + "x", "DATA_LOSS: [B3023] @has 25 bytes; [2, 2, 2] elements of uint8 need 24; fetch it again"},
   };
   for (const Case& c : cases) {
     folder.write("x", c.bytes);
@@ -118,7 +122,7 @@ TEST(IdxFile, ACompressedHeaderCannotPromiseMoreThanItsFileCanHold) {
   const std::string packed = gzipped(header(8, {1u << 31, 1u << 31}));
   const std::string path = folder.write("bomb.gz", packed);
   EXPECT_EQ(error_of([&] { read_idx_header("images", path); }),
-            "DATA_LOSS: images: '" + path + "' has " + std::to_string(packed.size()) +
+            "DATA_LOSS: [B3023] images: '" + path + "' has " + std::to_string(packed.size()) +
                 " compressed bytes; [2147483648, 2147483648] elements of uint8 need 4611686018427387916; "
                 "fetch it again");
 }
@@ -161,7 +165,7 @@ TEST(IdxFile, ACutFileTellsTheRecordWhereItEnds) {
   const IdxHeader h = read_idx_header("images", path);
   folder.write("cut.gz", gzipped(bytes.substr(0, 16 + 237)));
   EXPECT_EQ(error_of([&] { read_idx_elements("images", path, h); }),
-            "DATA_LOSS: images: '" + path +
+            "DATA_LOSS: [B3023] images: '" + path +
                 "' ends in record 7 of 10, after 237 of 300 bytes: it was cut short; fetch it again");
 }
 
@@ -201,7 +205,8 @@ TEST(IdxFile, MoreElementsThanPromisedIsDataLoss) {
   const TemporaryFolder folder;
   const std::string path = folder.write("long.gz", gzipped(images(2, 2, 2) + "x"));
   EXPECT_EQ(error_of([&] { read_whole(path); }),
-            "DATA_LOSS: images: '" + path + "' goes on after the elements that its header promises; it is damaged");
+            "DATA_LOSS: [B3023] images: '" + path +
+                "' continues after the elements of its header; it is damaged, so fetch it again");
 }
 
 TEST(IdxFile, T_62c_BytesBehindTheCompressedDataAreRefused) {
@@ -231,7 +236,7 @@ TEST(IdxFile, AFileThatWasReplacedIsDataLoss) {
   const IdxHeader h = read_idx_header("images", path);
   folder.write("x", images(3, 2, 2));
   EXPECT_EQ(error_of([&] { read_idx_elements("images", path, h); }),
-            "DATA_LOSS: images: '" + path + "' was replaced by another one since the run started");
+            "DATA_LOSS: [B3028] images: '" + path + "' was replaced by another one since the run started");
 }
 
 TEST(IdxFile, RandomBytesNeverCrash) {

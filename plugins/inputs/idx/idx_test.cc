@@ -152,8 +152,8 @@ TEST_F(Idx, T_110_ALabelOutOfRangeIsFoundWhenAnEvaluationIsOpened) {
   const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 10, 2}));
   InputDriver train(module(), {{"images", i}, {"labels", l}}), eval(module(), {{"images", i}, {"labels", l}});
   eval.learn(train.schema(), InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { eval.open(); }),
-            "INVALID_ARGUMENT: labels: '" + l + "' has label 10 in record 1; with 10 classes labels are 0 to 9");
+  EXPECT_EQ(error_of([&] { eval.open(); }), "INVALID_ARGUMENT: [B3007] labels: '" + l +
+                                                "' has label 10 in record 1; with 10 classes labels are 0 to 9");
 }
 
 TEST_F(Idx, T_104_AScaleThatIsSaidIsKeptWithTheTypeThatItIsFor) {
@@ -172,7 +172,7 @@ TEST_F(Idx, T_104_AFileOfAnotherElementTypeNeedsAScale) {
   InputDriver eval(module(), {{"images", file}}), said(module(), {{"images", file}, {"scale", 1.0 / 255}});
   for (InputDriver* input : {&eval, &said}) input->learn(train.schema(), InputUse::kEvaluation);
   EXPECT_EQ(error_of([&] { eval.spec(); }),
-            "INVALID_ARGUMENT: images: '" + file +
+            "INVALID_ARGUMENT: [B3025] images: '" + file +
                 "' holds int16, which is another type than the training's images had; say with 'scale' by what its "
                 "elements are multiplied");
   EXPECT_EQ(said.difference_from_learned(), "");
@@ -266,15 +266,15 @@ TEST_F(Idx, WhatOpeningCanSeeIsAnErrorThere) {
   EXPECT_EQ(error_at_open(module(), {{"images", ""}}), "INVALID_ARGUMENT: images: the file name is empty");
   EXPECT_EQ(error_at_open(module(), {{"images", folder_.file("j")}}),
             "NOT_FOUND: images: there is no file '" + folder_.file("j") + "'");
-  EXPECT_EQ(
-      error_at_open(module(), {{"images", i}, {"labels", l}}),
-      "FAILED_PRECONDITION: labels: '" + l + "' has 2 records, images '" + i + "' has 3; give two files of one set");
+  EXPECT_EQ(error_at_open(module(), {{"images", i}, {"labels", l}}), "FAILED_PRECONDITION: [B3026] labels: '" + l +
+                                                                         "' has 2 records, images '" + i +
+                                                                         "' has 3; give two files of one set");
   EXPECT_EQ(error_at_open(module(), {{"images", l}, {"labels", i}}),
-            "INVALID_ARGUMENT: labels: '" + i +
+            "INVALID_ARGUMENT: [B3024] labels: '" + i +
                 "' has the dimensions [3, 2, 2]; labels have one. Are 'images' and 'labels' swapped?");
   const std::string floats = folder_.write("f", header(0x0d, {3}) + std::string(12, '\0'));
   EXPECT_EQ(error_at_open(module(), {{"images", i}, {"labels", floats}}),
-            "INVALID_ARGUMENT: labels: '" + floats + "' holds float32; labels are whole numbers");
+            "INVALID_ARGUMENT: [B3025] labels: '" + floats + "' holds float32; labels are whole numbers");
   EXPECT_EQ(error_at_open(module(), {{"images", i}, {"std", 0.0}}), "INVALID_ARGUMENT: 'std' is 0, must be >= 1e-30");
 }
 
@@ -282,7 +282,7 @@ TEST_F(Idx, ALabelOutOfRangeIsFoundWhileTraining) {
   const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 10, 2}));
   const OptionValues options = {{"images", i}, {"labels", l}};
   EXPECT_EQ(error_at_next(module(), options),
-            "DATA_LOSS: labels: '" + l + "' has label 10 in record 1; with 10 classes labels are 0 to 9");
+            "DATA_LOSS: [B3007] labels: '" + l + "' has label 10 in record 1; with 10 classes labels are 0 to 9");
   InputDriver unchecked(module(), options.with({"classes", 0}));
   unchecked.open();
   EXPECT_THAT(unchecked.next()->values<std::int64_t>("label"), ElementsAre(1, 10, 2));
@@ -299,12 +299,12 @@ TEST_F(Idx, ACutFileIsFoundWhileTraining) {
 TEST_F(Idx, RefusesAPositionOfOtherData) {
   InputDriver input(module(), pair(5));
   input.open();
-  EXPECT_EQ(
-      error_of([&] {
-        input.seek({0, 6});
-      }),
-      "INVALID_ARGUMENT: there is no position 6 in epoch 0: this shard has 5 examples in an epoch; it was stored with "
-      "other data or another number of shards");
+  EXPECT_EQ(error_of([&] {
+              input.seek({0, 6});
+            }),
+            "INVALID_ARGUMENT: [B4025] there is no position 6 in epoch 0: this shard has 5 examples in an epoch; it "
+            "was stored with "
+            "other data or another number of shards");
 }
 
 TEST(IdxOfMnist, ReadsTheRealFiles) {

@@ -79,9 +79,9 @@ class Npy final : public belay::Input {
   void open(const belay::OpenArgs& args) override {
     rows_ = belay::split_examples(features_->rows(), o_);
     if (rows_.empty())
-      fail(Code::kFailedPrecondition, "split: '" + o_.features.string() + "' has " + std::to_string(features_->rows()) +
-                                          " rows and none of them is for \"" + o_.split.string() +
-                                          "\"; change 'eval_fraction'");
+      fail(Code::kFailedPrecondition, "[B3027] split: '" + o_.features.string() + "' has " +
+                                          std::to_string(features_->rows()) + " rows and none of them is for \"" +
+                                          o_.split.string() + "\"; change 'eval_fraction'");
     if (evaluates_ && labels_ && classes_ > 0 && labels_->row_elements() == 1) check_all_labels();
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
   }
@@ -131,7 +131,7 @@ class Npy final : public belay::Input {
     for (const belay::Str& name : o_.columns) names.push_back(name.string());
     const belay::Dims& shape = features_->header().shape;
     if (shape.size() < 2 || shape.back() != static_cast<std::int64_t>(names.size()))
-      fail(Code::kInvalidArgument, features_->prefix() + "has the shape " + belay::dims_text(shape) +
+      fail(Code::kInvalidArgument, "[B3024] " + features_->prefix() + "has the shape " + belay::dims_text(shape) +
                                        "; 'columns' names " + std::to_string(names.size()) +
                                        " elements of its last dimension");
     spec.set_columns(features_slot_, names);
@@ -141,13 +141,13 @@ class Npy final : public belay::Input {
     labels_.emplace("labels", o_.labels.string());
     check_rows(*labels_);
     if (labels_->rows() != features_->rows())
-      fail(Code::kFailedPrecondition, labels_->prefix() + "has " + std::to_string(labels_->rows()) +
+      fail(Code::kFailedPrecondition, "[B3026] " + labels_->prefix() + "has " + std::to_string(labels_->rows()) +
                                           " rows, features '" + o_.features.string() + "' has " +
                                           std::to_string(features_->rows()) + "; give two arrays of one set");
     label_slot_ = spec.label("label", label_dtype(), batch_dims(*labels_, -1));
     const bool classes = o_.classes.value_or(0) > 0 || !o_.class_names.empty();
     if (classes && label_dtype() != DType::kInt64)
-      fail(Code::kInvalidArgument, labels_->prefix() + "holds '" + labels_->header().descr +
+      fail(Code::kInvalidArgument, "[B3025] " + labels_->prefix() + "holds '" + labels_->header().descr +
                                        "'; 'classes' and 'class_names' are for whole numbers");
     classes_ = belay::declare_classes(spec, label_slot_, o_);
   }
@@ -162,10 +162,10 @@ class Npy final : public belay::Input {
     const belay::Dims& shape = array.header().shape;
     if (shape.empty())
       fail(Code::kInvalidArgument,
-           array.prefix() + "is a single number; an array's first dimension must count the examples");
+           "[B3024] " + array.prefix() + "is a single number; an array's first dimension must count the examples");
     if (array.header().elements() == 0)
-      fail(Code::kFailedPrecondition,
-           array.prefix() + "is empty: its shape is " + belay::dims_text(shape) + "; give an array that has examples");
+      fail(Code::kFailedPrecondition, "[B3021] " + array.prefix() + "is empty: its shape is " +
+                                          belay::dims_text(shape) + "; give an array that has examples");
   }
 
   void copy_rows(const NpyArray& array, const std::vector<std::int64_t>& examples, const belay::TensorView& out) const {
@@ -222,8 +222,8 @@ class Npy final : public belay::Input {
   // A bad label in a training is damage. In an evaluation it does not fit the model.
   [[noreturn]] void fail_by_label(std::int64_t label, std::int64_t row) const {
     fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
-         labels_->prefix() + "has label " + std::to_string(label) + " in row " + std::to_string(row) + "; " +
-             belay::text_of_classes(classes_));
+         "[B3007] " + labels_->prefix() + "has label " + std::to_string(label) + " in row " + std::to_string(row) +
+             "; " + belay::text_of_classes(classes_));
   }
 
   const Options o_;

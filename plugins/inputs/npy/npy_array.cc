@@ -104,8 +104,8 @@ void NpyArray::copy_elements(std::int64_t row, T* out) const {
     } else {
       if constexpr (std::is_same_v<Element, std::uint64_t> && std::is_same_v<T, std::int64_t>)
         if (element > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-          fail(Code::kInvalidArgument, prefix_ + "holds " + std::to_string(element) + " in row " + std::to_string(row) +
-                                           ", above all of int64; save a.astype('f8')");
+          fail(Code::kInvalidArgument, "[B3025] " + prefix_ + "holds " + std::to_string(element) + " in row " +
+                                           std::to_string(row) + ", above all of int64; save a.astype('f8')");
       out[i] = static_cast<T>(element);  // NOLINT(bugprone-signed-char-misuse): a number, not a character
     }
   }

@@ -59,7 +59,7 @@ TEST_F(NpyArrayTest, UnsignedNumbersAboveInt64AreRefused) {
   EXPECT_THAT(row<std::int64_t>(big, 0), ElementsAre(7));
   EXPECT_THAT(row<double>(big, 1), ElementsAre(9223372036854775808.0));
   EXPECT_EQ(error_of([&] { row<std::int64_t>(big, 1); }),
-            "INVALID_ARGUMENT: features: '" + folder_.file("x.npy") +
+            "INVALID_ARGUMENT: [B3025] features: '" + folder_.file("x.npy") +
                 "' holds 9223372036854775808 in row 1, above all of int64; save a.astype('f8')");
 }
 
@@ -145,11 +145,11 @@ TEST(NpySamples, OfNumpyItselfAreReadOrRefused) {
       {"numpy_own_py3-objarr.npy", "INVALID_ARGUMENT: $has the type '|O8': Python objects; save an array of numbers"},
       {"numpy_own_py3-objarr.npz:x", "INVALID_ARGUMENT: $has the type '|O8': Python objects; save an array of numbers"},
       {"bad_magic.npy",
-       "INVALID_ARGUMENT: $is no .npy file: it does not begin with \\x93NUMPY; write it with "
+       "INVALID_ARGUMENT: [B3023] $is no .npy file: it does not begin with \\x93NUMPY; write it with "
        "numpy.save"},
-      {"bad_header_len.npy", "DATA_LOSS: $is cut short or damaged: it ends inside its header; save it again"},
+      {"bad_header_len.npy", "DATA_LOSS: [B3023] $is cut short or damaged: it ends inside its header; save it again"},
       {"bad_truncated.npy",
-       "DATA_LOSS: $is cut short or damaged: it has 43 bytes of elements, [3, 4] of '<f4' need 48; "
+       "DATA_LOSS: [B3023] $is cut short or damaged: it has 43 bytes of elements, [3, 4] of '<f4' need 48; "
        "save it again"},
   };
   for (const auto& c : refused) {
@@ -171,11 +171,12 @@ TEST(NpySamples, ArchivesAreReadStoredAndDeflated) {
     EXPECT_EQ(b.dtype(), DType::kInt64);
     EXPECT_THAT(row<std::int64_t>(b, 0), ElementsAre(1));
     EXPECT_THAT(row<std::int64_t>(b, 1), ElementsAre(2));
-    EXPECT_EQ(error_of([&] { NpyArray("features", sample(name)); }), "INVALID_ARGUMENT: features: '" + sample(name) +
-                                                                         "' has several arrays; name one, such as \"" +
-                                                                         name + ":w\"; it has w, b");
-    EXPECT_EQ(error_of([&] { NpyArray("features", sample(name) + std::string(":ww")); }),
-              "NOT_FOUND: features: '" + sample(name) + "' has no array \"ww\" (did you mean \"w\"?); it has w, b");
+    EXPECT_EQ(error_of([&] { NpyArray("features", sample(name)); }),
+              "INVALID_ARGUMENT: [B3030] features: '" + sample(name) + "' has several arrays; name one, such as \"" +
+                  name + ":w\"; it has w, b");
+    EXPECT_EQ(
+        error_of([&] { NpyArray("features", sample(name) + std::string(":ww")); }),
+        "NOT_FOUND: [B3030] features: '" + sample(name) + "' has no array \"ww\" (did you mean \"w\"?); it has w, b");
   }
 }
 
@@ -191,7 +192,7 @@ TEST(NpySamples, AnArrayThatTheFileHasNoRoomForGetsNoMemory) {
   bytes.replace(entry + kPackedSize, 4, packed).replace(entry + kSize, 4, unpacked);
   TemporaryFolder folder;
   EXPECT_EQ(error_of([&] { NpyArray("features", folder.write("x.npz", bytes) + ":w"); }),
-            "DATA_LOSS: features: '" + folder.file("x.npz") +
+            "DATA_LOSS: [B3023] features: '" + folder.file("x.npz") +
                 "' array \"w\" cannot be read: it claims to have more bytes than it can; write the file again");
 }
 
@@ -203,7 +204,7 @@ TEST(NpySamples, ADamagedArchiveIsAnError) {
   std::string bad = bytes;
   bad[170] = static_cast<char>(bad[170] ^ 1);  // inside the first array's elements
   EXPECT_EQ(error_of([&] { NpyArray("features", folder.write("x.npz", bad) + ":w"); }),
-            "DATA_LOSS: features: '" + folder.file("x.npz") +
+            "DATA_LOSS: [B3023] features: '" + folder.file("x.npz") +
                 "' array \"w\" cannot be read: CRC error; write the file again");
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
     bad = bytes;

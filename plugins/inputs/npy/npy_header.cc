@@ -61,8 +61,8 @@ class HeaderParser {
 
  private:
   [[noreturn]] void refuse() const {
-    fail(Code::kDataLoss, prefix_ + "is damaged: its header cannot be read at character " + std::to_string(at_) +
-                              "; save it again with numpy.save");
+    fail(Code::kDataLoss, "[B3023] " + prefix_ + "is damaged: its header cannot be read at character " +
+                              std::to_string(at_) + "; save it again with numpy.save");
   }
   void skip_space() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
@@ -206,22 +206,23 @@ std::size_t NpyHeader::elements() const {
 
 NpyHeader parse_npy_header(std::string_view bytes, const std::string& prefix) {
   if (bytes.substr(0, 4) == "PK\3\4")
-    fail(Code::kInvalidArgument, prefix + "is a zip archive; give an .npz file as \"file.npz:array\"");
+    fail(Code::kInvalidArgument, "[B3022] " + prefix + "is a zip archive; give an .npz file as \"file.npz:array\"");
   if (bytes.substr(0, kMagic.size()) != kMagic)
     fail(Code::kInvalidArgument,
-         prefix + belay::foreign_text(bytes, ".npy file", "write its array with numpy.save",
-                                      "is no .npy file: it does not begin with \\x93NUMPY; write it with numpy.save"));
+         "[B3022] " + prefix +
+             belay::foreign_text(bytes, ".npy file", "write its array with numpy.save",
+                                 "is no .npy file: it does not begin with \\x93NUMPY; write it with numpy.save"));
   const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(bytes[i])); };
   const std::size_t version = bytes.size() > kMagic.size() + 1 ? byte(kMagic.size()) : 0;
   const std::size_t length_bytes = version == 1 ? 2 : 4, begin = kMagic.size() + 2 + length_bytes;
   if (bytes.size() > kMagic.size() + 1 && (version < 1 || version > 3))
     fail(Code::kInvalidArgument,
-         prefix + "has version " + std::to_string(version) + " of the .npy format; 1 to 3 can be read");
+         "[B3029] " + prefix + "has version " + std::to_string(version) + " of the .npy format; 1 to 3 can be read");
   std::size_t length = 0;
   for (std::size_t i = 0; bytes.size() >= begin && i < length_bytes; ++i)
     length |= byte(begin - length_bytes + i) << 8 * i;
   if (bytes.size() < begin || bytes.size() - begin < length)
-    fail(Code::kDataLoss, prefix + "is cut short or damaged: it ends inside its header; save it again");
+    fail(Code::kDataLoss, "[B3023] " + prefix + "is cut short or damaged: it ends inside its header; save it again");
   NpyHeader header = HeaderParser(bytes.substr(begin, length), prefix).parse();
   header.data_at = begin + length;
   return header;
@@ -233,12 +234,13 @@ NpyHeader read_npy_header(std::string_view bytes, const std::string& prefix) {
   const std::optional<std::uint64_t> needed = bytes_of(header);
   const std::uint64_t found = bytes.size() - header.data_at;
   if (!needed || *needed > found)
-    fail(Code::kDataLoss, prefix + "is cut short or damaged: it has " + std::to_string(found) + " bytes of elements, " +
-                              belay::dims_text(header.shape) + " of '" + header.descr + "' need " +
-                              (needed ? std::to_string(*needed) : "more than there can be") + "; save it again");
+    fail(Code::kDataLoss, "[B3023] " + prefix + "is cut short or damaged: it has " + std::to_string(found) +
+                              " bytes of elements, " + belay::dims_text(header.shape) + " of '" + header.descr +
+                              "' need " + (needed ? std::to_string(*needed) : "more than there can be") +
+                              "; save it again");
   if (*needed < found)
-    fail(Code::kDataLoss, prefix + "goes on for " + std::to_string(found - *needed) +
-                              " bytes behind its elements: it is damaged, or several arrays were saved into one file; "
+    fail(Code::kDataLoss, "[B3023] " + prefix + "continues for " + std::to_string(found - *needed) +
+                              " bytes after its elements: it is damaged, or several arrays were saved into one file; "
                               "save each into its own, or all by numpy.savez");
   return header;
 }

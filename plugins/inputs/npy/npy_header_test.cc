@@ -45,7 +45,7 @@ TEST(NpyHeader, VersionsOneToThreeAreRead) {
   const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }\n";
   for (const int version : {1, 2, 3}) EXPECT_EQ(read(npy_bytes(header, "abcd", version)).elements(), 1u) << version;
   EXPECT_EQ(error_of([&] { read(npy_bytes(header, "abcd", 4)); }),
-            "INVALID_ARGUMENT: features: 'x.npy' has version 4 of the .npy format; 1 to 3 can be read");
+            "INVALID_ARGUMENT: [B3029] features: 'x.npy' has version 4 of the .npy format; 1 to 3 can be read");
 }
 
 TEST(NpyHeader, TypesThatAreNoNumbersSayWhatToSave) {
@@ -79,18 +79,20 @@ TEST(NpyHeader, DamageIsTold) {
     std::string bytes;
     std::string error;
   } cases[] = {
-      {"",
-       "INVALID_ARGUMENT: " + prefix + "is no .npy file: it does not begin with \\x93NUMPY; write it with numpy.save"},
-      {"PK\3\4", "INVALID_ARGUMENT: " + prefix + "is a zip archive; give an .npz file as \"file.npz:array\""},
-      {good.substr(0, 6), "DATA_LOSS: " + prefix + "is cut short or damaged: it ends inside its header; save it again"},
-      {good.substr(0, 9), "DATA_LOSS: " + prefix + "is cut short or damaged: it ends inside its header; save it again"},
+      {"", "INVALID_ARGUMENT: [B3022] " + prefix +
+               "is no .npy file: it does not begin with \\x93NUMPY; write it with numpy.save"},
+      {"PK\3\4", "INVALID_ARGUMENT: [B3023] " + prefix + "is a zip archive; give an .npz file as \"file.npz:array\""},
+      {good.substr(0, 6),
+       "DATA_LOSS: [B3023] " + prefix + "is cut short or damaged: it ends inside its header; save it again"},
+      {good.substr(0, 9),
+       "DATA_LOSS: [B3023] " + prefix + "is cut short or damaged: it ends inside its header; save it again"},
       {good.substr(0, 30),
-       "DATA_LOSS: " + prefix + "is cut short or damaged: it ends inside its header; save it again"},
+       "DATA_LOSS: [B3023] " + prefix + "is cut short or damaged: it ends inside its header; save it again"},
       {good.substr(0, good.size() - 1),
-       "DATA_LOSS: " + prefix +
+       "DATA_LOSS: [B3023] " + prefix +
            "is cut short or damaged: it has 47 bytes of elements, [3, 4] of '<f4' need 48; save it again"},
       {npy_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", ""),
-       "DATA_LOSS: " + prefix +
+       "DATA_LOSS: [B3023] " + prefix +
            "is cut short or damaged: it has 0 bytes of elements, [4294967296, 4294967296] of '<f4' need more than "
            "there can be; save it again"},
   };
@@ -98,10 +100,10 @@ TEST(NpyHeader, DamageIsTold) {
   for (const char* bad :
        {"", "{", "{}", "{'descr': '<f4', 'shape': (1,)}", "{'descr': '<f4', 'descr': '<f4'}", "{'fortran_order': no}",
         "{'shape': (-1,)}", "{'shape': (1 2)}", "{'shape': 3}", "{'other': 1}"})
-    EXPECT_THAT(
-        error_of([&] { read_text(bad); }),
-        ::testing::MatchesRegex("DATA_LOSS: features: 'x.npy' is damaged: its header cannot be read at character "
-                                "[0-9]+; save it again with numpy.save"))
+    EXPECT_THAT(error_of([&] { read_text(bad); }),
+                ::testing::MatchesRegex(
+                    "DATA_LOSS: [B3023] features: 'x.npy' is damaged: its header cannot be read at character "
+                    "[0-9]+; save it again with numpy.save"))
         << bad;
 }
 
@@ -110,8 +112,8 @@ TEST(NpyHeader, T_62e_BytesBehindTheElementsAreRefused) {
   EXPECT_EQ(error_of([&] { read(good); }), "");
   for (const std::string& more : {std::string("x"), std::string(1, '\0'), good})
     EXPECT_EQ(error_of([&] { read(good + more); }),
-              "DATA_LOSS: features: 'x.npy' goes on for " + std::to_string(more.size()) +
-                  " bytes behind its elements: it is damaged, or several arrays were saved into one file; save each "
+              "DATA_LOSS: [B3023] features: 'x.npy' continues for " + std::to_string(more.size()) +
+                  " bytes after its elements: it is damaged, or several arrays were saved into one file; save each "
                   "into its own, or all by numpy.savez");
   const std::string nothing = npy_file<float>("<f4", "(0, 3)", {});
   EXPECT_EQ(error_of([&] { read(nothing); }), "");

@@ -127,18 +127,21 @@ TEST_F(Npy, WhatIsWrongIsAnErrorAtOpening) {
   } cases[] = {
       {{}, "INVALID_ARGUMENT: 'features' is required"},
       {{{"features", folder_.file("missing.npy")}},
-       "NOT_FOUND: features: there is no file '" + folder_.file("missing.npy") + "'"},
+       "NOT_FOUND: [B3024] features: there is no file '" + folder_.file("missing.npy") + "'"},
       {{{"features", scalar}},
-       "INVALID_ARGUMENT: features: '" + scalar +
+       "INVALID_ARGUMENT: [B3024] features: '" + scalar +
            "' is a single number; an array's first dimension must count the examples"},
       {{{"features", empty}},
-       "FAILED_PRECONDITION: features: '" + empty + "' is empty: its shape is [0, 3]; give an array that has examples"},
-      {options.with({"labels", other}), "FAILED_PRECONDITION: labels: '" + other + "' has 2 rows, features '" + x +
-                                            "' has 3; give two arrays of one set"},
+       "FAILED_PRECONDITION: [B3021] features: '" + empty +
+           "' is empty: its shape is [0, 3]; give an array that has examples"},
+      {options.with({"labels", other}), "FAILED_PRECONDITION: [B3026] labels: '" + other + "' has 2 rows, features '" +
+                                            x + "' has 3; give two arrays of one set"},
       {{{"features", other}, {"labels", other}, {"classes", 2}},
-       "INVALID_ARGUMENT: labels: '" + other + "' holds '<f4'; 'classes' and 'class_names' are for whole numbers"},
+       "INVALID_ARGUMENT: [B3025] labels: '" + other +
+           "' holds '<f4'; 'classes' and 'class_names' are for whole numbers"},
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
-       "FAILED_PRECONDITION: split: '" + x + "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},
+       "FAILED_PRECONDITION: [B3027] split: '" + x +
+           "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
@@ -147,7 +150,7 @@ TEST_F(Npy, ALabelThatIsNoClassIsFoundWhileTraining) {
   InputDriver input(module(), rows(5).with({"classes", 2}));
   input.open();
   for (int again = 0; again < 2; ++again)
-    EXPECT_EQ(error_of([&] { input.next(); }), "DATA_LOSS: labels: '" + folder_.file("y.npy") +
+    EXPECT_EQ(error_of([&] { input.next(); }), "DATA_LOSS: [B3007] labels: '" + folder_.file("y.npy") +
                                                    "' has label 2 in row 2; with 2 classes labels are 0 to 1");
 }
 
@@ -182,7 +185,7 @@ TEST_F(Npy, DeclaresColumnsAndClassesThatHaveNames) {
   EXPECT_EQ(error_at_open(module(), rows(2).with({"class_names", Names{"a", "b"}}).with({"classes", 3})),
             "INVALID_ARGUMENT: 'classes' is 3, and 'class_names' has 2; leave 'classes' out");
   EXPECT_EQ(error_at_open(module(), rows(2).with({"columns", Names{"a", "b", "c"}})),
-            "INVALID_ARGUMENT: features: '" + folder_.file("x.npy") +
+            "INVALID_ARGUMENT: [B3024] features: '" + folder_.file("x.npy") +
                 "' has the shape [2, 2]; 'columns' names 3 elements of its last dimension");
 }
 
@@ -201,7 +204,7 @@ TEST_F(Npy, T_110_ALabelThatIsNoClassIsFoundWhenAnEvaluationIsOpened) {
   const OptionValues options = rows(5).with({"classes", 2});
   InputDriver train(module(), options), eval(module(), options);
   eval.learn(train.schema(), InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { eval.open(); }), "INVALID_ARGUMENT: labels: '" + folder_.file("y.npy") +
+  EXPECT_EQ(error_of([&] { eval.open(); }), "INVALID_ARGUMENT: [B3007] labels: '" + folder_.file("y.npy") +
                                                 "' has label 2 in row 2; with 2 classes labels are 0 to 1");
 }
 

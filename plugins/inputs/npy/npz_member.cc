@@ -56,9 +56,10 @@ std::unique_ptr<zip_t, CloseArchive> open_archive(const std::string& path, const
   std::ifstream(path, std::ios::binary).read(begin, sizeof(begin));
   const bool is_zip = std::string_view(begin, 4) == "PK\3\4";
   fail(Code::kDataLoss,
-       prefix + belay::foreign_text(is_zip ? "" : std::string_view(begin, sizeof(begin)), ".npz file",
-                                    "write its arrays with numpy.savez",
-                                    "is no .npz file, or damaged: " + text + "; write it with numpy.savez"));
+       "[B3022] " + prefix +
+           belay::foreign_text(is_zip ? "" : std::string_view(begin, sizeof(begin)), ".npz file",
+                               "write its arrays with numpy.savez",
+                               "is no .npz file, or damaged: " + text + "; write it with numpy.savez"));
 }
 
 }  // namespace
@@ -69,16 +70,17 @@ std::vector<char> read_npz_member(std::string_view option, const std::string& pa
   const auto archive = open_archive(path, prefix);
   const std::vector<std::string> arrays = arrays_of(archive.get());
   if (array.empty())
-    fail(Code::kInvalidArgument, prefix + "has several arrays; name one, such as \"" +
+    fail(Code::kInvalidArgument, "[B3030] " + prefix + "has several arrays; name one, such as \"" +
                                      path.substr(path.rfind('/') + 1) + ":" + (arrays.empty() ? "x" : arrays[0]) +
                                      "\"; it has " + joined(arrays));
   const zip_int64_t index = zip_name_locate(archive.get(), (array + std::string(kSuffix)).c_str(), 0);
   if (index < 0)
-    fail(Code::kNotFound,
-         prefix + "has no array \"" + array + "\"" + belay::did_you_mean(array, arrays) + "; it has " + joined(arrays));
+    fail(Code::kNotFound, "[B3030] " + prefix + "has no array \"" + array + "\"" + belay::did_you_mean(array, arrays) +
+                              "; it has " + joined(arrays));
   const auto number = static_cast<zip_uint64_t>(index);
   const auto damaged = [&](const std::string& why) {
-    fail(Code::kDataLoss, prefix + "array \"" + array + "\" cannot be read: " + why + "; write the file again");
+    fail(Code::kDataLoss,
+         "[B3023] " + prefix + "array \"" + array + "\" cannot be read: " + why + "; write the file again");
   };
   zip_stat_t status;
   zip_stat_init(&status);

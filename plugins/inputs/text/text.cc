@@ -73,14 +73,15 @@ class Text final : public belay::Input {
       belay::batch_options<Options>("true: another order of the windows in each epoch, from the run's seed"));
 
   explicit Text(const Options& o) : o_(o), units_(o.units == "bytes" ? Units::kBytes : Units::kCharacters) {
-    if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one file of text");
+    if (o.files.empty()) fail(Code::kInvalidArgument, "[B3020] 'files' is empty; name at least one file of text");
     if (units_ == Units::kBytes && !o.vocabulary_files.empty())
-      fail(Code::kInvalidArgument, "'vocabulary_files' is for units = \"characters\"; bytes have their own ids");
+      fail(Code::kInvalidArgument,
+           "[B3020] 'vocabulary_files' is for units = \"characters\"; bytes have their own ids");
     if (o.unknown.empty()) return;
     if (units_ == Units::kBytes)
-      fail(Code::kInvalidArgument, "'unknown' is for units = \"characters\"; each byte has an id");
+      fail(Code::kInvalidArgument, "[B3020] 'unknown' is for units = \"characters\"; each byte has an id");
     if (!only_character(o.unknown))
-      fail(Code::kInvalidArgument, "'unknown' is \"" + o.unknown.string() + "\", must be one character");
+      fail(Code::kInvalidArgument, "[B3020] 'unknown' is \"" + o.unknown.string() + "\", must be one character");
   }
 
   void spec(belay::InputSpec& spec) override {
@@ -99,7 +100,7 @@ class Text final : public belay::Input {
     const std::int64_t length = end_ - begin_;
     if (length < characters_of_example())
       fail(Code::kFailedPrecondition,
-           "files: the " + std::string(o_.split == "all" ? "text" : "part for \"" + o_.split.string() + "\"") +
+           "[B3027] files: the " + std::string(o_.split == "all" ? "text" : "part for \"" + o_.split.string() + "\"") +
                " has " + std::to_string(length) + " " + o_.units.string() + "; an example takes " +
                std::to_string(characters_of_example()) + ": lower 'sequence_length'" +
                (o_.split == "all" ? "" : ", or change 'eval_fraction'"));
@@ -153,7 +154,7 @@ class Text final : public belay::Input {
     if (own) vocabulary_.add(text_.characters());
     if (vocabulary_.size() == 0)
       fail(Code::kFailedPrecondition,
-           own ? "files: there is no text in them" : "vocabulary_files: there is no text in them");
+           own ? "[B3021] files: there is no text in them" : "[B3021] vocabulary_files: there is no text in them");
     choose_unknown(learned.has_value());
     check_characters(learned ? "in the text that the model was trained on; leave it out, or train with an 'unknown'"
                              : "in 'vocabulary_files'; add a file that has it");
@@ -177,8 +178,8 @@ class Text final : public belay::Input {
     if (units_ == Units::kBytes && of_bytes) return Vocabulary::of_bytes();
     if (units_ == Units::kCharacters && of_characters) return *of_characters;
     const std::string held = of_bytes ? "bytes" : of_characters ? "characters" : "neither characters nor bytes";
-    fail(Code::kInvalidArgument, "'units' is \"" + o_.units.string() + "\", and the ids of the training are " + held +
-                                     (of_bytes || of_characters ? "; leave 'units' out" : ""));
+    fail(Code::kInvalidArgument, "[B3031] 'units' is \"" + o_.units.string() + "\", and the ids of the training are " +
+                                     held + (of_bytes || of_characters ? "; leave 'units' out" : ""));
   }
 
   void choose_unknown(bool is_learned) {
@@ -188,7 +189,7 @@ class Text final : public belay::Input {
     if (!is_learned) vocabulary_.add({character});
     const std::optional<std::int32_t> id = vocabulary_.id_of(character);
     if (!id)
-      fail(Code::kInvalidArgument, "'unknown' is " + shown(character) +
+      fail(Code::kInvalidArgument, "[B3031] 'unknown' is " + shown(character) +
                                        ", which the training has no id for; set it in [input.train] and train again");
     unknown_id_ = *id;
   }
@@ -198,7 +199,7 @@ class Text final : public belay::Input {
     for (const char32_t character : text_.characters())
       if (!vocabulary_.id_of(character))
         fail(Code::kInvalidArgument,
-             "files: " + text_.place_of(character) + ": " + shown(character) + " does not occur " + where);
+             "[B3031] files: " + text_.place_of(character) + ": " + shown(character) + " does not occur " + where);
   }
 
   const Options o_;

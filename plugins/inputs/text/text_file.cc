@@ -74,13 +74,13 @@ void TextFiles::append(std::string_view option, const std::string& path, std::ui
   bytes_.resize(begin + static_cast<std::size_t>(length));
   std::ifstream file(path, std::ios::binary);
   file.read(bytes_.data() + begin, static_cast<std::streamsize>(length));
-  if (!file) fail(Code::kDataLoss, prefix + "cannot be read whole");
+  if (!file) fail(Code::kDataLoss, "[B3023] " + prefix + "cannot be read whole");
   if (units_ == Units::kBytes) {
     size_ = static_cast<std::int64_t>(bytes_.size());
     return;
   }
   if (bytes_.compare(begin, 2, "\x1f\x8b") == 0)
-    fail(Code::kInvalidArgument, prefix + "is compressed; unpack it first (gunzip -k)");
+    fail(Code::kInvalidArgument, "[B3022] " + prefix + "is compressed; unpack it first (gunzip -k)");
   const std::size_t mark = bytes_.compare(begin, 3, "\xef\xbb\xbf") == 0 ? 3 : 0;
   bytes_.erase(begin, mark);
   index(option, begin, mark);
@@ -103,10 +103,10 @@ void TextFiles::index(std::string_view option, std::size_t begin, std::size_t le
     if (!decode(bytes_, at, character)) {
       const std::string_view begins = std::string_view(bytes_).substr(begin, 512);
       if (const std::string kind = belay::foreign_text(begins, "text", "write its text in UTF-8", ""); !kind.empty())
-        fail(Code::kInvalidArgument, std::string(option) + ": '" + files_.back().path + "' " + kind);
+        fail(Code::kInvalidArgument, "[B3022] " + std::string(option) + ": '" + files_.back().path + "' " + kind);
       char hex[8];
       std::snprintf(hex, sizeof(hex), "0x%02x", static_cast<unsigned char>(bytes_[at]));
-      fail(Code::kInvalidArgument, std::string(option) + ": " + place_of_byte(files_.size() - 1, at) +
+      fail(Code::kInvalidArgument, "[B3032] " + std::string(option) + ": " + place_of_byte(files_.size() - 1, at) +
                                        ": this is no UTF-8: byte " + std::to_string(at - begin + left_out) +
                                        " of the file (" + hex +
                                        ") begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");

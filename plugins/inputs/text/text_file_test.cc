@@ -81,7 +81,7 @@ TEST(TextFile, BytesThatAreNoCharacterAreNamed) {
   }
   const std::string path = folder.write("a.txt", "\xef\xbb\xbfone\n\u00e9\u00e9\xff");
   EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),
-            "INVALID_ARGUMENT: files: " + path +
+            "INVALID_ARGUMENT: [B3032] files: " + path +
                 ":2:3: this is no UTF-8: byte 11 of the file (0xff) begins no character; convert it (iconv -t UTF-8), "
                 "or set units = \"bytes\"");
 }
@@ -123,7 +123,7 @@ TEST(TextFile, ACompressedFileSaysHowToUnpackIt) {
   TemporaryFolder folder;
   const std::string path = folder.write("a.txt.gz", "\x1f\x8b\x08");
   EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),
-            "INVALID_ARGUMENT: files: '" + path + "' is compressed; unpack it first (gunzip -k)");
+            "INVALID_ARGUMENT: [B3022] files: '" + path + "' is compressed; unpack it first (gunzip -k)");
 }
 
 TEST(TextFile, GarbageIsAnErrorAndNeverACrash) {

@@ -130,7 +130,7 @@ TEST_F(Text, EvalsOwnFilesHaveTheIdsOfTheTrainingText) {
   EXPECT_THAT(input.next()->values<std::int32_t>("ids"), ElementsAre(3, 2));
   folder_.write("eval.txt", "dc\nd\u00e9d");
   EXPECT_EQ(error_at_open(module(), options.with({"vocabulary_files", Files{folder_.write("n.txt", "cd\n")}})),
-            "INVALID_ARGUMENT: files: " + eval +
+            "INVALID_ARGUMENT: [B3031] files: " + eval +
                 ":2:2: \"\u00e9\" (U+00E9) does not occur in 'vocabulary_files'; add a file that has it");
 }
 
@@ -155,7 +155,7 @@ TEST_F(Text, T_110_ACharacterThatTrainingDidNotHaveIsNamedWithItsPlace) {
   InputDriver train(module(), text("abab\n").with({"sequence_length", 2})), eval(module(), {{"files", Files{path}}});
   eval.learn(train.schema(), InputUse::kEvaluation);
   EXPECT_EQ(error_of([&] { eval.spec(); }),
-            "INVALID_ARGUMENT: files: " + path +
+            "INVALID_ARGUMENT: [B3031] files: " + path +
                 ":2:2: \"\u00e9\" (U+00E9) does not occur in the text that the model was trained on; leave it out, "
                 "or train with an 'unknown'");
 }
@@ -171,7 +171,8 @@ TEST_F(Text, T_110_AnUnknownStandsForCharactersThatTrainingDidNotHave) {
   eval.open();
   EXPECT_THAT(eval.next()->values<std::int32_t>("ids"), ElementsAre(1, 0, 2, 0));
   EXPECT_EQ(error_of([&] { never.spec(); }),
-            "INVALID_ARGUMENT: 'unknown' is \"!\" (U+0021), which the training has no id for; set it in [input.train] "
+            "INVALID_ARGUMENT: [B3031] 'unknown' is \"!\" (U+0021), which the training has no id for; set it in "
+            "[input.train] "
             "and train again");
 }
 
@@ -181,12 +182,14 @@ TEST_F(Text, T_102_OtherUnitsThanTheTrainingsAreRefused) {
   const auto learned = characters.schema(), learned_bytes = bytes.schema();
   characters.restart();
   characters.learn(learned_bytes, InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { characters.spec(); }),
-            "INVALID_ARGUMENT: 'units' is \"characters\", and the ids of the training are bytes; leave 'units' out");
+  EXPECT_EQ(
+      error_of([&] { characters.spec(); }),
+      "INVALID_ARGUMENT: [B3031] 'units' is \"characters\", and the ids of the training are bytes; leave 'units' out");
   bytes.restart();
   bytes.learn(learned, InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { bytes.spec(); }),
-            "INVALID_ARGUMENT: 'units' is \"bytes\", and the ids of the training are characters; leave 'units' out");
+  EXPECT_EQ(
+      error_of([&] { bytes.spec(); }),
+      "INVALID_ARGUMENT: [B3031] 'units' is \"bytes\", and the ids of the training are characters; leave 'units' out");
   bytes.restart();
   bytes.learn(learned_bytes, InputUse::kEvaluation);
   EXPECT_EQ(bytes.difference_from_learned(), "");
@@ -253,23 +256,23 @@ TEST_F(Text, WhatIsWrongIsAnErrorAtOpening) {
     std::string error;
   } cases[] = {
       {{}, "INVALID_ARGUMENT: 'files' is required"},
-      {{{"files", Files{}}}, "INVALID_ARGUMENT: 'files' is empty; name at least one file of text"},
+      {{{"files", Files{}}}, "INVALID_ARGUMENT: [B3020] 'files' is empty; name at least one file of text"},
       {{{"files", Files{path, folder_.file("b.txt")}}},
        "NOT_FOUND: files: there is no file '" + folder_.file("b.txt") + "' (did you mean \"a.txt\"?)"},
-      {{{"files", Files{empty}}}, "FAILED_PRECONDITION: files: there is no text in them"},
+      {{{"files", Files{empty}}}, "FAILED_PRECONDITION: [B3021] files: there is no text in them"},
       {options.with({"vocabulary_files", Files{empty}}),
-       "FAILED_PRECONDITION: vocabulary_files: there is no text in them"},
+       "FAILED_PRECONDITION: [B3021] vocabulary_files: there is no text in them"},
       {options.with({"units", "words"}), "INVALID_ARGUMENT: 'units' is \"words\", must be one of: characters, bytes"},
       {options.with({"units", "bytes"}).with({"vocabulary_files", Files{path}}),
-       "INVALID_ARGUMENT: 'vocabulary_files' is for units = \"characters\"; bytes have their own ids"},
+       "INVALID_ARGUMENT: [B3020] 'vocabulary_files' is for units = \"characters\"; bytes have their own ids"},
       {options.with({"sequence_length", 10}),
-       "FAILED_PRECONDITION: files: the text has 10 characters; an example takes 11: lower 'sequence_length'"},
+       "FAILED_PRECONDITION: [B3027] files: the text has 10 characters; an example takes 11: lower 'sequence_length'"},
       {options.with({"split", "eval"}).with({"sequence_length", 5}).with({"eval_fraction", 0.2}),
-       "FAILED_PRECONDITION: files: the part for \"eval\" has 2 characters; an example takes 6: lower "
+       "FAILED_PRECONDITION: [B3027] files: the part for \"eval\" has 2 characters; an example takes 6: lower "
        "'sequence_length', or change 'eval_fraction'"},
-      {options.with({"unknown", "??"}), "INVALID_ARGUMENT: 'unknown' is \"??\", must be one character"},
+      {options.with({"unknown", "??"}), "INVALID_ARGUMENT: [B3020] 'unknown' is \"??\", must be one character"},
       {options.with({"unknown", "?"}).with({"units", "bytes"}),
-       "INVALID_ARGUMENT: 'unknown' is for units = \"characters\"; each byte has an id"},
+       "INVALID_ARGUMENT: [B3020] 'unknown' is for units = \"characters\"; each byte has an id"},
       {options.with({"stride", 0}), "INVALID_ARGUMENT: 'stride' is 0, must be >= 1"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);

@@ -77,7 +77,7 @@ void Vocabulary::write(std::string_view option, const std::string& path) const {
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     std::remove(temporary.c_str());
-    fail(Code::kInvalidArgument, std::string(option) + ": '" + path + "' cannot be written: " + reason);
+    fail(Code::kInvalidArgument, "[B3033] " + std::string(option) + ": '" + path + "' cannot be written: " + reason);
   }
 }
 

@@ -54,7 +54,7 @@ TEST(Vocabulary, AFolderThatIsMissingIsAnError) {
   TemporaryFolder folder;
   const std::string path = folder.file("no/v.json");
   EXPECT_EQ(error_of([&] { Vocabulary::of_bytes().write("vocabulary_out", path); }),
-            "INVALID_ARGUMENT: vocabulary_out: '" + path + "' cannot be written: No such file or directory");
+            "INVALID_ARGUMENT: [B3033] vocabulary_out: '" + path + "' cannot be written: No such file or directory");
 }
 
 TEST(Vocabulary, ACharacterIsShownWithItsNumber) {

@@ -37,7 +37,7 @@ const char* kind_name(pb::Feature::KindCase kind) {
   std::string list;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kShown) list += " and " + std::to_string(names.size() - kShown) + " more";
-  fail(Code::kInvalidArgument, "has no feature \"" + spec.name + "\"" + belay::did_you_mean(spec.name, names) +
+  fail(Code::kInvalidArgument, "[B3034] has no feature \"" + spec.name + "\"" + belay::did_you_mean(spec.name, names) +
                                    ", and 'features' has no default for it; it has " +
                                    (list.empty() ? "no features" : list));
 }
@@ -46,14 +46,14 @@ void need_kind(const pb::Feature& feature, const FeatureSpec& spec, pb::Feature:
   if (feature.kind_case() == kind) return;
   const bool bytes = feature.kind_case() == pb::Feature::kBytesList;
   fail(Code::kInvalidArgument,
-       "feature \"" + spec.name + "\" holds " + kind_name(feature.kind_case()) + ", 'features' says " +
+       "[B3025] feature \"" + spec.name + "\" holds " + kind_name(feature.kind_case()) + ", 'features' says " +
            belay::dtype_name(spec.dtype) +
            (bytes ? "; use string or uint8" : std::string("; use ") + kind_name(feature.kind_case())));
 }
 
 void need_count(std::size_t found, const FeatureSpec& spec, const char* of) {
   if (found == spec.elements) return;
-  fail(Code::kInvalidArgument, "feature \"" + spec.name + "\" has " + std::to_string(found) + " " + of +
+  fail(Code::kInvalidArgument, "[B3024] feature \"" + spec.name + "\" has " + std::to_string(found) + " " + of +
                                    ", its shape " + belay::dims_text(spec.dims) + " needs " +
                                    std::to_string(spec.elements));
 }
@@ -90,7 +90,7 @@ void copy_feature(const pb::Feature& feature, const FeatureSpec& spec, const Fea
     default:
       need_kind(feature, spec, pb::Feature::kBytesList);
       if (feature.bytes_list().value_size() != 1)
-        fail(Code::kInvalidArgument, "feature \"" + spec.name + "\" has " +
+        fail(Code::kInvalidArgument, "[B3024] feature \"" + spec.name + "\" has " +
                                          std::to_string(feature.bytes_list().value_size()) +
                                          " strings; uint8 takes the bytes of one");
       need_count(feature.bytes_list().value(0).size(), spec, "bytes");
@@ -221,10 +221,11 @@ void decode_example(std::string_view record, const std::vector<FeatureSpec>& spe
   pb::Example example;
   const bool parsed = record.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
                       example.ParseFromArray(record.data(), static_cast<int>(record.size()));
-  if (!parsed) fail(Code::kDataLoss, "is no tf.train.Example: its bytes are no such message");
+  if (!parsed) fail(Code::kDataLoss, "[B3022] is no tf.train.Example: its bytes are no such message");
   if (!example.feature_lists().empty())
     fail(Code::kInvalidArgument,
-         "is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence as a feature of one "
+         "[B3022] is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence as a feature "
+         "of one "
          "length");
   const auto& features = example.features().feature();
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -236,7 +237,7 @@ void decode_example(std::string_view record, const std::vector<FeatureSpec>& spe
       copy_fallback(specs[i], targets[i]);
     } else if (found != features.end()) {
       fail(Code::kInvalidArgument,
-           "has no value for feature \"" + specs[i].name + "\", and 'features' has no default for it");
+           "[B3034] has no value for feature \"" + specs[i].name + "\", and 'features' has no default for it");
     } else {
       fail_missing(example.features(), specs[i]);
     }

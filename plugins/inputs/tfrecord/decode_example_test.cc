@@ -142,13 +142,14 @@ TEST(DecodeExample, WhatDoesNotFitIsNamed) {
 
 TEST(DecodeExample, OtherMessagesAreRefused) {
   const FeatureSpec spec = spec_of("x", DType::kInt64);
-  EXPECT_EQ(error("garbage", spec), "DATA_LOSS: is no tf.train.Example: its bytes are no such message");
+  EXPECT_EQ(error("garbage", spec), "DATA_LOSS: [B3022] is no tf.train.Example: its bytes are no such message");
   EXPECT_EQ(error("", spec),
-            "INVALID_ARGUMENT: has no feature \"x\", and 'features' has no default for it; it has no features");
+            "INVALID_ARGUMENT: [B3034] has no feature \"x\", and 'features' has no default for it; it has no features");
   // The record is context {} feature_lists { feature_list { key: "s" value {} } }.
-  EXPECT_EQ(error(std::string("\x0a\x00\x12\x05\x0a\x03\x0a\x01s", 9), spec),
-            "INVALID_ARGUMENT: is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence "
-            "as a feature of one length");
+  EXPECT_EQ(
+      error(std::string("\x0a\x00\x12\x05\x0a\x03\x0a\x01s", 9), spec),
+      "INVALID_ARGUMENT: [B3022] is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence "
+      "as a feature of one length");
 }
 
 TEST(DecodeExample, GarbageIsAnErrorAndNeverACrash) {

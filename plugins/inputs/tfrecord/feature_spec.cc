@@ -30,7 +30,7 @@ struct Entry {
     return belay::detail::view(static_cast<const belay_str*>(value.data)[i]);
   }
   [[noreturn]] void refuse(const std::string& what) const {
-    fail(Code::kInvalidArgument, "'features." + key + "' " + what);
+    fail(Code::kInvalidArgument, "[B3020] 'features." + key + "' " + what);
   }
 };
 
@@ -96,7 +96,7 @@ FeatureSpec parse_feature(const std::string& name, const std::vector<Entry>& ent
   };
   const Entry *dtype = find("dtype"), *shape = find("shape"), *fallback = find("default");
   if (dtype == nullptr)
-    fail(Code::kInvalidArgument, "'features." + name + "' needs a dtype: float32, int64, string or uint8");
+    fail(Code::kInvalidArgument, "[B3020] 'features." + name + "' needs a dtype: float32, int64, string or uint8");
   spec.dtype = dtype_in(*dtype);
   if (shape != nullptr) read_shape(*shape, spec);
   if (fallback != nullptr) read_default(*fallback, spec);
@@ -143,7 +143,8 @@ std::vector<FeatureSpec> parse_feature_specs(const belay::Table& table) {
     at->second.push_back(entry);
   }
   if (features.empty())
-    fail(Code::kInvalidArgument, "'features' is empty; name each with its dtype, such as x = { dtype = \"float32\" }");
+    fail(Code::kInvalidArgument,
+         "[B3020] 'features' is empty; name each with its dtype, such as x = { dtype = \"float32\" }");
   std::vector<FeatureSpec> specs;
   for (const auto& [name, entries] : features) specs.push_back(parse_feature(name, entries));
   return specs;

@@ -58,7 +58,7 @@ std::string unpack(std::string_view option, const std::string& path, std::string
   z_stream stream{};
   constexpr int kGzipOnly = 15 + 16;
   if (inflateInit2(&stream, kGzipOnly) != Z_OK)
-    fail(Code::kResourceExhausted, prefix + "cannot be unpacked: no memory");
+    fail(Code::kResourceExhausted, "[B3035] " + prefix + "cannot be unpacked: no memory");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> end(&stream, &inflateEnd);
   std::string out;
   std::string buffer(1 << 16, '\0');
@@ -76,8 +76,9 @@ std::string unpack(std::string_view option, const std::string& path, std::string
     packed.remove_prefix(given - stream.avail_in);
     const bool cut = packed.empty() && result != Z_STREAM_END;
     if (cut || (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR))
-      fail(Code::kDataLoss, prefix + "is damaged behind byte " + std::to_string(out.size()) + " of its content: " +
-                                (cut || stream.msg == nullptr ? "it was cut short" : stream.msg) + "; fetch it again");
+      fail(Code::kDataLoss, "[B3023] " + prefix + "is damaged after byte " + std::to_string(out.size()) +
+                                " of its content: " + (cut || stream.msg == nullptr ? "it was cut short" : stream.msg) +
+                                "; fetch it again");
     if (result == Z_STREAM_END) inflateReset(&stream);
   }
   return out;
@@ -92,12 +93,13 @@ RecordFile::RecordFile(std::string_view option, const std::string& path) : path_
     file_ = belay::MappedFile();
   }
   const std::string_view bytes = this->bytes();
-  if (bytes.empty()) fail(Code::kFailedPrecondition, prefix + "holds no records");
+  if (bytes.empty()) fail(Code::kFailedPrecondition, "[B3021] " + prefix + "holds no records");
   if (bytes.size() < kHeader || !record_length(bytes.substr(0, kHeader)))
     fail(Code::kInvalidArgument,
-         prefix + belay::foreign_text(bytes, "TFRecord file", "write its examples with tf.io.TFRecordWriter",
-                                      "is no TFRecord file, plain or gzip: it does not begin with a length and its "
-                                      "checksum"));
+         "[B3022] " + prefix +
+             belay::foreign_text(bytes, "TFRecord file", "write its examples with tf.io.TFRecordWriter",
+                                 "is no TFRecord file, plain or gzip: it does not begin with a length and its "
+                                 "checksum"));
   find_records();
 }
 
@@ -108,12 +110,13 @@ void RecordFile::find_records() {
     const std::uint64_t left = bytes.size() - at;
     const auto number = static_cast<std::int64_t>(begins_.size());
     const auto ends_inside = [&] {
-      fail(Code::kDataLoss, place(number) + " is cut short: the file ends in it; fetch it again");
+      fail(Code::kDataLoss, "[B3023] " + place(number) + " is cut short: the file ends in it; fetch it again");
     };
     if (left < kHeader) ends_inside();
     const auto length = record_length(bytes.substr(at, kHeader));
     if (!length)
-      fail(Code::kDataLoss, place(number) + " is damaged: the checksum of its length is wrong; fetch the file again");
+      fail(Code::kDataLoss,
+           "[B3023] " + place(number) + " is damaged: the checksum of its length is wrong; fetch the file again");
     if (left - kHeader < kFooter || *length > left - kHeader - kFooter) ends_inside();
     begins_.push_back(at);
     at += kHeader + *length + kFooter;
@@ -125,7 +128,7 @@ std::string_view RecordFile::record(std::int64_t number) const {
   const auto length = little_endian<std::uint64_t>(bytes().data() + at);
   const std::string_view record = bytes().substr(at + kHeader, length);
   if (masked_crc32c(record) != little_endian<std::uint32_t>(record.data() + length))
-    fail(Code::kDataLoss, place(number) + " is damaged: its checksum is wrong; fetch the file again");
+    fail(Code::kDataLoss, "[B3023] " + place(number) + " is damaged: its checksum is wrong; fetch the file again");
   return record;
 }
 

@@ -72,41 +72,41 @@ TEST_F(RecordFileTest, DamageIsToldWithFileAndRecord) {
     std::string bytes;
     std::string error;
   } cases[] = {
-      {"", "FAILED_PRECONDITION: files: '" + path + "' holds no records"},
-      {gzipped(""), "FAILED_PRECONDITION: files: '" + path + "' holds no records"},
+      {"", "FAILED_PRECONDITION: [B3021] files: '" + path + "' holds no records"},
+      {gzipped(""), "FAILED_PRECONDITION: [B3021] files: '" + path + "' holds no records"},
       {"PK\3\4 some archive",
        "INVALID_ARGUMENT: files: '" + path +
            "' is a zip archive (torch.save, Keras and numpy.savez write such), no TFRecord file: write its examples "
            "with tf.io.TFRecordWriter"},
-      {flipped(0), "INVALID_ARGUMENT: files: '" + path +
+      {flipped(0), "INVALID_ARGUMENT: [B3023] files: '" + path +
                        "' is no TFRecord file, plain or gzip: it does not begin with a length and its checksum"},
-      {flipped(second),
-       "DATA_LOSS: '" + path + "' record 1 is damaged: the checksum of its length is wrong; fetch the file again"},
+      {flipped(second), "DATA_LOSS: [B3023] '" + path +
+                            "' record 1 is damaged: the checksum of its length is wrong; fetch the file again"},
       {flipped(second + 12),
-       "DATA_LOSS: '" + path + "' record 1 is damaged: its checksum is wrong; fetch the file again"},
+       "DATA_LOSS: [B3023] '" + path + "' record 1 is damaged: its checksum is wrong; fetch the file again"},
       {flipped(good.size() - 1),
-       "DATA_LOSS: '" + path + "' record 2 is damaged: its checksum is wrong; fetch the file again"},
+       "DATA_LOSS: [B3023] '" + path + "' record 2 is damaged: its checksum is wrong; fetch the file again"},
       {good.substr(0, third + 3),
-       "DATA_LOSS: '" + path + "' record 2 is cut short: the file ends in it; fetch it again"},
+       "DATA_LOSS: [B3023] '" + path + "' record 2 is cut short: the file ends in it; fetch it again"},
       {good.substr(0, good.size() - 1),
-       "DATA_LOSS: '" + path + "' record 2 is cut short: the file ends in it; fetch it again"},
+       "DATA_LOSS: [B3023] '" + path + "' record 2 is cut short: the file ends in it; fetch it again"},
       {bytes_of(~0ull, 8) + masked_checksum(bytes_of(~0ull, 8)) + "x",
-       "DATA_LOSS: '" + path + "' record 0 is cut short: the file ends in it; fetch it again"},
+       "DATA_LOSS: [B3023] '" + path + "' record 0 is cut short: the file ends in it; fetch it again"},
   };
   for (const auto& c : cases) EXPECT_EQ(error(c.bytes), c.error);
 }
 
 TEST_F(RecordFileTest, DamagedGzipIsTold) {
   const std::string packed = gzipped(framed_all({"one", "two"})), path = folder_.file("a");
-  EXPECT_EQ(
-      error(packed.substr(0, packed.size() - 1)),
-      "DATA_LOSS: files: '" + path + "' is damaged behind byte 38 of its content: it was cut short; fetch it again");
+  EXPECT_EQ(error(packed.substr(0, packed.size() - 1)),
+            "DATA_LOSS: [B3023] files: '" + path +
+                "' is damaged after byte 38 of its content: it was cut short; fetch it again");
   std::string bad = packed;
   bad[packed.size() - 6] = static_cast<char>(bad[packed.size() - 6] ^ 1);
-  EXPECT_EQ(error(bad), "DATA_LOSS: files: '" + path +
-                            "' is damaged behind byte 38 of its content: incorrect data check; fetch it again");
-  EXPECT_EQ(error(packed + "x"), "DATA_LOSS: files: '" + path +
-                                     "' is damaged behind byte 38 of its content: it was cut short; fetch it again");
+  EXPECT_EQ(error(bad), "DATA_LOSS: [B3023] files: '" + path +
+                            "' is damaged after byte 38 of its content: incorrect data check; fetch it again");
+  EXPECT_EQ(error(packed + "x"), "DATA_LOSS: [B3023] files: '" + path +
+                                     "' is damaged after byte 38 of its content: it was cut short; fetch it again");
 }
 
 TEST_F(RecordFileTest, GarbageIsAnErrorAndNeverACrash) {

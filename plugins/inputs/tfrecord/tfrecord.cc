@@ -85,9 +85,9 @@ class TfRecord final : public belay::Input {
       belay::split_options<Options>(), belay::batch_options<Options>(), belay::decode_option<Options>());
 
   explicit TfRecord(const Options& o) : o_(o), described_(parse_feature_specs(o.features)), pool_(o.decode_threads) {
-    if (o.files.empty()) fail(Code::kInvalidArgument, "'files' is empty; name at least one TFRecord file");
+    if (o.files.empty()) fail(Code::kInvalidArgument, "[B3020] 'files' is empty; name at least one TFRecord file");
     if (described_.size() == 1 && described_[0].name == o.label.view())
-      fail(Code::kInvalidArgument, "'features' has the label alone; name at least one feature besides");
+      fail(Code::kInvalidArgument, "[B3020] 'features' has the label alone; name at least one feature besides");
   }
 
   // Features are in the manifest's order. The order of a table has no meaning, so the host puts them into the
@@ -119,7 +119,7 @@ class TfRecord final : public belay::Input {
     }
     records_ = belay::split_examples(records, o_);
     if (records_.empty())
-      fail(Code::kFailedPrecondition, "split: the files have " + std::to_string(records) +
+      fail(Code::kFailedPrecondition, "[B3027] split: the files have " + std::to_string(records) +
                                           " records and none of them is for \"" + o_.split.string() +
                                           "\"; change 'eval_fraction'");
     for (const FeatureSpec& feature : specs_)
@@ -170,12 +170,12 @@ class TfRecord final : public belay::Input {
     for (const FeatureSpec& feature : described_) names.push_back(feature.name);
     const auto found = std::find(names.begin(), names.end(), o_.label.view());
     if (found == names.end())
-      fail(Code::kInvalidArgument, "label: 'features' has no \"" + o_.label.string() + "\"" +
+      fail(Code::kInvalidArgument, "[B3020] label: 'features' has no \"" + o_.label.string() + "\"" +
                                        belay::did_you_mean(o_.label, names) + "; describe it there, too");
     label_ = static_cast<std::size_t>(found - names.begin());
     if (has_classes() && described_[label_].dtype != DType::kInt64)
-      fail(Code::kInvalidArgument, "'classes' and 'class_names' are for an int64 label, \"" + o_.label.string() +
-                                       "\" is " + belay::dtype_name(described_[label_].dtype));
+      fail(Code::kInvalidArgument, "[B3025] 'classes' and 'class_names' are for an int64 label, \"" +
+                                       o_.label.string() + "\" is " + belay::dtype_name(described_[label_].dtype));
   }
 
   // A default hides that a file has another name for the feature.
@@ -264,7 +264,7 @@ class TfRecord final : public belay::Input {
     for (std::size_t i = 0; i < specs_[label_].elements; ++i)
       if (labels[i] < 0 || labels[i] >= classes_)
         fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
-             "has label " + std::to_string(labels[i]) + "; " + belay::text_of_classes(classes_));
+             "[B3007] has label " + std::to_string(labels[i]) + "; " + belay::text_of_classes(classes_));
   }
 
   const Options o_;

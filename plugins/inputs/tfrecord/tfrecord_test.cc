@@ -216,21 +216,21 @@ TEST_F(TfRecordInput, WhatOpeningCanSeeIsAnErrorThere) {
   } cases[] = {
       {{}, "INVALID_ARGUMENT: 'files' is required"},
       {{{"files", Files{path}}}, "INVALID_ARGUMENT: 'features' is required"},
-      {options.with({"files", Files{}}), "INVALID_ARGUMENT: 'files' is empty; name at least one TFRecord file"},
+      {options.with({"files", Files{}}), "INVALID_ARGUMENT: [B3020] 'files' is empty; name at least one TFRecord file"},
       {options.with({"files", Files{path, folder_.file("a.tfrecords")}}),
        "NOT_FOUND: files: there is no file '" + folder_.file("a.tfrecords") + "' (did you mean \"a.tfrecord\"?)"},
       {options.with({"label", "z"}),
-       "INVALID_ARGUMENT: label: 'features' has no \"z\"; describe "
+       "INVALID_ARGUMENT: [B3020] label: 'features' has no \"z\"; describe "
        "it there, too"},
       {{{"files", Files{path}}, {"features.y.dtype", "int64"}, {"label", "y"}},
-       "INVALID_ARGUMENT: 'features' has the label alone; name at least one feature besides"},
+       "INVALID_ARGUMENT: [B3020] 'features' has the label alone; name at least one feature besides"},
       {options.with({"label", "x"}).with({"classes", 3}),
-       "INVALID_ARGUMENT: 'classes' and 'class_names' are for an int64 label, \"x\" is float32"},
+       "INVALID_ARGUMENT: [B3025] 'classes' and 'class_names' are for an int64 label, \"x\" is float32"},
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
-       "FAILED_PRECONDITION: split: the files have 3 records and none of them is for \"eval\"; change "
+       "FAILED_PRECONDITION: [B3027] split: the files have 3 records and none of them is for \"eval\"; change "
        "'eval_fraction'"},
       {options.with({"files", Files{folder_.write("empty", "")}}),
-       "FAILED_PRECONDITION: files: '" + folder_.file("empty") + "' holds no records"},
+       "FAILED_PRECONDITION: [B3021] files: '" + folder_.file("empty") + "' holds no records"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
@@ -247,8 +247,8 @@ TEST_F(TfRecordInput, ABadRecordIsFoundWhileTraining) {
       {records(0, 2) + odd,
        "INVALID_ARGUMENT: '" + path + "' record 2 feature \"x\" has 1 values, its shape [2] needs 2"},
       {records(0, 2) + framed("garbage"),
-       "DATA_LOSS: '" + path + "' record 2 is no tf.train.Example: its bytes are no such message"},
-      {records(0, 2) + damaged, "DATA_LOSS: '" + path +
+       "DATA_LOSS: [B3023] '" + path + "' record 2 is no tf.train.Example: its bytes are no such message"},
+      {records(0, 2) + damaged, "DATA_LOSS: [B3023] '" + path +
                                     "' record 2 is damaged: its checksum is wrong; fetch the file "
                                     "again"},
       {records(0, 3), "DATA_LOSS: '" + path + "' record 2 has label 2; with 2 classes labels are 0 to 1"},
