@@ -82,10 +82,10 @@ TEST_F(Basenames, ARunDoesNotBeginBesideCheckpointsOfAnotherName) {
   EXPECT_EQ(refused("mnist"), "");
   save("model.ckpt", 5);
   EXPECT_EQ(refused("model.ckpt"), "");
-  EXPECT_EQ(refused("mnist"), "FAILED_PRECONDITION: '" + dir_.path() +
+  EXPECT_EQ(refused("mnist"), "FAILED_PRECONDITION: [B4014] '" + dir_.path() +
                                   "' holds checkpoints called 'model.ckpt-STEP', and this run's are called "
                                   "'mnist-STEP'");
-  EXPECT_EQ(refused("a/b"), "INVALID_ARGUMENT: the basename 'a/b' cannot be a checkpoint's name");
+  EXPECT_EQ(refused("a/b"), "INVALID_ARGUMENT: [B4013] the basename 'a/b' cannot be a checkpoint's name");
 }
 
 TEST_F(Basenames, WhatAKilledRunLeftIsRemovedUnderAnyName) {

@@ -294,19 +294,19 @@ TEST_F(BestCheckpoints, TheBestThatIsWholeIsFound) {
                                             HasSubstr("model.ckpt-20"))));
   std::filesystem::remove_all(dir_ / "model.ckpt-10");
   EXPECT_THAT(error_of([&] { find_best(*run_, log_); }),
-              AllOf(HasSubstr("DATA_LOSS: none of the best checkpoints of "), HasSubstr("model.ckpt-20"),
+              AllOf(HasSubstr("DATA_LOSS: [B4012] none of the best checkpoints of "), HasSubstr("model.ckpt-20"),
                     HasSubstr("model.ckpt-10': it is missing")));
 }
 
 TEST_F(BestCheckpoints, WithoutAListTheFixIsSaid) {
   EXPECT_EQ(error_of([&] { find_best(*run_, log_); }),
-            "NOT_FOUND: '" + dir_.path() +
+            "NOT_FOUND: [B4017] '" + dir_.path() +
                 "' has no best checkpoint: eval/loss was not evaluated, or a hook has put "
                 "other weights into the place of those that were");
   EXPECT_THAT(best_checkpoints(*run_), IsEmpty());
   std::filesystem::remove(dir_ / "best");
   EXPECT_EQ(error_of([&] { find_best(*run_, log_); }),
-            "NOT_FOUND: '" + dir_.path() + "' has no list of its best checkpoints: set [checkpoint] keep_best");
+            "NOT_FOUND: [B4017] '" + dir_.path() + "' has no list of its best checkpoints: set [checkpoint] keep_best");
   EXPECT_THAT(best_checkpoints(*run_), IsEmpty());
   write_file(dir_ / "best", "half a li");
   EXPECT_THAT(

@@ -64,12 +64,13 @@ TEST_F(CheckpointReading, ATargetThatDoesNotFitIsNamedAndNothingIsFilled) {
     NamedTensor target;
     std::string expected;
   } cases[] = {
-      {{"global_stop", step.view()}, "NOT_FOUND: '*' has no tensor 'global_stop' (did you mean \"global_step\"?)"},
+      {{"global_stop", step.view()},
+       "NOT_FOUND: [B4022] '*' has no tensor 'global_stop' (did you mean \"global_step\"?)"},
       {{"dense/kernel", small.view()},
-       "INVALID_ARGUMENT: tensor 'dense/kernel' is float32 [15] in '*', the memory for it is float32 [3]"},
+       "INVALID_ARGUMENT: [B4023] tensor 'dense/kernel' is float32 [15] in '*', the memory for it is float32 [3]"},
       {{"dense/kernel", other.view()},
-       "INVALID_ARGUMENT: tensor 'dense/kernel' is float32 [15] in '*', the memory for it is float64 [15]"},
-      {{"global_step", step.view()}, "INVALID_ARGUMENT: tensor 'global_step' is asked for twice"},
+       "INVALID_ARGUMENT: [B4023] tensor 'dense/kernel' is float32 [15] in '*', the memory for it is float64 [15]"},
+      {{"global_step", step.view()}, "INVALID_ARGUMENT: [B4023] tensor 'global_step' is asked for twice"},
   };
   for (const auto& c : cases) {
     std::string expected = c.expected;
@@ -92,24 +93,25 @@ TEST_F(CheckpointReading, EachDamageNamesTheFileAndBothValues) {
   std::string flipped = data;
   flipped.back() = static_cast<char>(flipped.back() ^ 1);
   write_file(file("model.safetensors"), flipped);
-  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors has the CRC32C " + crc_text(crc32c(flipped)) + " (bytes 0 to " +
-                          std::to_string(data.size()) + "), the index says " + crc_text(crc32c(data)));
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4010] model.safetensors has the CRC32C " + crc_text(crc32c(flipped)) +
+                          " (bytes 0 to " + std::to_string(data.size()) + "), the index says " +
+                          crc_text(crc32c(data)));
   write_file(file("model.safetensors"), data + "x");
-  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors has " + std::to_string(data.size() + 1) +
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4019] model.safetensors has " + std::to_string(data.size() + 1) +
                           " bytes, the index says " + std::to_string(data.size()));
   std::filesystem::remove(file("model.safetensors"));
-  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors is missing");
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4018] model.safetensors is missing");
   std::filesystem::create_symlink("/etc/passwd", file("model.safetensors"));
-  EXPECT_EQ(damage(), "DATA_LOSS: model.safetensors is no regular file");
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4018] model.safetensors is no regular file");
   std::filesystem::remove(file("index"));
-  EXPECT_EQ(damage(), "DATA_LOSS: index is missing");
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4018] index is missing");
   std::filesystem::create_directory(file("index"));
-  EXPECT_EQ(damage(), "DATA_LOSS: index is no regular file");
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4018] index is no regular file");
 }
 
 TEST_F(CheckpointReading, AnIndexOverTheLimitIsNotRead) {
   std::filesystem::resize_file(file("index"), std::uint64_t{1} << 40);  // sparse
-  EXPECT_EQ(damage(), "DATA_LOSS: index: it has 1099511627776 bytes, at most 67108864 are read");
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4019] index: it has 1099511627776 bytes, at most 67108864 are read");
 }
 
 // F19
@@ -234,7 +236,7 @@ TEST_F(CheckpointReading, AStateOfAnotherStepIsFound) {
   write_file(file("state"), state);
   index.files.back().crc32c = crc32c(state);
   write_file(file("index"), format_index(index));
-  EXPECT_EQ(damage(), "DATA_LOSS: state: global_step is 31, the index says 30");
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4020] state: global_step is 31, the index says 30");
 }
 
 // The tensors that the saver finds are checked against the index too.
@@ -334,7 +336,7 @@ TEST_F(CheckpointReading, T_62b_ATensorOfAForeignTypeIsSkippedUnlessItIsWanted) 
   EXPECT_EQ(error_of([&] {
               foreign->read(saver_.use(), {{"ids", ids.view()}});
             }),
-            "INVALID_ARGUMENT: tensor 'ids' is of a type that belay does not have, [2] in '" + path +
+            "INVALID_ARGUMENT: [B4023] tensor 'ids' is of a type that belay does not have, [2] in '" + path +
                 "', the memory for it is int32 [2]");
   // Damage names the file that is there, not the one that the saver would write.
   write_file(path, length + header + data + "x");
@@ -367,10 +369,10 @@ TEST_F(CheckpointReading, TensorsOfStringsAreListedAndInTheWayOfNoOther) {
 TEST_F(CheckpointReading, SAVER_14_WhatCannotBeOpenedSaysWhy) {
   FileSystem& files = posix_file_system();
   EXPECT_EQ(error_of([&] { open_stored_tensors(files, dir_ / "no", saver_.use(), log_); }),
-            "NOT_FOUND: there is no '" + (dir_ / "no") + "'");
+            "NOT_FOUND: [B4025] there is no '" + (dir_ / "no") + "'");
   std::filesystem::create_directory(dir_ / "empty");
   EXPECT_EQ(error_of([&] { open_stored_tensors(files, dir_ / "empty", saver_.use(), log_); }),
-            "NOT_FOUND: '" + (dir_ / "empty") +
+            "NOT_FOUND: [B4025] '" + (dir_ / "empty") +
                 "' is neither a checkpoint (it has no index) nor holds one (no model.ckpt-*)");
   write_file(dir_ / "text", "hello, hello");
   EXPECT_EQ(error_of([&] {

@@ -111,7 +111,7 @@ TEST_F(CheckpointSeriesTest, T_143_WhatASaverDoesNotReadBackAsItWasIsRefusedWith
     return error_of([&] { series().save(StepContent(step).content(), saver.use()); });
   };
   saver.spoils = true;
-  const std::string said = "DATA_LOSS: cannot save '" + (dir_ / "model.ckpt-1") +
+  const std::string said = "DATA_LOSS: [B4002] cannot save '" + (dir_ / "model.ckpt-1") +
                            "': saver 'scripted' did not read back what it was given to write, so nothing could be "
                            "restored from it: ";
   const std::string error = failure(1);
@@ -166,7 +166,7 @@ TEST_F(CheckpointSeriesTest, T_143_ASaverThatWritesIntoWhatItIsGivenIsRefusedWit
   saver.changes_what_it_gets = true;
   for (const std::int64_t step : {2, 3}) {
     EXPECT_EQ(error_of([&] { series().save(StepContent(step).content(), saver.use()); }),
-              "INTERNAL: cannot save '" + (dir_ / "model.ckpt-") + std::to_string(step) +
+              "INTERNAL: [B4002] cannot save '" + (dir_ / "model.ckpt-") + std::to_string(step) +
                   "': saver 'scripted': it changed variable 'dense/kernel' while it wrote it; a saver gets the "
                   "variables to read, not to write");
     EXPECT_THAT(on_disk(), ElementsAre("1"));
@@ -499,7 +499,7 @@ TEST_F(CheckpointSeriesTest, AFullDiskIsToldWithWhatIsNeededAndFree) {
   save(1);
   files_.fail(FileCall::kWrite, 1, Error(Code::kResourceExhausted, "cannot write 'x': No space left on device"));
   const std::string text = error_of([&] { save(2); });
-  const std::string start = "RESOURCE_EXHAUSTED: cannot save '" + (dir_ / "model.ckpt-2") +
+  const std::string start = "RESOURCE_EXHAUSTED: [B4002] cannot save '" + (dir_ / "model.ckpt-2") +
                             "': saver 'safetensors': cannot write 'x': No space left on device (the variables and the "
                             "hooks' tensors need 116 bytes, ";
   ASSERT_TRUE(text.starts_with(start)) << text;
@@ -513,7 +513,7 @@ TEST_F(CheckpointSeriesTest, WhatDoesNotFitIsNotBegunAndSavedWhenThereIsRoom) {
   files_.say_free(115);
   files_.forget_calls();
   EXPECT_EQ(error_of([&] { save(2); }),
-            "RESOURCE_EXHAUSTED: cannot save '" + (dir_ / "model.ckpt-2") +
+            "RESOURCE_EXHAUSTED: [B4001] cannot save '" + (dir_ / "model.ckpt-2") +
                 "': the disk has no room for it (the variables and the hooks' tensors need 116 bytes, 115 are free)");
   EXPECT_THAT(files_.calls(), IsEmpty()) << "nothing was touched";
   files_.say_free(116);

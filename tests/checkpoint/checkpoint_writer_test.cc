@@ -151,7 +151,7 @@ TEST_F(CheckpointWriter, NothingThatIsNoCheckpointIsReplaced) {
   write_file(in_dir("model.ckpt-5/mine.txt"), "mine");
   const StepContent content(5);
   EXPECT_EQ(failure(content.content(), saver_.use()),
-            "ALREADY_EXISTS: cannot save '" + in_dir("model.ckpt-5") + "': '" + in_dir("model.ckpt-5") +
+            "ALREADY_EXISTS: [B4028] cannot save '" + in_dir("model.ckpt-5") + "': '" + in_dir("model.ckpt-5") +
                 "' exists and is no checkpoint (it has no index); move it away");
   EXPECT_THAT(entries(), ElementsAre("model.ckpt-5"));
   EXPECT_EQ(read_file(in_dir("model.ckpt-5/mine.txt")), "mine");
@@ -175,7 +175,7 @@ TEST_F(CheckpointWriter, ANonFiniteVariableIsNamedAndNothingIsTouched) {
     StepContent content(5);
     static_cast<float*>(content.content().variables[0].tensor.data)[11] = c.value;
     files_.forget_calls();
-    EXPECT_EQ(failure(content.content(), saver_.use()), "DIVERGED: cannot save '" + in_dir("model.ckpt-5") +
+    EXPECT_EQ(failure(content.content(), saver_.use()), "DIVERGED: [B4002] cannot save '" + in_dir("model.ckpt-5") +
                                                             "': variable 'dense/kernel' is not finite: element 11 of "
                                                             "[15] is " +
                                                             c.shown);
@@ -195,15 +195,15 @@ TEST_F(CheckpointWriter, SAVER_04_ContentThatACheckpointCannotHoldIsNamed) {
   } cases[] = {
       {{{"words", text.view()}},
        1,
-       "UNIMPLEMENTED: cannot save '*1': variable 'words' is of type string; a checkpoint holds numbers"},
+       "UNIMPLEMENTED: [B4002] cannot save '*1': variable 'words' is of type string; a checkpoint holds numbers"},
       {{{"a", number.view()}, {"a", number.view()}},
        1,
-       "INVALID_ARGUMENT: cannot save '*1': two variables have the same name: 'a'"},
-      {{{"", number.view()}}, 1, "INVALID_ARGUMENT: cannot save '*1': a variable has no name"},
+       "INVALID_ARGUMENT: [B4002] cannot save '*1': two variables have the same name: 'a'"},
+      {{{"", number.view()}}, 1, "INVALID_ARGUMENT: [B4002] cannot save '*1': a variable has no name"},
       {{{"a", belay::detail::described(DType::kFloat32, 1, negative)}},
        1,
-       "INVALID_ARGUMENT: cannot save '*1': variable 'a' has no size: float32 [?]"},
-      {{}, -1, "INVALID_ARGUMENT: cannot save '*-1': the global step is -1; it must not be negative"},
+       "INVALID_ARGUMENT: [B4002] cannot save '*1': variable 'a' has no size: float32 [?]"},
+      {{}, -1, "INVALID_ARGUMENT: [B4002] cannot save '*-1': the global step is -1; it must not be negative"},
   };
   for (const auto& c : cases) {
     CheckpointContent content;
@@ -221,7 +221,7 @@ TEST_F(CheckpointWriter, WhatTheSaverThrowsComesOutWithItsName) {
   saver.write = [](Directory&, TensorSource&) { fail(Code::kUnimplemented, "no such type"); };
   const StepContent content(5);
   EXPECT_EQ(failure(content.content(), saver.use()),
-            "UNIMPLEMENTED: cannot save '" + in_dir("model.ckpt-5") + "': saver 'scripted': no such type");
+            "UNIMPLEMENTED: [B4002] cannot save '" + in_dir("model.ckpt-5") + "': saver 'scripted': no such type");
   EXPECT_THAT(entries(), IsEmpty());
 }
 
@@ -241,31 +241,33 @@ TEST_F(CheckpointWriter, ASaverThatBreaksItsContractIsRefused) {
     std::function<void(Directory&, TensorSource&)> write;
     std::string expected;
   } cases[] = {
-      {[](Directory&, TensorSource&) {}, "INTERNAL: it left no file"},
+      {[](Directory&, TensorSource&) {}, "INTERNAL: [B4026] it left no file"},
       {[&](Directory& d, TensorSource&) { leaked = new File(d.create("data")); },
-       "INTERNAL: it left the file 'data' open"},
+       "INTERNAL: [B4026] it left the file 'data' open"},
       {[&](Directory& d, TensorSource&) {
          write_one(d);
          std::filesystem::create_directory(stray());
        },
-       "INTERNAL: it left 'stray', which is a directory"},
+       "INTERNAL: [B4026] it left 'stray', which is a directory"},
       {[&](Directory& d, TensorSource&) {
          write_one(d);
          std::filesystem::create_symlink("/etc/passwd", stray());
        },
-       "INTERNAL: it left 'stray', which is a symbolic link"},
+       "INTERNAL: [B4026] it left 'stray', which is a symbolic link"},
       {[&](Directory& d, TensorSource&) {
          write_one(d);
          write_file(stray(), "past the host");
        },
-       "INTERNAL: it left 'stray', which it did not write through the host"},
+       "INTERNAL: [B4026] it left 'stray', which it did not write through the host"},
       {[](Directory& d, TensorSource&) { d.create("index"); },
-       "INVALID_ARGUMENT: a saver cannot name a file \"index\""},
+       "INVALID_ARGUMENT: [B4006] a saver cannot name a file \"index\""},
       {[](Directory& d, TensorSource&) { d.create("state.data"); },
-       "INVALID_ARGUMENT: a saver cannot name a file \"state.data\""},
-      {[](Directory& d, TensorSource&) { d.create("../x"); }, "INVALID_ARGUMENT: a saver cannot name a file \"../x\""},
-      {[](Directory& d, TensorSource&) { d.open("data"); }, "FAILED_PRECONDITION: a saver that writes cannot read"},
-      {[](Directory&, TensorSource& t) { t.get(3); }, "INVALID_ARGUMENT: there is no tensor 3; there are 3"},
+       "INVALID_ARGUMENT: [B4006] a saver cannot name a file \"state.data\""},
+      {[](Directory& d, TensorSource&) { d.create("../x"); },
+       "INVALID_ARGUMENT: [B4006] a saver cannot name a file \"../x\""},
+      {[](Directory& d, TensorSource&) { d.open("data"); },
+       "FAILED_PRECONDITION: [B4006] a saver that writes cannot read"},
+      {[](Directory&, TensorSource& t) { t.get(3); }, "INVALID_ARGUMENT: [B4006] there is no tensor 3; there are 3"},
   };
   for (const auto& c : cases) {
     ScriptedSaver saver;
@@ -293,7 +295,7 @@ TEST_F(CheckpointWriter, AnErrorThatTheSaverSwallowedFailsTheSave) {
   };
   files_.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "cannot sync 'data': Input/output error"));
   const StepContent content(5);
-  EXPECT_EQ(failure(content.content(), saver.use()), "DATA_LOSS: cannot save '" + in_dir("model.ckpt-5") +
+  EXPECT_EQ(failure(content.content(), saver.use()), "DATA_LOSS: [B4002] cannot save '" + in_dir("model.ckpt-5") +
                                                          "': saver 'scripted': cannot sync 'data': Input/output error");
   EXPECT_THAT(entries(), IsEmpty());
 }

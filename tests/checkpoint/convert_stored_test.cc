@@ -87,7 +87,8 @@ TEST_F(ConvertTest, FilesWithACommonBeginAreRenamedTogether) {
   EXPECT_THAT(run_->entries(), ElementsAre("model.ckpt-7", "tf-7.data-0", "tf-7.index"));
   EXPECT_EQ(read_file(dir_ / "tf-7.data-0").size(), 92u);
   EXPECT_EQ(error_of([&] { write(copy(), "x.npz", two_.use()); }),
-            "INVALID_ARGUMENT: the saver wrote 2 files, which keep their names: give a directory in place of 'x.npz'");
+            "INVALID_ARGUMENT: [B4027] the saver wrote 2 files, which keep their names: give a directory in place of "
+            "'x.npz'");
   EXPECT_THAT(run_->entries(), ElementsAre("model.ckpt-7", "tf-7.data-0", "tf-7.index"));
 }
 
@@ -106,8 +107,9 @@ TEST_F(ConvertTest, AFileOfOthersHasTheStepOfItsGlobalStep) {
 TEST_F(ConvertTest, NothingIsReplaced) {
   write_file(dir_ / "there", "mine");
   write_file(dir_ / "tf.data-0", "mine");
-  EXPECT_EQ(error_of([&] { write(copy(), "there", use_); }),
-            "ALREADY_EXISTS: '" + (dir_ / "there") + "' exists, and nothing is replaced: remove it or name another");
+  EXPECT_EQ(
+      error_of([&] { write(copy(), "there", use_); }),
+      "ALREADY_EXISTS: [B4028] '" + (dir_ / "there") + "' exists, and nothing is replaced: remove it or name another");
   EXPECT_THAT(error_of([&] { write(copy(), "tf.index", two_.use()); }), HasSubstr("tf.data-0' exists"));
   EXPECT_EQ(read_file(dir_ / "tf.data-0"), "mine");
   EXPECT_THAT(run_->entries(), ElementsAre("model.ckpt-7", "tf.data-0", "there"));

@@ -230,7 +230,7 @@ TEST_F(FindRestorable, WhereAllAreDamagedItRefusesAndListsEachWithItsReason) {
 TEST_F(FindRestorable, AStateFileWithoutItsCheckpointsIsNoFreshStart) {
   for (const std::int64_t step : {10, 20, 30}) std::filesystem::remove_all(dir_ / checkpoint_name(step));
   EXPECT_EQ(error_of([&] { found(); }),
-            "DATA_LOSS: '" + dir_.path() + "' holds checkpoints, but none can be restored:\n  '" +
+            "DATA_LOSS: [B4034] '" + dir_.path() + "' holds checkpoints, but none can be restored:\n  '" +
                 (dir_ / "model.ckpt-30") +
                 "': it is missing\nnothing was deleted; to begin again at step 0, run with --from-scratch");
 }

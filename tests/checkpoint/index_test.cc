@@ -81,7 +81,7 @@ TEST(Index, EveryTruncationIsFound) {
 
 TEST(Index, ALaterFormatNamesItsWriter) {
   EXPECT_EQ(index_outcome(sealed(R"({"format": 2, "writer": "belay 2.3", "more": {})")),
-            "FAILED_PRECONDITION: it was written by belay 2.3 in format 2; this is belay " BELAY_VERSION
+            "FAILED_PRECONDITION: [B4004] it was written by belay 2.3 in format 2; this is belay " BELAY_VERSION
             ", which reads format 1: use a newer belay");
 }
 
@@ -145,20 +145,20 @@ TEST(Index, HugeOnesAreRefused) {
   while (many.size() < kMaxIndexBytes - 100) many += ",0";
   const std::string deep = "{\"format\": 1, \"writer\": \"w\", \"files\": " + std::string(300, '[');
   const std::string too_long = sealed(std::string(kMaxIndexBytes, ' '));
-  EXPECT_EQ(index_outcome(sealed(many + "]")), "DATA_LOSS: it has more than 4000000 values");
-  EXPECT_EQ(index_outcome(sealed(deep)), "DATA_LOSS: it is nested deeper than 16 levels");
+  EXPECT_EQ(index_outcome(sealed(many + "]")), "DATA_LOSS: [B4012] it has more than 4000000 values");
+  EXPECT_EQ(index_outcome(sealed(deep)), "DATA_LOSS: [B4012] it is nested deeper than 16 levels");
   EXPECT_EQ(index_outcome(too_long), "DATA_LOSS: it has 67108890 bytes, at most 67108864 are read");
 }
 
 TEST(Index, WhatCouldNotBeReadIsNotWritten) {
   CheckpointIndex bad_name = example_index();
   bad_name.tensors[0].name = "a\xff";
-  EXPECT_EQ(error_of([&] { format_index(bad_name); }), "INVALID_ARGUMENT: a name in the index is not UTF-8");
+  EXPECT_EQ(error_of([&] { format_index(bad_name); }), "INVALID_ARGUMENT: [B4005] a name in the index is not UTF-8");
   CheckpointIndex large = example_index();
   large.tensors[0].name = std::string(65 << 20, 'x');
   EXPECT_EQ(
       error_of([&] { format_index(large); }),
-      "RESOURCE_EXHAUSTED: the index of 2 tensors would have " +
+      "RESOURCE_EXHAUSTED: [B4003] the index of 2 tensors would have " +
           std::to_string(format_index(example_index()).size() - std::string("hidden/kernel").size() + (65 << 20)) +
           " bytes, at most 67108864 are read");
 }

@@ -47,17 +47,17 @@ class NewCheckpointsTest : public RunDirectoryTest {
 
 TEST_F(NewCheckpointsTest, CKU_01_WhatIsNotThereIsAnErrorWithItsName) {
   EXPECT_EQ(error_of([&] { open_stored_tensors(files_, dir_ / "none", saver_.use(), log_); }),
-            "NOT_FOUND: there is no '" + (dir_ / "none") + "'");
+            "NOT_FOUND: [B4025] there is no '" + (dir_ / "none") + "'");
   EXPECT_THAT(error_of([&] { open_stored_tensors(files_, dir_.path(), saver_.use(), log_); }),
               HasSubstr("is neither a checkpoint (it has no index) nor"));
   save(10);
   const auto stored = open_stored_tensors(files_, dir_.path(), saver_.use(), log_);
   Tensor value(0.f);
-  EXPECT_THAT(
-      error_of([&] {
-        stored->read(saver_.use(), {{"dense/kernal", value.view()}});
-      }),
-      StartsWith("NOT_FOUND: '" + path(10) + "' has no tensor 'dense/kernal' (did you mean \"dense/kernel\"?)"));
+  EXPECT_THAT(error_of([&] {
+                stored->read(saver_.use(), {{"dense/kernal", value.view()}});
+              }),
+              StartsWith("NOT_FOUND: [B4022] '" + path(10) +
+                         "' has no tensor 'dense/kernal' (did you mean \"dense/kernel\"?)"));
 }
 
 TEST_F(NewCheckpointsTest, CKU_02_TheValuesOfANameAreTheSavedOnes) {

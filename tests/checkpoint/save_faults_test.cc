@@ -147,7 +147,7 @@ TEST_F(SaveFaults, AFailedSyncIsNotTriedAgainOnTheSameFile) {
 TEST_F(SaveFaults, AFailedSyncOfTheRunDirectoryAnnouncesNothingAndRemovesNothing) {
   const std::string state = read_file(dir_ / "checkpoint");
   files_.fail(FileCall::kSync, 6, kBroken);
-  EXPECT_EQ(save(30), "DATA_LOSS: cannot save '" + (dir_ / "model.ckpt-30") +
+  EXPECT_EQ(save(30), "DATA_LOSS: [B4002] cannot save '" + (dir_ / "model.ckpt-30") +
                           "': Input/output error; the disk does not work, or "
                           "its connection: look at the kernel's messages (dmesg)");
   EXPECT_EQ(read_file(dir_ / "checkpoint"), state);
@@ -231,7 +231,7 @@ TEST_F(SaveFaults, AThousandSignalsPerSecondDisturbNoSave) {
 // F16
 TEST_F(SaveFaults, ADirectoryThatIsGoneIsAnError) {
   std::filesystem::remove_all(dir_.path());
-  EXPECT_EQ(save(30), "NOT_FOUND: cannot save '" + (dir_ / "model.ckpt-30") + "': cannot make directory '" +
+  EXPECT_EQ(save(30), "NOT_FOUND: [B4002] cannot save '" + (dir_ / "model.ckpt-30") + "': cannot make directory '" +
                           (dir_ / "model.ckpt-30.tmp") + "': No such file or directory");
 }
 

@@ -64,14 +64,14 @@ TEST_F(SaverDirectoryTest, OnlyTheNamedFilesCanBeRead) {
   file.read_at(3, bytes, 3);
   EXPECT_STREQ(bytes, "ten");
   EXPECT_EQ(file.size(), 7u);
-  EXPECT_EQ(error_of([&] { file.read_at(5, bytes, 3); }),
-            "DATA_LOSS: cannot read '" + (dir_ / "a") + "': it ends at byte 7, 3 bytes were wanted from byte 5");
-  EXPECT_EQ(error_of([&] { d.open("b"); }), "NOT_FOUND: the checkpoint has no file \"b\"");
-  EXPECT_EQ(error_of([&] { d.open("../x"); }), "NOT_FOUND: the checkpoint has no file \"../x\"");
+  EXPECT_EQ(error_of([&] { file.read_at(5, bytes, 3); }), "DATA_LOSS: [B4019] cannot read '" + (dir_ / "a") +
+                                                              "': it ends at byte 7, 3 bytes were wanted from byte 5");
+  EXPECT_EQ(error_of([&] { d.open("b"); }), "NOT_FOUND: [B4018] the checkpoint has no file \"b\"");
+  EXPECT_EQ(error_of([&] { d.open("../x"); }), "NOT_FOUND: [B4018] the checkpoint has no file \"../x\"");
   EXPECT_EQ(error_of([&] { d.open("gone"); }),
             "NOT_FOUND: cannot open '" + (dir_ / "gone") + "': No such file or directory");
-  EXPECT_EQ(error_of([&] { d.create("c"); }), "FAILED_PRECONDITION: a saver that reads cannot create files");
-  EXPECT_EQ(error_of([&] { d.open("a").write("x", 1); }), "FAILED_PRECONDITION: 'a' is open for reading");
+  EXPECT_EQ(error_of([&] { d.create("c"); }), "FAILED_PRECONDITION: [B4006] a saver that reads cannot create files");
+  EXPECT_EQ(error_of([&] { d.open("a").write("x", 1); }), "FAILED_PRECONDITION: [B4006] 'a' is open for reading");
 }
 
 TEST_F(SaverDirectoryTest, T_146_ASizeThatTheFileDoesNotHaveIsRefusedBeforeAByteIsRead) {
@@ -81,7 +81,7 @@ TEST_F(SaverDirectoryTest, T_146_ASizeThatTheFileDoesNotHaveIsRefusedBeforeAByte
   const File file = d.open("a");
   char bytes[4] = "old";
   for (const std::uint64_t size : {std::uint64_t{8}, std::uint64_t{1} << 60, ~std::uint64_t{0}})
-    EXPECT_EQ(error_of([&] { file.read_at(0, bytes, size); }), "DATA_LOSS: cannot read '" + (dir_ / "a") +
+    EXPECT_EQ(error_of([&] { file.read_at(0, bytes, size); }), "DATA_LOSS: [B4019] cannot read '" + (dir_ / "a") +
                                                                    "': it ends at byte 7, " + std::to_string(size) +
                                                                    " bytes were wanted from byte 0");
   EXPECT_EQ(error_of([&] { file.read_at(~std::uint64_t{0}, bytes, 3); }).substr(0, 9), "DATA_LOSS");
@@ -94,7 +94,7 @@ TEST_F(SaverDirectoryTest, OneForeignFileStandsForTheFirstNameOnly) {
   const Directory d(files_service(), saver.handle());
   EXPECT_EQ(d.open("model.safetensors").size(), 7u);
   EXPECT_EQ(d.open("model.safetensors").size(), 7u);
-  EXPECT_EQ(error_of([&] { d.open("second"); }), "NOT_FOUND: the checkpoint has no file \"second\"");
+  EXPECT_EQ(error_of([&] { d.open("second"); }), "NOT_FOUND: [B4018] the checkpoint has no file \"second\"");
 }
 
 TEST_F(SaverDirectoryTest, AForeignFileThatIsNoJsonStandsForNoIndex) {
@@ -106,8 +106,9 @@ TEST_F(SaverDirectoryTest, AForeignFileThatIsNoJsonStandsForNoIndex) {
     const std::string of_index = error_of([&] { d.open("model.safetensors.index.json"); });
     return of_index + error_of([&] { d.open("model.safetensors"); });
   };
-  EXPECT_EQ(open_both("pretrained.bin"), "NOT_FOUND: the checkpoint has no file \"model.safetensors.index.json\"");
-  EXPECT_EQ(open_both("index.txt"), "NOT_FOUND: the checkpoint has no file \"model.safetensors\"");
+  EXPECT_EQ(open_both("pretrained.bin"),
+            "NOT_FOUND: [B4018] the checkpoint has no file \"model.safetensors.index.json\"");
+  EXPECT_EQ(open_both("index.txt"), "NOT_FOUND: [B4018] the checkpoint has no file \"model.safetensors\"");
 }
 
 TEST_F(SaverDirectoryTest, FilesOfOthersBesideTheOneGoByTheSaversNames) {
@@ -118,8 +119,9 @@ TEST_F(SaverDirectoryTest, FilesOfOthersBesideTheOneGoByTheSaversNames) {
   const Directory d(files_service(), saver.handle());
   EXPECT_EQ(d.open("model.index").size(), 5u);
   EXPECT_EQ(d.open("model.data-0").size(), 8u);
-  EXPECT_EQ(error_of([&] { d.open("model.data-1"); }), "NOT_FOUND: the checkpoint has no file \"ckpt-9.data-1\"");
-  EXPECT_EQ(error_of([&] { d.open("../x"); }), "NOT_FOUND: the checkpoint has no file \"../x\"");
+  EXPECT_EQ(error_of([&] { d.open("model.data-1"); }),
+            "NOT_FOUND: [B4018] the checkpoint has no file \"ckpt-9.data-1\"");
+  EXPECT_EQ(error_of([&] { d.open("../x"); }), "NOT_FOUND: [B4018] the checkpoint has no file \"../x\"");
 }
 
 TEST_F(SaverDirectoryTest, FilesThatTheOneNamesKeepTheirNames) {
@@ -129,11 +131,11 @@ TEST_F(SaverDirectoryTest, FilesThatTheOneNamesKeepTheirNames) {
   const Directory d(files_service(), saver.handle());
   // A saver that looks for the single file first.
   EXPECT_EQ(error_of([&] { d.open("model.safetensors"); }),
-            "NOT_FOUND: the checkpoint has no file \"model.safetensors\"");
+            "NOT_FOUND: [B4018] the checkpoint has no file \"model.safetensors\"");
   EXPECT_EQ(d.open("model.safetensors.index.json").size(), 2u);
   EXPECT_EQ(d.open("bert-1-of-2.safetensors").size(), 5u);
   EXPECT_EQ(error_of([&] { d.open("bert-2-of-2.safetensors"); }),
-            "NOT_FOUND: the checkpoint has no file \"bert-2-of-2.safetensors\"");
+            "NOT_FOUND: [B4018] the checkpoint has no file \"bert-2-of-2.safetensors\"");
 }
 
 TEST_F(SaverDirectoryTest, TheFirstErrorIsKept) {

@@ -86,9 +86,9 @@ TEST_F(StoredPlaceTest, AnIndexOfNothingIsNotATensorFlowCheckpointInADirectory) 
 }
 
 TEST_F(StoredPlaceTest, WhatIsNotThereIsNamed) {
-  EXPECT_EQ(error_of([&] { find("none"); }), "NOT_FOUND: there is no '" + (dir_ / "none") + "'");
+  EXPECT_EQ(error_of([&] { find("none"); }), "NOT_FOUND: [B4025] there is no '" + (dir_ / "none") + "'");
   EXPECT_EQ(error_of([&] { find_stored(files_, dir_.path(), log_); }),
-            "NOT_FOUND: '" + dir_.path() +
+            "NOT_FOUND: [B4025] '" + dir_.path() +
                 "' is neither a checkpoint (it has no index) nor does it hold one (model.ckpt-*); another program's is "
                 "named by its file");
 }

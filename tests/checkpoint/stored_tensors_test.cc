@@ -261,7 +261,7 @@ TEST_F(VerifyTest, WithoutTheSaverTheChecksumsAreStillLookedAt) {
 
 TEST_F(VerifyTest, AnEmptyTreeHoldsNothing) {
   EXPECT_THAT(verify(), IsEmpty());
-  EXPECT_EQ(error_of([&] { verify("none"); }), "NOT_FOUND: there is no '" + (dir_ / "none") + "'");
+  EXPECT_EQ(error_of([&] { verify("none"); }), "NOT_FOUND: [B4025] there is no '" + (dir_ / "none") + "'");
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ TEST(StrictJson, ValuesAndKeysAreCounted) {
   for (int i = 1; i < 399'999; ++i) list += ",0";
   for (int i = 1; i < 200'000; ++i) object += ",\"" + std::to_string(i) + "\":0";
   EXPECT_EQ(outcome(list + "]"), "");
-  EXPECT_EQ(outcome(list + ",0]"), "DATA_LOSS: it has more than 400000 values");
-  EXPECT_EQ(outcome(object + "}"), "DATA_LOSS: it has more than 400000 values");
+  EXPECT_EQ(outcome(list + ",0]"), "DATA_LOSS: [B4012] it has more than 400000 values");
+  EXPECT_EQ(outcome(object + "}"), "DATA_LOSS: [B4012] it has more than 400000 values");
 }
 
 TEST(StrictJson, EveryFieldIsCheckedByNameAndKind) {

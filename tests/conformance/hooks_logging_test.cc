@@ -271,7 +271,7 @@ TEST_F(NanTensorConformance, T_16d_AStateThatIsNotFiniteLeavesEveryHookItsEnd) {
   });
   EXPECT_TRUE(called("other.end"));
   EXPECT_FALSE(called("other.on_error"));
-  EXPECT_THAT(error, StartsWith("DIVERGED: cannot save"));
+  EXPECT_THAT(error, StartsWith("DIVERGED: [B4002] cannot save"));
   EXPECT_TRUE(s.closed());
   EXPECT_EQ(saved(), (Steps{0}));
 }

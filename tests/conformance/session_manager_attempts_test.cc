@@ -151,7 +151,7 @@ TEST_F(SessionManagerConformance, SM_26_ACheckpointThatLacksAVariableIsAnErrorNe
        std::vector<std::function<void()>>{[&] { full.prepare_session(args); }, [&] { full.recover_session(args); }}) {
     EXPECT_THROW(create(), RestoreError);
     EXPECT_EQ(error_of(create),
-              "FAILED_PRECONDITION: the checkpoint '" + run.path() +
+              "FAILED_PRECONDITION: [B4032] the checkpoint '" + run.path() +
                   "/model.ckpt-7' does not fit this model:\n"
                   "  missing   weight  float32 []\n"
                   "to take a part of it, begin in another directory with [scaffold] init_fn = [{ plugin "
@@ -166,7 +166,7 @@ TEST_F(SessionManagerConformance, USER_11_WhatACheckpointLacksAndWhatIsUnusedInI
   args.saver = make_saver();
   args.checkpoint_dir = run.path();
   const std::string error = error_of([&] { full_manager().prepare_session(args); });
-  EXPECT_EQ(error, "FAILED_PRECONDITION: the checkpoint '" + run.path() +
+  EXPECT_EQ(error, "FAILED_PRECONDITION: [B4032] the checkpoint '" + run.path() +
                        "/model.ckpt-7' does not fit this model:\n"
                        "  extra     momentum          float32 [2]\n"
                        "  extra     old_layer/weight  float32 []\n"

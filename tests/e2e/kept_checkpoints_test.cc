@@ -92,8 +92,9 @@ TEST_F(KeptCheckpoints, CheckpointsOfAnotherBasenameAreRefusedAtItsLine) {
   for (const char* command : {"run", "check"}) {
     const ProcessResult r = belay({command, manifest});
     EXPECT_EQ(r.status, 2) << r.err;
-    EXPECT_THAT(told(r), HasSubstr("DIR/train.toml:14:12: error: 'DIR/run' holds checkpoints called 'model.ckpt-STEP', "
-                                   "and this run's are called 'mnist-STEP'\n  basename = \"mnist\"\n"));
+    EXPECT_THAT(told(r),
+                HasSubstr("DIR/train.toml:14:12: error[B4014]: 'DIR/run' holds checkpoints called 'model.ckpt-STEP', "
+                          "and this run's are called 'mnist-STEP'\n  basename = \"mnist\"\n"));
     EXPECT_THAT(told(r),
                 HasSubstr("  help: go on with them by [checkpoint] basename = \"model.ckpt\", or begin anew by "
                           "--from-scratch\n"));

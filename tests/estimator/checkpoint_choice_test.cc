@@ -167,7 +167,7 @@ TEST_F(CheckpointChoiceTest, BestIsTheFirstOfTheList) {
   EXPECT_EQ(error("best", [](const OpenDirectory&) { return std::vector<std::string>(); }), none);
   // A list that is there: keep_best is set.
   write_file(dir_ / "best", "{\"metric\": \"eval/loss\", \"mode\": \"min\", \"checkpoints\": []}");
-  EXPECT_EQ(error("best"), "NOT_FOUND: '" + dir_.path() +
+  EXPECT_EQ(error("best"), "NOT_FOUND: [B4017] '" + dir_.path() +
                                "' has no best checkpoint: eval/loss was not evaluated, or a hook has put other weights "
                                "into the place of those that were");
 }
@@ -371,7 +371,7 @@ TEST_F(LoadCheckpoint, AllThatIsMissingOrOfAnotherShapeIsInOneError) {
                               {"logits/bias", Tensor(DType::kFloat32, {2})},
                               {"global_step", Tensor(std::int64_t{0})}});
   EXPECT_EQ(error_of([&] { load_checkpoint(place(), parse_checkpoint_choice("latest"), saver_.use(), *other); }),
-            "FAILED_PRECONDITION: the checkpoint '" + dir_ / "model.ckpt-40" +
+            "FAILED_PRECONDITION: [B4032] the checkpoint '" + dir_ / "model.ckpt-40" +
                 "' does not fit this model:\n"
                 "  reshaped  dense/bias     float64 [4] in the graph, [3] in the checkpoint\n"
                 "  re-typed  dense/kernel   float64 in the graph, float32 in the checkpoint\n"

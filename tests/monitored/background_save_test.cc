@@ -336,7 +336,7 @@ TEST_F(BackgroundSaves, AStateThatIsNotFiniteEndsTheRunAtTheNextBoundary) {
       "b", Tensor(Dims{kElements}, std::vector<float>(kElements, std::numeric_limits<float>::infinity())));
   save_behind_a_step();
   await_durable();
-  EXPECT_THAT(error_of([&] { train(); }), HasSubstr("DIVERGED: cannot save"));
+  EXPECT_THAT(error_of([&] { train(); }), HasSubstr("DIVERGED: [B4002] cannot save"));
   EXPECT_THAT(checkpoints(), IsEmpty());
 }
 
@@ -347,7 +347,7 @@ TEST_F(BackgroundSaves, OfAStateThatIsNotFiniteTheEndIsToldBehindEachHooksEnd) {
   session().raw_session()->store().assign(
       "b", Tensor(Dims{kElements}, std::vector<float>(kElements, std::numeric_limits<float>::infinity())));
   save_behind_a_step();
-  EXPECT_THAT(error_of([&] { session().close(); }), HasSubstr("DIVERGED: cannot save"));
+  EXPECT_THAT(error_of([&] { session().close(); }), HasSubstr("DIVERGED: [B4002] cannot save"));
   EXPECT_THAT(new_events(), Contains("x.end"));
 }
 

@@ -186,7 +186,8 @@ TEST_F(Savers, AFailedSaveIsThrownWhereTheRunIsToStop) {
   RunSaver saver(on_bad_disk, bad.directory(), options);
   files.fail(FileCall::kSync, 1, Error(Code::kDataLoss, "disk on fire"));
   saver.request();
-  const std::string expected = "cannot save '" + temp / "bad/model.ckpt-0" + "': saver 'safetensors': disk on fire";
+  const std::string expected =
+      "[B4002] cannot save '" + temp / "bad/model.ckpt-0" + "': saver 'safetensors': disk on fire";
   EXPECT_EQ(error_of([&] { saver.at_boundary(*session, hooks); }), "DATA_LOSS: " + expected);
   EXPECT_EQ(saver.save_error(), expected);
 }
@@ -196,8 +197,8 @@ TEST_F(Savers, AStateThatIsNotFiniteIsThrownAndNotSaved) {
   set(std::numeric_limits<float>::infinity(), 3);
   saver->request();
   EXPECT_EQ(error_of([&] { saver->at_boundary(*session, hooks); }),
-            "DIVERGED: cannot save '" + run.path() +
-                "/model.ckpt-3': variable 'weight' is not finite: element 0 of [] is inf");
+            "DIVERGED: [B4002] cannot save '" + run.path() +
+                "/model.ckpt-3': [B4021] variable 'weight' is not finite: element 0 of [] is inf");
   EXPECT_THAT(checkpoints(), IsEmpty());
   RunSaverOptions options;
   options.checkpoint.refuse_non_finite = false;
@@ -269,7 +270,7 @@ TEST_F(Savers, T_16d_AStateThatIsNotFiniteIsThrownBehindTheLastEnd) {
   hooks.end(*session);
   saver->finish_end();
   EXPECT_THAT(new_events(), ElementsAre("first.end", "first.before_save 3", "last.before_save 3", "last.end"));
-  EXPECT_THAT(error_of([&] { saver->check_last_state(); }), ::testing::StartsWith("DIVERGED: cannot save"));
+  EXPECT_THAT(error_of([&] { saver->check_last_state(); }), ::testing::StartsWith("DIVERGED: [B4002] cannot save"));
   set(1.0f, 3);
   saver->begin_end(*session, hooks);
   EXPECT_NO_THROW(saver->check_last_state());

@@ -47,7 +47,7 @@ class ArrayReader {
     try {
       header_ = npy_input::parse_npy_header(head_, array_text(bytes_.name) + " ");
     } catch (const belay::Error& e) {
-      fail(Code::kDataLoss, std::string("the .npz file: ") + e.what());
+      fail(Code::kDataLoss, std::string("[B4040] the .npz file: ") + e.what());
     }
     dtype_ = npz_saver::dtype_of_descr(header_.descr);
     if (dtype_ != DType::kInvalid) check_size();
@@ -69,7 +69,7 @@ class ArrayReader {
 
  private:
   [[noreturn]] void damaged(const std::string& text) const {
-    fail(Code::kDataLoss, "the .npz file: " + array_text(bytes_.name) + " " + text);
+    fail(Code::kDataLoss, "[B4040] the .npz file: " + array_text(bytes_.name) + " " + text);
   }
 
   void check_size() {
@@ -166,7 +166,7 @@ class Npz final : public belay::Saver {
           .announce(tensors);
     }
     if (arrays == 0 && zip.count() > 0)
-      fail(Code::kDataLoss, "the .npz file is a zip archive without arrays, it has \"" + zip.name(0) +
+      fail(Code::kDataLoss, "[B4041] the .npz file is a zip archive without arrays, it has \"" + zip.name(0) +
                                 "\": of a file of torch.save write the tensors with safetensors.torch.save_file, of "
                                 "others with numpy.savez");
   }
@@ -194,13 +194,13 @@ class Npz final : public belay::Saver {
     constexpr std::size_t kMaxRank = 32;  // numpy's limit
     const std::string variable = "variable \"" + std::string(name) + "\" ";
     if (npz_saver::descr_of(view.dtype()).empty())
-      fail(Code::kUnimplemented,
-           variable + "is of type " + belay::dtype_name(view.dtype()) + ", which an .npz file cannot hold");
+      fail(Code::kUnimplemented, "[B4042] " + variable + "is of type " + belay::dtype_name(view.dtype()) +
+                                     ", which an .npz file cannot hold");
     if (static_cast<std::size_t>(view.rank()) > kMaxRank)
-      fail(Code::kUnimplemented, variable + "has " + std::to_string(view.rank()) + " dimensions; numpy has at most " +
-                                     std::to_string(kMaxRank));
+      fail(Code::kUnimplemented, "[B4042] " + variable + "has " + std::to_string(view.rank()) +
+                                     " dimensions; numpy has at most " + std::to_string(kMaxRank));
     if (name.size() + kSuffix.size() > kLongestName || !npz_saver::is_zip_name(name))
-      fail(Code::kInvalidArgument, variable + "has a name that a zip archive cannot hold; rename it");
+      fail(Code::kInvalidArgument, "[B4042] " + variable + "has a name that a zip archive cannot hold; rename it");
   }
 };
 

@@ -67,28 +67,29 @@ std::string refusal(const std::string& bytes) {
 }
 
 TEST(NpzDamage, T_120_AFileOfAnotherKindIsNamed) {
-  EXPECT_EQ(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n"),
-            "DATA_LOSS: the .npz file is a pointer of Git LFS, no .npz file: git lfs pull fetches the file itself");
+  EXPECT_EQ(
+      refusal("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n"),
+      "DATA_LOSS: [B4041] the .npz file is a pointer of Git LFS, no .npz file: git lfs pull fetches the file itself");
   EXPECT_EQ(refusal(std::string("\x89HDF\r\n\x1a\n", 8) + std::string(100, '\0')),
-            "DATA_LOSS: the .npz file is an HDF5 file (Keras writes such), no .npz file: write its arrays with "
+            "DATA_LOSS: [B4041] the .npz file is an HDF5 file (Keras writes such), no .npz file: write its arrays with "
             "numpy.savez");
 }
 
 TEST(NpzDamage, EachRuleHasItsMessage) {
   const std::string head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
   EXPECT_EQ(refusal("something else altogether"),
-            "DATA_LOSS: the .npz file is no zip archive, or damaged: Not a zip archive");
+            "DATA_LOSS: [B4041] the .npz file is no zip archive, or damaged: Not a zip archive");
   EXPECT_EQ(refusal(npy_of(head, "1234567")),
-            "DATA_LOSS: the .npz file: array \"arr_0\" has 7 bytes of elements; '<f4' [2] has 8");
+            "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" has 7 bytes of elements; '<f4' [2] has 8");
   EXPECT_EQ(refusal(npy_of(head, "123456789")),
-            "DATA_LOSS: the .npz file: array \"arr_0\" has 9 bytes of elements; '<f4' [2] has 8");
-  EXPECT_EQ(
-      refusal(npy_of(head, "12345678").substr(0, 40)),
-      "DATA_LOSS: the .npz file: array \"arr_0\" is cut short or damaged: it ends inside its header; save it again");
+            "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" has 9 bytes of elements; '<f4' [2] has 8");
+  EXPECT_EQ(refusal(npy_of(head, "12345678").substr(0, 40)),
+            "DATA_LOSS: [B3023] the .npz file: array \"arr_0\" is cut short or damaged: it ends inside its header; "
+            "save it again");
   EXPECT_EQ(refusal(npy_of("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }\n", "\1\2")),
-            "DATA_LOSS: the .npz file: array \"arr_0\" is of booleans, but element 1 is 2");
+            "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" is of booleans, but element 1 is 2");
   EXPECT_EQ(refusal(npy_of("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 9), }\n", "")),
-            "DATA_LOSS: the .npz file: array \"arr_0\" has a shape whose size overflows 64 bits");
+            "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" has a shape whose size overflows 64 bits");
 }
 
 }  // namespace

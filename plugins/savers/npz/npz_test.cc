@@ -72,11 +72,11 @@ TEST(Npz, RefusesVariablesThatTheFormatCannotHold) {
   EXPECT_EQ(error_of([&] {
               saver.write({{"words", belay::Tensor(DType::kString, {2})}});
             }),
-            "UNIMPLEMENTED: variable \"words\" is of type string, which an .npz file cannot hold");
+            "UNIMPLEMENTED: [B4042] variable \"words\" is of type string, which an .npz file cannot hold");
   EXPECT_EQ(error_of([&] {
               saver.write({{"w", belay::Tensor(DType::kFloat32, Dims(33, 1))}});
             }),
-            "UNIMPLEMENTED: variable \"w\" has 33 dimensions; numpy has at most 32");
+            "UNIMPLEMENTED: [B4042] variable \"w\" has 33 dimensions; numpy has at most 32");
   EXPECT_EQ(error_of([&] {
               saver.write({{std::string(70'000, 'n'), belay::Tensor(1.f)}});
             }).substr(0, 17),
@@ -84,11 +84,11 @@ TEST(Npz, RefusesVariablesThatTheFormatCannotHold) {
   EXPECT_EQ(error_of([&] {
               saver.write({{"a\xff", belay::Tensor(1.f)}});
             }),
-            "INVALID_ARGUMENT: variable \"a\xff\" has a name that a zip archive cannot hold; rename it");
+            "INVALID_ARGUMENT: [B4042] variable \"a\xff\" has a name that a zip archive cannot hold; rename it");
   EXPECT_EQ(error_of([&] {
               saver.write({{"\xc3\xa9\x1b", belay::Tensor(1.f)}});
             }),
-            "INVALID_ARGUMENT: variable \"\xc3\xa9\x1b\" has a name that a zip archive cannot hold; rename it");
+            "INVALID_ARGUMENT: [B4042] variable \"\xc3\xa9\x1b\" has a name that a zip archive cannot hold; rename it");
 }
 
 TEST(Npz, NamesComeBackAsTheyAre) {

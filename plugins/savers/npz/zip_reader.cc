@@ -100,8 +100,8 @@ void ZipReader::Entry::Close::operator()(zip_file* file) const { zip_fclose(file
 ZipReader::ZipReader(const belay::File& file) : source_(std::make_unique<Source>(file)) {
   constexpr std::uint64_t kLeast = 22;  // below it libzip takes an empty file for an archive without entries
   if (file.size() < kLeast)
-    fail(Code::kDataLoss, "the .npz file has " + std::to_string(file.size()) + " bytes; a zip archive has at least " +
-                              std::to_string(kLeast));
+    fail(Code::kDataLoss, "[B4040] the .npz file has " + std::to_string(file.size()) +
+                              " bytes; a zip archive has at least " + std::to_string(kLeast));
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source = zip_source_function_create(&Source::call, source_.get(), &error);
@@ -116,9 +116,10 @@ ZipReader::ZipReader(const belay::File& file) : source_(std::make_unique<Source>
   const auto head = static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), sizeof(begin)));
   file.read_at(0, begin, head);
   const bool is_zip = std::string_view(begin, 4) == "PK\3\4";
-  fail(Code::kDataLoss, "the .npz file " + belay::foreign_text({begin, is_zip ? 0 : head}, ".npz file",
-                                                               "write its arrays with numpy.savez",
-                                                               "is no zip archive, or damaged: " + error_text(code)));
+  fail(Code::kDataLoss,
+       "[B4041] the .npz file " + belay::foreign_text({begin, is_zip ? 0 : head}, ".npz file",
+                                                      "write its arrays with numpy.savez",
+                                                      "is no zip archive, or damaged: " + error_text(code)));
 }
 ZipReader::~ZipReader() = default;
 
@@ -143,7 +144,7 @@ ZipReader::Entry::Entry(ZipReader& reader, std::uint64_t i) : reader_(reader), n
 
 void ZipReader::Entry::damaged(const std::string& why) {
   reader_.source_->rethrow();
-  fail(Code::kDataLoss, "the .npz file: the entry \"" + name_ + "\" cannot be read: " + why);
+  fail(Code::kDataLoss, "[B4040] the .npz file: the entry \"" + name_ + "\" cannot be read: " + why);
 }
 
 void ZipReader::Entry::read(void* to, std::uint64_t size) {

@@ -261,7 +261,8 @@ std::string json_name(const std::string& name) {
   try {
     return json(name).dump();
   } catch (const json::type_error&) {
-    fail(Code::kInvalidArgument, "the variable's name " + shown(name) + " is not UTF-8, which the format asks for");
+    fail(Code::kInvalidArgument,
+         "[B4042] the variable's name " + shown(name) + " is not UTF-8, which the format asks for");
   }
 }
 

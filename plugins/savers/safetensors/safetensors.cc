@@ -44,7 +44,7 @@ class TensorFile {
   }
 
  private:
-  [[noreturn]] void damaged(const std::string& text) const { fail(Code::kDataLoss, what_ + " " + text); }
+  [[noreturn]] void damaged(const std::string& text) const { fail(Code::kDataLoss, "[B4040] " + what_ + " " + text); }
 
   void read_header() {
     const std::uint64_t size = file_.size();
@@ -162,9 +162,9 @@ class Safetensors final : public belay::Saver {
 
   static void check_storable(std::string_view name, const belay::TensorView& view) {
     if (name == "__metadata__")
-      fail(Code::kInvalidArgument, "the format reserves the name \"__metadata__\"; rename this variable");
+      fail(Code::kInvalidArgument, "[B4042] the format reserves the name \"__metadata__\"; rename this variable");
     if (view.dtype() == DType::kString || belay::dtype_size(view.dtype()) == 0)
-      fail(Code::kUnimplemented, "variable \"" + std::string(name) + "\" is of type " +
+      fail(Code::kUnimplemented, "[B4042] variable \"" + std::string(name) + "\" is of type " +
                                      belay::dtype_name(view.dtype()) + ", which a .safetensors file cannot hold");
   }
 
@@ -191,7 +191,7 @@ class Safetensors final : public belay::Saver {
     for (const Placed& p : placed) entries.push_back(p.entry);
     const std::string header = belay_safetensors::format_header(entries, metadata_);
     if (header.size() > belay_safetensors::kMaxHeader)
-      fail(Code::kResourceExhausted, "the names and shapes of " + std::to_string(entries.size()) +
+      fail(Code::kResourceExhausted, "[B4042] the names and shapes of " + std::to_string(entries.size()) +
                                          " tensors do not fit the 100 MB that a safetensors header may have");
     belay::File file = directory.create(name);
     file.write(header.data(), header.size());
@@ -207,8 +207,8 @@ class Safetensors final : public belay::Saver {
     const belay::File file = directory.open(kIndex);
     const std::uint64_t size = file.size();
     if (size > belay_safetensors::kMaxHeader)
-      fail(Code::kDataLoss,
-           "the .safetensors.index.json file has " + std::to_string(size) + " bytes; at most 100000000 are read");
+      fail(Code::kDataLoss, "[B4040] the .safetensors.index.json file has " + std::to_string(size) +
+                                " bytes; at most 100000000 are read");
     std::string json(static_cast<std::size_t>(size), '\0');
     if (size != 0) file.read_at(0, json.data(), size);
     return belay_safetensors::parse_shard_index(json);
@@ -234,14 +234,14 @@ class Safetensors final : public belay::Saver {
       for (const Entry& e : file.entries()) {
         const auto at = files.find(e.name);
         if (at == files.end() || at->second != name)
-          fail(Code::kDataLoss, what + " has tensor \"" + e.name + "\", which the index " +
+          fail(Code::kDataLoss, "[B4040] " + what + " has tensor \"" + e.name + "\", which the index " +
                                     (at == files.end() ? "does not have" : "has in \"" + at->second + "\""));
         file.announce(e, tensors);
       }
       found += file.entries().size();
     }
     if (found != files.size())
-      fail(Code::kDataLoss, "the .safetensors.index.json file has " + std::to_string(files.size()) +
+      fail(Code::kDataLoss, "[B4040] the .safetensors.index.json file has " + std::to_string(files.size()) +
                                 " tensors, its files have " + std::to_string(found));
   }
 
@@ -250,7 +250,8 @@ class Safetensors final : public belay::Saver {
       return directory.open(name);
     } catch (const belay::Error& e) {
       if (e.code() != Code::kNotFound) throw;
-      fail(Code::kDataLoss, "the file \"" + name + "\" is missing, which the .safetensors.index.json file names");
+      fail(Code::kDataLoss,
+           "[B4043] the file \"" + name + "\" is missing, which the .safetensors.index.json file names");
     }
   }
 

@@ -92,19 +92,22 @@ TEST(SafetensorsShards, FilesAndIndexMustAgree) {
     saver.files().contents[kIndexName] = index.dump();
     return error_of([&] { saver.read(); });
   };
-  EXPECT_EQ(after([](auto& j) { j["weight_map"].erase("step"); }),
-            "DATA_LOSS: the file \"model-00001-of-00004.safetensors\" has tensor \"step\", which the index does not "
-            "have");
-  EXPECT_EQ(after([](auto& j) { j["weight_map"]["step"] = "model-00002-of-00004.safetensors"; }),
-            "DATA_LOSS: the file \"model-00001-of-00004.safetensors\" has tensor \"step\", which the index has in "
-            "\"model-00002-of-00004.safetensors\"");
+  EXPECT_EQ(
+      after([](auto& j) { j["weight_map"].erase("step"); }),
+      "DATA_LOSS: [B4040] the file \"model-00001-of-00004.safetensors\" has tensor \"step\", which the index does not "
+      "have");
+  EXPECT_EQ(
+      after([](auto& j) { j["weight_map"]["step"] = "model-00002-of-00004.safetensors"; }),
+      "DATA_LOSS: [B4040] the file \"model-00001-of-00004.safetensors\" has tensor \"step\", which the index has in "
+      "\"model-00002-of-00004.safetensors\"");
   EXPECT_EQ(after([](auto& j) { j["weight_map"]["more"] = "model-00001-of-00004.safetensors"; }),
-            "DATA_LOSS: the .safetensors.index.json file has 7 tensors, its files have 6");
+            "DATA_LOSS: [B4040] the .safetensors.index.json file has 7 tensors, its files have 6");
   saver.files().contents = whole;
   saver.files().contents.erase("model-00003-of-00004.safetensors");
-  EXPECT_EQ(error_of([&] { saver.read(); }),
-            "DATA_LOSS: the file \"model-00003-of-00004.safetensors\" is missing, which the .safetensors.index.json "
-            "file names");
+  EXPECT_EQ(
+      error_of([&] { saver.read(); }),
+      "DATA_LOSS: [B4043] the file \"model-00003-of-00004.safetensors\" is missing, which the .safetensors.index.json "
+      "file names");
   saver.files().contents = whole;
   saver.files().contents["model-00003-of-00004.safetensors"].pop_back();
   EXPECT_EQ(
@@ -118,7 +121,7 @@ std::string index_error(const std::string& json) {
 }
 
 TEST(SafetensorsShards, EachRuleOfTheIndexHasItsMessage) {
-  const std::string file = "DATA_LOSS: the .safetensors.index.json file: ";
+  const std::string file = "DATA_LOSS: [B4040] the .safetensors.index.json file: ";
   EXPECT_EQ(
       index_error(R"({"metadata":{"total_size":1,"weight_map":[{"x":[null,true,-1.5]}]},"weight_map":{"a":"f"}})"), "");
   EXPECT_EQ(index_error(""), file + "it is no JSON at byte 0");

@@ -134,11 +134,11 @@ TEST(Safetensors, RefusesVariablesThatTheFormatCannotHold) {
     std::string expected;
   } cases[] = {
       {"words", Tensor(DType::kString, {2}),
-       "UNIMPLEMENTED: variable \"words\" is of type string, which a .safetensors file cannot hold"},
+       "UNIMPLEMENTED: [B4042] variable \"words\" is of type string, which a .safetensors file cannot hold"},
       {"__metadata__", Tensor(1.f),
-       "INVALID_ARGUMENT: the format reserves the name \"__metadata__\"; rename this variable"},
+       "INVALID_ARGUMENT: [B4042] the format reserves the name \"__metadata__\"; rename this variable"},
       {"a\xff", Tensor(1.f),
-       "INVALID_ARGUMENT: the variable's name \"a\xef\xbf\xbd\" is not UTF-8, which the format asks for"},
+       "INVALID_ARGUMENT: [B4042] the variable's name \"a\xef\xbf\xbd\" is not UTF-8, which the format asks for"},
   };
   for (const auto& c : cases) EXPECT_EQ(error_of([&] { saver.write({{c.name, c.value}}); }), c.expected);
 }

@@ -15,7 +15,7 @@ using belay::fail;
 using nlohmann::json;
 
 [[noreturn]] void bad_index(const std::string& text) {
-  fail(Code::kDataLoss, "the .safetensors.index.json file: " + text);
+  fail(Code::kDataLoss, "[B4040] the .safetensors.index.json file: " + text);
 }
 
 std::string json_text(std::string_view name) { return json(name).dump(-1, ' ', false, json::error_handler_t::replace); }

@@ -27,19 +27,20 @@ constexpr int kMaxRank = 254;               // TensorFlow's limit
 constexpr std::size_t kMaxSlices = 10'000;  // of one tensor; each slice is compared with each
 
 [[noreturn]] void bad_entry(std::string_view name, const std::string& text) {
-  fail(Code::kDataLoss, "the .index file: " + tensor_text(name) + " " + text);
+  fail(Code::kDataLoss, "[B4040] the .index file: " + tensor_text(name) + " " + text);
 }
 
 pb::Header parse_header(const std::string& value) {
   pb::Header header;
-  if (!header.ParseFromString(value)) fail(Code::kDataLoss, "the .index file: its header is damaged");
+  if (!header.ParseFromString(value)) fail(Code::kDataLoss, "[B4040] the .index file: its header is damaged");
   if (header.num_shards() < 1)
-    fail(Code::kDataLoss, "the .index file says that there are " + std::to_string(header.num_shards()) + " data files");
+    fail(Code::kDataLoss,
+         "[B4040] the .index file says that there are " + std::to_string(header.num_shards()) + " data files");
   if (header.endianness() != 0 && header.endianness() != 1)
-    fail(Code::kDataLoss, "the .index file has the unknown byte order " + std::to_string(header.endianness()));
+    fail(Code::kDataLoss, "[B4040] the .index file has the unknown byte order " + std::to_string(header.endianness()));
   const auto& bad = header.version().bad_consumers();
   if (header.version().min_consumer() > kVersion || std::find(bad.begin(), bad.end(), kVersion) != bad.end())
-    fail(Code::kUnimplemented, "the .index file was written for readers of version " +
+    fail(Code::kUnimplemented, "[B4044] the .index file was written for readers of version " +
                                    std::to_string(std::max(header.version().min_consumer(), kVersion + 1)) +
                                    ", this one is of version " + std::to_string(kVersion));
   return header;
@@ -92,7 +93,7 @@ class IndexParser {
     const std::string* last = nullptr;
     for (const auto& [key, value] : records) {
       if (last != nullptr && *last >= key)
-        fail(Code::kDataLoss, "the .index file: " + tensor_text(key) + " is not behind " + tensor_text(*last) +
+        fail(Code::kDataLoss, "[B4040] the .index file: " + tensor_text(key) + " is not behind " + tensor_text(*last) +
                                   " in the order of names");
       last = &key;
       // TensorFlow's names are not empty and do not begin with a NUL. Such keys are those of the header and of slices.
@@ -101,7 +102,8 @@ class IndexParser {
       else
         names_.emplace_back(&key, &value);
     }
-    if (names_.empty() || !names_.front().first->empty()) fail(Code::kDataLoss, "the .index file has no header");
+    if (names_.empty() || !names_.front().first->empty())
+      fail(Code::kDataLoss, "[B4040] the .index file has no header");
   }
 
   BundleIndex parse() {

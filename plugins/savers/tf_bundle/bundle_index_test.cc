@@ -55,11 +55,12 @@ TEST(TfBundleIndex, ADamagedOrMissingPartIsFound) {
   SaverDriver saver(bundle_module());
   put_grid(saver);
   saver.files().contents.at("model.data-00001-of-00002")[30] ^= 1;
-  EXPECT_EQ(error_of([&] { saver.read(); }),
-            "DATA_LOSS: the checksum of tensor \"grid\" is wrong: bytes 24 to 48 of the .data-00001-of-00002 file");
+  EXPECT_EQ(
+      error_of([&] { saver.read(); }),
+      "DATA_LOSS: [B4010] the checksum of tensor \"grid\" is wrong: bytes 24 to 48 of the .data-00001-of-00002 file");
   put_grid(saver, [](Records& records) { records.erase(records.begin() + 1); });
   EXPECT_EQ(error_of([&] { saver.read(); }),
-            "DATA_LOSS: the .index file: tensor \"grid\" has no entry for its slice [2, 3] at [0, 0]");
+            "DATA_LOSS: [B4040] the .index file: tensor \"grid\" has no entry for its slice [2, 3] at [0, 0]");
   put_grid(saver, [](Records& records) {
     pb::Entry entry;
     entry.ParseFromString(records.back().second);
@@ -67,7 +68,7 @@ TEST(TfBundleIndex, ADamagedOrMissingPartIsFound) {
     records.back().second = entry.SerializeAsString();
   });
   EXPECT_EQ(error_of([&] { saver.read(); }),
-            "DATA_LOSS: the .index file: tensor \"grid\" has slices of 18 elements; it has 24");
+            "DATA_LOSS: [B4040] the .index file: tensor \"grid\" has slices of 18 elements; it has 24");
 }
 
 TEST(TfBundleIndex, TheOtherByteOrderIsRead) {
@@ -131,25 +132,25 @@ std::string refusal(const pb::Entry& entry) { return refusal({header_record(), {
 std::string refusal(const pb::Header& header) { return refusal(Records{{"", header.SerializeAsString()}}); }
 
 TEST(TfBundleIndex, EachRuleHasItsMessage) {
-  const std::string w = "DATA_LOSS: the .index file: tensor \"w\" ";
-  EXPECT_EQ(refusal(Records{}), "DATA_LOSS: the .index file has no header");
-  EXPECT_EQ(refusal(Records{{"w", ""}}), "DATA_LOSS: the .index file has no header");
-  EXPECT_EQ(refusal({{"", "\xff"}}), "DATA_LOSS: the .index file: its header is damaged");
+  const std::string w = "DATA_LOSS: [B4040] the .index file: tensor \"w\" ";
+  EXPECT_EQ(refusal(Records{}), "DATA_LOSS: [B4040] the .index file has no header");
+  EXPECT_EQ(refusal(Records{{"w", ""}}), "DATA_LOSS: [B4040] the .index file has no header");
+  EXPECT_EQ(refusal({{"", "\xff"}}), "DATA_LOSS: [B4040] the .index file: its header is damaged");
   EXPECT_EQ(refusal({header_record(), {"b", ""}, {"a", ""}}),
-            "DATA_LOSS: the .index file: tensor \"a\" is not behind tensor \"b\" in the order of names");
+            "DATA_LOSS: [B4040] the .index file: tensor \"a\" is not behind tensor \"b\" in the order of names");
   pb::Header header;
-  EXPECT_EQ(refusal(header), "DATA_LOSS: the .index file says that there are 0 data files");
+  EXPECT_EQ(refusal(header), "DATA_LOSS: [B4040] the .index file says that there are 0 data files");
   header.set_num_shards(1);
   header.set_endianness(2);
-  EXPECT_EQ(refusal(header), "DATA_LOSS: the .index file has the unknown byte order 2");
+  EXPECT_EQ(refusal(header), "DATA_LOSS: [B4040] the .index file has the unknown byte order 2");
   header.clear_endianness();
   header.mutable_version()->set_min_consumer(3);
   EXPECT_EQ(refusal(header),
-            "UNIMPLEMENTED: the .index file was written for readers of version 3, this one is of version 1");
+            "UNIMPLEMENTED: [B4044] the .index file was written for readers of version 3, this one is of version 1");
   header.mutable_version()->set_min_consumer(0);
   header.mutable_version()->add_bad_consumers(1);
   EXPECT_EQ(refusal(header),
-            "UNIMPLEMENTED: the .index file was written for readers of version 2, this one is of version 1");
+            "UNIMPLEMENTED: [B4044] the .index file was written for readers of version 2, this one is of version 1");
   EXPECT_EQ(refusal({header_record(), {"w", "\xff"}}), w + "has a damaged entry");
 
   const pb::Entry good = entry_of(DType::kFloat32, {2}, 0, 0, "12345678");

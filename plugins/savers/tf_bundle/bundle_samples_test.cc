@@ -125,7 +125,7 @@ TEST_F(BundleSamples, AMissingShardIsNamed) {
   put_sample(saver, samples("tf_checkpoint") / "t5_two_shards/model.ckpt-0");
   EXPECT_EQ(belay::TensorView(saver.read(std::set<std::string>{"global_step"})[0].second).scalar<std::int64_t>(), 0);
   EXPECT_EQ(error_of([&] { saver.read(std::set<std::string>{"decoder/block_000/layer_000/SelfAttention/k"}); }),
-            "DATA_LOSS: the .data-00001-of-00002 file is missing, which has tensor "
+            "DATA_LOSS: [B4043] the .data-00001-of-00002 file is missing, which has tensor "
             "\"decoder/block_000/layer_000/SelfAttention/k\"");
 }
 

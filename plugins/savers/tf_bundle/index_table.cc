@@ -30,7 +30,9 @@ constexpr std::uint64_t kFooter = 48, kHandles = 40, kTrailer = 5;  // a block's
 constexpr std::uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr std::size_t kBlockSize = 262144;  // TensorFlow's size
 
-[[noreturn]] void bad_table(const std::string& text) { fail(Code::kDataLoss, "the .index file is damaged: " + text); }
+[[noreturn]] void bad_table(const std::string& text) {
+  fail(Code::kDataLoss, "[B4040] the .index file is damaged: " + text);
+}
 
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t value = 0;
@@ -89,8 +91,8 @@ std::pair<Block, Block> read_footer(std::string_view file) {
     bad_table("it has " + std::to_string(file.size()) + " bytes; its footer alone has " + std::to_string(kFooter));
   const std::string_view footer = file.substr(file.size() - kFooter);
   if (little_endian(footer.substr(kHandles)) != kMagic)
-    fail(Code::kDataLoss,
-         "the .index file " + belay::foreign_text(file.substr(0, 512), "index of a TensorFlow checkpoint",
+    fail(Code::kDataLoss, "[B4041] the .index file " +
+                              belay::foreign_text(file.substr(0, 512), "index of a TensorFlow checkpoint",
                                                   "name the .index file that tf.train.Saver wrote",
                                                   "is damaged: its last 8 bytes are not those of a table; it is cut "
                                                   "off, or no .index file"));
@@ -187,7 +189,7 @@ std::string write_table(const Records& records) {
   leveldb::TableBuilder builder(table_options(), &file);
   for (const auto& [key, value] : records) builder.Add(key, value);
   const leveldb::Status status = builder.Finish();
-  if (!status.ok()) fail(Code::kInternal, "the .index file: " + status.ToString());
+  if (!status.ok()) fail(Code::kInternal, "[B4040] the .index file: " + status.ToString());
   return std::move(file.bytes);
 }
 

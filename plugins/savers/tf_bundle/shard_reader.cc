@@ -68,8 +68,8 @@ void swap_bytes(char* data, std::uint64_t elements, std::uint64_t width) {
 void check_bools(const Tensor& tensor, const char* data) {
   for (std::uint64_t i = 0; i < tensor.elements(); ++i)
     if (static_cast<unsigned char>(data[i]) > 1)
-      fail(Code::kDataLoss, tensor_text(tensor.name) + " is of booleans, but element " + std::to_string(i) + " is " +
-                                std::to_string(static_cast<unsigned char>(data[i])));
+      fail(Code::kDataLoss, "[B4040] " + tensor_text(tensor.name) + " is of booleans, but element " +
+                                std::to_string(i) + " is " + std::to_string(static_cast<unsigned char>(data[i])));
 }
 
 }  // namespace
@@ -100,7 +100,8 @@ std::string ShardReader::in_file(const Place& place) const {
 
 const belay::File& ShardReader::file_of(const Tensor& tensor, const Place& place) {
   const belay::File* file = open(place.shard);
-  if (file == nullptr) fail(Code::kDataLoss, in_file(place) + " is missing, which has " + tensor_text(tensor.name));
+  if (file == nullptr)
+    fail(Code::kDataLoss, "[B4043] " + in_file(place) + " is missing, which has " + tensor_text(tensor.name));
   return *file;
 }
 
@@ -109,7 +110,7 @@ void ShardReader::check(const Tensor& tensor) {
     const belay::File* file = open(place.shard);
     if (file == nullptr) return;
     if (place.offset + place.size > file->size())
-      fail(Code::kDataLoss, in_file(place) + " has " + std::to_string(file->size()) + " bytes; " +
+      fail(Code::kDataLoss, "[B4040] " + in_file(place) + " has " + std::to_string(file->size()) + " bytes; " +
                                 tensor_text(tensor.name) + " goes from " + std::to_string(place.offset) + " to " +
                                 std::to_string(place.offset + place.size));
   };
@@ -122,7 +123,7 @@ void ShardReader::read_numbers(const Tensor& tensor, void* memory) {
   const std::uint64_t width = type_width(tensor.dtype), bytes = tensor.elements() * width;
   const auto check_crc = [&](const EntryBytes& entry, const Place& place) {
     if (masked(entry.crc()) != place.crc)
-      fail(Code::kDataLoss, "the checksum of " + tensor_text(tensor.name) + " is wrong: bytes " +
+      fail(Code::kDataLoss, "[B4010] the checksum of " + tensor_text(tensor.name) + " is wrong: bytes " +
                                 std::to_string(place.offset) + " to " + std::to_string(place.offset + place.size) +
                                 " of " + in_file(place));
   };
@@ -142,7 +143,8 @@ void ShardReader::read_numbers(const Tensor& tensor, void* memory) {
 
 void ShardReader::read_strings(const Tensor& tensor, belay_str* memory, std::deque<std::string>& keep) {
   if (!tensor.slices.empty())
-    fail(Code::kUnimplemented, tensor_text(tensor.name) + " is of strings and in several slices, which is not read");
+    fail(Code::kUnimplemented,
+         "[B4008] " + tensor_text(tensor.name) + " is of strings and in several slices, which is not read");
   std::string& bytes = keep.emplace_back(static_cast<std::size_t>(tensor.place.size), '\0');
   // The file is opened even if there is nothing to read. A missing file is an error for every tensor in it.
   const belay::File& file = file_of(tensor, tensor.place);

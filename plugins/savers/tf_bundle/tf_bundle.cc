@@ -89,7 +89,7 @@ class TfBundle final : public belay::Saver {
     const belay::File file = directory.open(kIndexFile);
     const std::uint64_t size = file.size();
     if (size > kMaxIndex)
-      fail(Code::kDataLoss, "the .index file has " + std::to_string(size) + " bytes; at most " +
+      fail(Code::kDataLoss, "[B4040] the .index file has " + std::to_string(size) + " bytes; at most " +
                                 std::to_string(kMaxIndex) + " are read");
     std::string bytes(static_cast<std::size_t>(size), '\0');
     if (size != 0) file.read_at(0, bytes.data(), size);
@@ -105,7 +105,7 @@ class TfBundle final : public belay::Saver {
       const auto [name, view] = tensors.get(i);
       if (name.empty() || name[0] == '\0')
         fail(Code::kInvalidArgument,
-             "the format reserves names that are empty or begin with a NUL; rename this variable");
+             "[B4042] the format reserves names that are empty or begin with a NUL; rename this variable");
       sources.push_back({name, view, {}});
       if (view.dtype() != DType::kString) continue;
       std::vector<std::string_view> strings(view.size());

@@ -87,7 +87,7 @@ TEST(TfBundle, AMissingShardIsNamedAndTheOthersAreRead) {
   EXPECT_EQ(saver.read(std::set<std::string>{"a"}).size(), 1u);
   EXPECT_EQ(saver.announced(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(error_of([&] { saver.read(); }),
-            "DATA_LOSS: the .data-00001-of-00002 file is missing, which has tensor \"b\"");
+            "DATA_LOSS: [B4043] the .data-00001-of-00002 file is missing, which has tensor \"b\"");
 }
 
 TEST(TfBundle, AFullDiskEndsTheWriteAtEveryByte) {
@@ -106,10 +106,11 @@ TEST(TfBundle, AFullDiskEndsTheWriteAtEveryByte) {
 TEST(TfBundle, RefusesNamesThatTheFormatKeepsForItself) {
   SaverDriver saver(bundle_module());
   for (const std::string& name : {std::string(), std::string("\0a", 2)})
-    EXPECT_EQ(error_of([&] {
-                saver.write({{name, belay::Tensor(1.f)}});
-              }),
-              "INVALID_ARGUMENT: the format reserves names that are empty or begin with a NUL; rename this variable");
+    EXPECT_EQ(
+        error_of([&] {
+          saver.write({{name, belay::Tensor(1.f)}});
+        }),
+        "INVALID_ARGUMENT: [B4042] the format reserves names that are empty or begin with a NUL; rename this variable");
 }
 
 TEST(TfBundle, TensorsLargerThanAPieceComeBackBitForBit) {

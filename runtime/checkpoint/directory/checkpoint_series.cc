@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/directory/checkpoint_series.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -182,8 +184,8 @@ void CheckpointSeries::check_room(const CheckpointContent& content) const {
     return;
   }
   if (room != 0 && room < bytes_of(content))
-    fail(Code::kResourceExhausted, "cannot save " + single_quoted(run_.path() + "/" + name_of(content.global_step)) +
-                                       ": the disk has no room for it");
+    fail(Code::kResourceExhausted, fmt::format("[B4001] cannot save {}: the disk has no room for it",
+                                               single_quoted(run_.path() + "/" + name_of(content.global_step))));
 }
 
 std::string CheckpointSeries::save(const CheckpointContent& content, const SaverUse& saver) {
@@ -300,7 +302,8 @@ void CheckpointSeries::write_state_file() {
                                      {newest_verified_, kept_, settings_.keep_every_hours > 0 ? last_preserved_ : 0}));
     current_ = newest_verified_;
   } catch (const Error& e) {
-    fail(e.code(), "cannot write the state file of " + single_quoted(run_.path()) + ": " + std::string(e.message()));
+    fail(e.code(),
+         fmt::format("[B4002] cannot write the state file of {}: {}", single_quoted(run_.path()), e.message()));
   }
 }
 
@@ -308,8 +311,8 @@ void CheckpointSeries::write_best_file() {
   try {
     run_.replace(kBestName, format_best_list(best_) + "\n");
   } catch (const Error& e) {
-    fail(e.code(), "cannot write the list of the best checkpoints of " + single_quoted(run_.path()) + ": " +
-                       std::string(e.message()));
+    fail(e.code(), fmt::format("[B4002] cannot write the list of the best checkpoints of {}: {}",
+                               single_quoted(run_.path()), e.message()));
   }
 }
 

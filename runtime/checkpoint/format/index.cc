@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/format/index.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
@@ -47,12 +49,11 @@ std::size_t values_in(const CheckpointIndex& index) {
 }
 
 [[noreturn]] void fail_too_large(const CheckpointIndex& index, std::size_t size, const char* unit, std::uint64_t most) {
-  fail(Code::kResourceExhausted, "the index of " + std::to_string(index.tensors.size()) + " tensors would have " +
-                                     std::to_string(size) + " " + unit + ", at most " + std::to_string(most) +
-                                     " are read");
+  fail(Code::kResourceExhausted, fmt::format("[B4003] the index of {} tensors would have {} {}, at most {} are read",
+                                             index.tensors.size(), size, unit, most));
 }
 
-[[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, text); }
+[[noreturn]] void damaged(const std::string& text) { fail(Code::kDataLoss, "[B4012] " + text); }
 
 // Returns the content without its last two lines, which have its checksum.
 std::string_view checked_body(std::string_view text) {
@@ -78,10 +79,10 @@ void check_format(const json& value) {
     damaged("format and writer are missing");
   const auto found = format->get<std::uint64_t>();
   if (found > static_cast<std::uint64_t>(kIndexFormat))
-    fail(Code::kFailedPrecondition, "it was written by " + escaped(writer->get_ref<const std::string&>()) +
-                                        " in format " + std::to_string(found) +
-                                        "; this is belay " BELAY_VERSION ", which reads format " +
-                                        std::to_string(kIndexFormat) + ": use a newer belay");
+    fail(Code::kFailedPrecondition,
+         fmt::format(
+             "[B4004] it was written by {} in format {}; this is belay {}, which reads format {}: use a newer belay",
+             escaped(writer->get_ref<const std::string&>()), found, BELAY_VERSION, kIndexFormat));
   if (found != static_cast<std::uint64_t>(kIndexFormat)) damaged("format is " + std::to_string(found));
 }
 
@@ -167,7 +168,7 @@ std::string format_index(const CheckpointIndex& index) {
     if (text.size() > kMaxIndexBytes) fail_too_large(index, text.size(), "bytes", kMaxIndexBytes);
     return text;
   } catch (const json::type_error&) {
-    fail(Code::kInvalidArgument, "a name in the index is not UTF-8");
+    fail(Code::kInvalidArgument, "[B4005] a name in the index is not UTF-8");
   }
 }
 
@@ -178,10 +179,10 @@ void check_index_holds(const std::vector<TensorInfo>& variables) {
     format_index(index);
   } catch (const Error& e) {
     if (e.code() != Code::kResourceExhausted) return;  // a save reports the fault
-    fail(e.code(), "the model has " + std::to_string(variables.size()) +
-                       " variables, more than a checkpoint holds: " + std::string(e.message()) +
-                       "; make fewer and larger ones (layers that are alike as one array), give them shorter names, or "
-                       "train without checkpoints (save_secs = 0 in [checkpoint])");
+    fail(e.code(), fmt::format("[B4003] the model has {} variables, more than a checkpoint holds: {}; make fewer and "
+                               "larger ones (layers that are alike as one array), give them shorter names, or train "
+                               "without checkpoints (save_secs = 0 in [checkpoint])",
+                               variables.size(), e.message()));
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/format/saver_tensors.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "runtime/checkpoint/format/tensor_bytes.h"
@@ -12,36 +14,36 @@ namespace belay::runtime {
 
 const NamedTensor& TensorsToWrite::get(std::uint64_t i) const {
   if (i >= tensors_.size())
-    fail(Code::kInvalidArgument,
-         "there is no tensor " + std::to_string(i) + "; there are " + std::to_string(tensors_.size()));
+    fail(Code::kInvalidArgument, fmt::format("[B4006] there is no tensor {}; there are {}", i, tensors_.size()));
   return tensors_[i];
 }
 void* TensorsToWrite::found(TensorInfo) {
-  fail(Code::kFailedPrecondition, "a saver that writes cannot announce tensors");
+  fail(Code::kFailedPrecondition, "[B4006] a saver that writes cannot announce tensors");
 }
 
 const NamedTensor& TensorsToRead::get(std::uint64_t) const {
-  fail(Code::kFailedPrecondition, "a saver that reads gets no tensors");
+  fail(Code::kFailedPrecondition, "[B4006] a saver that reads gets no tensors");
 }
 
 void* TensorsToRead::found(TensorInfo tensor) {
   // No variable has these types. They are listed and disturb nothing.
   const bool foreign_type = tensor.dtype == DType::kInvalid || tensor.dtype == DType::kString;
   if (!foreign_type && !byte_size(tensor.dtype, tensor.dims))
-    fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is " + form_text(tensor) + ", which has no size");
+    fail(Code::kDataLoss,
+         fmt::format("[B4007] tensor {} is {}, which has no size", single_quoted(tensor.name), form_text(tensor)));
   const auto [at, is_new] = all_.emplace(tensor.name, tensor);
-  if (!is_new) fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is there twice");
+  if (!is_new) fail(Code::kDataLoss, fmt::format("[B4007] tensor {} is there twice", single_quoted(tensor.name)));
   const auto wanted = wanted_.find(tensor.name);
   if (wanted == wanted_.end()) return nullptr;
   if (foreign_type)
-    fail(Code::kUnimplemented, "tensor " + single_quoted(tensor.name) + " is of " +
-                                   (tensor.dtype == DType::kString ? "strings, which belay does not restore"
-                                                                   : "a type that belay does not have"));
+    fail(Code::kUnimplemented, fmt::format("[B4008] tensor {} is of {}", single_quoted(tensor.name),
+                                           tensor.dtype == DType::kString ? "strings, which belay does not restore"
+                                                                          : "a type that belay does not have"));
   const TensorView view(wanted->second.tensor);
   const TensorInfo expected{tensor.name, view.dtype(), view.dims()};
   if (expected != tensor)
-    fail(Code::kDataLoss, "tensor " + single_quoted(tensor.name) + " is " + form_text(tensor) + "; " +
-                              form_text(expected) + " was expected");
+    fail(Code::kDataLoss, fmt::format("[B4007] tensor {} is {}; {} was expected", single_quoted(tensor.name),
+                                      form_text(tensor), form_text(expected)));
   return wanted->second.tensor.data;
 }
 
@@ -79,7 +81,7 @@ std::int32_t found(belay_tensors* t, belay_str name, std::int32_t dtype, std::in
                    void** data, belay_status* status) {
   return belay::detail::guard(status, [&] {
     if (rank < 0 || rank > belay::detail::kMaxRank)
-      fail(Code::kInvalidArgument, "a tensor cannot have rank " + std::to_string(rank));
+      fail(Code::kInvalidArgument, fmt::format("[B4006] a tensor cannot have rank {}", rank));
     *data = from(t).found({std::string(belay::detail::view(name)), static_cast<DType>(dtype),
                            rank == 0 ? Dims{} : Dims(dims, dims + rank)});
   });

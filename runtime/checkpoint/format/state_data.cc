@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/format/state_data.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/checkpoint/format/names.h"
@@ -70,8 +72,8 @@ void open_state_data(RunState& state, const OpenDirectory& directory, const Chec
   const bool there = entry != index.files.end();
   const std::uint64_t length = there ? entry->length : 0, described = tensor_bytes(state);
   if (there != has_tensors(state) || length != described)
-    fail(Code::kDataLoss, "the hooks' tensors have " + std::to_string(described) + " bytes, " +
-                              (there ? "state.data has " + std::to_string(length) : "there is no state.data"));
+    fail(Code::kDataLoss, fmt::format("[B4009] the hooks' tensors have {} bytes, {}", described,
+                                      there ? "state.data has " + std::to_string(length) : "there is no state.data"));
   if (!there) return;
   const std::shared_ptr<const OpenFile> file = directory.open(kStateDataName);
   for_each_tensor(state, [&](const std::string&, const std::string&, StateTensor& t) { t.file = file; });
@@ -83,9 +85,9 @@ std::shared_ptr<const void> elements_of(const StateTensor& tensor) {
   const auto bytes = static_cast<std::size_t>(byte_size(tensor));
   tensor.file->read_at(tensor.offset, read.memory.get(), bytes);
   if (const std::uint32_t crc = crc_of(read); crc != tensor.crc32c)
-    fail(Code::kDataLoss, single_quoted(tensor.file->path()) + " has the CRC32C " + crc_text(crc) + " (bytes " +
-                              std::to_string(tensor.offset) + " to " + std::to_string(tensor.offset + bytes) +
-                              "), `state` says " + crc_text(tensor.crc32c));
+    fail(Code::kDataLoss, fmt::format("[B4010] {} has the CRC32C {} (bytes {} to {}), `state` says {}",
+                                      single_quoted(tensor.file->path()), crc_text(crc), tensor.offset,
+                                      tensor.offset + bytes, crc_text(tensor.crc32c)));
   return read.memory;
 }
 

@@ -68,10 +68,10 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
   parser.SetRecursionLimit(16);
   parser.RecordErrorsTo(&error);
   if (!parser.ParseFromString(std::string(text), &message))
-    fail(Code::kDataLoss, error.text().empty() ? "it has another format" : error.text());
+    fail(Code::kDataLoss, "[B4012] " + (error.text().empty() ? "it has another format" : error.text()));
   CheckpointState state;
   state.current = message.model_checkpoint_path();
-  if (state.current.empty()) fail(Code::kDataLoss, "it names no current checkpoint (model_checkpoint_path)");
+  if (state.current.empty()) fail(Code::kDataLoss, "[B4011] it names no current checkpoint (model_checkpoint_path)");
   const bool has_times = message.all_model_checkpoint_timestamps_size() == message.all_model_checkpoint_paths_size();
   for (int i = 0; i < message.all_model_checkpoint_paths_size(); ++i)
     state.kept.push_back(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/format/strict_json.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -34,23 +36,24 @@ class Bounds final : public json::json_sax_t {
   bool end_array() override { return leave(); }
   bool key(std::string& name) override {
     if (!keys_.back().insert(name).second)
-      fail(Code::kDataLoss, "the key \"" + escaped(name) + "\" occurs twice in one object");
+      fail(Code::kDataLoss, fmt::format("[B4012] the key \"{}\" occurs twice in one object", escaped(name)));
     return count();
   }
   bool parse_error(std::size_t, const std::string&, const json::exception& e) override {
     if (const auto* syntax = dynamic_cast<const json::parse_error*>(&e))
-      fail(Code::kDataLoss, "it is no JSON at byte " + std::to_string(syntax->byte == 0 ? 0 : syntax->byte - 1));
-    fail(Code::kDataLoss, "it is no JSON that belay writes: " + escaped(e.what()));
+      fail(Code::kDataLoss, fmt::format("[B4012] it is no JSON at byte {}", syntax->byte == 0 ? 0 : syntax->byte - 1));
+    fail(Code::kDataLoss, fmt::format("[B4012] it is no JSON that belay writes: {}", escaped(e.what())));
   }
 
  private:
   bool count() {
-    if (++values_ > most_values_) fail(Code::kDataLoss, "it has more than " + std::to_string(most_values_) + " values");
+    if (++values_ > most_values_)
+      fail(Code::kDataLoss, fmt::format("[B4012] it has more than {} values", most_values_));
     return true;
   }
   bool go_deeper() {
     if (keys_.size() == kMaxDepth)
-      fail(Code::kDataLoss, "it is nested deeper than " + std::to_string(kMaxDepth) + " levels");
+      fail(Code::kDataLoss, fmt::format("[B4012] it is nested deeper than {} levels", kMaxDepth));
     keys_.emplace_back();
     return count();
   }
@@ -75,13 +78,13 @@ json parse_json(std::string_view text, std::size_t most_values) {
 JsonFields::JsonFields(const json& value, std::string where, std::initializer_list<std::string_view> keys,
                        std::initializer_list<std::string_view> optional)
     : value_(value), where_(std::move(where)) {
-  if (!value.is_object()) fail(Code::kDataLoss, (where_.empty() ? "it" : where_) + " is no object");
+  if (!value.is_object()) fail(Code::kDataLoss, fmt::format("[B4012] {} is no object", where_.empty() ? "it" : where_));
   for (const std::string_view key : keys)
-    if (!value.contains(key)) fail(Code::kDataLoss, place(key) + " is missing");
+    if (!value.contains(key)) fail(Code::kDataLoss, fmt::format("[B4012] {} is missing", place(key)));
   for (const auto& [key, ignored] : value.items())
     if (std::find(keys.begin(), keys.end(), key) == keys.end() &&
         std::find(optional.begin(), optional.end(), key) == optional.end())
-      fail(Code::kDataLoss, place(escaped(key)) + " is unknown");
+      fail(Code::kDataLoss, fmt::format("[B4012] {} is unknown", place(escaped(key))));
 }
 
 const json& JsonFields::field(std::string_view key) const { return *value_.find(key); }
@@ -93,7 +96,7 @@ std::string JsonFields::place(std::string_view key) const {
 }
 
 void JsonFields::wrong(std::string_view key, const char* expected) const {
-  fail(Code::kDataLoss, place(key) + " is no " + expected);
+  fail(Code::kDataLoss, fmt::format("[B4012] {} is no {}", place(key), expected));
 }
 
 const std::string& JsonFields::text(std::string_view key) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/basename.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -59,12 +61,14 @@ std::string basename_in(const OpenDirectory& run) {
 
 void check_basename(const OpenDirectory& run, const std::string& basename) {
   if (!is_checkpoint_basename(basename))
-    fail(Code::kInvalidArgument, "the basename " + single_quoted(basename) + " cannot be a checkpoint's name");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B4013] the basename {} cannot be a checkpoint's name", single_quoted(basename)));
   std::vector<std::string> found = basenames_in(run);
   if (found.empty() || std::find(found.begin(), found.end(), basename) != found.end()) return;
   for (std::string& name : found) name = single_quoted(name + "-STEP");
-  fail(Code::kFailedPrecondition, single_quoted(run.path()) + " holds checkpoints called " + joined(found) +
-                                      ", and this run's are called " + single_quoted(basename + "-STEP"));
+  fail(Code::kFailedPrecondition,
+       fmt::format("[B4014] {} holds checkpoints called {}, and this run's are called {}", single_quoted(run.path()),
+                   joined(found), single_quoted(basename + "-STEP")));
 }
 
 }  // namespace belay::runtime

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/best_checkpoints.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -23,8 +25,9 @@ BestRule best_rule(const CheckpointSettings& settings) {
                           ? better_by_name(settings.best_metric)
                           : std::optional(settings.best_mode == BestMode::kMin ? Better::kSmaller : Better::kLarger);
   if (settings.keep_best > 0 && !better)
-    fail(Code::kInvalidArgument, single_quoted(settings.best_metric) +
-                                     " does not say by its name which values are better: set best_mode to min or max");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B4015] {} does not say by its name which values are better: set best_mode to min or max",
+                     single_quoted(settings.best_metric)));
   return {settings.keep_best, settings.best_metric, better.value_or(Better::kSmaller)};
 }
 
@@ -68,20 +71,22 @@ BestList parse_best_list(std::string_view text, const std::string& where) {
   list.metric = fields.text("metric");
   const std::string& mode = fields.text("mode");
   if (list.metric.empty() || (mode != "min" && mode != "max"))
-    fail(Code::kDataLoss, fields.place("mode") + " is no metric with min or max");
+    fail(Code::kDataLoss, fmt::format("[B4016] {} is no metric with min or max", fields.place("mode")));
   list.better = mode == "min" ? Better::kSmaller : Better::kLarger;
   for (const nlohmann::json& item : fields.list("checkpoints")) {
     const std::string place = fields.place("checkpoints") + "[" + std::to_string(list.checkpoints.size()) + "]";
     const JsonFields entry(item, place, {"step", "value", "path"});
     const BestCheckpoint checkpoint{entry.integer("step"),
                                     item["value"].is_number() ? item["value"].get<double>() : NAN};
-    if (!std::isfinite(checkpoint.value)) fail(Code::kDataLoss, entry.place("value") + " is no number");
+    if (!std::isfinite(checkpoint.value))
+      fail(Code::kDataLoss, fmt::format("[B4016] {} is no number", entry.place("value")));
     const auto named = parse_checkpoint_name(entry.text("path"));
     if (named && list.checkpoints.empty()) list.basename = named->basename;
     if (entry.text("path") != checkpoint_name(checkpoint.step, list.basename))
-      fail(Code::kDataLoss, entry.place("path") + " is " + double_quoted(entry.text("path")) +
-                                ", which is not the checkpoint of step " + std::to_string(checkpoint.step));
-    if (find_step(list, checkpoint.step) != nullptr) fail(Code::kDataLoss, place + " has the step of another one");
+      fail(Code::kDataLoss, fmt::format("[B4016] {} is \"{}\", which is not the checkpoint of step {}",
+                                        entry.place("path"), entry.text("path"), checkpoint.step));
+    if (find_step(list, checkpoint.step) != nullptr)
+      fail(Code::kDataLoss, fmt::format("[B4016] {} has the step of another one", place));
     list.checkpoints.push_back(checkpoint);
   }
   return list;
@@ -94,9 +99,10 @@ std::optional<BestList> read_best_list(const OpenDirectory& run) {
   try {
     return parse_best_list(run.read(kBestName, kMaxListBytes));
   } catch (const Error& e) {
-    fail(e.code(), single_quoted(run.path() + "/" + std::string(kBestName)) +
-                       ", the list of the best checkpoints, cannot be used: " + std::string(e.message()) +
-                       "; the run writes it again when it starts");
+    fail(e.code(),
+         fmt::format(
+             "[B4016] {}, the list of the best checkpoints, cannot be used: {}; the run writes it again when it starts",
+             single_quoted(run.path() + "/" + std::string(kBestName)), e.message()));
   }
 }
 
@@ -107,15 +113,16 @@ std::vector<BestCheckpoint> best_checkpoints(const OpenDirectory& run) {
 
 void check_has_best(const OpenDirectory& run, const BestList& list) {
   if (list.checkpoints.empty())
-    fail(Code::kNotFound, single_quoted(run.path()) + " has no best checkpoint: " + escaped(list.metric) +
-                              " was not evaluated, or a hook has put other weights into the place of those that were");
+    fail(Code::kNotFound, fmt::format("[B4017] {} has no best checkpoint: {} was not evaluated, or a hook has put "
+                                      "other weights into the place of those that were",
+                                      single_quoted(run.path()), escaped(list.metric)));
 }
 
 std::unique_ptr<CheckpointReader> find_best(const OpenDirectory& run, Logger& log) {
   const std::optional<BestList> list = read_best_list(run);
   if (!list)
-    fail(Code::kNotFound,
-         single_quoted(run.path()) + " has no list of its best checkpoints: set [checkpoint] keep_best");
+    fail(Code::kNotFound, fmt::format("[B4017] {} has no list of its best checkpoints: set [checkpoint] keep_best",
+                                      single_quoted(run.path())));
   check_has_best(run, *list);
   std::vector<std::string> reasons;
   for (const BestCheckpoint& best : list->checkpoints) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/checkpoint_reader.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -25,17 +27,16 @@ constexpr std::uint64_t kAlwaysSummed = std::uint64_t{1} << 16;
 
 // Returns the status of a file that must be there.
 FileStatus status_of_part(const OpenDirectory& directory, std::string_view name) {
-  if (!directory.exists(name)) fail(Code::kDataLoss, std::string(name) + " is missing");
+  if (!directory.exists(name)) fail(Code::kDataLoss, fmt::format("[B4018] {} is missing", name));
   const FileStatus status = directory.status(name);
-  if (status.kind != FileKind::kFile) fail(Code::kDataLoss, std::string(name) + " is no regular file");
+  if (status.kind != FileKind::kFile) fail(Code::kDataLoss, fmt::format("[B4018] {} is no regular file", name));
   return status;
 }
 
 CheckpointIndex read_index(const OpenDirectory& directory) {
   const std::uint64_t size = status_of_part(directory, kIndexName).size;
   if (size > kMaxIndexBytes)
-    fail(Code::kDataLoss,
-         "index: it has " + std::to_string(size) + " bytes, at most " + std::to_string(kMaxIndexBytes) + " are read");
+    fail(Code::kDataLoss, fmt::format("[B4019] index: it has {} bytes, at most {} are read", size, kMaxIndexBytes));
   const std::string text = directory.read(kIndexName, kMaxIndexBytes);
   try {
     return parse_index(text);
@@ -47,8 +48,7 @@ CheckpointIndex read_index(const OpenDirectory& directory) {
 void check_length(const OpenDirectory& directory, const FileEntry& entry) {
   const std::uint64_t size = status_of_part(directory, entry.name).size;
   if (size != entry.length)
-    fail(Code::kDataLoss,
-         entry.name + " has " + std::to_string(size) + " bytes, the index says " + std::to_string(entry.length));
+    fail(Code::kDataLoss, fmt::format("[B4019] {} has {} bytes, the index says {}", entry.name, size, entry.length));
 }
 
 void check_file(const OpenDirectory& directory, const FileEntry& entry) {
@@ -65,13 +65,13 @@ void check_file(const OpenDirectory& directory, const FileEntry& entry) {
     at += n;
   }
   if (crc != entry.crc32c)
-    fail(Code::kDataLoss, entry.name + " has the CRC32C " + crc_text(crc) + " (bytes 0 to " + std::to_string(size) +
-                              "), the index says " + crc_text(entry.crc32c));
+    fail(Code::kDataLoss, fmt::format("[B4010] {} has the CRC32C {} (bytes 0 to {}), the index says {}", entry.name,
+                                      crc_text(crc), size, crc_text(entry.crc32c)));
 }
 
 RunState read_state(const OpenDirectory& directory, const CheckpointIndex& index) {
   if (directory.status(kStateName).size > kMaxStateBytes)
-    fail(Code::kDataLoss, "state: it has more than " + std::to_string(kMaxStateBytes) + " bytes");
+    fail(Code::kDataLoss, fmt::format("[B4019] state: it has more than {} bytes", kMaxStateBytes));
   RunState state;
   try {
     state = parse_run_state(directory.read(kStateName, kMaxStateBytes));
@@ -80,8 +80,8 @@ RunState read_state(const OpenDirectory& directory, const CheckpointIndex& index
     fail(e.code(), "state: " + std::string(e.message()));
   }
   if (state.global_step != index.global_step)
-    fail(Code::kDataLoss, "state: global_step is " + std::to_string(state.global_step) + ", the index says " +
-                              std::to_string(index.global_step));
+    fail(Code::kDataLoss,
+         fmt::format("[B4020] state: global_step is {}, the index says {}", state.global_step, index.global_step));
   return state;
 }
 
@@ -101,16 +101,17 @@ Targets checked_targets(const std::vector<NamedTensor>& targets, const std::vect
       std::vector<std::string> names;
       names.reserve(stored.size());
       for (const TensorInfo& t : stored) names.push_back(t.name);
-      fail(Code::kNotFound,
-           single_quoted(path) + " has no tensor " + single_quoted(target.name) + did_you_mean(target.name, names));
+      fail(Code::kNotFound, fmt::format("[B4022] {} has no tensor {}{}", single_quoted(path),
+                                        single_quoted(target.name), did_you_mean(target.name, names)));
     }
     const TensorView view(target.tensor);
     const TensorInfo given{target.name, view.dtype(), view.dims()};
     if (given != *at->second)
-      fail(Code::kInvalidArgument, "tensor " + single_quoted(target.name) + " is " + form_text(*at->second) + " in " +
-                                       single_quoted(path) + ", the memory for it is " + form_text(given));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B4023] tensor {} is {} in {}, the memory for it is {}", single_quoted(target.name),
+                       form_text(*at->second), single_quoted(path), form_text(given)));
     if (!wanted.emplace(target.name, target).second)
-      fail(Code::kInvalidArgument, "tensor " + single_quoted(target.name) + " is asked for twice");
+      fail(Code::kInvalidArgument, fmt::format("[B4023] tensor {} is asked for twice", single_quoted(target.name)));
   }
   return wanted;
 }
@@ -139,7 +140,8 @@ class ForeignFile final : public StoredTensors {
     const auto found = call(saver, wanted);
     for (const auto& [name, target] : wanted)
       if (!found.contains(name))
-        fail(Code::kDataLoss, single_quoted(path_) + " no longer has tensor " + single_quoted(name));
+        fail(Code::kDataLoss,
+             fmt::format("[B4018] {} no longer has tensor {}", single_quoted(path_), single_quoted(name)));
   }
 
  private:
@@ -219,12 +221,12 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
     for (const TensorEntry& expected : index_.tensors) {
       const auto found = tensors.all().find(expected.name);
       if (found == tensors.all().end())
-        fail(Code::kDataLoss,
-             "the saver " + single_quoted(saver.name) + " did not find tensor " + single_quoted(expected.name));
+        fail(Code::kDataLoss, fmt::format("[B4024] the saver {} did not find tensor {}", single_quoted(saver.name),
+                                          single_quoted(expected.name)));
       if (found->second != expected)
-        fail(Code::kDataLoss, "the saver " + single_quoted(saver.name) + " found tensor " +
-                                  single_quoted(expected.name) + " as " + form_text(found->second) +
-                                  ", the index says " + form_text(expected));
+        fail(Code::kDataLoss,
+             fmt::format("[B4024] the saver {} found tensor {} as {}, the index says {}", single_quoted(saver.name),
+                         single_quoted(expected.name), form_text(found->second), form_text(expected)));
       const auto target = wanted.find(expected.name);
       if (target == wanted.end()) continue;
       const void* data = target->second.tensor.data;
@@ -234,21 +236,23 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
       if (trusts_read && files.read_checksum(data, bytes) == expected.crc32c) continue;
       const std::uint32_t crc = crc32c(data, bytes);
       if (crc != expected.crc32c)
-        fail(Code::kDataLoss, "the files are whole, and tensor " + single_quoted(expected.name) + " has the CRC32C " +
-                                  crc_text(crc) + " as the saver " + single_quoted(saver.name) +
-                                  " read it, the index says " + crc_text(expected.crc32c));
+        fail(Code::kDataLoss, fmt::format("[B4024] the files are whole, and tensor {} has the CRC32C {} as the saver "
+                                          "{} read it, the index says {}",
+                                          single_quoted(expected.name), crc_text(crc), single_quoted(saver.name),
+                                          crc_text(expected.crc32c)));
     }
     if (tensors.all().size() == index_.tensors.size()) return;
     for (const auto& [name, tensor] : tensors.all())
       if (std::ranges::find(index_.tensors, name, &TensorEntry::name) == index_.tensors.end())
-        fail(Code::kDataLoss, "the saver " + single_quoted(saver.name) + " found tensor " + single_quoted(name) +
-                                  ", which it has not written: the index does not have it");
+        fail(Code::kDataLoss,
+             fmt::format("[B4024] the saver {} found tensor {}, which it has not written: the index does not have it",
+                         single_quoted(saver.name), single_quoted(name)));
   });
 }
 
 std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std::string& path, const SaverUse& saver,
                                                    Logger& log) {
-  if (!files.exists(path)) fail(Code::kNotFound, "there is no " + single_quoted(path));
+  if (!files.exists(path)) fail(Code::kNotFound, fmt::format("[B4025] there is no {}", single_quoted(path)));
   if (files.status(path).kind != FileKind::kDirectory) {
     const std::size_t slash = path.rfind('/');
     const std::string parent = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -260,7 +264,8 @@ std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std:
   auto newest = find_restorable(*directory, log);
   if (newest == nullptr)
     fail(Code::kNotFound,
-         single_quoted(path) + " is neither a checkpoint (it has no index) nor holds one (no model.ckpt-*)");
+         fmt::format("[B4025] {} is neither a checkpoint (it has no index) nor holds one (no model.ckpt-*)",
+                     single_quoted(path)));
   return newest;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/compare_tensors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -89,8 +91,9 @@ std::vector<Line> differences(const std::vector<TensorInfo>& graph, const std::v
 }
 
 [[noreturn]] void refuse(const StoredTensors& checkpoint, const std::string& differences, const std::string& advice) {
-  throw RestoreError(Code::kFailedPrecondition, "the checkpoint '" + escaped(checkpoint.path()) +
-                                                    "' does not fit this model:\n" + differences + "\n" + advice);
+  throw RestoreError(Code::kFailedPrecondition,
+                     fmt::format("[B4032] the checkpoint '{}' does not fit this model:\n{}\n{}",
+                                 escaped(checkpoint.path()), differences, advice));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/find_restorable.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -75,7 +77,7 @@ std::unique_ptr<CheckpointReader> open_if_whole(const OpenDirectory& run, const 
     }
   } catch (const Error& e) {
     if (e.code() != Code::kDataLoss && e.code() != Code::kNotFound)
-      throw RestoreError(e.code(), "the checkpoint to restore cannot be read: " + std::string(e.message()));
+      throw RestoreError(e.code(), fmt::format("[B4034] the checkpoint to restore cannot be read: {}", e.message()));
     reason = e.message();
   }
   return nullptr;
@@ -103,9 +105,10 @@ std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logg
     reasons.push_back(std::move(reason));
   }
   if (reasons.empty()) return nullptr;
-  throw RestoreError(Code::kDataLoss, single_quoted(run.path()) + " holds checkpoints, but none can be restored:\n  " +
-                                          joined(reasons, "\n  ") +
-                                          "\nnothing was deleted; to begin again at step 0, run with --from-scratch");
+  throw RestoreError(Code::kDataLoss,
+                     fmt::format("[B4034] {} holds checkpoints, but none can be restored:\n  {}\nnothing was deleted; "
+                                 "to begin again at step 0, run with --from-scratch",
+                                 single_quoted(run.path()), joined(reasons, "\n  ")));
 }
 
 bool holds_checkpoints(const OpenDirectory& run, Logger& log) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/run_state.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -85,7 +87,7 @@ std::string lines_of(const Map& map, F&& entry) {
 
 // ---- reading
 
-[[noreturn]] void data_loss(const std::string& text) { fail(Code::kDataLoss, text); }
+[[noreturn]] void data_loss(const std::string& text) { fail(Code::kDataLoss, "[B4012] " + text); }
 [[noreturn]] void wrong(const std::string& where, const char* type) { data_loss(where + " is no " + type); }
 
 template <class T>
@@ -261,10 +263,11 @@ std::int64_t format_of(const json& value) {
     data_loss("format is no number that belay has written");
   const auto found = format.get<std::uint64_t>();
   if (found > static_cast<std::uint64_t>(kStateFormat))
-    fail(Code::kFailedPrecondition, "it is of format " + std::to_string(found) +
-                                        ", which a later belay wrote; this is belay " BELAY_VERSION
-                                        ", which reads formats 1 to " +
-                                        std::to_string(kStateFormat) + ": use a newer belay");
+    fail(Code::kFailedPrecondition,
+         fmt::format(
+             "[B4004] it is of format {}, which a later belay wrote; this is belay {}, which reads formats 1 to {}: "
+             "use a newer belay",
+             found, BELAY_VERSION, kStateFormat));
   return static_cast<std::int64_t>(found);
 }
 
@@ -291,7 +294,7 @@ void check_state_key(std::string_view key) {
   try {
     (void)ordered_json(key).dump();
   } catch (const json::type_error&) {
-    fail(Code::kInvalidArgument, "the key \"" + escaped(key) + "\" is not UTF-8");
+    fail(Code::kInvalidArgument, fmt::format("[B4005] the key \"{}\" is not UTF-8", escaped(key)));
   }
 }
 
@@ -322,11 +325,11 @@ std::string format_run_state(const RunState& state, const std::string& digest) {
         (state.best.metric.empty() ? "" : ",\n \"best\": " + format_best_list(state.best)) +
         (digest.empty() ? "" : ",\n \"digest\": \"" + digest + "\"") + "\n}\n";
     if (text.size() > kMaxStateBytes)
-      fail(Code::kResourceExhausted, "`state` would have " + std::to_string(text.size()) + " bytes, at most " +
-                                         std::to_string(kMaxStateBytes) + " are read");
+      fail(Code::kResourceExhausted,
+           fmt::format("[B4003] `state` would have {} bytes, at most {} are read", text.size(), kMaxStateBytes));
     return text;
   } catch (const json::type_error&) {
-    fail(Code::kInvalidArgument, "a name or key in the hooks' states is not UTF-8");
+    fail(Code::kInvalidArgument, "[B4005] a name or key in the hooks' states is not UTF-8");
   }
 }
 

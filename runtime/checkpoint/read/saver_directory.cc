@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/saver_directory.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -28,7 +30,7 @@ class SaverFile {
   const std::string& name() const noexcept { return name_; }
   // A saver may keep a file longer than it may use it.
   void require_open() const {
-    if (file_ == nullptr) fail(Code::kFailedPrecondition, "'" + name_ + "' is closed");
+    if (file_ == nullptr) fail(Code::kFailedPrecondition, fmt::format("[B4006] '{}' is closed", name_));
   }
   std::uint64_t size() const {
     require_open();
@@ -36,12 +38,11 @@ class SaverFile {
   }
   void read_at(std::uint64_t offset, void* data, std::uint64_t size) {
     require_open();
-    if (writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for writing");
+    if (writing_) fail(Code::kFailedPrecondition, fmt::format("[B4006] '{}' is open for writing", name_));
     // A wrong size is more than the caller's memory, so nothing is read then.
     if (size > length_ - std::min(offset, length_))
-      fail(Code::kDataLoss, "cannot read " + single_quoted(file_->path()) + ": it ends at byte " +
-                                std::to_string(length_) + ", " + std::to_string(size) +
-                                " bytes were wanted from byte " + std::to_string(offset));
+      fail(Code::kDataLoss, fmt::format("[B4019] cannot read {}: it ends at byte {}, {} bytes were wanted from byte {}",
+                                        single_quoted(file_->path()), length_, size, offset));
     // It reads in pieces, so that the checksum is computed while they are in the cache.
     std::uint32_t crc = 0;
     for (std::uint64_t done = 0; done < size; done += kPiece) {
@@ -55,7 +56,7 @@ class SaverFile {
 
   void write(const void* data, std::uint64_t size) {
     require_open();
-    if (!writing_) fail(Code::kFailedPrecondition, "'" + name_ + "' is open for reading");
+    if (!writing_) fail(Code::kFailedPrecondition, fmt::format("[B4006] '{}' is open for reading", name_));
     if (size == 0) return;
     if (buffer_.size() + size > kBuffer) flush(*file_);
     if (buffer_.size() + size <= kBuffer) {
@@ -133,22 +134,22 @@ SaverDirectory SaverDirectory::for_reading_one(const OpenDirectory& directory, s
 }
 
 SaverFile* SaverDirectory::create(std::string_view name) {
-  if (writable_ == nullptr) fail(Code::kFailedPrecondition, "a saver that reads cannot create files");
+  if (writable_ == nullptr) fail(Code::kFailedPrecondition, "[B4006] a saver that reads cannot create files");
   if (!is_entry_name(name) || is_hosts_file(name))
-    fail(Code::kInvalidArgument, "a saver cannot name a file \"" + escaped(name) + "\"");
+    fail(Code::kInvalidArgument, fmt::format("[B4006] a saver cannot name a file \"{}\"", escaped(name)));
   open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), writable_->create(name), true));
   return open_.back().get();
 }
 
 SaverFile* SaverDirectory::open(std::string_view name) {
-  if (writable_ != nullptr) fail(Code::kFailedPrecondition, "a saver that writes cannot read");
+  if (writable_ != nullptr) fail(Code::kFailedPrecondition, "[B4006] a saver that writes cannot read");
   const std::string found = alias_ ? name_by_others(name) : std::string(name);
   const bool known = alias_ ? !found.empty() : std::find(names_.begin(), names_.end(), name) != names_.end();
   if (!known) {
     const bool renamed = alias_ && !begin_.empty() && name.starts_with(begin_);
     const std::string missing =
         renamed ? begin_by_others_ + std::string(name.substr(begin_.size())) : std::string(name);
-    fail(Code::kNotFound, "the checkpoint has no file \"" + escaped(missing) + "\"");
+    fail(Code::kNotFound, fmt::format("[B4018] the checkpoint has no file \"{}\"", escaped(missing)));
   }
   std::unique_ptr<OpenFile> file = directory_.open(found);
   open_.push_back(std::make_unique<SaverFile>(*this, std::string(name), std::move(file), false, number_of(found)));
@@ -191,7 +192,7 @@ std::string SaverDirectory::name_by_others(std::string_view name) {
 
 void SaverDirectory::close(SaverFile* file) {
   const auto at = std::find_if(open_.begin(), open_.end(), [&](const auto& f) { return f.get() == file; });
-  if (at == open_.end()) fail(Code::kFailedPrecondition, "'" + file->name() + "' is closed already");
+  if (at == open_.end()) fail(Code::kFailedPrecondition, fmt::format("[B4006] '{}' is closed already", file->name()));
   gone_.push_back(std::move(*at));  // also if closing fails
   open_.erase(at);
   FileEntry entry = file->close();
@@ -204,8 +205,8 @@ void SaverDirectory::note_failure(const Error& e) {
 
 std::vector<FileEntry> SaverDirectory::written() const {
   if (failure_ != nullptr) throw Error(*failure_);
-  if (!open_.empty()) fail(Code::kInternal, "it left the file '" + open_.front()->name() + "' open");
-  if (closed_.empty()) fail(Code::kInternal, "it left no file");
+  if (!open_.empty()) fail(Code::kInternal, fmt::format("[B4026] it left the file '{}' open", open_.front()->name()));
+  if (closed_.empty()) fail(Code::kInternal, "[B4026] it left no file");
   return closed_;
 }
 
@@ -271,10 +272,12 @@ void check_left(const OpenDirectory& directory, const std::vector<FileEntry>& fi
                        : status.kind == FileKind::kSymlink ? "a symbolic link"
                        : status.kind == FileKind::kOther   ? "no regular file"
                                                            : nullptr;
-    if (kind != nullptr) fail(Code::kInternal, "it left " + single_quoted(entry) + ", which is " + kind);
+    if (kind != nullptr)
+      fail(Code::kInternal, fmt::format("[B4026] it left {}, which is {}", single_quoted(entry), kind));
     const auto known = std::find_if(files.begin(), files.end(), [&](const FileEntry& f) { return f.name == entry; });
     if (known == files.end() || known->length != status.size)
-      fail(Code::kInternal, "it left " + single_quoted(entry) + ", which it did not write through the host");
+      fail(Code::kInternal,
+           fmt::format("[B4026] it left {}, which it did not write through the host", single_quoted(entry)));
   }
 }
 

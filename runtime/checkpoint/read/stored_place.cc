@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/read/stored_place.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -61,9 +63,9 @@ StoredPlace of_directory(FileSystem& files, const std::string& path, Logger& log
     return {nullptr, path_in(path, index), saver_of_name(index)};
   auto newest = find_restorable(*directory, log);
   if (newest == nullptr)
-    fail(Code::kNotFound, single_quoted(path) +
-                              " is neither a checkpoint (it has no index) nor does it hold one (model.ckpt-*); "
-                              "another program's is named by its file");
+    fail(Code::kNotFound, fmt::format("[B4025] {} is neither a checkpoint (it has no index) nor does it hold one "
+                                      "(model.ckpt-*); another program's is named by its file",
+                                      single_quoted(path)));
   return of_checkpoint(std::move(newest));
 }
 
@@ -127,7 +129,7 @@ StoredPlace find_stored(FileSystem& files, const std::string& given, Logger& log
   if (!files.exists(path)) {
     const std::string index = path + std::string(kTensorFlowEnding);
     if (files.exists(index)) return {nullptr, index, saver_of_name(index)};
-    fail(Code::kNotFound, "there is no " + single_quoted(path));
+    fail(Code::kNotFound, fmt::format("[B4025] there is no {}", single_quoted(path)));
   }
   if (files.status(path).kind == FileKind::kDirectory) return of_directory(files, path, log);
   const std::unique_ptr<OpenDirectory> parent = files.open_directory(parts.parent);

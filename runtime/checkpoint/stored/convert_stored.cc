@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/stored/convert_stored.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -96,16 +98,16 @@ Names renamed(const CheckpointIndex& index, const std::string& target) {
     all.emplace_back(*table, target);  // last: without it no reader looks at the others
   }
   if (all.size() != names.size())
-    fail(Code::kInvalidArgument, "the saver wrote " + std::to_string(names.size()) +
-                                     " files, which keep their names: give a directory in place of " +
-                                     single_quoted(target));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B4027] the saver wrote {} files, which keep their names: give a directory in place of {}",
+                     names.size(), single_quoted(target)));
   return all;
 }
 
 void refuse_what_is_there(const OpenDirectory& parent, const std::string& name) {
   if (parent.exists(name))
-    fail(Code::kAlreadyExists,
-         single_quoted(path_in(parent.path(), name)) + " exists, and nothing is replaced: remove it or name another");
+    fail(Code::kAlreadyExists, fmt::format("[B4028] {} exists, and nothing is replaced: remove it or name another",
+                                           single_quoted(path_in(parent.path(), name))));
 }
 
 bool replaces_file(const OpenDirectory& parent, const std::string& name, IfThere if_there) {
@@ -142,7 +144,8 @@ StoredCopy read_copy(const StoredTensors& stored, const SaverUse& saver, const C
                [](const TensorInfo& t) { return !is_readable(t); });
   std::erase_if(tensors, [](const TensorInfo& t) { return !is_readable(t); });
   if (tensors.empty())
-    fail(Code::kInvalidArgument, single_quoted(stored.path()) + " has no tensor that is wanted and can be read");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B4022] {} has no tensor that is wanted and can be read", single_quoted(stored.path())));
   copy.tensors = std::make_unique<TensorMemory>(tensors);
   stored.read(saver, copy.tensors->tensors());
   if (checkpoint != nullptr) {

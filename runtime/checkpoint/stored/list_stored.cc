@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/stored/list_stored.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -22,22 +24,21 @@ constexpr std::string_view kShardsEnding = ".safetensors.index.json", kShardEndi
 
 // Reads the index and the lengths of the files.
 void look_at_parts(const OpenDirectory& checkpoint, ListedStored& listed) {
-  if (!checkpoint.exists(kIndexName)) fail(Code::kDataLoss, "index is missing");
+  if (!checkpoint.exists(kIndexName)) fail(Code::kDataLoss, "[B4018] index is missing");
   const FileStatus status = checkpoint.status(kIndexName);
   listed.saved_ns = status.modified_ns;
   const CheckpointIndex index = parse_index(checkpoint.read(kIndexName, kMaxIndexBytes));
   listed.saver = index.saver;
   listed.bytes = status.size;
   if (listed.step && *listed.step != index.global_step)
-    fail(Code::kDataLoss, "its index is of step " + std::to_string(index.global_step));
+    fail(Code::kDataLoss, fmt::format("[B4020] its index is of step {}", index.global_step));
   listed.step = index.global_step;
   for (const FileEntry& f : index.files) {
     listed.bytes += f.length;
-    if (!checkpoint.exists(f.name)) fail(Code::kDataLoss, f.name + " is missing");
+    if (!checkpoint.exists(f.name)) fail(Code::kDataLoss, fmt::format("[B4018] {} is missing", f.name));
     const std::uint64_t size = checkpoint.status(f.name).size;
     if (size != f.length)
-      fail(Code::kDataLoss,
-           f.name + " has " + std::to_string(size) + " bytes, the index says " + std::to_string(f.length));
+      fail(Code::kDataLoss, fmt::format("[B4019] {} has {} bytes, the index says {}", f.name, size, f.length));
   }
 }
 
@@ -48,7 +49,7 @@ ListedStored listed_checkpoint(const OpenDirectory& parent, const std::string& n
   try {
     const FileStatus status = parent.status(name);
     listed.saved_ns = status.modified_ns;
-    if (status.kind != FileKind::kDirectory) fail(Code::kDataLoss, "it is no directory");
+    if (status.kind != FileKind::kDirectory) fail(Code::kDataLoss, "[B4018] it is no directory");
     listed.pinned = is_pinned(parent, name);
     look_at_parts(*parent.open_directory(name), listed);
   } catch (const Error& e) {
@@ -143,7 +144,7 @@ StoredList list_stored(FileSystem& files, const std::string& given, Logger& log)
   const std::string path = path_in(path_parts(given).parent, path_parts(given).name);
   const bool prefix = !files.exists(path) && files.exists(path + std::string(kIndexEnding));
   const std::string named = prefix ? path + std::string(kIndexEnding) : path;
-  if (!files.exists(named)) fail(Code::kNotFound, "there is no " + single_quoted(path));
+  if (!files.exists(named)) fail(Code::kNotFound, fmt::format("[B4025] there is no {}", single_quoted(path)));
   const PathParts parts = path_parts(named);
   StoredList list;
   if (files.status(named).kind != FileKind::kDirectory) {

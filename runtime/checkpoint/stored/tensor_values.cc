@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/stored/tensor_values.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -49,7 +51,8 @@ auto with_elements(const TensorView& tensor, F&& f) {
     case DType::kUInt8: return f(static_cast<const std::uint8_t*>(data));
     case DType::kBFloat16: return f(static_cast<const BFloat16*>(data));
     case DType::kFloat16: return f(static_cast<const Half*>(data));
-    default: fail(Code::kInvalidArgument, std::string("a ") + dtype_name(tensor.dtype()) + " tensor holds no numbers");
+    default:
+      fail(Code::kInvalidArgument, fmt::format("[B4029] a {} tensor holds no numbers", dtype_name(tensor.dtype())));
   }
 }
 

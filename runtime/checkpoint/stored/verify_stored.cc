@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/stored/verify_stored.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -51,14 +53,15 @@ class Walk {
 
   void checkpoint(const OpenDirectory& parent, const std::string& name) {
     one(parent, name, [&](VerifiedStored& found) {
-      if (parent.status(name).kind != FileKind::kDirectory) fail(Code::kDataLoss, "it is no directory");
+      if (parent.status(name).kind != FileKind::kDirectory) fail(Code::kDataLoss, "[B4018] it is no directory");
       const auto reader = CheckpointReader::open(parent.open_directory(name));
       if (const auto step = step_of_checkpoint(name, basename_in(parent)); step && *step != reader->index().global_step)
-        fail(Code::kDataLoss, "its index is of step " + std::to_string(reader->index().global_step));
+        fail(Code::kDataLoss, fmt::format("[B4020] its index is of step {}", reader->index().global_step));
       if (const SaverUse* saver = saver_of(reader->index().saver, found)) read_all(*reader, *saver, found);
       const std::string stored = digest_in_run_state(parent.open_directory(name)->read(kStateName, kMaxStateBytes));
       if (!stored.empty() && !found.digest.empty() && stored != found.digest)
-        fail(Code::kDataLoss, "its variables have the digest " + found.digest + ", `state` says " + stored);
+        fail(Code::kDataLoss,
+             fmt::format("[B4010] its variables have the digest {}, `state` says {}", found.digest, stored));
     });
   }
 
@@ -132,14 +135,14 @@ void verify_stored(FileSystem& files, const std::string& given, const VerifyOpti
   const std::string path = path_in(path_parts(given).parent, path_parts(given).name);
   const bool prefix = !files.exists(path) && files.exists(path + ".index");
   const std::string named = prefix ? path + ".index" : path;
-  if (!files.exists(named)) fail(Code::kNotFound, "there is no " + single_quoted(path));
+  if (!files.exists(named)) fail(Code::kNotFound, fmt::format("[B4025] there is no {}", single_quoted(path)));
   const PathParts parts = path_parts(named);
   Walk walk(files, options, log);
   if (files.status(named).kind != FileKind::kDirectory) {
     const auto parent = files.open_directory(parts.parent);
     const std::string saver =
         options.saver_of_files.empty() ? saver_of_file(*parent, parts.name) : options.saver_of_files;
-    if (saver.empty()) fail(Code::kInvalidArgument, no_saver_text(files, named, "--saver"));
+    if (saver.empty()) fail(Code::kInvalidArgument, fmt::format("[B4033] {}", no_saver_text(files, named, "--saver")));
     return walk.file(*parent, parts.name, saver);
   }
   const std::unique_ptr<OpenDirectory> directory = files.open_directory(named);

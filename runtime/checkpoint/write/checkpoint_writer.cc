@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/write/checkpoint_writer.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 #include <set>
 #include <utility>
@@ -29,32 +31,32 @@ void refuse_foreign(const OpenDirectory& run, const std::string& name) {
   const bool is_checkpoint =
       run.status(name).kind == FileKind::kDirectory && run.open_directory(name)->exists(kIndexName);
   if (!is_checkpoint)
-    fail(Code::kAlreadyExists,
-         single_quoted(run.path() + "/" + name) + " exists and is no checkpoint (it has no index); move it away");
+    fail(Code::kAlreadyExists, fmt::format("[B4028] {} exists and is no checkpoint (it has no index); move it away",
+                                           single_quoted(run.path() + "/" + name)));
 }
 
 [[noreturn]] void fail_non_finite(const NamedTensor& v, std::uint64_t at) {
-  fail(Code::kDiverged, "variable " + single_quoted(v.name) + " is not finite: element " + std::to_string(at) + " of " +
-                            dims_text(v.tensor.dims, v.tensor.rank) + " is " +
-                            std::to_string(TensorView(v.tensor).number(at)));
+  fail(Code::kDiverged, fmt::format("[B4021] variable {} is not finite: element {} of {} is {}", single_quoted(v.name),
+                                    at, dims_text(v.tensor.dims, v.tensor.rank), TensorView(v.tensor).number(at)));
 }
 
 void check_storable(const CheckpointContent& content) {
   if (content.global_step < 0)
     fail(Code::kInvalidArgument,
-         "the global step is " + std::to_string(content.global_step) + "; it must not be negative");
+         fmt::format("[B4030] the global step is {}; it must not be negative", content.global_step));
   std::set<std::string_view> names;
   for (const NamedTensor& v : content.variables) {
     const auto dtype = static_cast<DType>(v.tensor.dtype);
     if (dtype == DType::kString)
       fail(Code::kUnimplemented,
-           "variable " + single_quoted(v.name) + " is of type string; a checkpoint holds numbers");
+           fmt::format("[B4008] variable {} is of type string; a checkpoint holds numbers", single_quoted(v.name)));
     if (!byte_size(dtype, v.tensor.dims, v.tensor.rank))
-      fail(Code::kInvalidArgument, "variable " + single_quoted(v.name) + " has no size: " + dtype_name(dtype) + " " +
-                                       dims_text(v.tensor.dims, v.tensor.rank));
+      fail(Code::kInvalidArgument, fmt::format("[B4030] variable {} has no size: {} {}", single_quoted(v.name),
+                                               dtype_name(dtype), dims_text(v.tensor.dims, v.tensor.rank)));
     if (v.name.empty() || !names.insert(v.name).second)
       fail(Code::kInvalidArgument,
-           v.name.empty() ? "a variable has no name" : "two variables have the same name: " + single_quoted(v.name));
+           v.name.empty() ? "[B4030] a variable has no name"
+                          : fmt::format("[B4030] two variables have the same name: {}", single_quoted(v.name)));
   }
 }
 
@@ -82,8 +84,10 @@ void check_unchanged(const std::vector<NamedTensor>& variables, const std::vecto
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const TensorView now(variables[i].tensor);
     if (crc32c(now.data(), now.bytes()) != before[i].crc32c)
-      fail(Code::kInternal, "it changed variable " + single_quoted(variables[i].name) +
-                                " while it wrote it; a saver gets the variables to read, not to write");
+      fail(Code::kInternal,
+           fmt::format(
+               "[B4031] it changed variable {} while it wrote it; a saver gets the variables to read, not to write",
+               single_quoted(variables[i].name)));
   }
 }
 
@@ -108,9 +112,10 @@ void read_back(std::unique_ptr<OpenDirectory> written, const SaverUse& saver) {
     const auto checkpoint = CheckpointReader::open(std::move(written));
     read_tensors(*checkpoint, saver, checkpoint->tensors(), [](const NamedTensor&) {});
   } catch (const Error& e) {
-    fail(e.code(), "saver " + single_quoted(saver.name) +
-                       " did not read back what it was given to write, so nothing could be restored from it: " +
-                       std::string(e.message()));
+    fail(e.code(),
+         fmt::format(
+             "[B4024] saver {} did not read back what it was given to write, so nothing could be restored from it: {}",
+             single_quoted(saver.name), e.message()));
   }
 }
 
@@ -150,7 +155,7 @@ std::string write_checkpoint(OpenDirectory& run, const CheckpointContent& conten
       pin(directory);  // also if the replaced one was pinned, since that step stays
     unfinished.place(replaced_name(name));
   } catch (const Error& e) {
-    fail(e.code(), "cannot save " + single_quoted(run.path() + "/" + name) + ": " + std::string(e.message()));
+    fail(e.code(), fmt::format("[B4002] cannot save {}: {}", single_quoted(run.path() + "/" + name), e.message()));
   }
   return name;
 }

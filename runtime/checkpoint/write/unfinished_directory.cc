@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/write/unfinished_directory.h"
 
+#include <fmt/core.h>
+
 #include <exception>
 #include <utility>
 
@@ -32,8 +34,8 @@ void UnfinishedDirectory::place(const std::string& aside) {
   directory_.reset();
   if (parent_.exists(name_)) {
     if (aside.empty())
-      fail(Code::kAlreadyExists,
-           single_quoted(parent_.path() + "/" + name_) + " was made by another process meanwhile");
+      fail(Code::kAlreadyExists, fmt::format("[B4028] {} was made by another process meanwhile",
+                                             single_quoted(parent_.path() + "/" + name_)));
     parent_.rename(name_, aside);
     aside_ = aside;
   }
