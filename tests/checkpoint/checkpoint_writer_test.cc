@@ -195,15 +195,15 @@ TEST_F(CheckpointWriter, SAVER_04_ContentThatACheckpointCannotHoldIsNamed) {
   } cases[] = {
       {{{"words", text.view()}},
        1,
-       "UNIMPLEMENTED: [B4002] cannot save '*1': variable 'words' is of type string; a checkpoint holds numbers"},
+       "UNIMPLEMENTED: [B4002] cannot save '*1': [B4008] variable 'words' is of type string; a checkpoint holds numbers"},
       {{{"a", number.view()}, {"a", number.view()}},
        1,
-       "INVALID_ARGUMENT: [B4002] cannot save '*1': two variables have the same name: 'a'"},
-      {{{"", number.view()}}, 1, "INVALID_ARGUMENT: [B4002] cannot save '*1': a variable has no name"},
+       "INVALID_ARGUMENT: [B4002] cannot save '*1': [B4030] two variables have the same name: 'a'"},
+      {{{"", number.view()}}, 1, "INVALID_ARGUMENT: [B4002] cannot save '*1': [B4030] a variable has no name"},
       {{{"a", belay::detail::described(DType::kFloat32, 1, negative)}},
        1,
-       "INVALID_ARGUMENT: [B4002] cannot save '*1': variable 'a' has no size: float32 [?]"},
-      {{}, -1, "INVALID_ARGUMENT: [B4002] cannot save '*-1': the global step is -1; it must not be negative"},
+       "INVALID_ARGUMENT: [B4002] cannot save '*1': [B4030] variable 'a' has no size: float32 [?]"},
+      {{}, -1, "INVALID_ARGUMENT: [B4002] cannot save '*-1': [B4030] the global step is -1; it must not be negative"},
   };
   for (const auto& c : cases) {
     CheckpointContent content;

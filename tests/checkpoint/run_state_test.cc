@@ -182,9 +182,9 @@ TEST(RunStateFile, B_08c_AFileWithoutAFormatIsReadAndALaterOneRefusedByNumber) {
   EXPECT_THAT(later, ::testing::StartsWith("FAILED_PRECONDITION: it is of format 7, which a later belay wrote; "));
   EXPECT_THAT(later, ::testing::EndsWith(", which reads formats 1 to 3: use a newer belay"));
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": 1, )" + first); }),
-            "DATA_LOSS: [B4016] format is no number that belay has written");
+            "DATA_LOSS: [B4012] format is no number that belay has written");
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": "2", )" + first); }),
-            "DATA_LOSS: [B4016] format is no number that belay has written");
+            "DATA_LOSS: [B4012] format is no number that belay has written");
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": 2, "written_by": {"x": "1"}, )" + first); }),
             "DATA_LOSS: written_by.x is of no hook in hook_states");
 }

@@ -90,10 +90,10 @@ TEST(IdxFile, BadHeadersAreNamedWhenTheFileIsOpened) {
        "0e) and the number "
        "of "
        "dimensions"},
-      {header(8, {1, 1, 1, 1, 1, 1, 1, 1, 1}), "INVALID_ARGUMENT: [B3023] @has 9 dimensions; at most 8 can be read"},
+      {header(8, {1, 1, 1, 1, 1, 1, 1, 1, 1}), "INVALID_ARGUMENT: [B3024] @has 9 dimensions; at most 8 can be read"},
       {header(8, {3, 2}).substr(0, 10), "DATA_LOSS: [B3021] @ends inside its header; fetch it again"},
       {header(8, {0, 28, 28}), "FAILED_PRECONDITION: [B3021] @holds no records; give a file that has some"},
-      {header(8, {5, 0, 28}), "INVALID_ARGUMENT: [B3023] @has records of no elements: [5, 0, 28]"},
+      {header(8, {5, 0, 28}), "INVALID_ARGUMENT: [B3024] @has records of no elements: [5, 0, 28]"},
       {header(8, {~0u, ~0u, ~0u}),
        "INVALID_ARGUMENT: [B3023] @cannot hold [4294967295, 4294967295, 4294967295] elements, as its header says; it "
        "is "

@@ -302,7 +302,7 @@ TEST_F(Idx, RefusesAPositionOfOtherData) {
   EXPECT_EQ(error_of([&] {
               input.seek({0, 6});
             }),
-            "INVALID_ARGUMENT: [B4025] there is no position 6 in epoch 0: this shard has 5 examples in an epoch; it "
+            "INVALID_ARGUMENT: there is no position 6 in epoch 0: this shard has 5 examples in an epoch; it "
             "was stored with "
             "other data or another number of shards");
 }

@@ -145,7 +145,7 @@ TEST(NpySamples, OfNumpyItselfAreReadOrRefused) {
       {"numpy_own_py3-objarr.npy", "INVALID_ARGUMENT: $has the type '|O8': Python objects; save an array of numbers"},
       {"numpy_own_py3-objarr.npz:x", "INVALID_ARGUMENT: $has the type '|O8': Python objects; save an array of numbers"},
       {"bad_magic.npy",
-       "INVALID_ARGUMENT: [B3023] $is no .npy file: it does not begin with \\x93NUMPY; write it with "
+       "INVALID_ARGUMENT: [B3022] $is no .npy file: it does not begin with \\x93NUMPY; write it with "
        "numpy.save"},
       {"bad_header_len.npy", "DATA_LOSS: [B3023] $is cut short or damaged: it ends inside its header; save it again"},
       {"bad_truncated.npy",

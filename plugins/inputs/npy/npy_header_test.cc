@@ -81,7 +81,7 @@ TEST(NpyHeader, DamageIsTold) {
   } cases[] = {
       {"", "INVALID_ARGUMENT: [B3022] " + prefix +
                "is no .npy file: it does not begin with \\x93NUMPY; write it with numpy.save"},
-      {"PK\3\4", "INVALID_ARGUMENT: [B3023] " + prefix + "is a zip archive; give an .npz file as \"file.npz:array\""},
+      {"PK\3\4", "INVALID_ARGUMENT: [B3022] " + prefix + "is a zip archive; give an .npz file as \"file.npz:array\""},
       {good.substr(0, 6),
        "DATA_LOSS: [B3023] " + prefix + "is cut short or damaged: it ends inside its header; save it again"},
       {good.substr(0, 9),

@@ -127,7 +127,7 @@ TEST_F(Npy, WhatIsWrongIsAnErrorAtOpening) {
   } cases[] = {
       {{}, "INVALID_ARGUMENT: 'features' is required"},
       {{{"features", folder_.file("missing.npy")}},
-       "NOT_FOUND: [B3024] features: there is no file '" + folder_.file("missing.npy") + "'"},
+       "NOT_FOUND: features: there is no file '" + folder_.file("missing.npy") + "'"},
       {{{"features", scalar}},
        "INVALID_ARGUMENT: [B3024] features: '" + scalar +
            "' is a single number; an array's first dimension must count the examples"},
