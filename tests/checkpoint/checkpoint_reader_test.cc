@@ -255,13 +255,14 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
     std::function<void(Directory&, TensorSink&)> read;
     std::string expected;
   } cases[] = {
-      {[&](Directory&, TensorSink& s) { announce(s); }, "the saver 'scripted' did not find tensor 'dense/kernel'"},
+      {[&](Directory&, TensorSink& s) { announce(s); },
+       "[B4024] the saver 'scripted' did not find tensor 'dense/kernel'"},
       {[&](Directory&, TensorSink& s) {
          announce(s);
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), values, sizeof(values));
        },
-       "the files are whole, and tensor 'dense/kernel' has the CRC32C " + crc_text(crc32c(values, sizeof(values))) +
-           " as the saver 'scripted' read it, the index says " +
+       "[B4024] the files are whole, and tensor 'dense/kernel' has the CRC32C " +
+           crc_text(crc32c(values, sizeof(values))) + " as the saver 'scripted' read it, the index says " +
            crc_text(crc32c(TensorView(StepContent(31).content().variables[0].tensor).data(), 60))},
       {[&](Directory&, TensorSink& s) {
          announce(s);
@@ -274,14 +275,14 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), StepContent(31).content().variables[0].tensor.data,
                      60);
        },
-       "the saver 'scripted' found tensor 'dense/bias' as float32 [3], the index says float64 [3]"},
+       "[B4024] the saver 'scripted' found tensor 'dense/bias' as float32 [3], the index says float64 [3]"},
       {[&](Directory&, TensorSink& s) {
          announce(s);
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), StepContent(31).content().variables[0].tensor.data,
                      60);
          s.found("dense/lost", DType::kFloat32, {});
        },
-       "the saver 'scripted' found tensor 'dense/lost', which it has not written: the index does not have it"},
+       "[B4024] the saver 'scripted' found tensor 'dense/lost', which it has not written: the index does not have it"},
       {[&](Directory&, TensorSink& s) { announce(s), announce(s); },
        "saver 'scripted': tensor 'dense/bias' is there twice"},
       {[&](Directory&, TensorSink& s) { s.found("dense/bias", DType::kFloat64, {-3}); },
@@ -297,8 +298,8 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
   for (const char* hosts : {"index", "state", "state.data"}) {
     saver.read = [&](Directory& d, TensorSink&) { d.open(hosts); };
     EXPECT_EQ(error_of([&] { reader->read(saver.use(), {}); }),
-              "NOT_FOUND: '" + (dir_ / "model.ckpt-31") + "': saver 'scripted': the checkpoint has no file \"" + hosts +
-                  "\"");
+              "NOT_FOUND: '" + (dir_ / "model.ckpt-31") + "': saver 'scripted': [B4018] the checkpoint has no file \"" +
+                  hosts + "\"");
   }
 }
 

@@ -120,7 +120,7 @@ TEST_F(CheckpointSeriesTest, T_143_WhatASaverDoesNotReadBackAsItWasIsRefusedWith
   EXPECT_THAT(on_disk(), IsEmpty());
   saver.spoils = false;
   saver.forgets = true;
-  EXPECT_THAT(failure(1), ::testing::HasSubstr("the saver 'scripted' did not find tensor 'dense/kernel'"));
+  EXPECT_THAT(failure(1), ::testing::HasSubstr("[B4024] the saver 'scripted' did not find tensor 'dense/kernel'"));
   EXPECT_THAT(on_disk(), IsEmpty());
   saver.forgets = false;
   saver.changes_what_it_read = true;
@@ -167,7 +167,7 @@ TEST_F(CheckpointSeriesTest, T_143_ASaverThatWritesIntoWhatItIsGivenIsRefusedWit
   for (const std::int64_t step : {2, 3}) {
     EXPECT_EQ(error_of([&] { series().save(StepContent(step).content(), saver.use()); }),
               "INTERNAL: [B4002] cannot save '" + (dir_ / "model.ckpt-") + std::to_string(step) +
-                  "': saver 'scripted': it changed variable 'dense/kernel' while it wrote it; a saver gets the "
+                  "': saver 'scripted': [B4031] it changed variable 'dense/kernel' while it wrote it; a saver gets the "
                   "variables to read, not to write");
     EXPECT_THAT(on_disk(), ElementsAre("1"));
   }

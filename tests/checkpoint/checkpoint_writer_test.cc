@@ -195,7 +195,8 @@ TEST_F(CheckpointWriter, SAVER_04_ContentThatACheckpointCannotHoldIsNamed) {
   } cases[] = {
       {{{"words", text.view()}},
        1,
-       "UNIMPLEMENTED: [B4002] cannot save '*1': [B4008] variable 'words' is of type string; a checkpoint holds numbers"},
+       "UNIMPLEMENTED: [B4002] cannot save '*1': [B4008] variable 'words' is of type string; a checkpoint holds "
+       "numbers"},
       {{{"a", number.view()}, {"a", number.view()}},
        1,
        "INVALID_ARGUMENT: [B4002] cannot save '*1': [B4030] two variables have the same name: 'a'"},
@@ -274,7 +275,7 @@ TEST_F(CheckpointWriter, ASaverThatBreaksItsContractIsRefused) {
     saver.write = c.write;
     const StepContent content(5);
     const std::string code = c.expected.substr(0, c.expected.find(':'));
-    EXPECT_EQ(failure(content.content(), saver.use()), code + ": cannot save '" + in_dir("model.ckpt-5") +
+    EXPECT_EQ(failure(content.content(), saver.use()), code + ": [B4002] cannot save '" + in_dir("model.ckpt-5") +
                                                            "': saver 'scripted'" + c.expected.substr(code.size()));
     EXPECT_THAT(entries(), IsEmpty());
   }

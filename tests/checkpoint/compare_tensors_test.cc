@@ -97,7 +97,7 @@ TEST(CompareTensors, ACheckpointThatDoesNotFitIsRefusedWithTheTableAndTheWayOut)
     EXPECT_EQ(e.code(), Code::kFailedPrecondition);
     EXPECT_EQ(
         std::string(e.what()),
-        "the checkpoint '" + path +
+        "[B4032] the checkpoint '" + path +
             "' does not fit this model:\n"
             "  extra     dense/bias    float64 [3]\n"
             "  reshaped  dense/kernel  float32 [16] in the graph, [15] in the checkpoint\n"

@@ -141,7 +141,7 @@ TEST_F(FindRestorable, CKST_10_AnEmptyOrForeignStateFileIsAWarningAndASearch) {
   const struct {
     std::string text, reason;
   } cases[] = {
-      {"", "it names no current checkpoint (model_checkpoint_path)"},
+      {"", "[B4011] it names no current checkpoint (model_checkpoint_path)"},
       {"hello world", "line 1, column 7: Expected \"{\", found \"world\"."},
       {std::string("\x7f"
                    "ELF\0\1",
@@ -251,8 +251,8 @@ TEST_F(FindRestorable, ALaterFormatIsNotPassedOver) {
   } catch (const RestoreError& e) {
     EXPECT_EQ(e.code(), Code::kFailedPrecondition);
     EXPECT_EQ(std::string(e.what()),
-              "the checkpoint to restore cannot be read: '" + (dir_ / "model.ckpt-30") +
-                  "': index: it was written by belay 2.3 in format 2; this is belay " BELAY_VERSION
+              "[B4034] the checkpoint to restore cannot be read: '" + (dir_ / "model.ckpt-30") +
+                  "': index: [B4004] it was written by belay 2.3 in format 2; this is belay " BELAY_VERSION
                   ", which reads format 1: use a newer belay");
   }
 }

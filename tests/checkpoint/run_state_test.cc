@@ -127,7 +127,7 @@ TEST(RunStateFile, B_08h_ADigestMakesItFormat3AndAStateWithoutOneStaysFormat2) {
   std::string damaged = text;
   damaged.replace(damaged.find("0011"), 4, "00XX");
   EXPECT_EQ(error_of([&] { parse_run_state(damaged); }),
-            "DATA_LOSS: digest is \"00XX2233445566778899aabbccddeeff\", must be 32 digits of base 16");
+            "DATA_LOSS: [B4012] digest is \"00XX2233445566778899aabbccddeeff\", must be 32 digits of base 16");
   damaged = text;
   damaged[13] = '2';
   EXPECT_THAT(error_of([&] { parse_run_state(damaged); }), ::testing::HasSubstr("digest"));
@@ -186,7 +186,7 @@ TEST(RunStateFile, B_08c_AFileWithoutAFormatIsReadAndALaterOneRefusedByNumber) {
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": "2", )" + first); }),
             "DATA_LOSS: [B4012] format is no number that belay has written");
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": 2, "written_by": {"x": "1"}, )" + first); }),
-            "DATA_LOSS: written_by.x is of no hook in hook_states");
+            "DATA_LOSS: [B4012] written_by.x is of no hook in hook_states");
 }
 
 // The counted size of an entry is never less than its size in the file.
@@ -211,7 +211,7 @@ TEST(RunStateFile, EachDamageHasItsMessage) {
   const struct {
     std::string text, expected;
   } cases[] = {
-      {"", "it is no JSON at byte 0"},
+      {"", "[B4012] it is no JSON at byte 0"},
       {"{}", "global_step is missing"},
       {with("[]"), "hook_states is no object"},
       {with(R"({"h": 1})"), "hook_states.h is no object"},

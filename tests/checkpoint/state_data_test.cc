@@ -90,13 +90,14 @@ TEST_F(StateData, B_08e_AFileThatIsNotMadeUpOfTheStatesTensorsIsDamage) {
   std::erase_if(index.files, [](const FileEntry& f) { return f.name == "state.data"; });
   write_file(file("index"), format_index(index));
   EXPECT_THAT(error_of([&] { open(); }),
-              HasSubstr("state: the hooks' tensors have 1200024 bytes, there is no state.data"));
+              HasSubstr("state: [B4009] the hooks' tensors have 1200024 bytes, there is no state.data"));
   index = whole;
   for (FileEntry& f : index.files)
     if (f.name == "state.data") f = {f.name, 4, crc32c("four")};
   write_file(file("index"), format_index(index));
   write_file(file(), "four");
-  EXPECT_THAT(error_of([&] { open(); }), HasSubstr("state: the hooks' tensors have 1200024 bytes, state.data has 4"));
+  EXPECT_THAT(error_of([&] { open(); }),
+              HasSubstr("state: [B4009] the hooks' tensors have 1200024 bytes, state.data has 4"));
 }
 
 }  // namespace

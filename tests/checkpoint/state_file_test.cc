@@ -37,9 +37,9 @@ TEST(StateFile, WhatIsNoneSaysWhere) {
   const struct {
     std::string text, expected;
   } cases[] = {
-      {"", "it names no current checkpoint (model_checkpoint_path)"},
-      {"all_model_checkpoint_paths: \"a\"", "it names no current checkpoint (model_checkpoint_path)"},
-      {"model_checkpoint_path: \"\"", "it names no current checkpoint (model_checkpoint_path)"},
+      {"", "[B4011] it names no current checkpoint (model_checkpoint_path)"},
+      {"all_model_checkpoint_paths: \"a\"", "[B4011] it names no current checkpoint (model_checkpoint_path)"},
+      {"model_checkpoint_path: \"\"", "[B4011] it names no current checkpoint (model_checkpoint_path)"},
       {"model_checkpoint_path: \"a\"\nmodel_checkpoint_path: \"b\"",
        "line 2, column 22: Non-repeated field \"model_checkpoint_path\" is specified multiple times."},
       {"model_checkpoint_path: \"a\"\nall_model_checkpoint_paths: 7", "line 2, column 29: Expected string, got: 7"},

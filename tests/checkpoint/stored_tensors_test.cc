@@ -155,7 +155,7 @@ TEST_F(StoredTensorsTest, TheListSaysWhyOneCannotBeRestored) {
   EXPECT_EQ(list.all[1].problem, "state is missing");
   EXPECT_THAT(list.all[2].problem, HasSubstr("model.safetensors has 5 bytes, the index says"));
   EXPECT_EQ(list.all[3].problem, "");
-  EXPECT_EQ(list.all[4].problem, "it is no directory");
+  EXPECT_EQ(list.all[4].problem, "[B4018] it is no directory");
 }
 
 TEST_F(StoredTensorsTest, FilesOfOthersAreListedBesideThem) {
@@ -241,8 +241,8 @@ TEST_F(VerifyTest, EveryKindOfDamageIsFoundAndTheOthersAreStillLookedAt) {
                                     "model.ckpt-5 whole 3 tensors"));
   EXPECT_THAT(problems_["model.ckpt-1"], HasSubstr("model.safetensors has the CRC32C"));
   EXPECT_THAT(problems_["model.ckpt-2"], HasSubstr("state.data has the CRC32C"));
-  EXPECT_THAT(problems_["model.ckpt-3"], HasSubstr("index is missing"));
-  EXPECT_THAT(problems_["model.ckpt-40"], HasSubstr("its index is of step 4"));
+  EXPECT_THAT(problems_["model.ckpt-3"], HasSubstr("[B4018] index is missing"));
+  EXPECT_THAT(problems_["model.ckpt-40"], HasSubstr("[B4020] its index is of step 4"));
   EXPECT_THAT(problems_["checkpoint"], HasSubstr("it names 'model.ckpt-99', which is not there"));
 }
 

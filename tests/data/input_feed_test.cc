@@ -262,13 +262,13 @@ TEST_F(InputFeedTest, T_145_APositionCountsFromZeroAndASizeIsANumberOfExamples) 
     create({{which, std::int64_t{-3}}}, "elsewhere");
     input = InputFeed::open(*instance, {.name = "train"});
     EXPECT_THAT(error_of([&] { input->prime(); }),
-                ::testing::HasSubstr(label + "next: the position has epoch " +
+                ::testing::HasSubstr(label + "next: [B3002] the position has epoch " +
                                      (which == std::string("epoch") ? "-3 and index 0" : "0 and index -3") +
                                      "; both count from 0"));
   }
   create({{"size", std::int64_t{-7}}}, "elsewhere");
   EXPECT_EQ(error_of([&] { InputFeed::open(*instance, {.name = "train"})->size(); }),
-            label + "size: it returned -7 examples; -1: it cannot say");
+            label + "size: [B3003] it returned -7 examples; -1: it cannot say");
 }
 
 TEST_F(InputFeedTest, T_145_APositionThatStaysIsAWarningOnce) {
@@ -509,7 +509,8 @@ TEST_F(InputFeedTest, AnInputMustDeclareSomethingAndFillIt) {
   create({{"fills", false}});
   feed();
   EXPECT_EQ(error_of([&] { input->prime(); }),
-            "INTERNAL: input \"train\" of \"counting\" (linked in, 1.0.0) in next: the batch lacks 'n': the input did "
+            "INTERNAL: input \"train\" of \"counting\" (linked in, 1.0.0) in next: [B3004] the batch lacks 'n': the "
+            "input did "
             "not fill it");
 }
 

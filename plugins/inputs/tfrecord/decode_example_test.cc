@@ -124,9 +124,11 @@ TEST(DecodeExample, WhatDoesNotFitIsNamed) {
     const char* error;
   } cases[] = {
       {spec_of("heigth", DType::kFloat32),
-       "has no feature \"heigth\" (did you mean \"height\"?), and 'features' has no default for it; it has empty, "
+       "[B3034] has no feature \"heigth\" (did you mean \"height\"?), and 'features' has no default for it; it has "
+       "empty, "
        "height, kind, name, names"},
-      {spec_of("empty", DType::kInt64), "has no value for feature \"empty\", and 'features' has no default for it"},
+      {spec_of("empty", DType::kInt64),
+       "[B3034] has no value for feature \"empty\", and 'features' has no default for it"},
       {spec_of("kind", DType::kFloat32), "feature \"kind\" holds int64, 'features' says float32; use int64"},
       {spec_of("height", DType::kInt64), "feature \"height\" holds float32, 'features' says int64; use float32"},
       {spec_of("name", DType::kInt64), "feature \"name\" holds bytes, 'features' says int64; use string or uint8"},

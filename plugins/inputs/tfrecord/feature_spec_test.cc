@@ -65,9 +65,9 @@ TEST(FeatureSpec, WhatIsWrongIsNamed) {
     std::vector<OptionValue> values;
     const char* error;
   } cases[] = {
-      {{}, "'features' is empty; name each with its dtype, such as x = { dtype = \"float32\" }"},
-      {{{"x", "float32"}}, "'features.x' must be a table, such as { dtype = \"float32\", shape = [4] }"},
-      {{shape}, "'features.x' needs a dtype: float32, int64, string or uint8"},
+      {{}, "[B3020] 'features' is empty; name each with its dtype, such as x = { dtype = \"float32\" }"},
+      {{{"x", "float32"}}, "[B3020] 'features.x' must be a table, such as { dtype = \"float32\", shape = [4] }"},
+      {{shape}, "[B3020] 'features.x' needs a dtype: float32, int64, string or uint8"},
       {{{"x.dtyp", "int64"}},
        "'features.x.dtyp' is unknown (did you mean \"dtype\"?); a feature has dtype, shape and default"},
       {{{"x.dtype", "int46"}},
