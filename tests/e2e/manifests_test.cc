@@ -57,6 +57,17 @@ TEST_F(Manifests, ProblemsAreJsonOneALineWhereThatIsAskedFor) {
   EXPECT_EQ(nlohmann::json::parse(shown.err)["file"], "--set run.sead");
 }
 
+TEST_F(Manifests, TheCodeOfAProblemIsExplained) {
+  const ProcessResult refused = belay({"check", regression(), "--set", "run.sead=1"});
+  EXPECT_THAT(refused.err, HasSubstr("--set run.sead: error[B1003]: unknown key \"sead\" in [run]\n"));
+  const ProcessResult explained = belay({"explain", "B1003"});
+  EXPECT_EQ(explained.status, 0) << explained.err;
+  EXPECT_THAT(explained.out, StartsWith("B1003: an unknown key\n"));
+  const ProcessResult unknown = belay({"explain", "B103"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no code 'B103'; did you mean \"B1003\"?"));
+}
+
 TEST_F(Manifests, NamesOfOtherProgramsLeadToOurs) {
   const ProcessResult keys = belay({"check", regression(), "--set", "optimizer.lr=0.1"});
   EXPECT_EQ(keys.status, 2) << keys.err;
