@@ -21,6 +21,7 @@ std::unique_ptr<OpRegistry> make_op_registry() {
   add_matmul_ops(*registry);
   add_batch_matmul_ops(*registry);
   add_gather_ops(*registry);
+  add_sparse_ops(*registry);
   add_layer_norm_ops(*registry);
   add_lstm_ops(*registry);
   add_gru_ops(*registry);

@@ -22,6 +22,7 @@ void add_reduction_ops(OpRegistry& registry);      // reductions.cc: over axes, 
 void add_matmul_ops(OpRegistry& registry);         // matmul.cc
 void add_batch_matmul_ops(OpRegistry& registry);   // batch_matmul.cc
 void add_gather_ops(OpRegistry& registry);         // gather.cc: slices by indices, and back
+void add_sparse_ops(OpRegistry& registry);         // indexed_slices.cc: the gradient of gathers as rows
 void add_lstm_ops(OpRegistry& registry);           // lstm.cc
 void add_gru_ops(OpRegistry& registry);            // gru.cc
 void add_attention_ops(OpRegistry& registry);      // attention.cc

@@ -8,6 +8,7 @@
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/hot.h"
 #include "runtime/ops/kernels/parallel.h"
+#include "runtime/ops/kernels/row_prefetch.h"
 #include "runtime/ops/registry.h"
 
 namespace belay::runtime {
@@ -85,9 +86,12 @@ class GatherKernel final : public Kernel {
     if (bytes_ == 0) return;
     const std::int64_t rows = size_.outer * size_.picks;
     parallel_for(rows, kCopyGrain / size_.inner + 1, threads_, [&](std::int64_t begin, std::int64_t end, int) {
+      const auto from = [&](std::int64_t row) {
+        return params + (row / size_.picks * size_.entries + indices[row % size_.picks]) * bytes_;
+      };
       for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t from = row / size_.picks * size_.entries + indices[row % size_.picks];
-        std::memcpy(y + row * bytes_, params + from * bytes_, static_cast<std::size_t>(bytes_));
+        if (row + kRowsAhead < end) prefetch_row(from(row + kRowsAhead), bytes_);
+        std::memcpy(y + row * bytes_, from(row), static_cast<std::size_t>(bytes_));
       }
     });
   }

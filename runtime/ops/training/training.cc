@@ -36,6 +36,15 @@ void infer_adam(InferContext& c) {
   using In = AdamInputs;
   infer_update(c, {In::kM, In::kV, In::kGrad}, {In::kBeta1Power, In::kBeta2Power, In::kRate});
 }
+void infer_sparse_descent(InferContext& c) { infer_sparse_update(c, {}, {DescentInputs::kRate}, DescentInputs::kGrad); }
+void infer_sparse_momentum(InferContext& c) {
+  using In = MomentumInputs;
+  infer_sparse_update(c, {In::kAccum}, {In::kRate, In::kMomentum}, In::kGrad);
+}
+void infer_sparse_adam(InferContext& c) {
+  using In = AdamInputs;
+  infer_sparse_update(c, {In::kM, In::kV}, {In::kBeta1Power, In::kBeta2Power, In::kRate}, In::kGrad);
+}
 
 // ---- loops over one variable
 
@@ -92,9 +101,8 @@ struct Descent {
   };
   explicit Descent(const Attrs&) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
-  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
+  void update(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     T* var = slot<T>(in, In::kVar, at);
-    const T* grad = input<T>(in, In::kGrad) + at;
     hot<T, descend<T>>(var, grad, n, s.rate);
   }
 };
@@ -107,9 +115,8 @@ struct Momentum {
   };
   explicit Momentum(const Attrs& attrs) : nesterov_(attrs.flag("use_nesterov")) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate), *input<T>(in, In::kMomentum)}; }
-  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
+  void update(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     T *var = slot<T>(in, In::kVar, at), *accum = slot<T>(in, In::kAccum, at);
-    const T* grad = input<T>(in, In::kGrad) + at;
     hot<T, descend_with_momentum<T>>(var, accum, grad, n, s.rate, s.momentum, nesterov_);
   }
 
@@ -132,9 +139,8 @@ struct Adam {
     return {static_cast<T>(rate), static_cast<T>(*input<T>(in, In::kRate) * weight_decay_), 1 - beta1_, 1 - beta2_,
             epsilon_};
   }
-  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
+  void update(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     T *var = slot<T>(in, In::kVar, at), *m = slot<T>(in, In::kM, at), *v = slot<T>(in, In::kV, at);
-    const T* grad = input<T>(in, In::kGrad) + at;
     weight_decay_ != 0 ? hot<T, adam<true, T>>(var, m, v, grad, n, s) : hot<T, adam<false, T>>(var, m, v, grad, n, s);
   }
 
@@ -157,6 +163,21 @@ void infer_update(InferContext& c, const std::vector<std::size_t>& slots, const 
     c.need_scalar(i);
   }
   c.output(c.dtype(0), c.shape(0));
+}
+
+void infer_sparse_update(InferContext& c, const std::vector<std::size_t>& slots,
+                         const std::vector<std::size_t>& scalars, std::size_t grad) {
+  infer_update(c, slots, scalars);
+  const std::size_t indices = c.n_inputs() - 1;
+  c.need_same_dtype(0, grad);
+  c.need_dtype(indices, DType::kInt64);
+  c.need_rank(indices, 1);
+  if (!c.shape(0).has_rank()) return;
+  if (c.shape(0).rank() == 0) c.fail(c.input_text(0) + " must have at least one dimension");
+  Shape wanted = c.shape(0);
+  wanted.set_dim(0, c.shape(indices).has_rank() ? c.shape(indices).dim(0) : -1);
+  if (!Shape::compatible(wanted, c.shape(grad)))
+    c.fail(c.input_text(grad) + " must have the shape " + wanted.text() + ": a row of the variable for each index");
 }
 
 OpDef update(const char* name, const char* doc, const char* inputs, int n_inputs, std::uint32_t ref_inputs,
@@ -185,6 +206,35 @@ std::span<const std::size_t> shared_update_inputs(std::string_view op) {
   return shared_adaptive_update_inputs(op);
 }
 
+namespace {
+
+std::vector<AttrDef> adam_attrs() {
+  return {float_attr("beta1", "of the mean of the gradients").defaults_to(0.9),
+          float_attr("beta2", "of the mean of their squares").defaults_to(0.999),
+          float_attr("epsilon", "added to the divisor").defaults_to(1e-8),
+          float_attr("weight_decay", "the share of a weight that is subtracted").defaults_to(0)};
+}
+
+void add_sparse_training_ops(OpRegistry& r) {
+  r.add(update("SparseApplyGradientDescent",
+               "ApplyGradientDescent for the rows of var at the indices (of SumIndexedSlices).",
+               "var, learning_rate, grad, indices", DescentInputs::kCount + 1, 1, infer_sparse_descent,
+               make_sparse_update<Descent>));
+  r.add(update("SparseApplyMomentum",
+               "ApplyMomentum for the rows of var and accum at the indices (of SumIndexedSlices). The other rows of "
+               "accum do not decay.",
+               "var, accum, learning_rate, grad, momentum, indices", MomentumInputs::kCount + 1, 3,
+               infer_sparse_momentum, make_sparse_update<Momentum>,
+               {bool_attr("use_nesterov", "Nesterov's momentum")}));
+  r.add(update("SparseApplyAdam",
+               "ApplyAdam for the rows of var, m and v at the indices (of SumIndexedSlices): lazy Adam. The moments of "
+               "the other rows do not decay.",
+               "var, m, v, beta1_power, beta2_power, learning_rate, grad, indices", AdamInputs::kCount + 1, 7,
+               infer_sparse_adam, make_sparse_update<Adam>, adam_attrs()));
+}
+
+}  // namespace
+
 void add_training_ops(OpRegistry& r) {
   r.add(update("ApplyGradientDescent", "var -= learning_rate * grad.", "var, learning_rate, grad",
                DescentInputs::kCount, 1, infer_descent, make_update<Descent>));
@@ -195,11 +245,8 @@ void add_training_ops(OpRegistry& r) {
                make_update<Momentum>, {bool_attr("use_nesterov", "Nesterov's momentum")}));
   r.add(update("ApplyAdam", "Adam; with `weight_decay` AdamW, which also subtracts learning_rate * weight_decay * var.",
                "var, m, v, beta1_power, beta2_power, learning_rate, grad", AdamInputs::kCount, 7, infer_adam,
-               make_update<Adam>,
-               {float_attr("beta1", "of the mean of the gradients").defaults_to(0.9),
-                float_attr("beta2", "of the mean of their squares").defaults_to(0.999),
-                float_attr("epsilon", "added to the divisor").defaults_to(1e-8),
-                float_attr("weight_decay", "the share of a weight that is subtracted").defaults_to(0)}));
+               make_update<Adam>, adam_attrs()));
+  add_sparse_training_ops(r);
   add_adaptive_training_ops(r);
 }
 

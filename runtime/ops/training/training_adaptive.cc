@@ -38,6 +38,14 @@ void infer_ftrl(InferContext& c) {
   infer_update(c, {In::kAccum, In::kLinear, In::kGrad}, {In::kRate});
 }
 
+void infer_sparse_adagrad(InferContext& c) {
+  infer_sparse_update(c, {AdagradInputs::kAccum}, {AdagradInputs::kRate}, AdagradInputs::kGrad);
+}
+void infer_sparse_ftrl(InferContext& c) {
+  using In = FtrlInputs;
+  infer_sparse_update(c, {In::kAccum, In::kLinear}, {In::kRate}, In::kGrad);
+}
+
 // ---- one element
 
 template <class T>
@@ -116,8 +124,7 @@ struct Adagrad {
   using Step = RateStep<T>;
   explicit Adagrad(const Attrs&) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
-  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
-    const T* grad = input<T>(in, In::kGrad) + at;
+  void update(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     apply(AdagradElement<T>{slot<T>(in, In::kVar, at), slot<T>(in, In::kAccum, at), grad, s.rate}, n, grad);
   }
 };
@@ -131,8 +138,7 @@ struct RmsProp {
         momentum_(static_cast<T>(attrs.number("momentum"))),
         epsilon_(static_cast<T>(attrs.number("epsilon"))) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
-  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
-    const T* grad = input<T>(in, In::kGrad) + at;
+  void update(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     apply(RmsPropElement<T>{slot<T>(in, In::kVar, at), slot<T>(in, In::kMs, at), slot<T>(in, In::kMomentum, at), grad,
                             s.rate, keep_, momentum_, epsilon_},
           n, grad);
@@ -151,8 +157,7 @@ struct CenteredRmsProp {
         momentum_(static_cast<T>(attrs.number("momentum"))),
         epsilon_(static_cast<T>(attrs.number("epsilon"))) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
-  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
-    const T* grad = input<T>(in, In::kGrad) + at;
+  void update(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     apply(CenteredRmsPropElement<T>{slot<T>(in, In::kVar, at), slot<T>(in, In::kMg, at), slot<T>(in, In::kMs, at),
                                     slot<T>(in, In::kMomentum, at), grad, s.rate, keep_, momentum_, epsilon_},
           n, grad);
@@ -171,18 +176,17 @@ struct Ftrl {
         l2_(static_cast<T>(attrs.number("l2"))),
         power_(-attrs.number("learning_rate_power")) {}
   Step prepare(void* const* in) const { return {*input<T>(in, In::kRate)}; }
-  void update(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
+  void update(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     if (power_ == 0.5) {
-      update_as<true>(s, in, at, n);
+      update_as<true>(s, in, at, grad, n);
     } else {
-      update_as<false>(s, in, at, n);
+      update_as<false>(s, in, at, grad, n);
     }
   }
 
  private:
   template <bool square_root>
-  void update_as(const Step& s, void* const* in, std::int64_t at, std::int64_t n) const {
-    const T* grad = input<T>(in, In::kGrad) + at;
+  void update_as(const Step& s, void* const* in, std::int64_t at, const T* grad, std::int64_t n) const {
     apply(FtrlElement<T, square_root>{slot<T>(in, In::kVar, at), slot<T>(in, In::kAccum, at),
                                       slot<T>(in, In::kLinear, at), grad, s.rate, l1_, l2_, static_cast<T>(power_)},
           n, grad);
@@ -196,6 +200,11 @@ std::vector<AttrDef> rms_prop_attrs() {
   return {float_attr("decay", "of the mean square").defaults_to(0.9),
           float_attr("momentum", "of the steps").defaults_to(0),
           float_attr("epsilon", "added below the root").defaults_to(1e-10)};
+}
+std::vector<AttrDef> ftrl_attrs() {
+  return {float_attr("l1", "how strongly weights are drawn to exactly 0").defaults_to(0),
+          float_attr("l2", "how strongly weights are kept small").defaults_to(0),
+          float_attr("learning_rate_power", "the exponent by which the rate falls").defaults_to(-0.5)};
 }
 
 }  // namespace
@@ -230,9 +239,16 @@ void add_adaptive_training_ops(OpRegistry& r) {
                "(sign(linear) * l1 - linear) / (sum^p / learning_rate + 2 * l2) where |linear| > l1, else 0; accum = "
                "sum.",
                "var, accum, linear, learning_rate, grad", FtrlInputs::kCount, 7, infer_ftrl, make_update<Ftrl>,
-               {float_attr("l1", "how strongly weights are drawn to exactly 0").defaults_to(0),
-                float_attr("l2", "how strongly weights are kept small").defaults_to(0),
-                float_attr("learning_rate_power", "the exponent by which the rate falls").defaults_to(-0.5)}));
+               ftrl_attrs()));
+  r.add(update("SparseApplyAdagrad", "ApplyAdagrad for the rows of var and accum at the indices (of SumIndexedSlices).",
+               "var, accum, learning_rate, grad, indices", AdagradInputs::kCount + 1, 3, infer_sparse_adagrad,
+               make_sparse_update<Adagrad>));
+  r.add(
+      update("SparseApplyFtrl",
+             "ApplyFtrl for the rows of var, accum and linear at the indices (of SumIndexedSlices). The other rows of "
+             "var stay as they are.",
+             "var, accum, linear, learning_rate, grad, indices", FtrlInputs::kCount + 1, 7, infer_sparse_ftrl,
+             make_sparse_update<Ftrl>, ftrl_attrs()));
 }
 
 }  // namespace belay::runtime

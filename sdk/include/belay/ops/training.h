@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "belay/graph.h"
+#include "belay/ops/indexed_slices.h"
 
 namespace belay {
 inline namespace v0 {
@@ -172,6 +173,83 @@ inline Output apply_ftrl(const Output& var, const Output& accum, const Output& l
       .in(linear)
       .in(learning_rate)
       .in(grad)
+      .attr("l1", constants.l1)
+      .attr("l2", constants.l2)
+      .attr("learning_rate_power", constants.learning_rate_power)
+      .output();
+}
+
+// The same updates for rows of a variable and its slots: those at the indices of a sparse gradient, as
+// sum_indexed_slices makes it. Other indices (repeated, not ascending) end the run with INVALID_ARGUMENT before any
+// write. A row gets the bits that the dense update would give it. The other rows of variable and slots stay as they
+// are. For gradient descent and Adagrad the dense update leaves them as well. It differs for the others: momentum's
+// accum and Adam's moments would decay and still move them (this Adam is called lazy), and FTRL would make each row 0
+// that it has not seen.
+inline Output sparse_apply_gradient_descent(const Output& var, const Output& learning_rate, const IndexedSlices& grad,
+                                            std::string_view name = {}) {
+  return var.graph()
+      .node("SparseApplyGradientDescent", name)
+      .in(var)
+      .in(learning_rate)
+      .in(grad.rows)
+      .in(grad.indices)
+      .output();
+}
+inline Output sparse_apply_momentum(const Output& var, const Output& accum, const Output& learning_rate,
+                                    const IndexedSlices& grad, const Output& momentum, bool use_nesterov = false,
+                                    std::string_view name = {}) {
+  return var.graph()
+      .node("SparseApplyMomentum", name)
+      .in(var)
+      .in(accum)
+      .in(learning_rate)
+      .in(grad.rows)
+      .in(momentum)
+      .in(grad.indices)
+      .attr("use_nesterov", use_nesterov)
+      .output();
+}
+inline Output sparse_apply_adam(const Output& var, const Output& m, const Output& v, const Output& beta1_power,
+                                const Output& beta2_power, const Output& learning_rate, const IndexedSlices& grad,
+                                const AdamConstants& constants = {}, std::string_view name = {}) {
+  return var.graph()
+      .node("SparseApplyAdam", name)
+      .in(var)
+      .in(m)
+      .in(v)
+      .in(beta1_power)
+      .in(beta2_power)
+      .in(learning_rate)
+      .in(grad.rows)
+      .in(grad.indices)
+      .attr("beta1", constants.beta1)
+      .attr("beta2", constants.beta2)
+      .attr("epsilon", constants.epsilon)
+      .attr("weight_decay", constants.weight_decay)
+      .output();
+}
+inline Output sparse_apply_adagrad(const Output& var, const Output& accum, const Output& learning_rate,
+                                   const IndexedSlices& grad, std::string_view name = {}) {
+  return var.graph()
+      .node("SparseApplyAdagrad", name)
+      .in(var)
+      .in(accum)
+      .in(learning_rate)
+      .in(grad.rows)
+      .in(grad.indices)
+      .output();
+}
+inline Output sparse_apply_ftrl(const Output& var, const Output& accum, const Output& linear,
+                                const Output& learning_rate, const IndexedSlices& grad,
+                                const FtrlConstants& constants = {}, std::string_view name = {}) {
+  return var.graph()
+      .node("SparseApplyFtrl", name)
+      .in(var)
+      .in(accum)
+      .in(linear)
+      .in(learning_rate)
+      .in(grad.rows)
+      .in(grad.indices)
       .attr("l1", constants.l1)
       .attr("l2", constants.l2)
       .attr("learning_rate_power", constants.learning_rate_power)
