@@ -200,6 +200,7 @@ int main(void) {
     FIELD(belay_optimizer_api, struct_size) FIELD(belay_optimizer_api, reserved) FIELD(belay_optimizer_api, create)
     FIELD(belay_optimizer_api, destroy) FIELD(belay_optimizer_api, extension) FIELD(belay_optimizer_api, create_slots)
     FIELD(belay_optimizer_api, prepare) FIELD(belay_optimizer_api, apply) FIELD(belay_optimizer_api, finish)
+    FIELD(belay_optimizer_api, takes_sparse) FIELD(belay_optimizer_api, apply_sparse)
   STRUCT(belay_schedule_args)
     FIELD(belay_schedule_args, struct_size) FIELD(belay_schedule_args, flags) FIELD(belay_schedule_args, graph)
     FIELD(belay_schedule_args, learning_rate) FIELD(belay_schedule_args, global_step) FIELD(belay_schedule_args, step)

@@ -51,7 +51,9 @@ inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "send",
                                                       "receive",
                                                       "split",
-                                                      "join"};
+                                                      "join",
+                                                      "takes_sparse",
+                                                      "apply_sparse"};
 
 // Made at compile time from a literal of that list: `call("begin", ...)`.
 class Callback {

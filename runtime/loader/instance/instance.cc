@@ -209,6 +209,7 @@ void PluginInstance::destroy() noexcept {
 }
 
 void PluginInstance::warn(const std::string& text) const { host_.services().logger().warning(name(), text); }
+void PluginInstance::inform(const std::string& text) const { host_.services().logger().info(name(), text); }
 
 void PluginInstance::log_escape(const char* callback) const {
   refuse_end_of_thread(callback);

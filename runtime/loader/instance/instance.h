@@ -254,8 +254,9 @@ class PluginInstance final : public CurrentPlugin {
   // Returns the plugin's table of that name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 
-  // Logs a line in the instance's name. [any]
+  // Log a line in the instance's name. [any]
   void warn(const std::string& text) const;
+  void inform(const std::string& text) const;
 
   // Fails like the callback: its results are of no use.
   [[noreturn]] void refuse(Callback callback, const Error& why) const;

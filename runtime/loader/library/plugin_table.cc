@@ -4,8 +4,9 @@
 namespace belay::runtime {
 namespace {
 
+#define BELAY_LACKS(slot) (t.struct_size < offsetof(Table, slot) + sizeof(t.slot) || t.slot == nullptr)
 #define BELAY_REQUIRE(slot) \
-  if (t.struct_size < offsetof(Table, slot) + sizeof(t.slot) || t.slot == nullptr) return #slot;
+  if (BELAY_LACKS(slot)) return #slot;
 
 template <class Table>
 std::string_view missing_instance_slot(const Table& t) noexcept {
@@ -62,6 +63,7 @@ std::string_view missing(const belay_optimizer_api& t) noexcept {
   using Table = belay_optimizer_api;
   if (const auto slot = missing_instance_slot(t); !slot.empty()) return slot;
   BELAY_REQUIRE(apply)
+  if (!BELAY_LACKS(takes_sparse)) BELAY_REQUIRE(apply_sparse)
   return {};
 }
 
@@ -94,6 +96,7 @@ std::string_view missing(const belay_cluster_api& t) noexcept {
 }
 
 #undef BELAY_REQUIRE
+#undef BELAY_LACKS
 
 std::int32_t size_is_unknown(void*, std::int64_t* examples, belay_status*) noexcept {
   *examples = -1;

@@ -20,7 +20,8 @@
 //
 //   create_slots -> prepare -> apply, once for each variable -> finish
 //
-// They are TensorFlow's _create_slots, _prepare, _apply_dense and _finish. The object may keep nodes that they make
+// They are TensorFlow's _create_slots, _prepare, _apply_dense and _finish. An optimizer with takes_sparse gets
+// apply_sparse for a table that gathers read. The object may keep nodes that they make
 // until finish has returned. No code of an optimizer runs in a step: its nodes do. Nodes that write variables write
 // together at the end of the step. An Output of a variable is its value before the step.
 //
@@ -35,6 +36,7 @@
 
 #include "belay/graph.h"
 #include "belay/ops/control.h"
+#include "belay/ops/indexed_slices.h"
 #include "belay/ops/shape.h"
 #include "belay/ops/variables.h"
 
@@ -47,6 +49,15 @@ struct Update {
   Output variable;
   Output gradient;   // of the variable's dtype and shape
   std::string name;  // for the node that writes the variable: "update_dense/kernel"
+};
+
+// The part of a step for a variable whose gradient is sparse: the variable is read by gathers along its first dimension
+// alone. A draft, which may change.
+struct SparseUpdate {
+  std::size_t index;  // of the variable, and of its slot in the result of slots()
+  Output variable;
+  ops::IndexedSlices gradient;  // the rows that the step has a gradient for
+  std::string name;             // for the node that writes the variable
 };
 
 // The arguments of every callback: the graph, the variables and their gradients, the rate. It is valid for the call.
@@ -66,6 +77,10 @@ class OptimizerContext {
   Update update(std::size_t i) const {
     const Output variable = graph_.output(args_.variables[i]);
     return {i, variable, graph_.output(args_.gradients[i]), "update_" + graph_.node_name_of(variable)};
+  }
+  // The sparse gradient of a variable from the host's outputs.
+  ops::IndexedSlices slices(const belay_output& indices, const belay_output& rows) const {
+    return {graph_.output(indices), graph_.output(rows)};
   }
   // All variables, in the order of update(i).
   std::vector<Output> variables() const { return outputs(args_.variables); }
@@ -125,6 +140,15 @@ class Optimizer : public Plugin {
   virtual std::vector<Output> finish(const OptimizerContext& optimizer, const std::vector<Output>& updates) {
     (void)optimizer, (void)updates;
     return {};
+  }
+  // True: the host calls apply_sparse for each variable whose gradient is sparse. False: the gradient becomes dense, of
+  // the variable's size, and comes to apply. A draft. [main]
+  virtual bool takes_sparse() const { return false; }
+  // Replaces apply for a sparse gradient (TensorFlow's _apply_sparse): it adds nodes that write rows of the variable
+  // and its slots (ops::sparse_apply_adagrad). Override it together with takes_sparse. A draft. [main]
+  virtual Output apply_sparse(const OptimizerContext& optimizer, const SparseUpdate& update) {
+    (void)optimizer, (void)update;
+    return Output();
   }
 };
 

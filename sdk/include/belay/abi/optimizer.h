@@ -41,6 +41,12 @@ typedef struct belay_optimizer_args {
  *                 results of apply. It sets *more and *n_more to further operations of the step. Before the call *more
  *                 is null and *n_more is 0. The array stays the plugin's and must be valid until the instance's next
  *                 call. Nodes that must wait for the updates need control inputs from them. Absent: no further nodes.
+ *   takes_sparse  sets *takes to 1 if the instance has a rule for sparse gradients, and leaves the 0 otherwise. It comes
+ *                 once, before create_slots. Absent: 0, so each gradient is dense. Draft.
+ *   apply_sparse  replaces apply for a variable whose gradient is sparse. `indices` (int64 [n]) are the ids of the
+ *                 variable's rows (slices along its first dimension), ascending and each once, then -1 alone. `rows`
+ *                 ([n, ...]) has the clipped gradient of each id; a row of -1 is unused. The step does not compute
+ *                 gradients[i] unless a node reads it. Mandatory with takes_sparse. Draft.
  * The host increases the global step after all of these nodes. */
 typedef struct belay_optimizer_api {
   uint32_t struct_size;
@@ -52,6 +58,10 @@ typedef struct belay_optimizer_api {
                    belay_status* status);
   int32_t (*finish)(void* self, const belay_optimizer_args* args, const belay_output* updates,
                     const belay_output** more, uint64_t* n_more, belay_status* status);
+  /* Draft: the next two may change with a minor version. */
+  int32_t (*takes_sparse)(void* self, int32_t* takes, belay_status* status);
+  int32_t (*apply_sparse)(void* self, const belay_optimizer_args* args, uint64_t i, belay_output indices,
+                          belay_output rows, belay_output* update, belay_status* status);
 } belay_optimizer_api;
 
 /* Flag of belay_schedule_args: the user has set learning_rate. Without it the field holds the host's default. */

@@ -73,7 +73,7 @@ namespace detail {
 
 #define BELAY_SLOTS_optimizer(X)                                                                                      \
   X(optimizer, create) X(optimizer, destroy) X(optimizer, extension) X(optimizer, create_slots) X(optimizer, prepare) \
-  X(optimizer, apply) X(optimizer, finish)
+  X(optimizer, apply) X(optimizer, finish) X(optimizer, takes_sparse) X(optimizer, apply_sparse)
 #define BELAY_SLOTS_schedule(X) X(schedule, create) X(schedule, destroy) X(schedule, extension) X(schedule, build)
 #define BELAY_SLOTS_exporter(X)                                                                                      \
   X(exporter, create) X(exporter, destroy) X(exporter, extension) X(exporter, write) X(exporter, check)
@@ -131,19 +131,19 @@ BELAY_EACH_TABLE(BELAY_TABLE_NAMES)
 #undef BELAY_TABLE_NAMES
 #undef BELAY_SLOT_NAME
 
-#define BELAY_TAKE_SLOT(table, slot)                                                                       \
-  out.slot = given != nullptr && given->struct_size >= offsetof(Table, slot) + sizeof(given->slot) &&      \
-                     given->slot != nullptr                                                                \
-                 ? given->slot                                                                             \
-                 : &Stub<decltype(out.slot)>::template call<absent, name_of_##table##_##slot>;
-#define BELAY_ADOPT(table, type)                             \
-  template <Absent absent = Absent::kMissing>                \
-  inline type adopt(const type* given) noexcept {            \
-    using Table = type;                                      \
-    type out;                                                \
-    out.struct_size = sizeof(type);                          \
-    out.reserved = 0;                                        \
-    BELAY_SLOTS_##table(BELAY_TAKE_SLOT) return out;         \
+#define BELAY_TAKE_SLOT(table, slot)                                                                                  \
+  out.slot =                                                                                                          \
+      given != nullptr && given->struct_size >= offsetof(Table, slot) + sizeof(given->slot) && given->slot != nullptr \
+          ? given->slot                                                                                               \
+          : &Stub<decltype(out.slot)>::template call<absent, name_of_##table##_##slot>;
+#define BELAY_ADOPT(table, type)                     \
+  template <Absent absent = Absent::kMissing>        \
+  inline type adopt(const type* given) noexcept {    \
+    using Table = type;                              \
+    type out;                                        \
+    out.struct_size = sizeof(type);                  \
+    out.reserved = 0;                                \
+    BELAY_SLOTS_##table(BELAY_TAKE_SLOT) return out; \
   }
 BELAY_EACH_TABLE(BELAY_ADOPT)
 #undef BELAY_ADOPT

@@ -302,6 +302,19 @@ struct Thunks {
       *n_more = i.more.size();
     });
   }
+  static std::int32_t takes_sparse(void* self, std::int32_t* takes, belay_status* status) noexcept {
+    return guard(status, [&] { *takes = object(self).takes_sparse() ? 1 : 0; });
+  }
+  static std::int32_t apply_sparse(void* self, const belay_optimizer_args* args, std::uint64_t i, belay_output indices,
+                                   belay_output rows, belay_output* update, belay_status* status) noexcept {
+    return guard(status, [&] {
+      belay_optimizer_args room;
+      const OptimizerContext context(services(self), read_sized(args, room));
+      const Update dense = context.update(static_cast<std::size_t>(i));
+      const SparseUpdate sparse{dense.index, dense.variable, context.slices(indices, rows), dense.name};
+      *update = object(self).apply_sparse(context, sparse).raw();
+    });
+  }
 
   // Callbacks of a schedule.
   static std::int32_t build_rate(void* self, const belay_schedule_args* args, belay_output* rate,
@@ -390,6 +403,11 @@ constexpr belay_optimizer_api optimizer_table() {
   if constexpr (overrides_Optimizer_prepare<T>()) t.prepare = H::prepare;
   t.apply = H::apply;
   if constexpr (overrides_Optimizer_finish<T>()) t.finish = H::finish;
+  constexpr bool sparse = overrides_Optimizer_takes_sparse<T>();
+  static_assert(sparse == overrides_Optimizer_apply_sparse<T>(),
+                "belay: an optimizer with a rule for sparse gradients has both takes_sparse and apply_sparse");
+  if constexpr (sparse) t.takes_sparse = H::takes_sparse;
+  if constexpr (sparse) t.apply_sparse = H::apply_sparse;
   return t;
 }
 

@@ -50,6 +50,8 @@ constexpr Uses uses_of() {
     BELAY_USE(Optimizer, create_slots)
     BELAY_USE(Optimizer, prepare)
     BELAY_USE(Optimizer, finish)
+    BELAY_USE(Optimizer, takes_sparse)
+    BELAY_USE(Optimizer, apply_sparse)
   } else if constexpr (std::is_convertible_v<T*, Exporter*>) {
     BELAY_USE(Exporter, check)
   } else if constexpr (std::is_convertible_v<T*, Cluster*>) {
