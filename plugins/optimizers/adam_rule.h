@@ -23,6 +23,11 @@ class AdamRule {
     return belay::ops::apply_adam(u.variable, m_[u.index], v_[u.index], power1_, power2_, o.learning_rate(), u.gradient,
                                   constants_, u.name);
   }
+  // Lazy Adam: the moments of rows without a gradient do not decay.
+  belay::Output apply_sparse(const belay::OptimizerContext& o, const belay::SparseUpdate& u) const {
+    return belay::ops::sparse_apply_adam(u.variable, m_[u.index], v_[u.index], power1_, power2_, o.learning_rate(),
+                                         u.gradient, constants_, u.name);
+  }
   // Sets the powers for the next step after all updates have used those of this step.
   std::vector<belay::Output> finish(const belay::OptimizerContext& o, const std::vector<belay::Output>& updates) const {
     const belay::Output next1 = power1_ * constants_.beta1, next2 = power2_ * constants_.beta2;

@@ -16,6 +16,7 @@
 #include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/optimizer/learning_rate.h"
+#include "runtime/optimizer/sparse_gradients.h"
 #include "runtime/optimizer/variable_groups.h"
 #include "runtime/platform/text/float32_value.h"
 
@@ -52,6 +53,7 @@ class OptimizerArgs {
     for (const VariableGradient& v : gradients) {
       variables_.push_back(v.variable.raw());
       gradients_.push_back(v.gradient.raw());
+      slices_.push_back(v.slices);
     }
     args_.variables = variables_.data();
     args_.gradients = gradients_.data();
@@ -59,9 +61,12 @@ class OptimizerArgs {
   OptimizerArgs(const OptimizerArgs&) = delete;
   OptimizerArgs& operator=(const OptimizerArgs&) = delete;
   const belay_optimizer_args* get() const noexcept { return &args_; }
+  // The sparse gradient of variable i; none: it is dense.
+  const std::optional<ops::IndexedSlices>& slices(std::size_t i) const noexcept { return slices_[i]; }
 
  private:
   std::vector<belay_output> variables_, gradients_;
+  std::vector<std::optional<ops::IndexedSlices>> slices_;
   belay_optimizer_args args_ = detail::sized<belay_optimizer_args>();
 };
 
@@ -128,7 +133,12 @@ std::vector<Output> add_updates(const Graph& g, const OptimizerArgs& args, Plugi
   std::vector<Output> applied;
   for (std::size_t i = 0; i < updates.size(); ++i) {
     const auto take = [&] { applied.push_back(checked(g, updates[i])); };
-    call_with_graph_and_take(graph, optimizer, "apply", &Api::apply, take, args.get(), std::uint64_t{i}, &updates[i]);
+    if (const auto& slices = args.slices(i)) {
+      call_with_graph_and_take(graph, optimizer, "apply_sparse", &Api::apply_sparse, take, args.get(), std::uint64_t{i},
+                               slices->indices.raw(), slices->rows.raw(), &updates[i]);
+    } else {
+      call_with_graph_and_take(graph, optimizer, "apply", &Api::apply, take, args.get(), std::uint64_t{i}, &updates[i]);
+    }
   }
   const belay_output* more = nullptr;
   std::uint64_t n_more = 0;
@@ -178,21 +188,35 @@ void average_gradients(const Graph& graph, std::vector<VariableGradient>& gradie
   for (VariableGradient& v : gradients) v.gradient = ops::mean_over_batches(v.gradient, batches);
 }
 
+namespace {
+
+// Changes each element of the gradients. A row that no id has is never read.
+template <class F>
+void change_gradients(std::vector<VariableGradient>& gradients, const F& changed) {
+  for (VariableGradient& v : gradients) {
+    v.gradient = changed(v.gradient);
+    if (v.slices) v.slices->rows = changed(v.slices->rows);
+  }
+}
+
+}  // namespace
+
 void clip_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, const OptimizerSettings& settings) {
   if (settings.clip_norm > 0) {
     const auto scope = graph.scope("clip_by_global_norm");
     std::vector<Output> all;
     all.reserve(gradients.size());
-    for (const VariableGradient& v : gradients) all.push_back(v.gradient);
+    for (const VariableGradient& v : gradients) all.push_back(v.slices ? v.slices->rows : v.gradient);
     const Output norm = ops::global_norm(all, "global_norm");
     const Output limit = ops::scalar(graph, settings.clip_norm, norm.dtype());
     const Output scale = limit / ops::maximum(norm, limit);
-    for (VariableGradient& v : gradients) v.gradient = v.gradient * scale;
+    change_gradients(gradients, [&](const Output& gradient) { return gradient * scale; });
   }
   if (settings.clip_value > 0) {
     const auto scope = graph.scope("clip_by_value");
-    for (VariableGradient& v : gradients)
-      v.gradient = ops::clip_by_value(v.gradient, -settings.clip_value, settings.clip_value);
+    change_gradients(gradients, [&](const Output& gradient) {
+      return ops::clip_by_value(gradient, -settings.clip_value, settings.clip_value);
+    });
   }
 }
 
@@ -324,7 +348,9 @@ Output apply_groups(const Graph& graph, const std::vector<UpdateGroup>& groups, 
 Output apply_gradients(const Graph& graph, const std::vector<VariableGradient>& gradients, const Output& learning_rate,
                        const Output& global_step, PluginInstance& optimizer) {
   if (gradients.empty()) fail(Code::kInvalidArgument, "there are no gradients to apply");
-  return apply_groups(graph, {{.optimizer = &optimizer, .gradients = gradients}}, learning_rate, global_step, {});
+  std::vector<VariableGradient> taken = gradients;
+  take_sparse_gradients(graph, taken, optimizer);
+  return apply_groups(graph, {{.optimizer = &optimizer, .gradients = taken}}, learning_rate, global_step, {});
 }
 
 std::vector<VariableGradient> gradients_of_step(const Graph& graph, const Output& loss,
@@ -360,6 +386,7 @@ Output update_variables(const Graph& graph, const std::vector<VariableGradient>&
                         const StepParts& parts) {
   if (!gradients.empty() && gradients[0].variable.dtype() == DType::kFloat32) check_settings(use.settings);
   std::vector<UpdateGroup> groups = update_groups(graph, use, gradients);
+  for (UpdateGroup& group : groups) take_sparse_gradients(graph, group.gradients, *group.optimizer);
   clip_groups(graph, groups, use.settings);
   const Output step = ops::get_or_create_global_step(graph);
   const Output rate = add_learning_rate(graph, use.settings.learning_rate, step, use.schedule);

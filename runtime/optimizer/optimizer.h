@@ -16,6 +16,9 @@
 // options. The train operation updates those that are trained at the step's start. With `accumulate` the gradients are
 // means over the batches of a step, before they are clipped.
 //
+// The gradient of a table that gathers alone read is sparse: rows with ids. An optimizer that takes it so updates these
+// rows. The norm and the collection "gradients" have the rows in the place of the dense gradient.
+//
 // Call all of it outside of scopes, so that names are as above.
 #pragma once
 
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "belay/graph.h"
+#include "belay/ops/indexed_slices.h"
 #include "belay/runtime/optimizer_settings.h"
 #include "runtime/loader/instance/instance.h"
 
@@ -42,6 +46,9 @@ struct OptimizerUse {
 struct VariableGradient {
   Output variable;
   Output gradient;
+  // The same gradient as rows with ids (sparse_gradients.h), if the optimizer takes it so. The step then does not
+  // compute `gradient`.
+  std::optional<ops::IndexedSlices> slices = {};
 };
 
 // Returns the gradients of the graph's trainable variables, in the order of their making. Variables that the loss does

@@ -12,10 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "belay/ops/embedding.h"
+#include "belay/ops/math.h"
+#include "belay/ops/reductions.h"
 #include "belay/plugin.h"
 #include "belay/testing/allocations.h"
 #include "plugins/default_plugins.h"
 #include "runtime/ops/kernels/parallel.h"
+#include "runtime/ops/registry.h"
+#include "runtime/optimizer/optimizer.h"
 #include "tests/session/linked_run.h"
 
 namespace {
@@ -223,6 +228,43 @@ class SteadyStateOfSeveralBatches : public SteadyState {
 };
 
 TEST_F(SteadyStateOfSeveralBatches, AThousandMonitoredStepsAllocateNothingAndBuildNoPlan) { expect_steady(); }
+
+// A step with a sparse gradient: the number of different ids changes, but no shape does.
+TEST(SteadyStateOfASparseGradient, T_173_StepsOfOtherIdsAllocateNothingAndBuildNoPlan) {
+  const std::unique_ptr<OpRegistry> ops = make_op_registry();
+  NodeGraph graph(*ops);
+  const belay::Graph g = graph.handle();
+  const Output ids = ops::placeholder(g, DType::kInt64, {-1}, "ids");
+  const Output loss = ops::reduce_sum(ops::square(ops::embedding(ids, 5000, 32)));
+  OptimizerSettings settings;
+  settings.name = "adagrad";
+  settings.clip_norm = 1;
+  const Output train = minimize(g, loss, LinkedOptimizer(settings, default_plugins()).use());
+  graph.finalize();
+  DirectSessionOptions options;
+  options.threads = kLoopsAllocate ? 1 : 2;
+  DirectSession session(graph, std::make_shared<VariableStore>(), options);
+  session.run_once(graph.collection("variable_init"));
+  FetchSet fetches(std::vector<FetchRef>{train});
+  Tensor batch(DType::kInt64, {1024});
+  const belay_feed feed{ids.raw(), batch.view()};
+  RunRequest request;
+  request.fetches = &fetches;
+  request.feeds = {&feed, 1};
+  request.full_team = true;
+  const auto step = [&](std::size_t number) {
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      batch.data<std::int64_t>()[i] = static_cast<std::int64_t>(i * i * number % (number * 16 + 1));
+    session.run(request);
+  };
+  for (std::size_t i = 1; i < 20; ++i) step(i);
+  const PlanStats before = session.plan_stats();
+  const std::uint64_t start = allocations();
+  for (std::size_t i = 1; i < 200; ++i) step(i);
+  EXPECT_EQ(allocations() - start, 0u);
+  EXPECT_EQ(session.plan_stats().programs_built, before.programs_built);
+  EXPECT_EQ(session.plan_stats().plans_built, before.plans_built);
+}
 
 TEST_F(SteadyState, TheArenaOfATrainingStepIsNearItsLowerBound) {
   MonitoredSession& session = run_.start();

@@ -9,6 +9,7 @@ namespace {
 namespace ops = belay::ops;
 using belay::OptimizerContext;
 using belay::Output;
+using belay::SparseUpdate;
 using belay::Update;
 
 class Adagrad final : public belay::Optimizer {
@@ -29,6 +30,10 @@ class Adagrad final : public belay::Optimizer {
   }
   Output apply(const OptimizerContext& o, const Update& u) override {
     return ops::apply_adagrad(u.variable, accumulators_[u.index], o.learning_rate(), u.gradient, u.name);
+  }
+  bool takes_sparse() const override { return true; }
+  Output apply_sparse(const OptimizerContext& o, const SparseUpdate& u) override {
+    return ops::sparse_apply_adagrad(u.variable, accumulators_[u.index], o.learning_rate(), u.gradient, u.name);
   }
 
  private:

@@ -9,6 +9,7 @@ namespace {
 namespace ops = belay::ops;
 using belay::OptimizerContext;
 using belay::Output;
+using belay::SparseUpdate;
 using belay::Update;
 
 class Ftrl final : public belay::Optimizer {
@@ -41,13 +42,20 @@ class Ftrl final : public belay::Optimizer {
     linears_ = o.slots("Ftrl_1");
   }
   Output apply(const OptimizerContext& o, const Update& u) override {
-    const ops::FtrlConstants constants{o_.l1_regularization_strength, o_.l2_regularization_strength,
-                                       o_.learning_rate_power};
     return ops::apply_ftrl(u.variable, accumulators_[u.index], linears_[u.index], o.learning_rate(), u.gradient,
-                           constants, u.name);
+                           constants(), u.name);
+  }
+  bool takes_sparse() const override { return true; }
+  Output apply_sparse(const OptimizerContext& o, const SparseUpdate& u) override {
+    return ops::sparse_apply_ftrl(u.variable, accumulators_[u.index], linears_[u.index], o.learning_rate(), u.gradient,
+                                  constants(), u.name);
   }
 
  private:
+  ops::FtrlConstants constants() const {
+    return {o_.l1_regularization_strength, o_.l2_regularization_strength, o_.learning_rate_power};
+  }
+
   const Options o_;
   std::vector<Output> accumulators_, linears_;
 };

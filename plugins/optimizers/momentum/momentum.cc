@@ -9,6 +9,7 @@ namespace {
 namespace ops = belay::ops;
 using belay::OptimizerContext;
 using belay::Output;
+using belay::SparseUpdate;
 using belay::Update;
 
 class Momentum final : public belay::Optimizer {
@@ -30,6 +31,11 @@ class Momentum final : public belay::Optimizer {
   Output apply(const OptimizerContext& o, const Update& u) override {
     return ops::apply_momentum(u.variable, sums_[u.index], o.learning_rate(), u.gradient, momentum_, o_.use_nesterov,
                                u.name);
+  }
+  bool takes_sparse() const override { return true; }
+  Output apply_sparse(const OptimizerContext& o, const SparseUpdate& u) override {
+    return ops::sparse_apply_momentum(u.variable, sums_[u.index], o.learning_rate(), u.gradient, momentum_,
+                                      o_.use_nesterov, u.name);
   }
 
  private:

@@ -7,6 +7,7 @@ namespace {
 namespace ops = belay::ops;
 using belay::OptimizerContext;
 using belay::Output;
+using belay::SparseUpdate;
 using belay::Update;
 
 class Sgd final : public belay::Optimizer {
@@ -15,6 +16,10 @@ class Sgd final : public belay::Optimizer {
 
   Output apply(const OptimizerContext& o, const Update& u) override {
     return ops::apply_gradient_descent(u.variable, o.learning_rate(), u.gradient, u.name);
+  }
+  bool takes_sparse() const override { return true; }
+  Output apply_sparse(const OptimizerContext& o, const SparseUpdate& u) override {
+    return ops::sparse_apply_gradient_descent(u.variable, o.learning_rate(), u.gradient, u.name);
   }
 };
 

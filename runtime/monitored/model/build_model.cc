@@ -10,6 +10,7 @@
 #include "runtime/graph/call_with_graph.h"
 #include "runtime/graph/graph_service.h"
 #include "runtime/monitored/model/model_service.h"
+#include "runtime/optimizer/sparse_gradients.h"
 #include "runtime/platform/memory/guarded_memory.h"
 #include "runtime/session/session_service.h"
 
@@ -393,6 +394,7 @@ void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, co
   of_a_batch.accumulate = 1;
   std::vector<VariableGradient> gradients =
       gradients_of_step(g, outputs.loss, of_a_batch, g.collection(collections::kTrainableVariables));
+  tell_of_dense(g, gradients, optimizer.optimizer, "the run has several processes");
   std::vector<MeanUpdate> updates = updates_of_step(graph);
   RankMeans all(graph, batch, optimizer.settings.accumulate);
   using Kind = RankMeans::Kind;
