@@ -172,8 +172,8 @@ inline constexpr const char* kTrainOp = "train_op";
 // The tensors of the training input's batch, features and labels. Their first dimension is the batch size.
 inline constexpr const char* kInputBatch = "input_batch";
 // The gradients of the loss before clipping, which the host's optimizer takes, and their variables in the same order.
-// Neither has a trainable variable that the loss does not depend on. If the optimizer takes a gradient as rows with ids,
-// the rows are here, with zeros where a row is left over (belay/ops/indexed_slices.h). So norms and checks are right.
+// Neither has a trainable variable that the loss does not depend on. If the optimizer takes a gradient as rows with
+// ids (belay/ops/indexed_slices.h), the rows are here. Rows that are left over are 0, so norms and checks are right.
 inline constexpr const char* kGradients = "gradients";
 inline constexpr const char* kGradientVariables = "gradient_variables";
 // Operations that a training step also runs: a batch norm's moving averages. The host's train operation includes them.

@@ -41,8 +41,8 @@ typedef struct belay_optimizer_args {
  *                 results of apply. It sets *more and *n_more to further operations of the step. Before the call *more
  *                 is null and *n_more is 0. The array stays the plugin's and must be valid until the instance's next
  *                 call. Nodes that must wait for the updates need control inputs from them. Absent: no further nodes.
- *   takes_sparse  sets *takes to 1 if the instance has a rule for sparse gradients, and leaves the 0 otherwise. It comes
- *                 once, before create_slots. Absent: 0, so each gradient is dense. Draft.
+ *   takes_sparse  sets *takes to 1 if the instance has a rule for sparse gradients; it is 0 before the call. It comes
+ *                 at most once, before create_slots. Absent: 0, so each gradient is dense. Draft.
  *   apply_sparse  replaces apply for a variable whose gradient is sparse. `indices` (int64 [n]) are the ids of the
  *                 variable's rows (slices along its first dimension), ascending and each once, then -1 alone. `rows`
  *                 ([n, ...]) has the clipped gradient of each id; a row of -1 is unused. The step does not compute
