@@ -41,6 +41,13 @@ TEST(SumIndexedSlices, NoIdsMakeNoRows) {
   EXPECT_EQ(run_op<double>(summed(true), in), std::vector<double>());
 }
 
+TEST(SumIndexedSlices, ThereAreNoMoreRowsThanTheTableHas) {
+  const std::vector<Tensor> in = {Tensor({2, 1}, std::vector<float>(2)), Tensor({3, 1}, {1.f, 2.f, 3.f}),
+                                  Tensor({3}, Ids{1, 1, 1})};
+  EXPECT_EQ(run_op<std::int64_t>(summed(false), in), (Ids{1, -1}));
+  EXPECT_EQ(run_op<float>(summed(true), in), (std::vector<float>{6, 0}));
+}
+
 struct SumCase {
   std::int64_t entries, width;
   std::vector<std::int64_t> picks;  // of each part

@@ -39,8 +39,10 @@ void infer_sum_indexed_slices(InferContext& c) {
     const std::int64_t of_part = c.shape(i + 1).elements();
     picks = picks < 0 || of_part < 0 ? -1 : picks + of_part;
   }
-  c.output(DType::kInt64, Shape{picks});
-  c.output(c.dtype(0), slices_of_table(table, Shape{picks}));
+  const std::int64_t entries = table.has_rank() ? table.dim(0) : -1;
+  const std::int64_t rows = picks < 0 || entries < 0 ? -1 : std::min(picks, entries);
+  c.output(DType::kInt64, Shape{rows});
+  c.output(c.dtype(0), slices_of_table(table, Shape{rows}));
 }
 
 // One slice of the inputs: its id, and its place in the row of all slices.
@@ -89,15 +91,12 @@ class SumIndexedSlicesKernel final : public Kernel {
  public:
   explicit SumIndexedSlicesKernel(const KernelSpec& spec)
       : entries_(spec.inputs[0].dims[0]),
-        sorter_(spec.outputs[0].dims[0], entries_),
-        begins_(static_cast<std::size_t>(spec.outputs[0].dims[0] + 1)),
+        most_rows_(spec.outputs[0].dims[0]),
+        parts_(parts_of_inputs(spec)),
+        sorter_(parts_.back().end, entries_),
+        begins_(static_cast<std::size_t>(most_rows_ + 1)),
         threads_(spec.threads) {
     for (std::size_t i = 1; i < spec.inputs[0].dims.size(); ++i) width_ *= spec.inputs[0].dims[i];
-    std::int64_t end = 0;
-    for (std::size_t i = 2; i < spec.inputs.size(); i += 2) {
-      end += spec.inputs[i].elements();
-      parts_.push_back({i, end, spec.inputs[i].dtype == DType::kInt64});
-    }
     if (parts_.size() > 1) part_sums_.resize(static_cast<std::size_t>(threads_ * width_));
   }
 
@@ -119,9 +118,8 @@ class SumIndexedSlicesKernel final : public Kernel {
                  [&](std::int64_t first, std::int64_t last, int thread) {
                    for (std::int64_t row = first; row < last; ++row) sum_row(in, row, sums + row * width_, thread);
                  });
-    const auto picks = static_cast<std::int64_t>(sorter_.picks().size());
-    std::fill(ids + rows, ids + picks, std::int64_t{-1});
-    std::fill(sums + rows * width_, sums + picks * width_, T(0));
+    std::fill(ids + rows, ids + most_rows_, std::int64_t{-1});
+    std::fill(sums + rows * width_, sums + most_rows_ * width_, T(0));
   }
 
  private:
@@ -131,6 +129,15 @@ class SumIndexedSlicesKernel final : public Kernel {
     bool wide;            // its indices are int64
   };
 
+  static std::vector<Part> parts_of_inputs(const KernelSpec& spec) {
+    std::vector<Part> parts;
+    std::int64_t end = 0;
+    for (std::size_t i = 2; i < spec.inputs.size(); i += 2) {
+      end += spec.inputs[i].elements();
+      parts.push_back({i, end, spec.inputs[i].dtype == DType::kInt64});
+    }
+    return parts;
+  }
   template <class Index>
   void take(const Index* indices, std::int64_t begin, std::int64_t end) {
     Pick* const picks = sorter_.picks().data();
@@ -171,11 +178,11 @@ class SumIndexedSlicesKernel final : public Kernel {
     }
   }
 
-  const std::int64_t entries_;
+  const std::int64_t entries_, most_rows_;
+  const std::vector<Part> parts_;
   PickSorter sorter_;
   std::vector<std::int64_t> begins_;
   std::int64_t width_ = 1;
-  std::vector<Part> parts_;
   std::vector<T> part_sums_;  // a row for each thread
   const int threads_;
 };
@@ -185,8 +192,9 @@ class SumIndexedSlicesKernel final : public Kernel {
 void add_sparse_ops(OpRegistry& r) {
   r.add({.name = "SumIndexedSlices",
          .doc = "The gradient of gathers from a table (of which only the shape matters) as rows with ids: for each id "
-                "among the indices, ascending, the sum of its slices. There are as many rows as indices: after those "
-                "of the ids come rows of zeros with the id -1. Outputs: the ids (int64), the rows.",
+                "among the indices, ascending, the sum of its slices. There are as many rows as indices, but at most "
+                "those of the table: after those of the ids come rows of zeros with the id -1. Outputs: the ids "
+                "(int64), the rows.",
          .inputs = "table, slices, indices...",
          .dtypes = "floats; indices int32, int64",
          .n_inputs = -1,

@@ -18,10 +18,10 @@ struct IndexedSlices {
 };
 
 // Sums the slices of each id. The result has indices (int64 [n]) and rows ([n, ...]), where n is the number of all
-// indices of `parts`. The ids are ascending, each once; after them the indices are -1 and the rows are 0. So the shape
-// does not depend on the ids. The slices of one part are added in their order, then the sums of the parts in theirs,
-// which are the bits of the dense gradient at any number of threads. Only the shape of `table` matters. An id outside
-// of it ends the run with INVALID_ARGUMENT. No gradient passes.
+// indices of `parts`, at most that of the table's rows. The ids are ascending, each once; after them the indices are -1
+// and the rows are 0. So the shape does not depend on the ids. The slices of one part are added in their order, then
+// the sums of the parts in theirs, which are the bits of the dense gradient at any number of threads. Only the shape of
+// `table` matters. An id outside of it ends the run with INVALID_ARGUMENT. No gradient passes.
 inline IndexedSlices sum_indexed_slices(const Output& table, const std::vector<IndexedSlices>& parts,
                                         std::string_view name = {}) {
   NodeBuilder node = table.graph().node("SumIndexedSlices", name);
