@@ -75,6 +75,12 @@ Schema InputFeed::schema() const {
   return schema;
 }
 
+std::vector<DeclaredLabel> InputFeed::labels() const {
+  Schema known = schema();
+  if (options_.schema.learned != nullptr) known.kept = options_.schema.learned->kept;
+  return declared_labels(known);
+}
+
 // The new instance has to deliver the tensors for which the graph was built.
 void InputFeed::reopen(PluginInstance& input, std::int64_t shard, std::int64_t shards,
                        std::shared_ptr<const Schema> learned) {

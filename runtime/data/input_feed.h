@@ -74,6 +74,8 @@ class InputFeed final : public QueueFiller, public std::enable_shared_from_this<
   const std::vector<std::string>& taken_by_place() const noexcept { return match_.by_place; }
   // Returns the schema that a model learns from the data of this input.
   Schema schema() const;
+  // Returns the labels for a model, with the facts that the training's input kept about them.
+  std::vector<DeclaredLabel> labels() const;
   // Returns the examples in one epoch; -1: the input does not know it.
   std::int64_t size() const;
   // True if the positions of its batches show a second pass over its examples. Call it from any thread. It may be ahead

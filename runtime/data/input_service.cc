@@ -347,7 +347,21 @@ constexpr belay_input_service kInputService{sizeof(belay_input_service),
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components) {
   std::vector<DeclaredLabel> labels;
   for (const InputComponent& c : components)
-    if (c.label && !is_only_an_id(components, c)) labels.push_back({c.name, c.dtype, c.dims, c.classes});
+    if (c.label && !is_only_an_id(components, c))
+      labels.push_back({c.name, c.dtype, c.dims, c.classes, c.class_names});
+  return labels;
+}
+
+std::vector<DeclaredLabel> declared_labels(const Schema& schema) {
+  std::vector<DeclaredLabel> labels = declared_labels(schema.components);
+  for (DeclaredLabel& label : labels) {
+    const std::vector<double>* counts = learned_values(schema, label.name + ".counts");
+    const std::vector<double>*mean = learned_values(schema, label.name + ".mean"),
+          *deviation = learned_values(schema, label.name + ".deviation");
+    if (counts != nullptr && static_cast<std::int64_t>(counts->size()) == label.classes) label.class_counts = *counts;
+    if (mean != nullptr && deviation != nullptr && mean->size() == 1 && deviation->size() == 1)
+      label.mean = mean->front(), label.deviation = deviation->front();
+  }
   return labels;
 }
 

@@ -94,6 +94,13 @@ bool is_for_own_elements(const std::string& name, const std::set<std::string>& s
   return name.ends_with(".dtype") && said.contains(option_of(name));
 }
 
+// True if the value counts or measures a label of the training, such as "label.counts". Models use it, and inputs do not.
+bool is_fact_of_label(const std::string& name, const std::vector<InputComponent>& components) {
+  return std::any_of(components.begin(), components.end(), [&](const InputComponent& c) {
+    return c.label && std::string_view(name).starts_with(c.name + ".");
+  });
+}
+
 // True if the value only names the place of a label or the id in the training's files. An example is a table's column
 // `label`. Another plugin has other files.
 bool is_place_in_file(const std::string& name, const KeptValue& value, const std::vector<InputComponent>& components) {
@@ -129,7 +136,7 @@ std::vector<std::string> class_names_of(const std::vector<InputComponent>& compo
   std::vector<std::string> names;
   std::size_t labels = 0;
   for (const InputComponent& c : components)
-    if (c.label && !is_only_an_id(components, c)) ++labels, names = c.class_names;
+    if (c.label && c.name != kWeightName && !is_only_an_id(components, c)) ++labels, names = c.class_names;
   return labels == 1 ? names : std::vector<std::string>();
 }
 
@@ -233,7 +240,9 @@ class Matcher {
     for (const auto& [name, value] : trained.kept) {
       if (is_own(name)) continue;
       const auto here = own.kept.find(name);
-      if (here == own.kept.end() && other_plugin && is_place_in_file(name, value, trained.components)) continue;
+      if (here == own.kept.end() && other_plugin &&
+          (is_place_in_file(name, value, trained.components) || is_fact_of_label(name, trained.components)))
+        continue;
       if (here == own.kept.end())
         problem("does not use " + double_quoted(name) + ", which the training fitted (" + kept_text(value) +
                 (!other_plugin ? ")"

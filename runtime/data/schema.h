@@ -40,6 +40,8 @@ struct InputComponent {
 
 // The feature or label of an input that identifies an example. Predictions keep it.
 inline constexpr std::string_view kIdName = "id";
+// The label that weighs an example. A model predicts the others.
+inline constexpr std::string_view kWeightName = "weight";
 // True if it is only for predictions, and no feature or label of the model: an id of strings, or an id that is a label
 // beside others.
 bool is_only_an_id(const std::vector<InputComponent>& components, const InputComponent& component);
@@ -111,7 +113,7 @@ SchemaMatch match_schema(const Schema& trained, const Schema& own, const Matched
 // feature "x" is new`. Another order of columns or classes is no difference, since they are matched by name.
 std::vector<std::string> differences_between(const Schema& trained, const Schema& now);
 
-// Returns the class names of the only label; empty: there are several, or they are unknown.
+// Returns the class names of the only label besides a weight; empty: there are several, or they are unknown.
 std::vector<std::string> class_names_of(const std::vector<InputComponent>& components);
 
 // Returns the input unchanged, since there is no schema to match it with.

@@ -11,6 +11,7 @@
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
+#include <belay/label_facts.h>
 #include <belay/plugin.h>
 
 #include <algorithm>
@@ -126,6 +127,7 @@ class Csv final : public belay::Input {
     if (columns_.id) id_slot_ = spec.label("id", belay::DType::kString, {-1});
     if (columns_.weight) weight_slot_ = spec.label("weight", belay::DType::kFloat32, {-1});
     keep_names(file, spec);
+    keep_label_facts(spec);
     if (o_.standardize && columns_.typed.empty()) scale(spec, names);
   }
 
@@ -501,6 +503,17 @@ class Csv final : public belay::Input {
     if (spec.has_learned()) ignored = spec.learned_words("ignored").value_or(std::vector<std::string>());
     if (!ignored.empty()) spec.keep("ignored", ignored);
     spec.keep("gaps", gaps_);
+  }
+
+  // A prediction has no labels, but keeps the training's facts.
+  void keep_label_facts(belay::InputSpec& spec) const {
+    const std::vector<std::int64_t> rows = spec.has_learned() ? std::vector<std::int64_t>()
+                                                              : rows_of(o_.split == "all" ? "all" : "train");
+    belay::keep_class_counts(spec, "label",
+                             belay::counts_of_classes(table_.classes, rows, table_.class_names.size()));
+    const bool has_numbers = !table_.targets.empty() && !rows.empty();
+    belay::keep_moments(spec, "label",
+                        has_numbers ? belay::moments_of(table_.targets, rows) : belay::LabelMoments());
   }
 
   // Uses the training's scales, or measures them on the file's train part.

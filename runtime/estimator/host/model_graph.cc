@@ -21,10 +21,10 @@ void RunInput::open(std::uint64_t seed) { feed = InputFeed::open(*instance, opti
 void ModelGraph::build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared) {
   tensors = input.feed->add_to_graph(graph);
   if (mode != Mode::kPredict) {
-    outputs = build_model(model, graph, mode, tensors.features, tensors.labels, {}, accumulate);
+    outputs = build_model(model, graph, mode, tensors.features, tensors.labels, input.feed->labels(), accumulate);
     return;
   }
-  const std::vector<DeclaredLabel> own = declared_labels(input.feed->components());
+  const std::vector<DeclaredLabel> own = input.feed->labels();
   outputs = build_model(model, graph, mode, tensors.features, {}, own.empty() ? declared : own);
 }
 
@@ -38,8 +38,8 @@ void ModelGraph::build_over_placeholders(PluginInstance& model, const std::vecto
         tensors.features.push_back(
             {c.name, g.node("Placeholder", c.name).attr("dtype", c.dtype).attr("shape", c.dims).output(), c.classes});
   }
-  const std::vector<DeclaredLabel> own = declared_labels(components);
-  outputs = build_model(model, graph, mode, tensors.features, {}, own.empty() ? declared : own);
+  outputs = build_model(model, graph, mode, tensors.features, {},
+                        declared.empty() ? declared_labels(components) : declared);
 }
 
 namespace {
@@ -53,7 +53,7 @@ void summarize_learning_rate(NodeGraph& graph) {
 
 void ModelGraph::build_over_ranks(PluginInstance& model, const RunInput& input) {
   tensors = input.feed->add_to_graph(graph);
-  outputs = build_model_over_ranks(model, graph, tensors.features, tensors.labels);
+  outputs = build_model_over_ranks(model, graph, tensors.features, tensors.labels, input.feed->labels());
 }
 
 void ModelGraph::add_training_over_ranks(const OptimizerUse& optimizer, const RankExchange& exchange) {

@@ -67,7 +67,7 @@ void Predictions::open() {
   graph_.emplace(ops_);
   const InputFeed::Tensors tensors = input_->add_to_graph(*graph_);
   std::vector<FetchRef> fetches;
-  const std::vector<DeclaredLabel> own = declared_labels(input_->components());
+  const std::vector<DeclaredLabel> own = input_->labels();
   const ModelOutputs outputs =
       build_model(model_, *graph_, Mode::kPredict, tensors.features, {}, own.empty() ? options_.declared : own);
   choose(outputs, fetches);

@@ -96,7 +96,7 @@ std::optional<TrainedOptions> ModelSchema::trained_options(bool of_start) const 
 std::string ModelSchema::text() const { return learned_ == nullptr ? "" : format_schema(*learned_); }
 
 std::vector<DeclaredLabel> ModelSchema::labels() const {
-  return learned_ == nullptr ? std::vector<DeclaredLabel>() : declared_labels(learned_->components);
+  return learned_ == nullptr ? std::vector<DeclaredLabel>() : declared_labels(*learned_);
 }
 
 std::vector<std::string> ModelSchema::class_names() const {

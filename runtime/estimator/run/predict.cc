@@ -93,7 +93,7 @@ UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_vie
   InputFeed& input = *run.inputs.at(predict_input(run.manifest)).feed;
   NodeGraph graph(*run.ops);
   const InputFeed::Tensors tensors = input.add_to_graph(graph);
-  const std::vector<DeclaredLabel> own = declared_labels(input.components());
+  const std::vector<DeclaredLabel> own = input.labels();
   const ModelOutputs outputs =
       build_model(*run.model_instance, graph, Mode::kPredict, tensors.features, {}, own.empty() ? run.declared : own);
   LanguageModel model;

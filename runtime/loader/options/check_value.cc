@@ -93,6 +93,8 @@ class ValueChecker {
   std::optional<OptionValue> converted() {
     const OptionValue& v = given_.value;
     if (option_.type == OptionType::kTable) {
+      if (const auto* name = std::get_if<std::string>(&v); name != nullptr && option_.single)
+        return std::vector<std::string>{*name};
       const bool names = std::holds_alternative<std::vector<std::string>>(v);
       if (option_.single && (names || std::holds_alternative<std::monostate>(v))) return v;
       wrong_type(fmt::format("write [...] with the keys of the table, or {} = {{ key = value }}", given_.key));

@@ -36,7 +36,7 @@ std::vector<DeclaredLabel> declared_of(const std::vector<NamedOutput>& labels) {
   return out;
 }
 
-// Declared labels in the form of the ABI. It keeps the memory that they point to.
+// Declared labels in the form of the ABI. It keeps the memory that they point to; `labels` outlives it.
 class RawDeclared {
  public:
   explicit RawDeclared(const std::vector<DeclaredLabel>& labels) : classes_(classes_of(labels)) {
@@ -44,15 +44,31 @@ class RawDeclared {
       tensors_.push_back(detail::described(l.dtype, static_cast<std::int32_t>(l.dims.size()), l.dims.data()));
     for (std::size_t i = 0; i < labels.size(); ++i)
       values_.push_back({detail::str(labels[i].name), {BELAY_VALUE_TENSOR, 0, 1, &tensors_[i]}});
+    names_.resize(labels.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const DeclaredLabel& l = labels[i];
+      const auto n = static_cast<std::size_t>(l.classes);
+      for (const std::string& name : l.class_names) names_[i].push_back(detail::str(name));
+      lists_of_names_.push_back(n > 0 && names_[i].size() == n ? names_[i].data() : nullptr);
+      lists_of_counts_.push_back(n > 0 && l.class_counts.size() == n ? l.class_counts.data() : nullptr);
+      moments_.push_back(l.mean), moments_.push_back(l.deviation);
+    }
   }
   void fill(belay_model_args& args) const {
     args.declared_labels = values_.data();
     args.n_declared_labels = values_.size();
     args.declared_label_classes = classes_.data();
+    args.declared_label_class_names = lists_of_names_.data();
+    args.declared_label_class_counts = lists_of_counts_.data();
+    args.declared_label_moments = moments_.data();
   }
 
  private:
   std::vector<std::int64_t> classes_;
+  std::vector<std::vector<belay_str>> names_;
+  std::vector<const belay_str*> lists_of_names_;
+  std::vector<const double*> lists_of_counts_;
+  std::vector<double> moments_;
   std::vector<belay_tensor> tensors_;
   std::vector<belay_named_value> values_;
 };
@@ -163,10 +179,11 @@ ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, con
 }
 
 ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
-                                    const std::vector<NamedOutput>& labels) {
+                                    const std::vector<NamedOutput>& labels,
+                                    const std::vector<DeclaredLabel>& declared) {
   ModelOutputs out = build(
       [&](const belay_model_args& args) { call_with_graph(graph, model, "build", &belay_model_api::build, &args); },
-      model.label(), graph, Mode::kTrain, features, labels, {}, 1, true);
+      model.label(), graph, Mode::kTrain, features, labels, declared, 1, true);
   out.initial_values = initial_values_of(model, graph);
   return out;
 }

@@ -38,6 +38,10 @@ struct DeclaredLabel {
   DType dtype = DType::kInvalid;
   Dims dims;                 // dims[0] is the batch; -1: unknown
   std::int64_t classes = 0;  // as in NamedOutput
+  // Facts that the training's input kept: see belay/label_facts.h. The same in every mode.
+  std::vector<std::string> class_names = {};  // by class; empty: unknown
+  std::vector<double> class_counts = {};      // examples of each class in the training; empty: unknown
+  double mean = 0, deviation = 0;             // of the training's numbers; deviation 0: unknown
 
   // The label for messages: "'digit' (int64 [?])".
   std::string text() const { return "'" + name + "' (" + dtype_name(dtype) + " " + dims_text(dims) + ")"; }
@@ -70,9 +74,11 @@ class ModelContext {
     for (std::uint64_t i = 0; i < args.n_features; ++i)
       features_.push_back(named(args.features[i], args.feature_classes, i));
     for (std::uint64_t i = 0; i < args.n_labels; ++i) labels_.push_back(named(args.labels[i], args.label_classes, i));
-    for (std::uint64_t i = 0; i < args.n_declared_labels; ++i)
+    for (std::uint64_t i = 0; i < args.n_declared_labels; ++i) {
       declared_.push_back(declared(args.declared_labels[i],
                                    args.declared_label_classes == nullptr ? 0 : args.declared_label_classes[i]));
+      add_facts(args, i, declared_.back());
+    }
   }
 
   // The mode of the graph. UNIMPLEMENTED is the answer to a mode that the model does not know.
@@ -161,6 +167,18 @@ class ModelContext {
     const auto& t = *static_cast<const belay_tensor*>(n.value.data);
     return {std::string(detail::view(n.name)), static_cast<DType>(t.dtype),
             t.rank > 0 ? Dims(t.dims, t.dims + t.rank) : Dims{}, classes};
+  }
+  static void add_facts(const belay_model_args& args, std::uint64_t i, DeclaredLabel& label) {
+    const auto n = static_cast<std::size_t>(label.classes);
+    const belay_str* names =
+        args.declared_label_class_names == nullptr ? nullptr : args.declared_label_class_names[i];
+    for (std::size_t c = 0; names != nullptr && c < n; ++c) label.class_names.emplace_back(detail::view(names[c]));
+    const double* counts =
+        args.declared_label_class_counts == nullptr ? nullptr : args.declared_label_class_counts[i];
+    if (counts != nullptr) label.class_counts.assign(counts, counts + n);
+    if (args.declared_label_moments == nullptr) return;
+    label.mean = args.declared_label_moments[2 * i];
+    label.deviation = args.declared_label_moments[2 * i + 1];
   }
   template <class Named>
   static const Named& pick(const std::vector<Named>& from, const char* what, std::string_view name) {

@@ -338,8 +338,8 @@ struct Option : Declaration<Option<O, T>, T> {
     o.is_single = true;
     return o;
   }
-  // Also allows a list of strings in place of a table without declared keys. Its elements have the keys "[0]", "[1]",
-  // ...
+  // Also allows a list of strings, or one string, in place of a table without declared keys. Its elements have the keys
+  // "[0]", "[1]", ...
   constexpr Option or_list() const {
     static_assert(std::is_same_v<T, Table>, "belay: .or_list() is for a belay::Table");
     Option o = *this;

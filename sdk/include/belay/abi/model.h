@@ -82,6 +82,11 @@ typedef struct belay_model_args {
   const belay_named_value* declared_labels;
   uint64_t n_declared_labels;
   const int64_t* declared_label_classes; /* like label_classes, for declared_labels */
+  /* What the training's input kept about each of declared_labels, in every mode. The arrays are null, or have an item
+   * for each label; the items of the first two are null, or have declared_label_classes[i] elements. */
+  const belay_str* const* declared_label_class_names;
+  const double* const* declared_label_class_counts; /* the training's examples of each class */
+  const double* declared_label_moments;             /* two per label: mean and standard deviation; 0, 0: unknown */
 } belay_model_args;
 
 /* The callbacks of a model. build is mandatory. */
