@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer: y = x W + b. It is linear regression if the label is a number, and logistic regression if it is a class.
-#include <belay/heads.h>
+// One layer: y = x W + b. Each id of a category has a row of W. It is linear regression if the label is a number, and
+// logistic regression if it is a class.
+#include <belay/configured_head.h>
 #include <belay/ops/matmul.h>
 #include <belay/plugin.h>
 
@@ -8,7 +9,7 @@ namespace {
 
 class Linear final : public belay::Model {
  public:
-  struct Options {
+  struct Options : belay::HeadOptions {
     belay::Str task = "auto";
     std::int64_t classes = 0;
     bool use_bias = true;
@@ -19,24 +20,26 @@ class Linear final : public belay::Model {
           .choices("auto", "classification", "regression"),
       belay::option("classes", &Options::classes, "number of classes; 0 means as many as the input declares, else 10")
           .range(0, 1e9),
-      belay::option("use_bias", &Options::use_bias, "true: adds a trained constant to each output"));
+      belay::option("use_bias", &Options::use_bias, "true: adds a trained constant to each output"),
+      belay::head_options<Options>());
 
   explicit Linear(const Options& options) : options_(options) {}
 
   void build(belay::ModelContext& model) override {
-    const belay::Output x = belay::feature_matrix(model);
-    belay::ops::DenseOptions layer;
-    layer.use_bias = options_.use_bias;
-    layer.name = "linear";
-    // The loss has one minimum. So zero is as good a start as any, and the same for every seed.
-    layer.kernel_initializer = [](const belay::Graph& g, const belay::Dims& dims, belay::DType dtype) {
-      return belay::ops::zeros(g, dims, dtype);
-    };
-    const std::int64_t units = belay::head_units(model, options_.task, options_.classes);
-    belay::add_head(model, belay::ops::dense(x, units, layer), options_.task);
+    const belay::ConfiguredHead head(model, options_, options_.task, options_.classes);
+    head.add(model, weighted(model, head.units()));
   }
 
  private:
+  belay::Output weighted(const belay::ModelContext& model, std::int64_t units) const {
+    const belay::Graph& g = model.graph();
+    const auto scope = g.scope("linear");
+    const belay::Output y =
+        belay::linear_part(g, belay::number_matrix(model), belay::categories_of(model), units);
+    if (!options_.use_bias) return y;
+    return belay::ops::bias_add(y, belay::ops::variable(g, "bias", belay::ops::zeros(g, {units})));
+  }
+
   Options options_;
 };
 

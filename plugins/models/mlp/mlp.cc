@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A multi-layer perceptron: dense layers with an activation, then a head. While training, dropout follows each layer.
-#include <belay/heads.h>
+#include <belay/configured_head.h>
 #include <belay/ops/matmul.h>
 #include <belay/ops/random.h>
 #include <belay/plugin.h>
@@ -20,7 +20,7 @@ belay::ops::Activation activation_of(std::string_view name) {
 
 class Mlp final : public belay::Model {
  public:
-  struct Options {
+  struct Options : belay::HeadOptions {
     belay::List<std::int64_t> hidden = kHidden;
     belay::Str activation = "relu";
     belay::Str activation_op;
@@ -40,11 +40,13 @@ class Mlp final : public belay::Model {
       belay::option("task", &Options::task, "task of the model; auto: the type of the label decides")
           .choices("auto", "classification", "regression"),
       belay::option("classes", &Options::classes, "number of classes; 0 means as many as the input declares, else 10")
-          .range(0, 1e9));
+          .range(0, 1e9),
+      belay::head_options<Options>());
 
   explicit Mlp(const Options& options) : options_(options) {}
 
   void build(belay::ModelContext& model) override {
+    const belay::ConfiguredHead head(model, options_, options_.task, options_.classes);
     belay::Output x = belay::feature_matrix(model);
     belay::ops::DenseOptions layer;
     const bool has_op = !options_.activation_op.empty();
@@ -56,10 +58,9 @@ class Mlp final : public belay::Model {
       if (has_op) x = model.graph().node(options_.activation_op, name + "_activation").in(x).output();
       if (model.training() && options_.dropout > 0) x = belay::ops::dropout(x, options_.dropout, name + "_dropout");
     }
-    const std::int64_t units = belay::head_units(model, options_.task, options_.classes);
     belay::ops::DenseOptions out;
     out.name = "logits";
-    belay::add_head(model, belay::ops::dense(x, units, out), options_.task);
+    head.add(model, belay::ops::dense(x, head.units(), out));
   }
 
  private:

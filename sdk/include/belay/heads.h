@@ -36,22 +36,54 @@
 namespace belay {
 inline namespace v0 {
 
+// True if a feature has one id of known range for each example, such as a category of a table.
+inline bool is_category(const NamedOutput& f) {
+  const bool whole = f.output.dtype() == DType::kInt32 || f.output.dtype() == DType::kInt64;
+  return whole && f.classes > 0 && f.output.rank() == 1;
+}
+
+// Returns the features that are categories.
+inline std::vector<NamedOutput> categories_of(const ModelContext& model) {
+  std::vector<NamedOutput> found;
+  for (const NamedOutput& f : model.features())
+    if (is_category(f)) found.push_back(f);
+  return found;
+}
+
+namespace detail {
+
+// Returns a feature as float32 [examples, columns].
+inline Output columns_of(const NamedOutput& f) {
+  if (f.output.dtype() == DType::kString)
+    fail(Code::kInvalidArgument, "feature '" + f.name + "' is of type string; this model takes numbers");
+  Output x = f.output.dtype() == DType::kFloat32 ? f.output : ops::cast(f.output, DType::kFloat32);
+  if (x.rank() == 1) x = ops::expand_dims(x, 1);
+  if (x.rank() > 2) x = ops::flatten(x);
+  if (x.rank() != 2 || x.dim(1) < 0)
+    fail(Code::kInvalidArgument, "feature '" + f.name + "' " + f.output.text() + " has no fixed size per example");
+  return x;
+}
+
+}  // namespace detail
+
 // Returns all features as float32 [examples, columns], in the input's order, each flattened. Features are numbers of
-// any dtype or bool; [examples] becomes one column. INVALID_ARGUMENT: a feature has strings or an unknown size per
-// example, or there is no feature.
+// any dtype or bool; [examples] becomes one column, and a category one column for each of its ids, with a 1 in the
+// place of the id. INVALID_ARGUMENT: a feature has strings or an unknown size per example, or there is no feature.
 inline Output feature_matrix(const ModelContext& model) {
   std::vector<Output> parts;
-  for (const NamedOutput& f : model.features()) {
-    if (f.output.dtype() == DType::kString)
-      fail(Code::kInvalidArgument, "feature '" + f.name + "' is of type string; this model takes numbers");
-    Output x = f.output.dtype() == DType::kFloat32 ? f.output : ops::cast(f.output, DType::kFloat32);
-    if (x.rank() == 1) x = ops::expand_dims(x, 1);
-    if (x.rank() > 2) x = ops::flatten(x);
-    if (x.rank() != 2 || x.dim(1) < 0)
-      fail(Code::kInvalidArgument, "feature '" + f.name + "' " + f.output.text() + " has no fixed size per example");
-    parts.push_back(x);
-  }
+  for (const NamedOutput& f : model.features())
+    parts.push_back(is_category(f) ? ops::one_hot(f.output, f.classes) : detail::columns_of(f));
   if (parts.empty()) fail(Code::kInvalidArgument, "the input has no features");
+  return parts.size() == 1 ? parts[0] : ops::concat(parts, 1, "features");
+}
+
+// Returns the features that are no categories, as feature_matrix does; empty: all are categories.
+inline Output number_matrix(const ModelContext& model) {
+  std::vector<Output> parts;
+  for (const NamedOutput& f : model.features())
+    if (!is_category(f)) parts.push_back(detail::columns_of(f));
+  if (model.features().empty()) fail(Code::kInvalidArgument, "the input has no features");
+  if (parts.empty()) return {};
   return parts.size() == 1 ? parts[0] : ops::concat(parts, 1, "features");
 }
 
@@ -188,22 +220,6 @@ inline void classification_head(ModelContext& model, const Output& logits) {
   }
 }
 
-// Adds the coefficient of determination over a whole pass: 1 - (sum of squared errors) / (sum of squares about the
-// mean). It is float64, from sums that batches add to. It is minus infinity or NaN if all targets are equal.
-inline void add_r2(ModelContext& model, const Output& y, const Output& target) {
-  const Graph g = y.graph();
-  const auto scope = g.scope("r2");
-  const auto total = [&](const char* name) { return ops::variable(g, name, Tensor(0.0), ops::VariableKind::kLocal); };
-  const Output errors = total("squared_errors"), sum = total("sum"), squares = total("squares"), count = total("count");
-  const Output t = ops::cast(target, DType::kFloat64);
-  const Output e = ops::cast(y, DType::kFloat64) - t;
-  const Output update =
-      ops::group(g, {ops::assign_add(errors, ops::reduce_sum(ops::square(e))), ops::assign_add(sum, ops::reduce_sum(t)),
-                     ops::assign_add(squares, ops::reduce_sum(ops::square(t))),
-                     ops::assign_add(count, ops::reduce_sum(ops::ones_like(t)))});
-  model.metric("r2", 1.0 - errors / (squares - ops::square(sum) / count), update);
-}
-
 // y [examples, numbers]; a label [examples] becomes [examples, 1], and dtypes other than float32 are cast.
 inline void regression_head(ModelContext& model, const Output& y) {
   model.prediction("value", y);
@@ -215,7 +231,8 @@ inline void regression_head(ModelContext& model, const Output& y) {
   if (model.mode() == Mode::kEval) {
     const ops::Metric error = ops::metrics::mean_absolute_error(target, y, {}, "mean_absolute_error");
     model.metric("mean_absolute_error", error.value, error.update);
-    add_r2(model, y, target);
+    const ops::Metric r2 = ops::metrics::r2(target, y, {}, "r2");
+    model.metric("r2", r2.value, r2.update);
   } else {
     model.metric("mean_absolute_error", ops::reduce_mean(ops::abs(y - target), {}, false, "mean_absolute_error"));
   }

@@ -9,11 +9,13 @@
 //
 //   mean, perplexity                                     of any values, such as losses
 //   accuracy, in_top_k, confusion_matrix                 of classes
+//   recall_of_classes, f1_of_classes                     of a confusion matrix
 //   mean_squared_error, root_mean_squared_error,
 //   mean_absolute_error                                  of numbers
 //   true_positives, true_negatives, false_positives,
 //   false_negatives, precision, recall                   of booleans
-//   auc                                                  of probabilities
+//   auc, best_f1                                         of probabilities
+//   r2                                                   of numbers
 //
 // The arguments are in TensorFlow's order: labels before predictions. `name` is the scope of the metric's variables.
 //
@@ -304,6 +306,29 @@ inline Metric mean_absolute_error(const Output& labels, const Output& prediction
   return detail::metric_of(m.total, m.count, detail::ratio);
 }
 
+// The coefficient of determination: 1 - (sum of squared errors) / (sum of squares of the labels about their mean). It
+// is 1 for exact predictions, and 0 for those that always are the mean. It is minus infinity or NaN if all labels are
+// equal.
+inline Metric r2(const Output& labels, const Output& predictions, const Output& weights = {},
+                 std::string_view name = {}) {
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "r2"));
+  const detail::Pair pair = detail::pair_of("r2", labels, predictions);
+  const Output l = detail::to_float64(pair.labels), p = detail::to_float64(pair.predictions);
+  const Output counts = detail::counts_of(l, weights);
+  const auto total = [&](const Output& values, const char* called) {
+    return detail::total_of(reduce_sum(weights ? detail::counted(values, counts) : values), called);
+  };
+  const detail::Total errors = total(squared_difference(l, p), "squared_errors"), sum = total(l, "sum"),
+                      squares = total(square(l), "squares");
+  const detail::Total count = detail::total_of(reduce_sum(counts), "count");
+  const auto value = [](const Output& e, const Output& s, const Output& q, const Output& n) {
+    return 1.0 - e / (q - square(s) / n);
+  };
+  return {identity(value(errors.before, sum.before, squares.before, count.before), "value"),
+          identity(value(errors.after, sum.after, squares.after, count.after), "update")};
+}
+
 // The weight (without weights: the number) of elements with label true, predicted true. From here to recall labels and
 // predictions are bool, or numbers that are true unless they are 0. Compare probabilities with a threshold first.
 inline Metric true_positives(const Output& labels, const Output& predictions, const Output& weights = {},
@@ -370,6 +395,52 @@ inline Metric confusion_matrix(const Output& labels, const Output& predictions, 
   return detail::metric_of(total, [](const Output& counts_so_far) { return counts_so_far; });
 }
 
+namespace detail {
+// The diagonal of a matrix, and the sums of its rows (labels) and columns (predictions).
+struct ClassCounts {
+  explicit ClassCounts(const Output& matrix)
+      : right(reduce_sum(matrix * one_hot(range(matrix.graph(), 0, static_cast<double>(matrix.dim(0))), matrix.dim(0), 1,
+                                          0, DType::kFloat64),
+                         {1})),
+        labels(reduce_sum(matrix, {1})),
+        predictions(reduce_sum(matrix, {0})) {}
+  Output right, labels, predictions;
+};
+// The mean of the values of those classes that `counts` has.
+inline Output mean_of_classes(const Output& values, const Output& counts) {
+  const Output there = to_float64(greater(counts, zeros_like(counts)));
+  return ratio(reduce_sum(values * there), reduce_sum(there));
+}
+inline Output one_of(const Output& values, std::int64_t index) {
+  return squeeze(slice(values, {index}, {1}), {0});
+}
+}  // namespace detail
+
+// The mean of the recalls of all classes that labels have: scikit-learn's balanced accuracy. `matrix` is the result of
+// confusion_matrix, and its update is also the update of this metric. So a model may have both from one matrix.
+inline Metric recall_of_classes(const Metric& matrix, std::string_view name = {}) {
+  const Graph g = matrix.value.graph();
+  const auto scope = g.scope(detail::scope_name(name, "recall_of_classes"));
+  const auto of = [](const Output& counts) {
+    const detail::ClassCounts c(counts);
+    return detail::mean_of_classes(detail::ratio(c.right, c.labels), c.labels);
+  };
+  return {identity(of(matrix.value), "value"), identity(of(matrix.update), "update")};
+}
+
+// F1 of a class, 2 right / (labels + predictions), from a confusion matrix as above. class_id -1: the mean over all
+// classes that labels or predictions have, which is scikit-learn's macro average.
+inline Metric f1_of_classes(const Metric& matrix, std::int64_t class_id = -1, std::string_view name = {}) {
+  const Graph g = matrix.value.graph();
+  const auto scope = g.scope(detail::scope_name(name, "f1_of_classes"));
+  const auto of = [&](const Output& counts) {
+    const detail::ClassCounts c(counts);
+    const Output both = c.labels + c.predictions, f1 = detail::ratio(c.right * 2.0, both);
+    return class_id < 0 ? detail::mean_of_classes(f1, both) : detail::one_of(f1, class_id);
+  };
+  return {identity(of(matrix.value), "value"), identity(of(matrix.update), "update")};
+}
+
 // The curve that auc measures, TensorFlow's curve="ROC" and "PR". kRoc measures the order of two classes of any sizes.
 // kPrecisionRecall is for true elements that are few.
 enum class Curve { kRoc, kPrecisionRecall };
@@ -407,6 +478,28 @@ inline Output counts_of_probabilities(const Output& predictions, const Output& c
   const Output nan = scalar(counts.graph(), std::numeric_limits<double>::quiet_NaN(), DType::kFloat64);
   return select(logical_or(fits, nothing), counts, nan);
 }
+// The weights of true and of false elements that are predicted true at each threshold, which rise from just below 0 to
+// just above 1.
+struct Positives {
+  Positives(const char* metric, const Output& labels, const Output& predictions, const Output& weights, std::int64_t n) {
+    const Graph g = labels.graph();
+    std::vector<double> all;
+    for (std::int64_t i = 0; i < n; ++i) all.push_back(static_cast<double>(i) / static_cast<double>(n - 1));
+    all.front() = -1e-7, all.back() = 1 + 1e-7;
+    thresholds = constant(g, Tensor({n, 1}, all), "thresholds");
+    const Pair pair = pair_of(metric, labels, predictions);
+    const Output p = to_float64(pair.predictions), clipped = clip_by_value(p, 0, 1);
+    const Output counts = counts_of_probabilities(p, clipped, weights);
+    const Output positive = to_float64(greater(reshape(clipped, {1, -1}), thresholds));  // [thresholds, elements]
+    const auto total = [&](bool label, const char* called) {
+      const Output of_label = reshape(to_float64(as_wanted(pair.labels, label)) * counts, {1, -1});
+      return total_of(reduce_sum(positive * of_label, {1}), called);
+    };
+    tp = total(true, "true_positives"), fp = total(false, "false_positives");
+  }
+  Output thresholds;
+  Total tp, fp;
+};
 }  // namespace detail
 
 // The area under a curve that is known at num_thresholds (at least 2) thresholds from 0 to 1, evenly spaced. An element
@@ -436,21 +529,33 @@ inline Metric auc(const Output& labels, const Output& predictions, const Output&
     fail(Code::kInvalidArgument, "auc: num_thresholds must be at least 2, got " + std::to_string(num_thresholds));
   const Graph g = labels.graph();
   const auto scope = g.scope(detail::scope_name(name, "auc"));
-  std::vector<double> thresholds;
-  for (std::int64_t i = 0; i < num_thresholds; ++i)
-    thresholds.push_back(static_cast<double>(i) / static_cast<double>(num_thresholds - 1));
-  thresholds.front() = -1e-7, thresholds.back() = 1 + 1e-7;
-  const Output at = constant(g, Tensor({num_thresholds, 1}, thresholds), "thresholds");
-  const detail::Pair pair = detail::pair_of("auc", labels, predictions);
-  const Output p = detail::to_float64(pair.predictions), clipped = clip_by_value(p, 0, 1);
-  const Output counts = detail::counts_of_probabilities(p, clipped, weights);
-  const Output positive = detail::to_float64(greater(reshape(clipped, {1, -1}), at));  // [thresholds, elements]
-  const auto total = [&](bool label, const char* called) {
-    const Output of_label = reshape(detail::to_float64(detail::as_wanted(pair.labels, label)) * counts, {1, -1});
-    return detail::total_of(reduce_sum(positive * of_label, {1}), called);
+  const detail::Positives at("auc", labels, predictions, weights, num_thresholds);
+  return detail::metric_of(at.tp, at.fp,
+                           curve == Curve::kRoc ? detail::area_under_roc : detail::area_under_precision_recall);
+}
+
+// The largest F1 at any of num_thresholds thresholds as for auc, and the smallest threshold that has it.
+struct BestF1 {
+  Metric f1, threshold;
+};
+// Both have one update of the counts: fetching either adds the batch. They are 0 while no element is true.
+inline BestF1 best_f1(const Output& labels, const Output& predictions, const Output& weights = {},
+                      std::int64_t num_thresholds = 200, std::string_view name = {}) {
+  if (num_thresholds < 2)
+    fail(Code::kInvalidArgument, "best_f1: num_thresholds must be at least 2, got " + std::to_string(num_thresholds));
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "best_f1"));
+  const detail::Positives at("best_f1", labels, predictions, weights, num_thresholds);
+  const auto rates = [](const Output& tp, const Output& fp) {
+    return detail::ratio(tp * 2.0, tp + fp + slice(tp, {0}, {1}));  // at the first threshold all are predicted true
   };
-  const detail::Total tp = total(true, "true_positives"), fp = total(false, "false_positives");
-  return detail::metric_of(tp, fp, curve == Curve::kRoc ? detail::area_under_roc : detail::area_under_precision_recall);
+  const Output inner = clip_by_value(reshape(at.thresholds, {num_thresholds}), 0, 1);
+  return {detail::metric_of(at.tp, at.fp,
+                            [&](const Output& tp, const Output& fp) { return reduce_max(rates(tp, fp)); }),
+          detail::metric_of(at.tp, at.fp, [&](const Output& tp, const Output& fp) {
+            const Output chosen = one_hot(arg_max(rates(tp, fp), 0), num_thresholds, 1, 0, DType::kFloat64);
+            return reduce_sum(inner * chosen);
+          })};
 }
 
 }  // namespace metrics
