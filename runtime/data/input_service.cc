@@ -356,11 +356,11 @@ std::vector<DeclaredLabel> declared_labels(const Schema& schema) {
   std::vector<DeclaredLabel> labels = declared_labels(schema.components);
   for (DeclaredLabel& label : labels) {
     const std::vector<double>* counts = learned_values(schema, label.name + ".counts");
-    const std::vector<double>*mean = learned_values(schema, label.name + ".mean"),
-          *deviation = learned_values(schema, label.name + ".deviation");
     if (counts != nullptr && static_cast<std::int64_t>(counts->size()) == label.classes) label.class_counts = *counts;
-    if (mean != nullptr && deviation != nullptr && mean->size() == 1 && deviation->size() == 1)
-      label.mean = mean->front(), label.deviation = deviation->front();
+    const std::vector<double>* moments = learned_values(schema, label.name + ".moments");
+    if (moments == nullptr || moments->size() != 4) continue;
+    label.mean = (*moments)[0], label.deviation = (*moments)[1];
+    label.log_mean = (*moments)[2], label.log_deviation = (*moments)[3];
   }
   return labels;
 }

@@ -65,6 +65,7 @@ struct ModelDriver::Engine {
   runtime::NodeGraph graph;
   Mode mode = Mode::kTrain;
   std::vector<runtime::InputComponent> declared;
+  std::vector<DeclaredLabel> declared_labels;
   std::map<std::string, Output> inputs;
   std::vector<NamedOutput> features, labels;
   runtime::ModelOutputs outputs;
@@ -90,7 +91,12 @@ void ModelDriver::feature(const std::string& name, DType dtype, const Dims& dims
 }
 
 void ModelDriver::label(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes) {
-  engine_->declared.push_back({true, name, dtype, dims, classes, {}});
+  label(DeclaredLabel{name, dtype, dims, classes});
+}
+
+void ModelDriver::label(const DeclaredLabel& label) {
+  engine_->declared.push_back({true, label.name, label.dtype, label.dims, label.classes, label.class_names});
+  engine_->declared_labels.push_back(label);
 }
 
 void ModelDriver::build(Mode mode, std::uint64_t seed) {
@@ -98,7 +104,7 @@ void ModelDriver::build(Mode mode, std::uint64_t seed) {
   const Graph g = e.graph.handle();
   e.mode = mode;
   e.add_placeholders();
-  e.outputs = runtime::build_model(e.model, e.graph, mode, e.features, e.labels, declared_labels(e.declared));
+  e.outputs = runtime::build_model(e.model, e.graph, mode, e.features, e.labels, e.declared_labels);
   const Output step = ops::get_or_create_global_step(g);
   e.trainable = g.collection(collections::kTrainableVariables);
   if (e.outputs.loss && !e.trainable.empty()) {

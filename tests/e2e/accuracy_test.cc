@@ -28,6 +28,28 @@ TEST_F(Accuracy, PenguinsAreRightForNineteenOfTwenty) {
   EXPECT_GE(metric(r.out, "accuracy"), 0.95) << r.out;
 }
 
+TEST_F(Accuracy, CustomersWhoLeaveAreFoundInTablesOfWordsAndGaps) {
+  NEEDS_DATA("tables/wa_churn.csv");
+  const ProcessResult r = run("tables_wa_churn.toml");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_GE(metric(r.out, "auc"), 0.82) << r.out;
+  NEEDS_DATA("tables/mlc_churn.csv");
+  const ProcessResult other = run("tables_mlc_churn.toml");
+  ASSERT_EQ(other.status, 0) << other.err;
+  EXPECT_GE(metric(other.out, "accuracy"), 0.9) << other.out;
+}
+
+TEST_F(Accuracy, PricesOfHousesAndPassengersAreExplainedToSeventeenTwentieths) {
+  NEEDS_DATA("tables/ames.csv");
+  const ProcessResult r = run("tables_ames.toml");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_GE(metric(r.out, "r2"), 0.85) << r.out;
+  NEEDS_DATA("tables/Chicago.csv");
+  const ProcessResult other = run("tables_chicago.toml");
+  ASSERT_EQ(other.status, 0) << other.err;
+  EXPECT_GE(metric(other.out, "r2"), 0.85) << other.out;
+}
+
 TEST_F(Accuracy, WineFromNumpysArraysIsRightForNineOfTen) {
   NEEDS_DATA("uci/wine_data.csv");
   const std::string x = temp / "x.npy", y = temp / "y.npy";

@@ -511,9 +511,7 @@ class Csv final : public belay::Input {
                                                               : rows_of(o_.split == "all" ? "all" : "train");
     belay::keep_class_counts(spec, "label",
                              belay::counts_of_classes(table_.classes, rows, table_.class_names.size()));
-    const bool has_numbers = !table_.targets.empty() && !rows.empty();
-    belay::keep_moments(spec, "label",
-                        has_numbers ? belay::moments_of(table_.targets, rows) : belay::LabelMoments());
+    belay::keep_moments(spec, "label", belay::moments_of(table_.targets, rows));
   }
 
   // Uses the training's scales, or measures them on the file's train part.

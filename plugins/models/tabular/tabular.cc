@@ -21,7 +21,7 @@ class Tabular final : public belay::Model {
   struct Options : belay::HeadOptions {
     belay::List<std::int64_t> hidden = kHidden;
     belay::Str activation = "relu";
-    double dropout = 0;
+    double dropout = 0.2;
     belay::Str norm = "none";
     bool wide = true;
     std::int64_t embedding_width = 0;

@@ -51,7 +51,7 @@ class RawDeclared {
       for (const std::string& name : l.class_names) names_[i].push_back(detail::str(name));
       lists_of_names_.push_back(n > 0 && names_[i].size() == n ? names_[i].data() : nullptr);
       lists_of_counts_.push_back(n > 0 && l.class_counts.size() == n ? l.class_counts.data() : nullptr);
-      moments_.push_back(l.mean), moments_.push_back(l.deviation);
+      moments_.insert(moments_.end(), {l.mean, l.deviation, l.log_mean, l.log_deviation});
     }
   }
   void fill(belay_model_args& args) const {

@@ -71,7 +71,7 @@ constexpr auto head_options() {
           .or_list(),
       option("label_scale", scale,
              "scale of the numbers that the model learns; predictions and metrics have the label's unit; standard: "
-             "(y - mean) / deviation, log: sign(y) ln(1 + |y|)")
+             "(y - mean) / deviation; log: the same of sign(y) ln(1 + |y|)")
           .choices("none", "standard", "log"),
       option("threshold", threshold,
              "probability above which an example has the positive class; not set: the more probable class")
@@ -387,13 +387,18 @@ class ConfiguredHead {
 
   // ---- numbers
 
+  // The loss sees (y - mean) / deviation of the label or of its logarithm.
   Output scaled(const Output& y) const {
     if (o_.label_scale == "standard") return (y - label_.mean) * (1 / label_.deviation);
-    return o_.label_scale == "log" ? ops::sign(y) * ops::log1p(ops::abs(y)) : y;
+    if (o_.label_scale != "log") return y;
+    const Output logarithm = ops::sign(y) * ops::log1p(ops::abs(y));
+    return label_.log_deviation > 0 ? (logarithm - label_.log_mean) * (1 / label_.log_deviation) : logarithm;
   }
   Output unscaled(const Output& y) const {
     if (o_.label_scale == "standard") return y * label_.deviation + label_.mean;
-    return o_.label_scale == "log" ? ops::sign(y) * (ops::exp(ops::abs(y)) - 1.0) : y;
+    if (o_.label_scale != "log") return y;
+    const Output logarithm = label_.log_deviation > 0 ? y * label_.log_deviation + label_.log_mean : y;
+    return ops::sign(logarithm) * (ops::exp(ops::abs(logarithm)) - 1.0);
   }
 
   Output errors_of(const Output& y, const Output& target) const {

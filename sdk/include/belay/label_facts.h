@@ -5,8 +5,7 @@
 //   keep_class_counts(spec, "label", counts_of_classes(classes, rows, names.size()));
 //   keep_moments(spec, "label", moments_of(targets, rows));
 //
-// The host keeps the facts with the model, and every mode of the model gets them as DeclaredLabel::class_counts, mean
-// and deviation. An input of a trained model keeps the training's facts and measures nothing.
+// The host keeps the facts with the model, and every mode of the model gets them in its DeclaredLabel. An input of a trained model keeps the training's facts and measures nothing.
 #pragma once
 
 #include <cmath>
@@ -20,11 +19,6 @@
 namespace belay {
 inline namespace v0 {
 
-// Mean and standard deviation of numbers, divided by their number.
-struct LabelMoments {
-  double mean = 0, deviation = 0;
-};
-
 // Returns the number of each class among `rows`. Labels outside [0, n) are not counted.
 inline std::vector<double> counts_of_classes(const std::vector<std::int64_t>& labels,
                                              const std::vector<std::int64_t>& rows, std::size_t n) {
@@ -36,37 +30,45 @@ inline std::vector<double> counts_of_classes(const std::vector<std::int64_t>& la
   return counts;
 }
 
-// Returns the moments of the labels of `rows`. The deviation of equal numbers is 1, so that a division keeps them.
-inline LabelMoments moments_of(const std::vector<float>& labels, const std::vector<std::int64_t>& rows) {
-  LabelMoments m;
+namespace detail {
+// Appends mean and standard deviation of f(label), which divides by their number. That of equal numbers is 1, so that a
+// division keeps them.
+template <class F>
+void add_moments(const std::vector<float>& labels, const std::vector<std::int64_t>& rows, const F& f,
+                 std::vector<double>& moments) {
   const auto n = static_cast<double>(rows.size());
-  for (const std::int64_t row : rows) m.mean += static_cast<double>(labels[static_cast<std::size_t>(row)]) / n;
-  double squares = 0;
-  for (const std::int64_t row : rows) {
-    const double d = static_cast<double>(labels[static_cast<std::size_t>(row)]) - m.mean;
-    squares += d * d;
-  }
-  m.deviation = squares > 0 ? std::sqrt(squares / n) : 1;
-  return m;
+  const auto value = [&](std::int64_t row) { return f(static_cast<double>(labels[static_cast<std::size_t>(row)])); };
+  double sum = 0, squares = 0;
+  for (const std::int64_t row : rows) sum += value(row);
+  const double mean = sum / n;
+  for (const std::int64_t row : rows) squares += (value(row) - mean) * (value(row) - mean);
+  moments.push_back(mean);
+  moments.push_back(squares > 0 ? std::sqrt(squares / n) : 1);
+}
+}  // namespace detail
+
+// Returns mean and deviation of the labels y of `rows`, then those of sign(y) ln(1 + |y|). Empty: there are no rows.
+inline std::vector<double> moments_of(const std::vector<float>& labels, const std::vector<std::int64_t>& rows) {
+  std::vector<double> moments;
+  if (labels.empty() || rows.empty()) return moments;
+  detail::add_moments(labels, rows, [](double y) { return y; }, moments);
+  detail::add_moments(labels, rows, [](double y) { return std::copysign(std::log1p(std::fabs(y)), y); }, moments);
+  return moments;
 }
 
-// Keeps the counts as "LABEL.counts".
-inline void keep_class_counts(InputSpec& spec, const std::string& label, const std::vector<double>& counts) {
-  const std::string name = label + ".counts";
+// Keeps what the training measured: the training's own values if there is one, else `measured` unless it is empty.
+inline void keep_label_fact(InputSpec& spec, const std::string& name, const std::vector<double>& measured) {
   if (const auto trained = spec.learned_values(name))
     spec.keep(name, *trained);
-  else if (!spec.has_learned() && !counts.empty())
-    spec.keep(name, counts);
+  else if (!spec.has_learned() && !measured.empty())
+    spec.keep(name, measured);
 }
-
-// Keeps the moments as "LABEL.mean" and "LABEL.deviation".
-inline void keep_moments(InputSpec& spec, const std::string& label, const LabelMoments& moments) {
-  const std::string mean = label + ".mean", deviation = label + ".deviation";
-  const auto trained_mean = spec.learned_values(mean), trained_deviation = spec.learned_values(deviation);
-  if (trained_mean && trained_deviation)
-    spec.keep(mean, *trained_mean), spec.keep(deviation, *trained_deviation);
-  else if (!spec.has_learned() && moments.deviation > 0)
-    spec.keep(mean, std::vector<double>{moments.mean}), spec.keep(deviation, std::vector<double>{moments.deviation});
+// Keep the facts of a label as "LABEL.counts" and "LABEL.moments".
+inline void keep_class_counts(InputSpec& spec, const std::string& label, const std::vector<double>& counts) {
+  keep_label_fact(spec, label + ".counts", counts);
+}
+inline void keep_moments(InputSpec& spec, const std::string& label, const std::vector<double>& moments) {
+  keep_label_fact(spec, label + ".moments", moments);
 }
 
 }  // namespace v0

@@ -41,7 +41,8 @@ struct DeclaredLabel {
   // Facts that the training's input kept: see belay/label_facts.h. The same in every mode.
   std::vector<std::string> class_names = {};  // by class; empty: unknown
   std::vector<double> class_counts = {};      // examples of each class in the training; empty: unknown
-  double mean = 0, deviation = 0;             // of the training's numbers; deviation 0: unknown
+  double mean = 0, deviation = 0;             // of the training's numbers y; deviation 0: unknown
+  double log_mean = 0, log_deviation = 0;     // of sign(y) ln(1 + |y|)
 
   // The label for messages: "'digit' (int64 [?])".
   std::string text() const { return "'" + name + "' (" + dtype_name(dtype) + " " + dims_text(dims) + ")"; }
@@ -177,8 +178,8 @@ class ModelContext {
         args.declared_label_class_counts == nullptr ? nullptr : args.declared_label_class_counts[i];
     if (counts != nullptr) label.class_counts.assign(counts, counts + n);
     if (args.declared_label_moments == nullptr) return;
-    label.mean = args.declared_label_moments[2 * i];
-    label.deviation = args.declared_label_moments[2 * i + 1];
+    const double* moments = args.declared_label_moments + 4 * i;
+    label.mean = moments[0], label.deviation = moments[1], label.log_mean = moments[2], label.log_deviation = moments[3];
   }
   template <class Named>
   static const Named& pick(const std::vector<Named>& from, const char* what, std::string_view name) {

@@ -86,7 +86,8 @@ typedef struct belay_model_args {
    * for each label; the items of the first two are null, or have declared_label_classes[i] elements. */
   const belay_str* const* declared_label_class_names;
   const double* const* declared_label_class_counts; /* the training's examples of each class */
-  const double* declared_label_moments;             /* two per label: mean and standard deviation; 0, 0: unknown */
+  /* Four per label: mean and standard deviation of y, then those of sign(y) ln(1 + |y|). 0, 0: unknown. */
+  const double* declared_label_moments;
 } belay_model_args;
 
 /* The callbacks of a model. build is mandatory. */

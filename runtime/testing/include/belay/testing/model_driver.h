@@ -48,6 +48,8 @@ class ModelDriver {
   // Declare features and labels like an input. Call them before build. Values are in [0, classes); 0: unknown.
   void feature(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes = 0);
   void label(const std::string& name, DType dtype, const Dims& dims, std::int64_t classes = 0);
+  // The same, with the facts that a training's input keeps.
+  void label(const DeclaredLabel& label);
   // Calls the plugin's build, and initializes the variables from `seed`, like a new run. The model's init operations
   // and initial values are used if it has some. Hooks of the model are not called.
   void build(Mode mode, std::uint64_t seed = 42);
