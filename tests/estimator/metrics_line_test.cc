@@ -50,6 +50,17 @@ class MetricsLine : public MonitoredTest {
   const std::string path = temp / "run/metrics.jsonl";
 };
 
+TEST_F(MetricsLine, AConfusionMatrixHasTheNamesOfItsClasses) {
+  std::ofstream(path) << "{\"step\":1}\n";
+  EvalResult result;
+  result.global_step = 2;
+  result.matrices = {{"confusion_matrix", Tensor({2, 2}, {5.0, 1.0, 0.0, 3.0})}};
+  result.class_names = {"no", "\"yes\""};
+  append_metrics_line(*run, "eval", result);
+  EXPECT_THAT(text_of(path), HasSubstr(",\"eval/confusion_matrix\":[[5,1],[0,3]],"
+                                       "\"eval/confusion_matrix.classes\":[\"no\",\"\\\"yes\\\"\"]}\n"));
+}
+
 TEST_F(MetricsLine, IsAddedToAFileThatIsThereAndMakesNone) {
   append(1);
   EXPECT_FALSE(std::filesystem::exists(path));

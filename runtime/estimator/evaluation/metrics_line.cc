@@ -20,10 +20,15 @@ constexpr const char* kMetricsName = "metrics.jsonl";
 
 void add_metrics(const std::string& input, const EvalResult& result, LogFields& fields) {
   for (const auto& [name, value] : result.metrics) fields.add(input + "/" + name, value);
+  std::string classes;
+  for (const std::string& name : result.class_names) classes += (classes.empty() ? "[" : ",") + detail::json_text(name);
+  classes += "]";
   for (const auto& [name, value] : result.matrices) {
     if (TensorView(value).rank() != 2) continue;
     const Matrix matrix = matrix_of(value);
-    if (!is_too_large(matrix)) fields.add_json(input + "/" + name, matrix_json(matrix));
+    if (is_too_large(matrix)) continue;
+    fields.add_json(input + "/" + name, matrix_json(matrix));
+    if (matrix.size() == result.class_names.size()) fields.add_json(input + "/" + name + ".classes", classes);
   }
 }
 

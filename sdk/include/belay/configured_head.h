@@ -270,6 +270,8 @@ class ConfiguredHead {
     model.loss(loss_of_classes(model, logits, label, weights));
     if (model.mode() != Mode::kEval) {
       model.metric("accuracy", ops::accuracy(logits, label, "accuracy"));
+      if (o_.tune_threshold != "none")
+        model.hook({"assign_metric", {{"tensor", "eval/best_threshold"}, {"variable", "threshold"}}, "threshold", true});
       return;
     }
     add(model, "accuracy", ops::metrics::accuracy(label, chosen, weights, "accuracy"));
