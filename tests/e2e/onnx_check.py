@@ -196,6 +196,7 @@ def squeeze(i, _):
 
 
 OPERATIONS = {
+    "Abs": lambda i, a: np.abs(i[0]),
     "Add": lambda i, a: i[0] + i[1],
     "ArgMax": lambda i, a: np.argmax(i[0], a["axis"]),
     "AveragePool": average_pool,
@@ -207,6 +208,7 @@ OPERATIONS = {
     "Div": lambda i, a: i[0] / i[1],
     "Elu": lambda i, a: np.where(i[0] > 0, i[0], np.expm1(i[0])),
     "Erf": lambda i, a: erf(i[0]),
+    "Exp": lambda i, a: np.exp(i[0]),
     "GRU": gru,
     "Gather": lambda i, a: np.take(i[0], i[1], axis=a["axis"]),
     "Identity": lambda i, a: i[0],
@@ -222,6 +224,7 @@ OPERATIONS = {
     "Relu": lambda i, a: np.maximum(i[0], 0),
     "Reshape": reshape,
     "Sigmoid": lambda i, a: sigmoid(i[0]),
+    "Sign": lambda i, a: np.sign(i[0]),
     "Softmax": lambda i, a: softmax(i[0], a["axis"]),
     "Softplus": lambda i, a: np.log1p(np.exp(-np.abs(i[0]))) + np.maximum(i[0], 0),
     "Split": split,
@@ -241,6 +244,8 @@ CASES = {
     "linear": (ROWS, 'plugin = "linear"'),
     "linear_regression": (ROWS, 'plugin = "linear"\ntask = "regression"'),
     "mlp": (ROWS, 'plugin = "mlp"\nhidden = [9, 7]'),
+    "tabular": (ROWS, 'plugin = "tabular"\nhidden = [9, 7]\nnorm = "layer"'),
+    "tabular_regression": (ROWS, 'plugin = "tabular"\nhidden = [9]\nloss = "huber"\nlabel_scale = "log"'),
     "cnn": (IMAGES, 'plugin = "cnn"\nfilters = [3, 4]\nkernel_size = 3\ndense = [6]'),
     "resnet": (IMAGES, 'plugin = "resnet"\nblocks = [1, 1]\nfilters = 4'),
     "autoencoder": (ROWS, 'plugin = "autoencoder"'),

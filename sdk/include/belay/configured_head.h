@@ -255,7 +255,7 @@ class ConfiguredHead {
   // ---- classes
 
   void add_classes(ModelContext& model, const Output& last, HeadMetrics metrics) const {
-    const Output logits = loss_ == "binary" ? ops::concat({ops::zeros_like(last), last}, 1, "logits_of_both") : last;
+    const Output logits = loss_ == "binary" ? ops::concat({last * 0.0, last}, 1, "logits_of_both") : last;
     const Output probabilities = ops::softmax(logits, "probabilities");
     const Output threshold = threshold_of(model);
     const Output chosen = n_ == 2 && threshold ? by_threshold(probabilities, threshold) : ops::arg_max(logits, -1, "class");
