@@ -76,9 +76,18 @@ Schema InputFeed::schema() const {
 }
 
 std::vector<DeclaredLabel> InputFeed::labels() const {
-  Schema known = schema();
-  if (options_.schema.learned != nullptr) known.kept = options_.schema.learned->kept;
-  return declared_labels(known);
+  std::vector<DeclaredLabel> labels = declared_labels(schema());
+  if (options_.schema.learned == nullptr) return labels;
+  const std::vector<DeclaredLabel> trained = declared_labels(*options_.schema.learned);
+  const bool only_one = labels.size() == 1 && trained.size() == 1;
+  for (DeclaredLabel& label : labels)
+    for (const DeclaredLabel& t : trained) {
+      if (!only_one && t.name != label.name) continue;
+      label.class_counts = t.class_counts;
+      label.mean = t.mean, label.deviation = t.deviation;
+      label.log_mean = t.log_mean, label.log_deviation = t.log_deviation;
+    }
+  return labels;
 }
 
 // The new instance has to deliver the tensors for which the graph was built.

@@ -347,8 +347,7 @@ constexpr belay_input_service kInputService{sizeof(belay_input_service),
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components) {
   std::vector<DeclaredLabel> labels;
   for (const InputComponent& c : components)
-    if (c.label && !is_only_an_id(components, c))
-      labels.push_back({c.name, c.dtype, c.dims, c.classes, c.class_names});
+    if (c.label && !is_only_an_id(components, c)) labels.push_back({c.name, c.dtype, c.dims, c.classes, c.class_names});
   return labels;
 }
 

@@ -94,7 +94,8 @@ bool is_for_own_elements(const std::string& name, const std::set<std::string>& s
   return name.ends_with(".dtype") && said.contains(option_of(name));
 }
 
-// True if the value counts or measures a label of the training, such as "label.counts". Models use it, and inputs do not.
+// True if the value counts or measures a label of the training, such as "label.counts". Models use it, and inputs do
+// not.
 bool is_fact_of_label(const std::string& name, const std::vector<InputComponent>& components) {
   return std::any_of(components.begin(), components.end(), [&](const InputComponent& c) {
     return c.label && std::string_view(name).starts_with(c.name + ".");

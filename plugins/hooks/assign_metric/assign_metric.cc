@@ -29,8 +29,8 @@ class AssignMetric final : public belay::Hook {
     try {
       metric_.begin(graph, "assign_metric");
     } catch (const belay::Error& e) {
-      belay::fail(e.code(), std::string(e.message()) +
-                                "; the variable '" + o_.variable.string() + "' gets its value from evaluations, so the "
+      belay::fail(e.code(), std::string(e.message()) + "; the variable '" + o_.variable.string() +
+                                "' gets its value from evaluations, so the "
                                 "manifest needs the evaluation's input, and every_steps in [eval]");
     }
     value_ = belay::Fetch<float>(graph.fetch<float>(o_.variable));

@@ -507,10 +507,9 @@ class Csv final : public belay::Input {
 
   // A prediction has no labels, but keeps the training's facts.
   void keep_label_facts(belay::InputSpec& spec) const {
-    const std::vector<std::int64_t> rows = spec.has_learned() ? std::vector<std::int64_t>()
-                                                              : rows_of(o_.split == "all" ? "all" : "train");
-    belay::keep_class_counts(spec, "label",
-                             belay::counts_of_classes(table_.classes, rows, table_.class_names.size()));
+    const std::vector<std::int64_t> rows =
+        spec.has_learned() ? std::vector<std::int64_t>() : rows_of(o_.split == "all" ? "all" : "train");
+    belay::keep_class_counts(spec, "label", belay::counts_of_classes(table_.classes, rows, table_.class_names.size()));
     belay::keep_moments(spec, "label", belay::moments_of(table_.targets, rows));
   }
 

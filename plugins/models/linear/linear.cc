@@ -34,8 +34,7 @@ class Linear final : public belay::Model {
   belay::Output weighted(const belay::ModelContext& model, std::int64_t units) const {
     const belay::Graph& g = model.graph();
     const auto scope = g.scope("linear");
-    const belay::Output y =
-        belay::linear_part(g, belay::number_matrix(model), belay::categories_of(model), units);
+    const belay::Output y = belay::linear_part(g, belay::number_matrix(model), belay::categories_of(model), units);
     if (!options_.use_bias) return y;
     return belay::ops::bias_add(y, belay::ops::variable(g, "bias", belay::ops::zeros(g, {units})));
   }

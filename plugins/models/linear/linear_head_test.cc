@@ -52,10 +52,9 @@ std::unique_ptr<ModelDriver> built(const OptionValues& options, const DeclaredLa
 }
 
 // The second class has the probability 3/4 in each row; labels no, yes, yes, no.
-const ModelBatch kBatch = {
-    {"x", Tensor({4, 2}, {0.f, static_cast<float>(kLn3), 0.f, static_cast<float>(kLn3), 0.f, static_cast<float>(kLn3),
-                          0.f, static_cast<float>(kLn3)})},
-    {"y", Tensor({4}, std::vector<std::int64_t>{0, 1, 1, 0})}};
+const ModelBatch kBatch = {{"x", Tensor({4, 2}, {0.f, static_cast<float>(kLn3), 0.f, static_cast<float>(kLn3), 0.f,
+                                                 static_cast<float>(kLn3), 0.f, static_cast<float>(kLn3)})},
+                           {"y", Tensor({4}, std::vector<std::int64_t>{0, 1, 1, 0})}};
 
 TEST(ConfiguredHead, LabelSmoothingSpreadsAPartOfTheLabelInTraining) {
   const double hard = (kSeldom + kOften) / 2;  // of the four rows, and of the two classes of a row
@@ -91,7 +90,8 @@ TEST(ConfiguredHead, WeightsOfClassesThatCannotBeMeantAreRefused) {
   };
   EXPECT_THAT(error({{"class_weights.yse", 2}}, two_classes()),
               HasSubstr("the label has no class \"yse\" (did you mean \"yes\"?); it has: \"no\", \"yes\""));
-  EXPECT_THAT(error({{"class_weights.yes", -1}}, two_classes()), HasSubstr("class_weights.yes must be a number from 0"));
+  EXPECT_THAT(error({{"class_weights.yes", -1}}, two_classes()),
+              HasSubstr("class_weights.yes must be a number from 0"));
   EXPECT_THAT(error({{"class_weights.[0]", "even"}}, two_classes()), HasSubstr("must be \"balanced\" or a table"));
   DeclaredLabel uncounted = two_classes();
   uncounted.class_counts.clear();
@@ -125,7 +125,9 @@ TEST(ConfiguredHead, BinaryHasOneLogit) {
                                                                  DoubleNear(0.75, 1e-6), DoubleNear(0.25, 1e-6)));
   EXPECT_THAT(model->values("class", batch), ElementsAre(1, 0));
   DeclaredLabel three{"y", DType::kInt64, {-1}, 3};
-  EXPECT_THAT(error_of([&] { built({{"loss", "binary"}}, three, 3); }),
+  EXPECT_THAT(error_of([&] {
+                built({{"loss", "binary"}}, three, 3);
+              }),
               HasSubstr("\"binary\" is for 2 classes, and the label has 3; choose cross_entropy"));
   EXPECT_THAT(error_of([&] { built({{"loss", "binary"}}, numbers(), 1); }), HasSubstr("leave label_type out"));
 }
@@ -172,7 +174,9 @@ TEST(ConfiguredHead, AScaledLabelComesBackInItsUnit) {
   EXPECT_NEAR(both->value("value", one), std::exp(2.0) - 1, 1e-5) << "1 + 2 * 0.5";
   EXPECT_NEAR(both->loss(one), 0, 1e-10);
   DeclaredLabel unknown{"y", DType::kFloat32, {-1}};
-  EXPECT_THAT(error_of([&] { built({{"label_scale", "standard"}}, unknown, 1); }),
+  EXPECT_THAT(error_of([&] {
+                built({{"label_scale", "standard"}}, unknown, 1);
+              }),
               HasSubstr("needs mean and deviation of the label 'y' (float32 [?])"));
 }
 
@@ -186,7 +190,9 @@ TEST(ConfiguredHead, AThresholdDecidesForThePositiveClass) {
   EXPECT_EQ(classes({{"threshold", 0.2}, {"positive_class", "no"}}), 0);
   EXPECT_EQ(classes({{"threshold", 0.3}, {"positive_class", "no"}}), 1);
   DeclaredLabel three{"y", DType::kInt64, {-1}, 3};
-  EXPECT_THAT(error_of([&] { built({{"threshold", 0.3}}, three, 3); }),
+  EXPECT_THAT(error_of([&] {
+                built({{"threshold", 0.3}}, three, 3);
+              }),
               HasSubstr("'threshold' is for two classes and for multi_label, and the loss is cross_entropy"));
   EXPECT_THAT(error_of([&] { built({{"positive_class", "Yes"}}, two_classes(), 2); }), HasSubstr("no class \"Yes\""));
 }
@@ -195,9 +201,8 @@ TEST(ConfiguredHead, AThresholdDecidesForThePositiveClass) {
 TEST(ConfiguredHead, TheBestThresholdIsFoundByAnEvaluationAndKeptInAVariable) {
   const OptionValues tuned{{"tune_threshold", "f1"}};
   const auto logit = static_cast<float>(kLn3);
-  const ModelBatch batch = {
-      {"x", Tensor({5, 2}, {0.f, -logit, 0.f, 0.f, 0.f, logit, 0.f, logit, 0.f, -logit})},
-      {"y", Tensor({5}, std::vector<std::int64_t>{0, 0, 1, 0, 1})}};
+  const ModelBatch batch = {{"x", Tensor({5, 2}, {0.f, -logit, 0.f, 0.f, 0.f, logit, 0.f, logit, 0.f, -logit})},
+                            {"y", Tensor({5}, std::vector<std::int64_t>{0, 0, 1, 0, 1})}};
   const auto model = built(tuned, two_classes(), 2, Mode::kEval);
   EXPECT_THAT(model->values("class", batch), ElementsAre(0, 0, 1, 1, 0));
   EXPECT_NEAR(model->metric_over("best_f1", {batch}), 4.0 / 7, 1e-12);
@@ -227,11 +232,17 @@ TEST(ConfiguredHead, GradientsAgreeWithFiniteDifferences) {
 }
 
 TEST(ConfiguredHead, OptionsThatContradictTheTaskAreRefused) {
-  EXPECT_THAT(error_of([&] { built({{"task", "regression"}, {"loss", "cross_entropy"}}, two_classes(), 2); }),
+  EXPECT_THAT(error_of([&] {
+                built({{"task", "regression"}, {"loss", "cross_entropy"}}, two_classes(), 2);
+              }),
               HasSubstr("leave 'task' out"));
-  EXPECT_THAT(error_of([&] { built({{"label_smoothing", 0.1}}, numbers(), 1); }),
+  EXPECT_THAT(error_of([&] {
+                built({{"label_smoothing", 0.1}}, numbers(), 1);
+              }),
               HasSubstr("'label_smoothing' is for classes, and the loss is squared"));
-  EXPECT_THAT(error_of([&] { built({{"label_scale", "log"}}, two_classes(), 2); }),
+  EXPECT_THAT(error_of([&] {
+                built({{"label_scale", "log"}}, two_classes(), 2);
+              }),
               HasSubstr("'label_scale' is for squared, absolute and huber, and the loss is cross_entropy"));
 }
 

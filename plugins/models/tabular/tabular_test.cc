@@ -100,9 +100,8 @@ const ModelBatch kRows = {{"features", Tensor({8, 1}, {2.f, 1.f, -1.f, 3.f, -2.f
 TEST(Tabular, AnEvaluationHasTheMetricsOfTables) {
   const OptionValues binary{{"loss", "binary"}};
   const auto metric = [&](const char* name) { return evaluating(binary)->metric_over(name, {kRows}); };
-  EXPECT_THAT(evaluating(binary)->metrics(),
-              ElementsAre("accuracy", "log_loss", "auc", "auc_precision_recall", "balanced_accuracy", "f1",
-                          "confusion_matrix"));
+  EXPECT_THAT(evaluating(binary)->metrics(), ElementsAre("accuracy", "log_loss", "auc", "auc_precision_recall",
+                                                         "balanced_accuracy", "f1", "confusion_matrix"));
   // class 1: 2 right of 3; class 0: 4 right of 5
   EXPECT_NEAR(metric("accuracy"), 6.0 / 8, 1e-12);
   EXPECT_NEAR(metric("balanced_accuracy"), (2.0 / 3 + 4.0 / 5) / 2, 1e-12);
@@ -137,9 +136,8 @@ TEST(Tabular, SeveralClassesHaveTheMeanOfTheirF1) {
   model.label("label", DType::kInt64, {-1}, 3);
   model.build(Mode::kEval);
   model.set_variable("deep/logits/kernel", Tensor({3, 3}, {1.f, 0.f, 0.f, 0.f, 1.f, 0.f, 0.f, 0.f, 1.f}));
-  const ModelBatch batch = {
-      {"features", Tensor({4, 3}, {1.f, 0.f, 0.f, 0.f, 1.f, 0.f, 1.f, 0.f, 0.f, 0.f, 1.f, 0.f})},
-      {"label", Tensor({4}, std::vector<std::int64_t>{0, 1, 1, 1})}};
+  const ModelBatch batch = {{"features", Tensor({4, 3}, {1.f, 0.f, 0.f, 0.f, 1.f, 0.f, 1.f, 0.f, 0.f, 0.f, 1.f, 0.f})},
+                            {"label", Tensor({4}, std::vector<std::int64_t>{0, 1, 1, 1})}};
   // class 0: 2 * 1 / (1 + 2); class 1: 2 * 2 / (3 + 2); class 2 is nowhere
   EXPECT_NEAR(model.metric_over("f1", {batch}), (2.0 / 3 + 4.0 / 5) / 2, 1e-12);
 }

@@ -38,8 +38,8 @@ void ModelGraph::build_over_placeholders(PluginInstance& model, const std::vecto
         tensors.features.push_back(
             {c.name, g.node("Placeholder", c.name).attr("dtype", c.dtype).attr("shape", c.dims).output(), c.classes});
   }
-  outputs = build_model(model, graph, mode, tensors.features, {},
-                        declared.empty() ? declared_labels(components) : declared);
+  outputs =
+      build_model(model, graph, mode, tensors.features, {}, declared.empty() ? declared_labels(components) : declared);
 }
 
 namespace {

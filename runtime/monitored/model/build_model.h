@@ -50,8 +50,7 @@ struct RankExchange {
 // batch, as in one process. INVALID_ARGUMENT names what they cannot share yet. Between the two calls the model has no
 // roles for loss and metrics.
 ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
-                                    const std::vector<NamedOutput>& labels,
-                                    const std::vector<DeclaredLabel>& declared);
+                                    const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared);
 void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, const Output& batch,
                              const RankExchange& exchange, ModelOutputs& outputs);
 // Makes each training step take a batch. If outputs.train_op does not reach `batch`, it becomes an operation that does,

@@ -56,7 +56,7 @@ struct HeadOptions {
 template <class O>
 constexpr auto head_options() {
   constexpr Str O::*loss = &O::loss, O::*scale = &O::label_scale, O::*tune = &O::tune_threshold,
-                 O::*positive = &O::positive_class;
+                O::*positive = &O::positive_class;
   constexpr double O::*smoothing = &O::label_smoothing, O::*delta = &O::delta;
   constexpr Table O::*weights = &O::class_weights;
   constexpr std::optional<double> O::*threshold = &O::threshold;
@@ -92,11 +92,14 @@ enum class HeadMetrics { kFew, kAll };
 inline Output linear_part(const Graph& g, const Output& numbers, const std::vector<NamedOutput>& categories,
                           std::int64_t units) {
   std::vector<Output> parts;
-  if (numbers) parts.push_back(ops::matmul(numbers, ops::variable(g, "kernel", ops::zeros(g, {numbers.dim(1), units}))));
+  if (numbers)
+    parts.push_back(ops::matmul(numbers, ops::variable(g, "kernel", ops::zeros(g, {numbers.dim(1), units}))));
   for (const NamedOutput& c : categories) {
     ops::EmbeddingOptions table;
     table.name = c.name;
-    table.initializer = [](const Graph& graph, const Dims& dims, DType dtype) { return ops::zeros(graph, dims, dtype); };
+    table.initializer = [](const Graph& graph, const Dims& dims, DType dtype) {
+      return ops::zeros(graph, dims, dtype);
+    };
     parts.push_back(ops::embedding(c.output, c.classes, units, table));
   }
   return parts.size() == 1 ? parts[0] : ops::add_n(parts);
@@ -164,7 +167,8 @@ class ConfiguredHead {
   std::string task_of(std::string_view task) const {
     if (task != "auto") return std::string(task);
     if (label_.dtype == DType::kInvalid)
-      refuse("the input declares no label, so the model cannot tell its task: set task to classification or regression");
+      refuse(
+          "the input declares no label, so the model cannot tell its task: set task to classification or regression");
     return is_number() ? "regression" : "classification";
   }
   bool is_number() const { return label_.dtype == DType::kFloat32 || label_.dtype == DType::kFloat64; }
@@ -182,13 +186,10 @@ class ConfiguredHead {
       refuse("classes: a classification needs at least 2, and " +
              std::string(classes != 0 ? "the option says " : "the input has ") + std::to_string(n));
     if (loss_ == "binary" && n != 2)
-      refuse("loss: \"binary\" is for 2 classes, and the label has " + std::to_string(n) +
-             "; choose cross_entropy");
+      refuse("loss: \"binary\" is for 2 classes, and the label has " + std::to_string(n) + "; choose cross_entropy");
     return n;
   }
-  std::int64_t numbers_of_label() const {
-    return label_.dims.size() == 2 && label_.dims[1] > 0 ? label_.dims[1] : 1;
-  }
+  std::int64_t numbers_of_label() const { return label_.dims.size() == 2 && label_.dims[1] > 0 ? label_.dims[1] : 1; }
 
   // Refuses options that have no meaning for the loss.
   void check(bool training) const {
@@ -258,7 +259,8 @@ class ConfiguredHead {
     const Output logits = loss_ == "binary" ? ops::concat({last * 0.0, last}, 1, "logits_of_both") : last;
     const Output probabilities = ops::softmax(logits, "probabilities");
     const Output threshold = threshold_of(model);
-    const Output chosen = n_ == 2 && threshold ? by_threshold(probabilities, threshold) : ops::arg_max(logits, -1, "class");
+    const Output chosen =
+        n_ == 2 && threshold ? by_threshold(probabilities, threshold) : ops::arg_max(logits, -1, "class");
     model.prediction("probabilities", probabilities);
     model.prediction("class", chosen);
     if (model.labels().empty()) return;
@@ -271,7 +273,8 @@ class ConfiguredHead {
     if (model.mode() != Mode::kEval) {
       model.metric("accuracy", ops::accuracy(logits, label, "accuracy"));
       if (o_.tune_threshold != "none")
-        model.hook({"assign_metric", {{"tensor", "eval/best_threshold"}, {"variable", "threshold"}}, "threshold", true});
+        model.hook(
+            {"assign_metric", {{"tensor", "eval/best_threshold"}, {"variable", "threshold"}}, "threshold", true});
       return;
     }
     add(model, "accuracy", ops::metrics::accuracy(label, chosen, weights, "accuracy"));
@@ -287,8 +290,7 @@ class ConfiguredHead {
     const Graph g = logits.graph();
     const auto scope = g.scope("loss");
     Output rows = ops::sparse_softmax_cross_entropy_with_logits(logits, label);
-    if (smoothing > 0)
-      rows = rows * (1 - smoothing) - ops::reduce_mean(ops::log_softmax(logits), {1}) * smoothing;
+    if (smoothing > 0) rows = rows * (1 - smoothing) - ops::reduce_mean(ops::log_softmax(logits), {1}) * smoothing;
     if (!of_classes.empty()) {
       const std::vector<float> values(of_classes.begin(), of_classes.end());
       rows = rows * ops::gather(ops::constant(g, Tensor({n_}, values), "class_weights"), label);
@@ -314,8 +316,7 @@ class ConfiguredHead {
     return ops::cast(ops::logical_not(is_positive), DType::kInt64, "class");
   }
 
-  void add_best_f1(ModelContext& model, const Output& probabilities, const Output& label,
-                   const Output& weights) const {
+  void add_best_f1(ModelContext& model, const Output& probabilities, const Output& label, const Output& weights) const {
     const ops::metrics::BestF1 best =
         ops::metrics::best_f1(is_positive(label), positive_column(probabilities), weights, kThresholds, "best_f1");
     add(model, "best_threshold", best.threshold);
@@ -421,12 +422,10 @@ class ConfiguredHead {
     else
       model.loss(mean_of_rows(errors_of(y, scaled(label)), weights));
     if (model.mode() != Mode::kEval) {
-      model.metric("mean_absolute_error",
-                   ops::reduce_mean(ops::abs(value - label), {}, false, "mean_absolute_error"));
+      model.metric("mean_absolute_error", ops::reduce_mean(ops::abs(value - label), {}, false, "mean_absolute_error"));
       return;
     }
-    add(model, "mean_absolute_error",
-        ops::metrics::mean_absolute_error(label, value, weights, "mean_absolute_error"));
+    add(model, "mean_absolute_error", ops::metrics::mean_absolute_error(label, value, weights, "mean_absolute_error"));
     if (metrics == HeadMetrics::kAll)
       add(model, "root_mean_squared_error",
           ops::metrics::root_mean_squared_error(label, value, weights, "root_mean_squared_error"));

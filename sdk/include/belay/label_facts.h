@@ -5,7 +5,8 @@
 //   keep_class_counts(spec, "label", counts_of_classes(classes, rows, names.size()));
 //   keep_moments(spec, "label", moments_of(targets, rows));
 //
-// The host keeps the facts with the model, and every mode of the model gets them in its DeclaredLabel. An input of a trained model keeps the training's facts and measures nothing.
+// The host keeps the facts with the model, and every mode of the model gets them in its DeclaredLabel. An input of a
+// trained model keeps the training's facts and measures nothing.
 #pragma once
 
 #include <cmath>
@@ -51,8 +52,10 @@ void add_moments(const std::vector<float>& labels, const std::vector<std::int64_
 inline std::vector<double> moments_of(const std::vector<float>& labels, const std::vector<std::int64_t>& rows) {
   std::vector<double> moments;
   if (labels.empty() || rows.empty()) return moments;
-  detail::add_moments(labels, rows, [](double y) { return y; }, moments);
-  detail::add_moments(labels, rows, [](double y) { return std::copysign(std::log1p(std::fabs(y)), y); }, moments);
+  detail::add_moments(
+      labels, rows, [](double y) { return y; }, moments);
+  detail::add_moments(
+      labels, rows, [](double y) { return std::copysign(std::log1p(std::fabs(y)), y); }, moments);
   return moments;
 }
 

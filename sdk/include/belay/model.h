@@ -171,15 +171,14 @@ class ModelContext {
   }
   static void add_facts(const belay_model_args& args, std::uint64_t i, DeclaredLabel& label) {
     const auto n = static_cast<std::size_t>(label.classes);
-    const belay_str* names =
-        args.declared_label_class_names == nullptr ? nullptr : args.declared_label_class_names[i];
+    const belay_str* names = args.declared_label_class_names == nullptr ? nullptr : args.declared_label_class_names[i];
     for (std::size_t c = 0; names != nullptr && c < n; ++c) label.class_names.emplace_back(detail::view(names[c]));
-    const double* counts =
-        args.declared_label_class_counts == nullptr ? nullptr : args.declared_label_class_counts[i];
+    const double* counts = args.declared_label_class_counts == nullptr ? nullptr : args.declared_label_class_counts[i];
     if (counts != nullptr) label.class_counts.assign(counts, counts + n);
     if (args.declared_label_moments == nullptr) return;
     const double* moments = args.declared_label_moments + 4 * i;
-    label.mean = moments[0], label.deviation = moments[1], label.log_mean = moments[2], label.log_deviation = moments[3];
+    label.mean = moments[0], label.deviation = moments[1], label.log_mean = moments[2],
+    label.log_deviation = moments[3];
   }
   template <class Named>
   static const Named& pick(const std::vector<Named>& from, const char* what, std::string_view name) {

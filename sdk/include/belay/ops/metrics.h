@@ -399,8 +399,8 @@ namespace detail {
 // The diagonal of a matrix, and the sums of its rows (labels) and columns (predictions).
 struct ClassCounts {
   explicit ClassCounts(const Output& matrix)
-      : right(reduce_sum(matrix * one_hot(range(matrix.graph(), 0, static_cast<double>(matrix.dim(0))), matrix.dim(0), 1,
-                                          0, DType::kFloat64),
+      : right(reduce_sum(matrix * one_hot(range(matrix.graph(), 0, static_cast<double>(matrix.dim(0))), matrix.dim(0),
+                                          1, 0, DType::kFloat64),
                          {1})),
         labels(reduce_sum(matrix, {1})),
         predictions(reduce_sum(matrix, {0})) {}
@@ -411,9 +411,7 @@ inline Output mean_of_classes(const Output& values, const Output& counts) {
   const Output there = to_float64(greater(counts, zeros_like(counts)));
   return ratio(reduce_sum(values * there), reduce_sum(there));
 }
-inline Output one_of(const Output& values, std::int64_t index) {
-  return squeeze(slice(values, {index}, {1}), {0});
-}
+inline Output one_of(const Output& values, std::int64_t index) { return squeeze(slice(values, {index}, {1}), {0}); }
 }  // namespace detail
 
 // The mean of the recalls of all classes that labels have: scikit-learn's balanced accuracy. `matrix` is the result of
@@ -481,7 +479,8 @@ inline Output counts_of_probabilities(const Output& predictions, const Output& c
 // The weights of true and of false elements that are predicted true at each threshold, which rise from just below 0 to
 // just above 1.
 struct Positives {
-  Positives(const char* metric, const Output& labels, const Output& predictions, const Output& weights, std::int64_t n) {
+  Positives(const char* metric, const Output& labels, const Output& predictions, const Output& weights,
+            std::int64_t n) {
     const Graph g = labels.graph();
     std::vector<double> all;
     for (std::int64_t i = 0; i < n; ++i) all.push_back(static_cast<double>(i) / static_cast<double>(n - 1));
@@ -550,12 +549,12 @@ inline BestF1 best_f1(const Output& labels, const Output& predictions, const Out
     return detail::ratio(tp * 2.0, tp + fp + slice(tp, {0}, {1}));  // at the first threshold all are predicted true
   };
   const Output inner = clip_by_value(reshape(at.thresholds, {num_thresholds}), 0, 1);
-  return {detail::metric_of(at.tp, at.fp,
-                            [&](const Output& tp, const Output& fp) { return reduce_max(rates(tp, fp)); }),
-          detail::metric_of(at.tp, at.fp, [&](const Output& tp, const Output& fp) {
-            const Output chosen = one_hot(arg_max(rates(tp, fp), 0), num_thresholds, 1, 0, DType::kFloat64);
-            return reduce_sum(inner * chosen);
-          })};
+  return {
+      detail::metric_of(at.tp, at.fp, [&](const Output& tp, const Output& fp) { return reduce_max(rates(tp, fp)); }),
+      detail::metric_of(at.tp, at.fp, [&](const Output& tp, const Output& fp) {
+        const Output chosen = one_hot(arg_max(rates(tp, fp), 0), num_thresholds, 1, 0, DType::kFloat64);
+        return reduce_sum(inner * chosen);
+      })};
 }
 
 }  // namespace metrics
