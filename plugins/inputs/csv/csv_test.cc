@@ -71,6 +71,29 @@ TEST_F(Csv, NamesTheClassesThatItIsToldOf) {
   EXPECT_THAT(numbered.spec()[1].class_names, ElementsAre("0", "1", "2"));
 }
 
+TEST_F(Csv, KeepsHowOftenEachClassOccursInTheTrainPart) {
+  InputDriver whole(module(), {{"path", folder_.write("pets.csv", "x,pet\n1,dog\n2,cat\n3,dog\n4,dog\n")}});
+  EXPECT_THAT(whole.schema().values.at("label.counts"), ElementsAre(3, 1));
+  EXPECT_EQ(whole.schema().values.count("label.moments"), 0u);
+  const OptionValues parted = rows(60).with({"split", "train"}).with({"eval_fraction", 0.5});
+  InputDriver train(module(), parted);
+  double rows_of_train = 0;
+  for (const double count : train.schema().values.at("label.counts")) rows_of_train += count;
+  EXPECT_GT(rows_of_train, 10);
+  EXPECT_LT(rows_of_train, 50);
+  InputDriver eval(module(), parted.with({"split", "eval"}).with({"epochs", 1}));
+  eval.learn(train.schema(), belay::InputUse::kEvaluation);
+  EXPECT_EQ(eval.schema().values.at("label.counts"), train.schema().values.at("label.counts"));
+}
+
+TEST_F(Csv, KeepsMeanAndDeviationOfANumberAndOfItsLogarithm) {
+  InputDriver input(module(), {{"path", folder_.write("flats.csv", "x,rent\n1,0\n2,2\n")}, {"label_type", "float"}});
+  const double half = std::log(3.0) / 2;
+  EXPECT_THAT(input.schema().values.at("label.moments"),
+              ElementsAre(1, 1, ::testing::DoubleNear(half, 1e-12), ::testing::DoubleNear(half, 1e-12)));
+  EXPECT_EQ(input.schema().values.count("label.counts"), 0u);
+}
+
 TEST_F(Csv, DeliversRowsInOrder) {
   InputDriver input(module(), rows(5).with({"batch_size", 3}).with({"epochs", 1}));
   input.open();

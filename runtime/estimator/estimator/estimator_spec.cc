@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/estimator_spec.h"
 
+#include <algorithm>
+
 #include "belay/ops/shape.h"
 #include "runtime/estimator/estimator/estimator_model.h"
 #include "runtime/monitored/model/model_service.h"
@@ -198,8 +200,9 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     runtime::EstimatorModel& built = runtime::model_of(args);
     runtime::NodeGraph& graph = built.graph();
     // A prediction has no labels: the model has those that it was trained on.
-    const std::vector<DeclaredLabel> declared =
-        args.mode == Mode::kPredict ? built.run().schema().labels() : std::vector<DeclaredLabel>();
+    std::vector<DeclaredLabel> declared = built.run().schema().labels();
+    const auto same = [](const NamedOutput& o, const DeclaredLabel& l) { return o.name == l.name; };
+    if (args.mode != Mode::kPredict && !std::ranges::equal(args.labels, declared, same)) declared.clear();
     runtime::ModelOutputs out = runtime::build_model(built.create(runtime::PluginKind::kModel, use), graph, args.mode,
                                                      args.features, args.labels, declared, optimizer.accumulate);
     EstimatorPieces pieces;

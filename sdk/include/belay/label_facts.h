@@ -20,9 +20,10 @@
 namespace belay {
 inline namespace v0 {
 
-// Returns the number of each class among `rows`. Labels outside [0, n) are not counted.
+// Returns the number of each class among `rows`. Labels outside [0, n) are not counted. Empty: there are no labels.
 inline std::vector<double> counts_of_classes(const std::vector<std::int64_t>& labels,
                                              const std::vector<std::int64_t>& rows, std::size_t n) {
+  if (labels.empty()) return {};
   std::vector<double> counts(n);
   for (const std::int64_t row : rows) {
     const std::int64_t label = labels[static_cast<std::size_t>(row)];
