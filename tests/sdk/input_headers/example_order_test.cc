@@ -162,8 +162,8 @@ constexpr auto kShared = belay::about(
 TEST(BatchOptions, AreNamedInAboutInTheOrderOfItsArguments) {
   std::vector<std::string> names;
   std::apply([&](const auto&... option) { (names.emplace_back(option.name), ...); }, kShared.options);
-  EXPECT_THAT(names, ElementsAre("examples", "split", "eval_fraction", "split_seed", "batch_size", "shuffle", "epochs",
-                                 "decode_threads"));
+  EXPECT_THAT(names, ElementsAre("examples", "split", "eval_fraction", "split_seed", "test_fraction", "folds", "fold",
+                                 "every", "at", "batch_size", "shuffle", "epochs", "decode_threads"));
 }
 
 TEST(BatchOptions, SetTheMembersThatTheOptionsInherit) {
