@@ -102,12 +102,12 @@ bool is_fact_of_label(const std::string& name, const std::vector<InputComponent>
   });
 }
 
-// True if the value only names the place of a label or the id in the training's files. An example is a table's column
-// `label`. Another plugin has other files.
+// True if the value only names columns of the training's files: a label's, the id's, or those that are no features. An
+// example is a table's column `label`. Another plugin has other files.
 bool is_place_in_file(const std::string& name, const KeptValue& value, const std::vector<InputComponent>& components) {
   const bool is_label = std::any_of(components.begin(), components.end(),
                                     [&](const InputComponent& c) { return c.label && c.name == name; });
-  return (is_label || name == kIdName) && std::holds_alternative<std::vector<std::string>>(value);
+  return (is_label || name == kIdName || name == "ignored") && std::holds_alternative<std::vector<std::string>>(value);
 }
 
 // JSON does not distinguish an empty list of numbers from an empty list of words.

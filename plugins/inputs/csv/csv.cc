@@ -7,10 +7,10 @@
 //
 // A file of numbers without gaps has no types. Types exist if the manifest has the table `columns`, or if a column has
 // words or gaps. Then those that the manifest lacks are guessed from the training's rows.
+#include <belay/column_split.h>
 #include <belay/columns.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
-#include <belay/example_split.h>
 #include <belay/label_facts.h>
 #include <belay/plugin.h>
 
@@ -20,8 +20,10 @@
 #include <optional>
 #include <set>
 
+#include "csv_balance.h"
 #include "csv_columns.h"
 #include "csv_file.h"
+#include "csv_split.h"
 #include "csv_table.h"
 
 namespace csv_input {
@@ -32,7 +34,7 @@ using belay::fail;
 
 class Csv final : public belay::Input {
  public:
-  struct Options : belay::SplitOptions, belay::BatchOptions, belay::DecodeOptions {
+  struct Options : belay::ColumnSplitOptions, belay::BatchOptions, belay::DecodeOptions {
     belay::List<belay::Path> path;
     bool header = true;
     belay::Str delimiter = ",";
@@ -90,9 +92,7 @@ class Csv final : public belay::Input {
           "extra", &Options::extra,
           "what happens to columns that the training of the model did not have: an error, or they are ignored")
           .choices("error", "ignore"),
-      belay::split_options<Options>("part of the rows to use; each row is in either train or eval",
-                                    "share of the rows that belongs to eval"),
-      belay::batch_options<Options>(),
+      belay::column_split_options<Options>(), belay::batch_options<Options>(),
       belay::decode_option<Options>("number of threads that parse; the batches do not depend on it"));
 
   explicit Csv(const Options& o) : o_(o), gaps_(texts(o.gaps)), pool_(o.decode_threads) {
@@ -100,6 +100,10 @@ class Csv final : public belay::Input {
       for (std::size_t i = 0; i < o.columns.size(); ++i) names_.emplace_back(o.columns.text(i));
     else
       types_ = belay::parse_columns("columns", o.columns);
+    belay::check_split(o_);
+    if (o.split_by == "stratify" && o.split_column.empty() && o.label_type == "float")
+      fail(Code::kInvalidArgument,
+           "split_by = \"stratify\" needs classes, and the label is a number; set 'split_column'");
     const std::string_view delimiter = o.delimiter;
     if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r")
       fail(Code::kInvalidArgument,
@@ -110,8 +114,9 @@ class Csv final : public belay::Input {
     const std::vector<std::string> files = files_of(texts(o_.path));
     const CsvFile file({files[0], o_.header, o_.delimiter.view()[0], o_.skip_lines, names_,
                         std::vector<std::string>(files.begin() + 1, files.end())});
-    file_rows_ = file.rows();
+    is_training_ = spec.use() == belay::InputUse::kTraining;
     choose_columns(file, spec);
+    choose_parts(file, spec);
     read_table(file, spec);
     warn_of_lone_words(file);
     const std::vector<std::string> names = feature_names(file);
@@ -134,10 +139,12 @@ class Csv final : public belay::Input {
   void open(const belay::OpenArgs& args) override {
     const std::vector<std::int64_t> rows = rows_of(o_.split);
     if (rows.empty())
-      fail(Code::kFailedPrecondition, "split: '" + path() + "' has " + std::to_string(file_rows_) +
-                                          " rows and none of them is for \"" + o_.split.string() +
-                                          "\"; change 'eval_fraction'");
+      fail(Code::kFailedPrecondition, "split: '" + path() + "' has " + std::to_string(parts_.size()) +
+                                          " rows and none of them is for \"" + o_.split.string() + "\"; " +
+                                          belay::split_fix(o_));
+    const std::vector<std::string> classes = table_.class_names;
     take_rows(rows);
+    if (const std::string text = balance_text(classes_, classes); is_training_ && !text.empty()) host().info(text);
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows.size()), o_, args);
   }
 
@@ -175,8 +182,20 @@ class Csv final : public belay::Input {
 
   bool has_classes() const { return columns_.label_type == LabelType::kClass; }
 
-  std::vector<std::int64_t> rows_of(std::string_view split) const {
-    return belay::split_examples(file_rows_, split, o_.eval_fraction, o_.split_seed);
+  std::vector<std::int64_t> rows_of(std::string_view split) const { return belay::rows_of_part(parts_, split); }
+
+  // Other inputs of the model read the training's dates, and have its gaps.
+  void choose_parts(const CsvFile& file, belay::InputSpec& spec) {
+    SplitColumn by{split_column_, spec.learned_words("gaps").value_or(gaps_)};
+    if (const auto entry = entries_.find(split_column_.value_or(file.names().size())); entry != entries_.end())
+      by.formats = entry->second.formats;
+    by.formats = spec.learned_words("split_column.formats").value_or(by.formats);
+    if (!by.formats.empty()) spec.keep("split_column.formats", by.formats);
+    parts_.assign(static_cast<std::size_t>(file.rows()), belay::Part::kTrain);
+    if (o_.split == "all") return;
+    parts_ = split_table(file, o_, by);
+    const std::string text = split_text(file, o_, by, parts_);
+    if (!text.empty() && is_training_) host().info(text);
   }
 
   // A word that only one of many rows has is more often a misspelling than a class.
@@ -274,6 +293,7 @@ class Csv final : public belay::Input {
     columns_.label = label_column(file, spec);
     columns_.id = id_column(file, spec);
     place_types(file, spec);
+    place_split(file, spec);
     if (columns_.id && columns_.id == columns_.label)
       fail(Code::kInvalidArgument,
            "id: \"" + o_.id.string() + "\" is the label's column; where the file has no label, set label = \"\"");
@@ -299,6 +319,17 @@ class Csv final : public belay::Input {
   bool is_no_feature(std::size_t column) const {
     return columns_.label == column || columns_.id == column || columns_.weight == column ||
            ignored_.count(column) != 0;
+  }
+
+  // Finds the column that decides about the parts. Groups and parts are no features, unless an entry in `columns` or
+  // `features` says so. A file for all rows need not have the column.
+  void place_split(const CsvFile& file, const belay::InputSpec& spec) {
+    split_column_.reset();
+    if (o_.split == "all" && spec.has_learned()) return;
+    split_column_ = find_split_column(file, o_, columns_.label);
+    const bool names_parts = o_.split_by == "groups" || o_.split_by == "column";
+    if (split_column_ && names_parts && !spec.has_learned() && entries_.count(*split_column_) == 0)
+      ignored_.insert(*split_column_);
   }
 
   // Finds the columns that have an entry in `columns`, and those of them that are no features. Other inputs of the
@@ -365,8 +396,8 @@ class Csv final : public belay::Input {
     const std::vector<std::int64_t> rows = rows_of(o_.split == "all" ? "all" : "train");
     if (rows.empty())
       fail(Code::kFailedPrecondition, "columns: no row of '" + path() +
-                                          "' is for \"train\", by which the columns are fitted; change "
-                                          "'eval_fraction'");
+                                          "' is for \"train\", by which the columns are fitted; " +
+                                          belay::split_fix(o_));
     std::vector<belay::ColumnOptions> all;
     for (const std::size_t column : columns_.features) {
       const auto entry = entries_.find(column);
@@ -495,13 +526,13 @@ class Csv final : public belay::Input {
       else if (!spec.has_learned() && column)
         spec.keep(what, std::vector<std::string>{file.names()[*column]});
     }
-    if (columns_.typed.empty()) return;
     std::vector<std::string> features, ignored;
-    for (const belay::Column& column : columns_.typed) features.push_back(column.name), column.keep(spec);
     for (const std::size_t column : ignored_) ignored.push_back(file.names()[column]);
-    spec.keep("columns", spec.learned_words("columns").value_or(features));
     if (spec.has_learned()) ignored = spec.learned_words("ignored").value_or(std::vector<std::string>());
     if (!ignored.empty()) spec.keep("ignored", ignored);
+    if (columns_.typed.empty()) return;
+    for (const belay::Column& column : columns_.typed) features.push_back(column.name), column.keep(spec);
+    spec.keep("columns", spec.learned_words("columns").value_or(features));
     spec.keep("gaps", gaps_);
   }
 
@@ -524,9 +555,9 @@ class Csv final : public belay::Input {
     } else {
       const std::vector<std::int64_t> rows = rows_of(o_.split == "all" ? "all" : "train");
       if (rows.empty())
-        fail(Code::kFailedPrecondition,
-             "standardize: no row of '" + path() +
-                 "' is for \"train\", by which the features are scaled; change 'eval_fraction'");
+        fail(Code::kFailedPrecondition, "standardize: no row of '" + path() +
+                                            "' is for \"train\", by which the features are scaled; " +
+                                            belay::split_fix(o_));
       scales = measure(table_, rows);
       spec.keep("standardize.mean", scales.means);
       spec.keep("standardize.deviation", scales.deviations);
@@ -593,7 +624,9 @@ class Csv final : public belay::Input {
   belay::Gaps gaps_;
   std::map<std::size_t, belay::ColumnOptions> entries_;  // types_ by column
   std::set<std::size_t> ignored_;                        // columns
-  std::int64_t file_rows_ = 0;
+  bool is_training_ = false;                             // true: the log states parts and classes
+  std::optional<std::size_t> split_column_;              // none: the rows' numbers decide
+  std::vector<belay::Part> parts_;                       // of the file's rows
   TableColumns columns_;
   Table table_;            // the whole file, until the rows are chosen
   std::size_t width_ = 0;  // of the feature 'features'

@@ -461,7 +461,8 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
        "INVALID_ARGUMENT: features: \"a\" is the id's column"},
       {options.with({"features", std::vector<std::string>{"a", "0"}}),
        "INVALID_ARGUMENT: features: \"0\" is there twice"},
-      {options.with({"split", "test"}), "INVALID_ARGUMENT: 'split' is \"test\", must be one of: all, train, eval"},
+      {options.with({"split", "tests"}),
+       "INVALID_ARGUMENT: 'split' is \"tests\", must be one of: all, train, eval, test"},
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
        "FAILED_PRECONDITION: split: '" + path +
            "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},

@@ -58,11 +58,11 @@ class Npy final : public belay::Input {
           .learned(),
       belay::option("mean", &Options::mean, "number to subtract from each element after 'scale'").learned(),
       belay::option("std", &Options::stddev, "number to divide each element by after 'mean'").min(1e-30).learned(),
-      belay::split_options<Options>("part of the rows to use; each row is in either train or eval",
+      belay::split_options<Options>("part of the rows to use; each row is in one of train, eval and test",
                                     "share of the rows that belongs to eval"),
       belay::batch_options<Options>());
 
-  explicit Npy(const Options& o) : o_(o) {}
+  explicit Npy(const Options& o) : o_(o) { belay::check_split(o_); }
 
   void spec(belay::InputSpec& spec) override {
     features_.emplace("features", o_.features.string());
@@ -81,7 +81,7 @@ class Npy final : public belay::Input {
     if (rows_.empty())
       fail(Code::kFailedPrecondition, "[B3027] split: '" + o_.features.string() + "' has " +
                                           std::to_string(features_->rows()) + " rows and none of them is for \"" +
-                                          o_.split.string() + "\"; change 'eval_fraction'");
+                                          o_.split.string() + "\"; " + belay::split_fix(o_));
     if (evaluates_ && labels_ && classes_ > 0 && labels_->row_elements() == 1) check_all_labels();
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
   }

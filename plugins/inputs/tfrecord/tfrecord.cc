@@ -85,6 +85,7 @@ class TfRecord final : public belay::Input {
       belay::split_options<Options>(), belay::batch_options<Options>(), belay::decode_option<Options>());
 
   explicit TfRecord(const Options& o) : o_(o), described_(parse_feature_specs(o.features)), pool_(o.decode_threads) {
+    belay::check_split(o_);
     if (o.files.empty()) fail(Code::kInvalidArgument, "[B3020] 'files' is empty; name at least one TFRecord file");
     if (described_.size() == 1 && described_[0].name == o.label.view())
       fail(Code::kInvalidArgument, "[B3020] 'features' has the label alone; name at least one feature besides");
@@ -120,8 +121,8 @@ class TfRecord final : public belay::Input {
     records_ = belay::split_examples(records, o_);
     if (records_.empty())
       fail(Code::kFailedPrecondition, "[B3027] split: the files have " + std::to_string(records) +
-                                          " records and none of them is for \"" + o_.split.string() +
-                                          "\"; change 'eval_fraction'");
+                                          " records and none of them is for \"" + o_.split.string() + "\"; " +
+                                          belay::split_fix(o_));
     for (const FeatureSpec& feature : specs_)
       if (feature.fallback) warn_if_never_there(feature);
     if (evaluates_ && classes_ > 0) check_all_labels();
