@@ -261,6 +261,54 @@ TEST_F(SchemaOfModel, T_109_AFileOfAListThatTheTrainingReadsTooIsRefused) {
   EXPECT_EQ(other.status, 0) << other.err;
 }
 
+TEST_F(SchemaOfModel, T_109_AnEvaluationHasTheTrainingsFoldAndAnotherOneIsRefusedWithBoth) {
+  const std::string own =
+      manifest("split = \"train\"\nfolds = 5\nfold = 1\n" + input("eval", "train.csv", "split = \"eval\"\n"));
+  const ProcessResult inherited = belay({"check", own});
+  EXPECT_EQ(inherited.status, 0) << inherited.err;
+  EXPECT_THAT(inherited.out, HasSubstr("input.eval  csv, 12 examples, "));
+  EXPECT_THAT(inherited.out, HasSubstr("input.train  csv, 48 examples, "));
+  EXPECT_THAT(inherited.err, HasSubstr("split: fold 1 of 5 (from 0): rows 48 train, 12 eval"));
+  const ProcessResult other = belay({"check", own, "--set", "input.eval.fold=2"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("[input.eval] evaluates rows that [input.train] trains on: they have another fold, "
+                                   "2 in [input.eval] and 1 in [input.train]"));
+  const ProcessResult by = belay({"check", own, "--set", "input.eval.split_by=stratify"});
+  EXPECT_EQ(by.status, 2);
+  EXPECT_THAT(by.err, HasSubstr("another split_by, \"stratify\" in [input.eval] and \"rows\" in [input.train]"));
+  const ProcessResult same = belay({"check", own, "--set", "input.train.split=eval"});
+  EXPECT_EQ(same.status, 2);
+  EXPECT_THAT(same.err, HasSubstr("both have split = \"eval\""));
+}
+
+TEST_F(SchemaOfModel, T_109_ATestPartOfTheTrainingsRowsIsRefusedAndOneBesideThemIsNot) {
+  const std::string own = manifest(input("eval_test", "train.csv", "split = \"test\"\n"));
+  const ProcessResult all = belay({"check", own});
+  EXPECT_EQ(all.status, 2);
+  EXPECT_THAT(all.err, HasSubstr("[input.eval_test] evaluates rows that [input.train] trains on: it takes all rows"));
+  const ProcessResult none = belay({"check", own, "--set", "input.train.split=train"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("has 60 rows and none of them is for \"test\"; set 'test_fraction'"));
+  const ProcessResult beside =
+      belay({"check", own, "--set", "input.train.split=train", "--set", "input.train.test_fraction=0.1"});
+  EXPECT_EQ(beside.status, 0) << beside.err;
+  EXPECT_THAT(beside.out, HasSubstr("input.eval_test  csv, 6 examples, "));
+}
+
+// A group's part follows from its value, in whatever file it is.
+TEST_F(SchemaOfModel, T_109_AnEvaluationByGroupsMayHaveMoreFilesThanTheTraining) {
+  const std::string own = manifest("split = \"train\"\nsplit_column = \"width\"\nfeatures = [\"length\"]\n" +
+                                   input("eval", "train.csv", "split = \"eval\"\n"));
+  const auto check = [&](const std::string& by) {
+    return belay(
+        {"check", own, "--set", "input.train.split_by=" + by, "--set", "input.eval.path=[\"train.csv\",\"one.csv\"]"});
+  };
+  const ProcessResult groups = check("groups"), times = check("time");
+  EXPECT_EQ(groups.status, 0) << groups.err;
+  EXPECT_EQ(times.status, 2);
+  EXPECT_THAT(times.err, HasSubstr("they share a file and have other lists of files"));
+}
+
 TEST_F(SchemaOfModel, T_104_AnOptionThatIsSetOtherwiseIsAWarningByName) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   const ProcessResult inherited =

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "runtime/manifest/toml_text.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -148,31 +149,56 @@ SharedFiles shared_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
   return shared;
 }
 
+// True if a row's number decides about its part. Otherwise a value of the row does, in whatever file it is.
+bool numbers_rows(const ResolvedPlugin& plugin) {
+  const std::optional<OptionValue> by = value_of(plugin, "split_by");
+  return !is_text(by, "groups") && !is_text(by, "column");
+}
+
+// The options of which another value gives rows another part. `same_files`: both read the same ones.
+std::vector<const char*> deciding_options(const ResolvedPlugin& plugin, bool same_files) {
+  if (!same_files && numbers_rows(plugin)) return {};
+  std::vector<const char*> options = {
+      "split_by", "split_column", "split_seed", "eval_fraction", "test_fraction", "folds",
+      "fold",     "every",        "at",         "train_values",  "eval_values",   "test_values"};
+  if (numbers_rows(plugin)) options.insert(options.end(), {"skip_lines", "header"});
+  return options;
+}
+
+// In TOML, for a message.
+std::string shown_value(const ResolvedPlugin& plugin, const char* option) {
+  const std::optional<OptionValue> value = value_of(plugin, option);
+  return value ? toml_value(*value) : "none";
+}
+
 }  // namespace
 
 void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
                     Diagnostics& problems) {
   if (plugin.info.name != training.info.name || plugin.info.option("split") == nullptr) return;
-  if (!is_text(value_of(plugin, "split"), "eval")) return;
+  const std::optional<OptionValue> part = value_of(plugin, "split"), trained = value_of(training, "split");
+  if (!is_text(part, "eval") && !is_text(part, "test")) return;
   const SharedFiles shared = shared_files(plugin, training);
   if (shared == SharedFiles::kNone) return;
-  const std::string what = "[input." + input.name + "] evaluates rows that [input.train] trains on: ";
-  if (is_text(value_of(training, "split"), "all"))
-    problems.add(input.section.plugin_at, what + "it takes all rows of the file",
-                 "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in "
-                 "[input." +
-                     input.name + "]");
-  if (!is_text(value_of(training, "split"), "train")) return;
-  // The split is a choice among the numbers of all rows, so each of these changes what every row belongs to.
-  const bool numbered = plugin.info.option("split_seed") != nullptr;
-  if (shared == SharedFiles::kSome && numbered)
+  const std::string name = "[input." + input.name + "]", what = name + " evaluates rows that [input.train] trains on: ";
+  if (is_text(trained, "all"))
+    problems.add(
+        input.section.plugin_at, what + "it takes all rows of the file",
+        "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in " + name);
+  else if (trained == part)
+    problems.add(input.section.plugin_at, what + "both have split = " + toml_value(*part),
+                 "set split = \"train\" in [input.train]");
+  if (is_text(trained, "all") || trained == part) return;
+  for (const char* option : deciding_options(plugin, shared == SharedFiles::kAll))
+    if (value_of(plugin, option) != value_of(training, option))
+      problems.add(input.section.plugin_at,
+                   what + "they have another " + std::string(option) + ", " + shown_value(plugin, option) + " in " +
+                       name + " and " + shown_value(training, option) + " in [input.train]",
+                   "give both the same " + std::string(option) + ", or set it in [input.train] alone");
+  // Most splits are a choice among the numbers of all rows, which another list of files changes.
+  if (shared == SharedFiles::kSome && plugin.info.option("split_seed") != nullptr && numbers_rows(plugin))
     problems.add(input.section.plugin_at, what + "they share a file and have other lists of files",
                  "give both the same files in the same order");
-  if (shared != SharedFiles::kAll) return;
-  for (const char* option : {"split_seed", "eval_fraction", "skip_lines", "header"})
-    if (value_of(plugin, option) != value_of(training, option))
-      problems.add(input.section.plugin_at, what + "they have another " + option,
-                   "give both the same " + std::string(option));
 }
 
 void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,

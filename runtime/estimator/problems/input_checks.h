@@ -26,8 +26,9 @@ bool never_ends(const ResolvedPlugin& input, const PluginUse& section);
 // Each in which it does not match the training's schema, at the name of its plugin.
 void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems);
 
-// That its rows are none of the training's: an input of the same plugin whose `split` is "eval" reads the same files
-// and numbers their rows as the training does, and that one's `split` is "train". Files are known by their paths.
+// Checks that its rows are none of the training's. It is for an input of the same plugin whose `split` is "eval" or
+// "test", and that shares a file with the training. The training then has another part of the same split. Files are
+// known by their paths.
 void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
                     Diagnostics& problems);
 
