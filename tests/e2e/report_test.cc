@@ -187,6 +187,26 @@ TEST_F(ReportTest, ComparedRunsAreRankedAndOnlyWhatDiffersIsListed) {
   EXPECT_THAT(belay({"compare", run_dir(), other(), "--metric", "oss"}).out, HasSubstr("\nno metric to compare\n"));
 }
 
+TEST_F(ReportTest, RunsThatDifferInTheirSeedAreComparedByMeanAndDeviation) {
+  std::vector<std::string> words = {"compare"};
+  for (const char* seed : {"1", "2", "3"}) {
+    words.push_back(temp / (std::string("seed") + seed));
+    const ProcessResult r = belay(
+        {"run", regression("", "", 10), "--set", "run.dir=" + words.back(), "--set", std::string("run.seed=") + seed});
+    ASSERT_EQ(r.status, 0) << r.err;
+  }
+  EXPECT_THAT(belay(words).out, ContainsRegex("\n3 runs that differ in run.seed: .*seed1, .*seed2, .*seed3\n"
+                                              "metric +best, mean +deviation +last, mean +deviation +runs\n"
+                                              "loss +[0-9.e-]+ +[0-9.e-]+ +[0-9.e-]+ +[0-9.e-]+ +3\n"));
+  words.push_back("--json");
+  const auto json = nlohmann::json::parse(belay(words).out, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  ASSERT_EQ(json["repeated"].size(), 1u);
+  EXPECT_EQ(json["repeated"][0]["keys"], nlohmann::json{"run.seed"});
+  EXPECT_EQ(json["repeated"][0]["runs"].size(), 3u);
+  EXPECT_EQ(json["repeated"][0]["metrics"][0]["last"]["runs"], 3);
+}
+
 TEST_F(ReportTest, AReportAboutSeveralRunsNamesEach) {
   train_another();
   const ProcessResult r = belay({"report", run_dir(), other(), "--output", temp / "both.html"});

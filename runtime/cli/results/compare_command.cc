@@ -14,7 +14,10 @@
 #include "runtime/cli/text/text_table.h"
 #include "runtime/platform/files/file_system.h"
 #include "runtime/platform/text/terminal_text.h"
+#include "runtime/platform/text/text.h"
 #include "runtime/report/compared_runs.h"
+#include "runtime/report/markup.h"
+#include "runtime/report/repeated_runs.h"
 #include "runtime/report/run_charts.h"
 
 namespace belay::runtime {
@@ -33,8 +36,21 @@ Json json_of(const MetricOfRun& of, const std::string& path) {
   return json;
 }
 
+Json json_of(const std::optional<Spread>& s) {
+  return s ? Json{{"runs", s->runs}, {"mean", s->mean}, {"deviation", s->deviation}} : Json(nullptr);
+}
+
+Json json_of(const RepeatedRuns& group, const std::vector<RunRecord>& runs) {
+  Json json = {{"runs", Json::array()}, {"keys", group.keys}, {"metrics", Json::array()}};
+  for (const std::size_t run : group.runs) json["runs"].push_back(runs[run].path);
+  for (const RepeatedMetric& m : group.metrics)
+    json["metrics"].push_back({{"name", m.name}, {"best", json_of(m.best)}, {"last", json_of(m.last)}});
+  return json;
+}
+
 std::string compared_json(const std::vector<RunRecord>& runs, const std::vector<ComparedMetric>& metrics) {
-  Json all = {{"runs", Json::array()}, {"metrics", Json::array()}, {"manifest", Json::array()}};
+  Json all = {
+      {"runs", Json::array()}, {"metrics", Json::array()}, {"repeated", Json::array()}, {"manifest", Json::array()}};
   for (const RunRecord& run : runs)
     all["runs"].push_back({{"path", run.path},
                            {"status", run.attempts.empty() ? "no events" : end_text(run.attempts.back().how)},
@@ -48,6 +64,7 @@ std::string compared_json(const std::vector<RunRecord>& runs, const std::vector<
     if (m.better) metric["better"] = *m.better == Better::kSmaller ? "min" : "max";
     all["metrics"].push_back(std::move(metric));
   }
+  for (const RepeatedRuns& group : repeated_runs(runs, metrics)) all["repeated"].push_back(json_of(group, runs));
   for (const DifferingKey& key : differing_keys(runs)) {
     Json values = Json::array();
     for (const std::string& v : key.values) values.push_back(v.empty() ? Json(nullptr) : Json(v));
@@ -60,6 +77,35 @@ std::string runs_text(const std::vector<RunRecord>& runs) {
   TextTable table;
   for (const RunRecord& run : runs) table.add({name_of_run(run), status_text(run)});
   return table.text("");
+}
+
+// Returns a paragraph for each group of runs that repeat one training; empty: there is none.
+std::string repeated_text(const std::vector<RunRecord>& runs, const std::vector<ComparedMetric>& metrics) {
+  const auto joined = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+  };
+  std::string text;
+  for (const RepeatedRuns& group : repeated_runs(runs, metrics)) {
+    std::vector<std::string> names;
+    for (const std::size_t run : group.runs) names.push_back(name_of_run(runs[run]));
+    text += count_text(names.size(), "run") + " that differ in " + escaped(joined(group.keys)) + ": " +
+            escaped(joined(names)) + "\n";
+    TextTable table;
+    table.add({"metric", "best, mean", "deviation", "last, mean", "deviation", "runs"});
+    for (const RepeatedMetric& m : group.metrics) {
+      std::vector<std::string> row = {m.name};
+      for (const std::optional<Spread>& s : {m.best, m.last}) {
+        row.push_back(s ? rounded_number(s->mean) : "-");
+        row.push_back(s ? rounded_number(s->deviation) : "");
+      }
+      row.push_back(std::to_string(m.last ? m.last->runs : m.best->runs));
+      table.add(row);
+    }
+    text += table.text("") + "\n";
+  }
+  return text;
 }
 
 std::string differences_text(const std::vector<RunRecord>& runs) {
@@ -86,13 +132,14 @@ int compare(const CompareArguments& arguments, FileSystem& files, std::ostream& 
   const auto wanted = [&](const std::string& name) {
     return arguments.metric.empty() ? is_metric(name) : metric.matches(name);
   };
+  const std::vector<ComparedMetric> compared = compare_metrics(runs, wanted);
   if (arguments.json) {
-    out << compared_json(runs, compare_metrics(runs, wanted));
+    out << compared_json(runs, compared);
   } else {
     const std::string metrics = metrics_text(runs, wanted, "");
     out << runs_text(runs) << "\n"
         << (metrics.empty() ? "no metric to compare\n" : metrics) << "\n"
-        << differences_text(runs);
+        << repeated_text(runs, compared) << differences_text(runs);
   }
   return damaged ? kExitTrainingFailed : kExitDone;
 }
