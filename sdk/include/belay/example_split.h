@@ -77,7 +77,7 @@ constexpr auto split_options(
           .range(0, 1)
           .learned(),
       option("folds", folds, "number of equal parts, one of which is eval in place of 'eval_fraction'; 0 means none")
-          .min(0)
+          .range(0, 1000)
           .learned(),
       option("fold", fold, "number of the fold that is eval, from 0").min(0).learned(),
       option("every", every, "if set, each such example is eval, such as 5 for each fifth one, in place of a choice")
@@ -182,7 +182,8 @@ inline std::int64_t cut_between(const std::vector<double>& times, std::int64_t w
 inline std::vector<Part> split_rows(std::int64_t rows, const SplitOptions& o) {
   std::vector<Part> parts(static_cast<std::size_t>(rows), Part::kTrain);
   if (o.every != 0) {
-    for (std::int64_t row = o.at; row < rows; row += o.every) parts[static_cast<std::size_t>(row)] = Part::kEval;
+    for (std::int64_t row = o.at; row < rows; ++row)
+      if (row % o.every == o.at) parts[static_cast<std::size_t>(row)] = Part::kEval;
     return parts;
   }
   const detail::Shares shares(o);
@@ -219,14 +220,13 @@ inline std::vector<Part> split_strata(const std::vector<std::string>& strata, co
 // Returns the part of all rows of a group, by the hash of its value and the seed. A part gets its share of the groups,
 // and not exactly of the rows.
 inline Part part_of_group(std::string_view group, const SplitOptions& o) {
-  const detail::Shares shares(o);
   const std::uint64_t hash = mix_key(static_cast<std::uint64_t>(o.split_seed), stream_id(group));
   const double at = uniform_double(static_cast<std::uint32_t>(hash >> 32), static_cast<std::uint32_t>(hash));
-  double end = 0;
-  for (std::size_t i = 0; i + 1 < shares.share.size(); ++i)
-    if (at < (end += shares.share[i])) return shares.part(i);
-  // The sum of all shares but the last may be rounded to less than 1.
-  return o.test_fraction > 0 ? Part::kTest : shares.part(shares.share.size() - 2);
+  const double rest = 1 - o.test_fraction;
+  if (at >= rest) return Part::kTest;
+  if (o.folds == 0) return at < o.eval_fraction ? Part::kEval : Part::kTrain;
+  const auto fold = static_cast<std::int64_t>(at / rest * static_cast<double>(o.folds));
+  return std::min(fold, o.folds - 1) == o.fold ? Part::kEval : Part::kTrain;
 }
 
 // Returns the part of each row by its time: the training comes first, then the evaluation, then the test. A cut is
