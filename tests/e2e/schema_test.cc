@@ -295,6 +295,17 @@ TEST_F(SchemaOfModel, T_109_ATestPartOfTheTrainingsRowsIsRefusedAndOneBesideThem
   EXPECT_THAT(beside.out, HasSubstr("input.eval_test  csv, 6 examples, "));
 }
 
+TEST_F(SchemaOfModel, T_109_AnEvaluationHasTheFoldThatItsModelWasTrainedWithout) {
+  const std::string own = manifest("split = \"train\"\nfolds = 5\n" + input("eval", "train.csv", "split = \"eval\"\n"));
+  ASSERT_EQ(belay({"run", own, "--set", "input.train.fold=3"}).status, 0);
+  const ProcessResult of_model = belay({"evaluate", own});
+  EXPECT_EQ(of_model.status, 0) << of_model.err;
+  EXPECT_THAT(of_model.out, HasSubstr("on 12 examples: "));
+  const ProcessResult other = belay({"evaluate", own, "--set", "input.eval.fold=2"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("another fold, 2 in [input.eval] and 3 in [input.train]"));
+}
+
 // A group's part follows from its value, in whatever file it is.
 TEST_F(SchemaOfModel, T_109_AnEvaluationByGroupsMayHaveMoreFilesThanTheTraining) {
   const std::string own = manifest("split = \"train\"\nsplit_column = \"width\"\nfeatures = [\"length\"]\n" +

@@ -70,6 +70,20 @@ void evaluate_while_training(PreparedRun& run) {
 
 namespace {
 
+// Returns the manifest with the options that the model's training had, which may have come from --set.
+Manifest as_trained(const PreparedRun& run) {
+  Manifest manifest = run.manifest;
+  const auto train = manifest.inputs.find("train");
+  const std::optional<TrainedOptions> trained = run.schema.trained_options();
+  if (!trained || train == manifest.inputs.end() || train->second.plugin != trained->plugin) return manifest;
+  std::vector<PluginOption>& options = train->second.options;
+  for (const PluginOption& option : trained->options) {
+    std::erase_if(options, [&](const PluginOption& o) { return o.key == option.key; });
+    options.push_back(option);
+  }
+  return manifest;
+}
+
 // An input that would fail in the first evaluation, or never end in it.
 bool check_eval_input(PreparedRun& run, const RunInput& input, Diagnostics& problems) {
   const InputSection& section = run.manifest.inputs.at(input.name);
@@ -78,7 +92,7 @@ bool check_eval_input(PreparedRun& run, const RunInput& input, Diagnostics& prob
     problems.add(section.plugin_at, "[input." + input.name + "] never ends, so an evaluation on it would not either",
                  "add epochs = 1, or set batches in [eval]");
   const std::size_t before = problems.size();
-  const ResolvedPlugin* training = run.plugins.training_input(run.manifest);
+  const ResolvedPlugin* training = run.plugins.training_input(as_trained(run));
   if (training != nullptr) check_held_out({input.name, section}, plugin, *training, problems);
   return problems.size() == before;
 }
