@@ -55,7 +55,8 @@ void expect_shards_disjoint_and_complete(const Read& read, const belay::testing:
   EXPECT_EQ(together.size(), examples);
 }
 
-// Checks that "train" and "eval" together have every example of "all" once. A quarter of the examples is for "eval".
+// Checks that "train" and "eval" together have every example of "all" once. A quarter of the examples is for "eval". It
+// does the same with a fold and a test part.
 template <class Read>
 void expect_split_disjoint_and_complete(const Read& read, const belay::testing::OptionValues& options) {
   const belay::testing::OptionValues quarter = options.with({"eval_fraction", 0.25});
@@ -66,6 +67,11 @@ void expect_split_disjoint_and_complete(const Read& read, const belay::testing::
   together.insert(eval.begin(), eval.end());
   EXPECT_EQ(together, all);
   EXPECT_EQ(eval.size() * 4, whole.size());
+  const belay::testing::OptionValues fold = quarter.with({"folds", 2}).with({"fold", 1}).with({"test_fraction", 0.5});
+  together.clear();
+  for (const char* split : {"train", "eval", "test"})
+    for (const auto& example : read(fold.with({"split", split}), 0, 1)) together.insert(example);
+  EXPECT_EQ(together, all);
 }
 
 // Checks an open input: started again, resumed at any position, and read again after its end. It looks at this number
