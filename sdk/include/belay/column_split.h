@@ -19,8 +19,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <tuple>
