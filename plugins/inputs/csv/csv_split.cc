@@ -48,7 +48,7 @@ std::string split_text(const CsvFile& file, const belay::ColumnSplitOptions& opt
                                           : "by the words of \"") +
           file.names()[*by.column] + "\"";
   else if (options.every != 0)
-    how = "each " + std::to_string(options.every) + "th row";
+    how = "one row in " + std::to_string(options.every);
   if (options.folds != 0)
     how += (how.empty() ? "" : ", ") + ("fold " + std::to_string(options.fold)) + " of " +
            std::to_string(options.folds) + " (from 0)";
