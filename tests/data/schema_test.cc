@@ -124,6 +124,7 @@ TEST(SchemaMatch, T_101_AnotherPluginNeedNotKnowWhereTheTrainingsFilesHaveTheLab
   Schema trained = schema({"a"}, {"x"}), own = schema({"a"}, {"x"});
   trained.kept["label"] = std::vector<std::string>{"kind"};
   trained.kept["id"] = std::vector<std::string>{"key"};
+  trained.kept["ignored"] = std::vector<std::string>{"customer"};
   own.plugin = "npy";
   EXPECT_THAT(match_schema(trained, own, {"eval"}).problems, ElementsAre());
   trained.kept["label"] = std::vector<double>{2};
