@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csv_balance.h"
 
+#include <belay/tensor_text.h>
+
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <numeric>
 
 namespace csv_input {
 namespace {
 
 std::string percent_text(std::int64_t part, std::size_t whole) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g %%", 100 * static_cast<double>(part) / static_cast<double>(whole));
-  return text;
+  return belay::rounded_text(100 * static_cast<double>(part) / static_cast<double>(whole), 3) + " %";
 }
 
 }  // namespace
