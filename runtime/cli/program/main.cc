@@ -73,7 +73,8 @@ int run_program(const std::vector<std::string>& args) {
     std::cerr << e.what() << "\n";
     return kExitUsage;
   } catch (const belay::Error& e) {
-    std::cerr << error_line(e.what()) << "\n";
+    const bool has_code = !take_code(e.what()).code.empty();
+    std::cerr << (has_code ? error_line(e.what()) : e.what()) << "\n";
     return kExitTrainingFailed;
   } catch (const std::exception& e) {
     std::cerr << unexpected_text(e) << "\n";
