@@ -128,7 +128,8 @@ TEST_F(DescribeCommandTest, WhatIsNotThereIsStatus3WithTheReason) {
        "hook\n"
        "  help: name it where a plugin of the kind hook belongs\n"},
       {"hooks:x",
-       "error: not_found: \"hooks\" is no kind of plugin\n  help: kinds: hook, saver, init_fn, model, input, op, "
+       "error[B2028]: not_found: \"hooks\" is no kind of plugin\n  help: kinds: hook, saver, init_fn, model, input, "
+       "op, "
        "optimizer, schedule, exporter, cluster\n"},
       {folder_.file("none.so"),
        "error[B2001]: not_found: 'DIR/none.so' does not exist\n"

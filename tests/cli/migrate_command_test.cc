@@ -102,7 +102,7 @@ TEST(Migrate, WhatIsLeftInThePluginsTablesIsSaidAsWell) {
   EXPECT_THAT(
       m.left.text(),
       ::testing::AllOf(HasSubstr("train.toml:3:1: error[B2030]: \"hidden_units\" is not an option of model \"mlp\""),
-                       HasSubstr("help: did you mean \"hidden\"?"), HasSubstr("train.toml:7:10: error: "),
+                       HasSubstr("help: did you mean \"hidden\"?"), HasSubstr("train.toml:7:10: error[B2025]: "),
                        HasSubstr("help: did you mean \"early_stopping\"?")));
 }
 
@@ -114,7 +114,8 @@ TEST(Migrate, AnOptimizersOwnKeysAreKnownWhereItIsNotFound) {
 
 TEST(Migrate, ALaterVersionAndWhatIsNoTomlAreLeft) {
   const Migration later = migrated("version = 2\n" + kRest);
-  EXPECT_THAT(later.left.text(), StartsWith("train.toml:1:11: error: this manifest is of version 2, and this belay"));
+  EXPECT_THAT(later.left.text(),
+              StartsWith("train.toml:1:11: error[B1026]: this manifest is of version 2, and this belay"));
   EXPECT_EQ(migrated("[run\n").text, "[run\n");
   EXPECT_FALSE(migrated("[run\n").left.empty());
 }

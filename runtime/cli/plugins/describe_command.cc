@@ -64,7 +64,7 @@ Description describe(const std::string& path) {
   for (const FoundPlugin& p : search.plugins()) names.push_back(p.info.name);
   const std::string near = nearest(name, names);
   throw LoadError(
-      LoadErrorKind::kNotFound, "", "plugin \"" + name + "\" is not found in " + search.searched(),
+      LoadErrorKind::kNotFound, "", "[B2025] plugin \"" + name + "\" is not found in " + search.searched(),
       (near.empty() ? "" : "did you mean \"" + near + "\"? ") + std::string("`belay plugins` lists what exists"));
 }
 
@@ -84,7 +84,7 @@ std::vector<Description> find(const std::string& what, const PluginSearch& searc
     std::vector<std::string> all;
     for (const PluginKind k : kPluginKinds) all.emplace_back(kind_name(k));
     if (!kind)
-      throw LoadError(LoadErrorKind::kNotFound, "", "\"" + what.substr(0, colon) + "\" is no kind of plugin",
+      throw LoadError(LoadErrorKind::kNotFound, "", "[B2028] \"" + what.substr(0, colon) + "\" is no kind of plugin",
                       "kinds: " + joined(all));
     name = what.substr(colon + 1);
     search.find(*kind, name);

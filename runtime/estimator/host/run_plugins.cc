@@ -135,7 +135,8 @@ FoundUse RunPlugins::brought(const PluginUse& hook, const PluginInstance& model)
     loader_->rest();
     return loaded(use);
   } catch (const LoadError& e) {
-    throw LoadError(e.kind(), e.path(), e.reason() + ", a hook that " + model.label() + " brings", e.help());
+    throw LoadError(e.kind(), e.path(),
+                    "[" + e.code_text() + "] " + e.reason() + ", a hook that " + model.label() + " brings", e.help());
   } catch (const Error& e) {
     fail(e.code(), model.label() + " brings the hook \"" + hook.plugin + "\": " + e.what());
   }
