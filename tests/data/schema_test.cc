@@ -4,6 +4,8 @@
 #include <belay/testing/error_of.h>
 #include <gmock/gmock.h>
 
+#include "runtime/data/input_service.h"
+
 namespace belay::runtime {
 namespace {
 
@@ -132,6 +134,37 @@ TEST(SchemaMatch, T_101_AnotherPluginNeedNotKnowWhereTheTrainingsFilesHaveTheLab
       match_schema(trained, own, {"eval"}).problems,
       ElementsAre("[input.eval] does not use \"label\", which the training fitted (2); it is the input \"npy\", "
                   "the training's is \"csv\""));
+}
+
+TEST(SchemaMatch, AnotherPluginNeedNotKeepWhatTheTrainingMeasuredOfItsLabel) {
+  Schema trained = schema({"a"}, {"x"}), own = schema({"a"}, {"x"});
+  trained.kept["label.counts"] = std::vector<double>{5};
+  EXPECT_THAT(match_schema(trained, own, {"eval"}).problems,
+              ElementsAre("[input.eval] does not use \"label.counts\", which the training fitted (5)"));
+  own.plugin = "npy";
+  EXPECT_THAT(match_schema(trained, own, {"eval"}).problems, ElementsAre());
+}
+
+TEST(Schema, AWeightIsNoSecondLabelWithClasses) {
+  Schema trained = schema({"a"}, {"x"});
+  trained.components.push_back({true, "weight", DType::kFloat32, {-1}, 0, {}});
+  EXPECT_THAT(class_names_of(trained.components), ElementsAre("x"));
+  trained.components.back().name = "other";
+  EXPECT_THAT(class_names_of(trained.components), ElementsAre());
+}
+
+TEST(Schema, ALabelIsDeclaredWithItsFacts) {
+  Schema trained = schema({"a"}, {"x", "y"});
+  trained.kept["label.counts"] = std::vector<double>{5, 7};
+  trained.kept["label.moments"] = std::vector<double>{1, 2, 3, 4};
+  const std::vector<DeclaredLabel> labels = declared_labels(trained);
+  ASSERT_EQ(labels.size(), 1u);
+  EXPECT_THAT(labels[0].class_names, ElementsAre("x", "y"));
+  EXPECT_THAT(labels[0].class_counts, ElementsAre(5, 7));
+  EXPECT_EQ(labels[0].deviation, 2);
+  EXPECT_EQ(labels[0].log_mean, 3);
+  trained.kept["label.counts"] = std::vector<double>{5};
+  EXPECT_THAT(declared_labels(trained)[0].class_counts, ElementsAre()) << "not one for each class";
 }
 
 TEST(SchemaMatch, T_104_AScaleThatIsInheritedIsForElementsOfTheTrainingsType) {

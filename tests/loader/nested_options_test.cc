@@ -24,6 +24,7 @@ constexpr const char* kNote = R"({"abi": [0, 4], "plugins": [{"kind": "model", "
   {"name": "defaults", "type": "table"},
   {"name": "defaults.dense.rate", "type": "float"},
   {"name": "defaults.conv.rate", "type": "float"},
+  {"name": "weights", "type": "table", "single": true},
   {"name": "free", "type": "table"}]}]})";
 
 class NestedOptions : public CheckedOptions {
@@ -52,6 +53,14 @@ TEST_F(NestedOptions, N_01c_GoodValuesCrossInTheirOwnTypes) {
   EXPECT_EQ(detail::view(*static_cast<const belay_str*>(value("layers.0.weights")->data)), "/base/w.bin");
   EXPECT_EQ(value("layers.1.size")->type, BELAY_VALUE_INT);
   EXPECT_EQ(value("layers.2.size")->type, BELAY_VALUE_INT | BELAY_VALUE_LIST);
+}
+
+TEST_F(NestedOptions, AStringIsAListOfOneForATableThatMayBeAList) {
+  give("weights", "balanced");
+  EXPECT_EQ(check(), "");
+  EXPECT_EQ(value("weights")->type, BELAY_VALUE_TEXT | BELAY_VALUE_LIST);
+  EXPECT_EQ(value("weights")->count, 1u);
+  EXPECT_EQ(detail::view(*static_cast<const belay_str*>(value("weights")->data)), "balanced");
 }
 
 TEST_F(NestedOptions, N_01d_EachProblemIsToldWithItsPlaceAndFix) {
