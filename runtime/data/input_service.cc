@@ -104,8 +104,8 @@ std::vector<DenseTensor> BatchBuilder::finish() {
              fmt::format("[B3004] '{}' has 0 rows: an input delivers none, and its end is OUT_OF_RANGE", c.name));
       if (i == 0) rows = dims[0];
       if (rows != -1 && dims[0] != rows)
-        fail(Code::kInternal, fmt::format("[B3004] '{}' has {} examples, '{}' has {}", components_[0].name, rows,
-                                          c.name, dims[0]));
+        fail(Code::kInternal,
+             fmt::format("[B3004] '{}' has {} examples, '{}' has {}", components_[0].name, rows, c.name, dims[0]));
     }
     if (c.classes != 0) check_classes(c, t);
   }
