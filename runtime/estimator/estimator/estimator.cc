@@ -45,7 +45,7 @@ void add_loss_summary(const NodeGraph& graph, const Output& loss) {
 }
 
 // Calls `use` with it; none if the directory has none. RestoreError if it has some and none can be read.
-std::optional<UsedCheckpoint> newest_checkpoint(
+std::optional<UsedCheckpoint> newest_used_checkpoint(
     const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use = [](const auto&) {}) {
   const CheckpointPlace place = settings.checkpoints();
   if (!has_checkpoint(place, {})) return std::nullopt;
@@ -153,7 +153,7 @@ void train_estimator(const EstimatorSettings& settings, const InputFn& input, co
                      bool finishes_run) {
   check_may_train(settings.options.config, options);
   // A checkpoint that cannot be read is an error here; none is step 0.
-  const std::optional<UsedCheckpoint> newest = newest_checkpoint(settings);
+  const std::optional<UsedCheckpoint> newest = newest_used_checkpoint(settings);
   const std::int64_t trained = newest ? newest->global_step : -1;
   if (options.max_steps && *options.max_steps <= trained) {
     settings.platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) + ", and the model is at step " +
@@ -187,7 +187,7 @@ void train_estimator(const EstimatorSettings& settings, const InputFn& input, co
 namespace {
 
 void read_trained(const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use) {
-  if (!newest_checkpoint(settings, use))
+  if (!newest_used_checkpoint(settings, use))
     fail(Code::kNotFound, "there is no trained model in '" + escaped(settings.model_dir) + "'; train it first");
 }
 
@@ -261,7 +261,7 @@ const RunConfig& Estimator::config() const noexcept { return insides_->settings-
 const Params& Estimator::params() const noexcept { return insides_->settings->options.params; }
 
 std::string Estimator::latest_checkpoint() const {
-  const std::optional<runtime::UsedCheckpoint> newest = runtime::newest_checkpoint(*insides_->settings);
+  const std::optional<runtime::UsedCheckpoint> newest = runtime::newest_used_checkpoint(*insides_->settings);
   return newest ? newest->path : "";
 }
 
