@@ -20,18 +20,19 @@ void require(bool holds) {
 
 void read(unsigned format, std::string_view text) {
   const belay_fuzz::MemoryPath path(text);
-  const CsvFile file(CsvFormat{path.path(), (format & 1) != 0, (format & 2) != 0 ? ';' : ',', (format & 8) != 0, {}});
+  const CsvFile file({path.path(), (format & 1) != 0, (format & 2) != 0 ? ';' : ',', (format & 8) != 0});
   TableColumns columns;
   for (std::size_t i = 0; i + 1 < file.columns().size(); ++i) columns.features.push_back(i);
   columns.label = file.columns().size() - 1;
   columns.label_type = (format & 4) != 0 ? LabelType::kFloat : LabelType::kClass;
   static belay::DecodePool pool(1);
-  Table table = parse_table(file, columns, pool);
+  const Table table = parse_table(file, columns, pool);
   const auto rows = static_cast<std::size_t>(file.rows());
   require(table.width == columns.features.size() && table.features.size() == rows * table.width);
   require(table.classes.size() + table.targets.size() == rows);
   const auto train = belay::split_examples(file.rows(), "train", 0.25, 1);
-  if (!train.empty()) standardize(table, measure(table, train));
+  if (!train.empty()) columns.scales = measure(file, columns.features, train);
+  require(parse_table(file, columns, pool, &train).features.size() == train.size() * table.width);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <belay/error.h>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace csv_input {
@@ -10,19 +11,18 @@ namespace {
 
 constexpr std::int64_t kMostWords = 256;  // of a category that has no entry
 constexpr std::size_t kMostSaid = 2000;   // bytes of a line of the log
+constexpr std::size_t kPasses = 4;        // over the file, to fit all columns
 
 }  // namespace
 
 bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows,
                  const belay::Gaps& gaps, std::vector<belay::ColumnOptions>& columns, std::string& said) {
   std::vector<belay::ColumnGuess> guesses(features.size(), belay::ColumnGuess(gaps));
-  Fields record;
   try {
-    for (const std::int64_t row : rows) {
-      file.fields(row, record);
+    file.each_row(rows, [&](const belay::csv::Block&, std::size_t, const belay::csv::Fields& row) {
       for (std::size_t i = 0; i < features.size(); ++i)
-        if (columns[i].type.empty()) guesses[i].add(record.views[features[i]]);
-    }
+        if (columns[i].type.empty()) guesses[i].add(row.views[features[i]]);
+    });
   } catch (const belay::Error&) {
     return false;
   }
@@ -43,18 +43,19 @@ bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, 
 std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<std::size_t>& features,
                                        const std::vector<std::int64_t>& rows, const belay::Gaps& gaps,
                                        const std::vector<belay::ColumnOptions>& columns) {
-  std::vector<belay::ColumnFit> fits;
-  for (const belay::ColumnOptions& column : columns) {
-    belay::check_column_keys("columns", column);
-    fits.emplace_back(column, gaps);
-  }
-  Fields record;
-  for (const std::int64_t row : rows) {
-    file.fields(row, record);
-    for (std::size_t i = 0; i < features.size(); ++i) fits[i].add(record.views[features[i]]);
-  }
+  for (const belay::ColumnOptions& column : columns) belay::check_column_keys("columns", column);
   std::vector<belay::Column> fitted;
-  for (belay::ColumnFit& fit : fits) fitted.push_back(fit.finish());
+  // A fit keeps its column's numbers in double. So a pass over the file fits a quarter of the columns.
+  const std::size_t part = (columns.size() + kPasses - 1) / kPasses;
+  for (std::size_t begin = 0; begin < columns.size(); begin += part) {
+    const std::size_t end = std::min(begin + part, columns.size());
+    std::vector<belay::ColumnFit> fits;
+    for (std::size_t i = begin; i < end; ++i) fits.emplace_back(columns[i], gaps);
+    file.each_row(rows, [&](const belay::csv::Block&, std::size_t, const belay::csv::Fields& row) {
+      for (std::size_t i = begin; i < end; ++i) fits[i - begin].add(row.views[features[i]]);
+    });
+    for (belay::ColumnFit& fit : fits) fitted.push_back(fit.finish());
+  }
   return fitted;
 }
 

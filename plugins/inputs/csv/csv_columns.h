@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "csv_file.h"
+#include "csv_table.h"
 
 namespace csv_input {
 

@@ -28,13 +28,16 @@ std::vector<belay::Part> split_table(const CsvFile& file, const belay::ColumnSpl
                                      const SplitColumn& by) {
   if (!by.column) return belay::split_rows(file.rows(), options);
   belay::ColumnSplit split(options, by.gaps, by.formats);
-  Fields record;
-  for (std::int64_t row = 0; row < file.rows(); ++row) {
-    file.fields(row, record);
-    if (const std::string fault = split.add(record.views[*by.column]); !fault.empty())
-      fail(Code::kInvalidArgument,
-           file.place(row, *by.column) + ": column \"" + file.names()[*by.column] + "\" of the split " + fault);
-  }
+  belay::csv::Fields cells;
+  file.each_block([&](const belay::csv::Block& block) {
+    for (std::size_t i = 0; i < block.rows(); ++i) {
+      block.fields(i, cells);
+      if (const std::string fault = split.add(cells.views[*by.column]); !fault.empty())
+        fail(Code::kInvalidArgument,
+             block.place(i, *by.column) + ": column \"" + file.names()[*by.column] + "\" of the split " + fault);
+    }
+    return true;
+  });
   return split.finish();
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "csv_file.h"
+#include "csv_table.h"
 
 namespace csv_input {
 

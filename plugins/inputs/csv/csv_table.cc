@@ -2,12 +2,13 @@
 #include "csv_table.h"
 
 #include <belay/error.h>
-#include <belay/nearest.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
+#include <numeric>
+
+#include "bad_cells.h"
 
 namespace csv_input {
 namespace {
@@ -15,81 +16,12 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// Returns a field for a message.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kShown = 40;
-  return '"' + std::string(text.substr(0, kShown)) + (text.size() <= kShown ? "" : "...") + '"';
-}
-
-// Parses the whole string as an integer.
-std::errc parse(std::string_view text, std::int64_t& value) {
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return end != text.data() + text.size() ? std::errc::invalid_argument : error;
-}
-
-// Collects the errors in cells of a file, for one message. Cells with the same fault, such as those of one column, are
-// a group. The message names each cell of a small group. For a large group it names the first cell and the count.
-class BadCells {
- public:
-  // `line` makes "path:17:4: what". It is called only for cells that may be shown.
-  template <class Line>
-  void add(const std::string& group, const Line& line) {
-    const auto known = groups_.find(group);
-    if (known == groups_.end() && groups_.size() == kShown) {
-      more_ = true;
-      return;
-    }
-    Group& g = known == groups_.end() ? groups_[group] : known->second;
-    if (g.lines.size() < kEach) g.lines.push_back({next_++, line()});
-    ++g.count;
-  }
-  bool any() const { return !groups_.empty(); }
-  std::int64_t count(const std::string& group) const {
-    const auto found = groups_.find(group);
-    return found == groups_.end() ? 0 : found->second.count;
-  }
-  bool has_many() const {
-    return std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g.second.count > kMostOfEach; });
-  }
-  void fail_if_any(const std::string& help = "") const {
-    if (groups_.empty()) return;
-    constexpr std::size_t kBytes = 3200;  // a plugin's message has at most 4096
-    const std::map<int, std::string> lines = lines_to_show();
-    std::string text;
-    std::size_t shown = 0;
-    for (const auto& [order, line] : lines) {
-      if (shown == kShown || (shown != 0 && text.size() + line.size() > kBytes)) break;
-      text += (shown++ == 0 ? "" : "\n") + line;
-    }
-    const bool more = more_ || shown < lines.size();
-    std::string last = help.size() < kHelpBytes ? help : "";
-    if (more) last += (last.empty() ? "" : "; ") + ("there are more; these are the first " + std::to_string(shown));
-    fail(Code::kDataLoss, last.empty() ? text : text + "\n" + last);
-  }
-
- private:
-  static constexpr std::size_t kShown = 20, kEach = 3, kHelpBytes = 700;
-  static constexpr std::int64_t kMostOfEach = kEach;
-  struct Group {
-    std::vector<std::pair<int, std::string>> lines;
-    std::int64_t count = 0;
-  };
-  // Returns the lines in the order in which they were found.
-  std::map<int, std::string> lines_to_show() const {
-    std::map<int, std::string> lines;
-    for (const auto& [name, g] : groups_) {
-      if (g.count <= kMostOfEach)
-        lines.insert(g.lines.begin(), g.lines.end());
-      else
-        lines.emplace(g.lines[0].first, g.lines[0].second + "; " + std::to_string(g.count) + " rows are so");
-    }
-    return lines;
-  }
-
-  std::map<std::string, Group> groups_;
-  int next_ = 0;
-  bool more_ = false;
+// The cells of a row, and where it is.
+struct Row {
+  const belay::csv::Block& block;
+  std::size_t number = 0;  // in the block
+  const std::vector<std::string_view>& cells;
+  std::string place(std::size_t column) const { return block.place(number, column); }
 };
 
 class RowParser {
@@ -103,93 +35,107 @@ class RowParser {
     std::sort(numbers_.begin(), numbers_.end());
   }
 
-  void parse_features(std::int64_t row, const std::vector<std::string_view>& fields, double* out) const {
-    for (const std::size_t column : columns_.features) *out++ = number(row, fields, column);
+  void parse_features(const Row& row, float* out) const {
+    const Scales& scales = columns_.scales;
+    for (std::size_t i = 0; i < columns_.features.size(); ++i) {
+      const double x = number(row, columns_.features[i]);
+      out[i] = static_cast<float>(scales.means.empty() ? x : (x - scales.means[i]) / scales.deviations[i]);
+    }
   }
 
   // The same of typed columns. `ids` gets those of the categories.
-  void parse_typed(std::int64_t row, const std::vector<std::string_view>& fields, double* out,
-                   std::int64_t* ids) const {
+  void parse_typed(const Row& row, float* out, std::int64_t* ids) const {
+    thread_local std::vector<double> values;
     for (std::size_t i = 0; i < columns_.typed.size(); ++i) {
       const belay::Column& column = columns_.typed[i];
-      const std::string_view cell = fields[columns_.features[i]];
-      const char* fault = column.has_ids() ? column.id_of(cell, *ids++) : column.write(cell, out);
+      values.resize(column.width());
+      const std::string_view cell = row.cells[columns_.features[i]];
+      const char* fault = column.has_ids() ? column.id_of(cell, *ids++) : column.write(cell, values.data());
       if (fault != nullptr)
-        fail(Code::kDataLoss,
-             file_.place(row, columns_.features[i]) + ": " + wrong_typed(columns_.features[i], cell, fault));
-      out += column.width();
+        fail(Code::kDataLoss, row.place(columns_.features[i]) + ": " + wrong_typed(columns_.features[i], cell, fault));
+      for (const double value : values) *out++ = static_cast<float>(value);
     }
   }
 
-  double number(std::int64_t row, const std::vector<std::string_view>& fields, std::size_t column) const {
+  double number(const Row& row, std::size_t column) const {
     double value = 0;
-    const std::string wrong = parse_number(fields, column, value);
-    if (!wrong.empty()) fail(Code::kDataLoss, file_.place(row, column) + ": " + wrong);
+    const std::string wrong = parse_number(row.cells, column, value);
+    if (!wrong.empty()) fail(Code::kDataLoss, row.place(column) + ": " + wrong);
     return value;
   }
 
-  float weight(std::int64_t row, const std::vector<std::string_view>& fields) const {
-    const double value = number(row, fields, *columns_.weight);
+  float weight(const Row& row) const {
+    const double value = number(row, *columns_.weight);
     if (value < 0)
-      fail(Code::kDataLoss, file_.place(row, *columns_.weight) + ": " +
-                                wrong_field(*columns_.weight, fields[*columns_.weight], "a weight below 0"));
+      fail(Code::kDataLoss, row.place(*columns_.weight) + ": " +
+                                wrong_field(*columns_.weight, row.cells[*columns_.weight], "a weight below 0"));
     return static_cast<float>(value);
   }
 
-  // Fails with all faults of the file. This is slow.
+  // Fails with all faults of the file's cells. This is slow.
   void fail_with_all() const {
-    BadCells bad;
-    std::map<std::size_t, std::int64_t> rows_of_count;  // the rows with a wrong number of fields, by this number
-    bool names_in_first_row = file_.rows() > 1;
-    for (std::int64_t row = 0; row < file_.rows(); ++row) {
-      Fields record;
-      const std::vector<std::string_view>& fields = record.views;
-      try {
-        file_.fields(row, record);
-      } catch (const belay::Error& e) {
-        if (const auto count = file_.wrong_count(row)) ++rows_of_count[*count];
-        bad.add("rows", [&] { return std::string(e.what()); });
-        names_in_first_row = false;
-        continue;
-      }
-      double value = 0;
-      for (const std::size_t column : numbers_)
-        if (const std::string wrong = parse_number(fields, column, value); !wrong.empty()) {
-          bad.add(group_of(column), [&] { return file_.place(row, column) + ": " + wrong; });
-          names_in_first_row = names_in_first_row && row == 0 && is_word(fields[column]);
-        }
-      add_typed(row, fields, bad);
-    }
-    if (rows_of_count.size() == 1 && rows_of_count.begin()->second == file_.rows())
-      file_.fail_by_header(rows_of_count.begin()->first);
+    Faults faults;
+    faults.names_in_first_row = file_.rows() > 1;
+    file_.each_block([&](const belay::csv::Block& block) {
+      for (std::size_t i = 0; i < block.rows(); ++i) add_faults(block, i, faults);
+      return true;
+    });
+    const BadCells& bad = faults.cells;
+    if (faults.rows_of_count.size() == 1 && faults.rows_of_count.begin()->second == file_.rows())
+      file_.fail_by_header(faults.rows_of_count.begin()->first);
     const bool all_columns =
         columns_.typed.empty() && std::all_of(numbers_.begin(), numbers_.end(),
                                               [&](std::size_t column) { return bad.count(group_of(column)) != 0; });
-    if (bad.any() && names_in_first_row && all_columns) file_.fail_by_first_row();
+    if (bad.any() && faults.names_in_first_row && all_columns) file_.fail_by_first_row();
     bad.fail_if_any(bad.has_many() ? good_features(bad) : "");
   }
 
  private:
+  struct Faults {
+    BadCells cells;
+    std::map<std::size_t, std::int64_t> rows_of_count;  // the rows with a wrong number of fields, by this number
+    bool names_in_first_row = false;                    // its words are the only faults
+  };
+
+  void add_faults(const belay::csv::Block& block, std::size_t i, Faults& faults) const {
+    belay::csv::Fields record;
+    const std::vector<std::string_view>& cells = record.views;
+    try {
+      block.fields(i, record);
+    } catch (const belay::Error& e) {
+      if (const auto count = block.wrong_count(i)) ++faults.rows_of_count[*count];
+      faults.cells.add("rows", [&] { return std::string(e.what()); });
+      faults.names_in_first_row = false;
+      return;
+    }
+    const bool first = block.first_row() == 0 && i == 0;
+    double value = 0;
+    for (const std::size_t column : numbers_)
+      if (const std::string wrong = parse_number(cells, column, value); !wrong.empty()) {
+        faults.cells.add(group_of(column), [&] { return block.place(i, column) + ": " + wrong; });
+        faults.names_in_first_row = faults.names_in_first_row && first && is_word(cells[column]);
+      }
+    for (std::size_t at = 0; at < columns_.typed.size(); ++at) {
+      const std::size_t column = columns_.features[at];
+      if (const char* fault = typed_fault(columns_.typed[at], cells[column]))
+        faults.cells.add(group_of(column),
+                         [&] { return block.place(i, column) + ": " + wrong_typed(column, cells[column], fault); });
+    }
+  }
+
+  static const char* typed_fault(const belay::Column& column, std::string_view cell) {
+    std::vector<double> out(column.width());
+    std::int64_t id = 0;
+    return column.has_ids() ? column.id_of(cell, id) : column.write(cell, out.data());
+  }
+
   // Returns the fault of the field; empty: there is none.
   std::string parse_number(const std::vector<std::string_view>& fields, std::size_t column, double& value) const {
     const char* fault = belay::read_number(fields[column], value);
     if (fault == nullptr) return "";
-    if (fields[column].starts_with(kByteOrderMark))
+    if (fields[column].starts_with(belay::csv::kByteOrderMark))
       fault = "not a number, since it begins with a byte order mark, as in files that were joined";
     return wrong_field(column, fields[column], fault);
-  }
-
-  // Adds the faults of the typed columns.
-  void add_typed(std::int64_t row, const std::vector<std::string_view>& fields, BadCells& bad) const {
-    for (std::size_t i = 0; i < columns_.typed.size(); ++i) {
-      const std::size_t at = columns_.features[i];
-      const belay::Column& column = columns_.typed[i];
-      std::vector<double> out(column.width());
-      std::int64_t id = 0;
-      const char* fault = column.has_ids() ? column.id_of(fields[at], id) : column.write(fields[at], out.data());
-      if (fault != nullptr)
-        bad.add(group_of(at), [&] { return file_.place(row, at) + ": " + wrong_typed(at, fields[at], fault); });
-    }
   }
 
   std::string wrong_typed(std::size_t column, std::string_view text, const char* fault) const {
@@ -229,130 +175,14 @@ class RowParser {
   std::vector<std::size_t> numbers_;  // the columns that must hold numbers
 };
 
-// Returns the labels themselves, if they are whole numbers from 0.
-std::vector<std::int64_t> numbers_of(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
-  std::vector<std::int64_t> numbers(labels.size());
-  BadCells bad;
-  for (std::size_t row = 0; row < labels.size(); ++row)
-    if (parse(labels[row], numbers[row]) != std::errc() || numbers[row] < 0)
-      bad.add(labels[row], [&] {
-        return file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
-               " is not a whole number from 0 like the first one; list the labels in 'classes'";
-      });
-  bad.fail_if_any();
-  return numbers;
-}
-
-// True if the training's labels were numbers. Then "01" is the class "1".
-bool are_numbers(const std::vector<std::string>& classes) {
-  for (std::size_t i = 0; i < classes.size(); ++i)
-    if (classes[i] != std::to_string(i)) return false;
-  return true;
-}
-
-std::vector<std::int64_t> numbers_by_list(const CsvFile& file, std::size_t column,
-                                          const std::vector<std::string>& labels,
-                                          const std::vector<std::string>& classes, bool learned) {
-  std::map<std::string, std::int64_t> number_of;
-  for (const std::string& text : classes)
-    if (!number_of.emplace(text, static_cast<std::int64_t>(number_of.size())).second)
-      fail(Code::kInvalidArgument, "'classes' holds " + shown(text) + " twice");
-  const auto count = static_cast<std::int64_t>(classes.size());
-  const bool by_number = learned && are_numbers(classes);
-  std::vector<std::int64_t> numbers(labels.size());
-  BadCells bad;
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const auto found = number_of.find(labels[row]);
-    std::int64_t number = 0;
-    if (found != number_of.end())
-      numbers[row] = found->second;
-    else if (by_number && parse(labels[row], number) == std::errc() && number >= 0 && number < count)
-      numbers[row] = number;
-    else
-      bad.add(labels[row], [&] {
-        return file.place(static_cast<std::int64_t>(row), column) + ": label " + shown(labels[row]) +
-               " is not one of the " + std::to_string(classes.size()) +
-               (learned ? " classes that the training had" : " in 'classes'") +
-               belay::did_you_mean(labels[row], classes);
-      });
-  }
-  bad.fail_if_any();
-  return numbers;
-}
-
-std::vector<std::int64_t> numbers_by_appearance(const std::vector<std::string>& labels,
-                                                std::vector<std::string>& names) {
-  std::map<std::string, std::int64_t> number_of;
-  std::vector<std::int64_t> numbers;
-  numbers.reserve(labels.size());
-  for (const std::string& label : labels) {
-    const auto [found, added] = number_of.emplace(label, static_cast<std::int64_t>(number_of.size()));
-    if (added) names.push_back(label);
-    numbers.push_back(found->second);
-  }
-  return numbers;
-}
-
-std::vector<std::string> names_of_numbers(const std::vector<std::int64_t>& numbers) {
-  const std::int64_t classes = *std::max_element(numbers.begin(), numbers.end()) + 1;
-  std::vector<std::string> names;
-  for (std::int64_t i = 0; i < classes && classes <= kMostNumberedClasses; ++i) names.push_back(std::to_string(i));
-  return names;
-}
-
-// Each of these labels would be a separate class.
-void refuse_byte_order_marks(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
-  BadCells bad;
-  for (std::size_t row = 0; row < labels.size(); ++row)
-    if (labels[row].find(kByteOrderMark) != std::string::npos)
-      bad.add("marks", [&] {
-        return file.place(static_cast<std::int64_t>(row), column) +
-               ": the label has a byte order mark in it, as files have that were joined; remove the mark";
-      });
-  bad.fail_if_any();
-}
-
-void refuse_empty(const CsvFile& file, std::size_t column, const std::vector<std::string>& labels) {
-  BadCells bad;
-  for (std::size_t row = 0; row < labels.size(); ++row)
-    if (labels[row].empty())
-      bad.add("empty", [&] {
-        return file.place(static_cast<std::int64_t>(row), column) +
-               ": the label is empty; repair the row, or list \"\" in 'classes' if it is a class";
-      });
-  bad.fail_if_any();
-}
-
-void number_classes(const CsvFile& file, const TableColumns& columns, const std::vector<std::string>& labels,
-                    Table& table) {
-  const std::size_t column = *columns.label;
-  refuse_byte_order_marks(file, column, labels);
-  if (!columns.classes.empty()) {
-    table.class_names = columns.classes;
-    table.classes = numbers_by_list(file, column, labels, columns.classes, columns.learned);
-    return;
-  }
-  refuse_empty(file, column, labels);
-  std::int64_t first = 0;
-  if (parse(labels[0], first) == std::errc() && first >= 0) {
-    table.classes = numbers_of(file, column, labels);
-    table.class_names = names_of_numbers(table.classes);
-  } else {
-    table.classes = numbers_by_appearance(labels, table.class_names);
-  }
-}
-
-}  // namespace
-
-namespace {
-
-// Returns a table with room for all rows.
+// Returns a table with room for the rows.
 Table sized_table(std::size_t rows, const TableColumns& columns) {
   Table table;
   for (const belay::Column& column : columns.typed)
     table.width += column.width(), table.categories += column.has_ids() ? 1 : 0;
   if (columns.typed.empty()) table.width = columns.features.size();
   table.features.resize(rows * table.width);
+  table.classes.resize(columns.label && columns.label_type == LabelType::kClass ? rows : 0);
   table.targets.resize(columns.label && columns.label_type == LabelType::kFloat ? rows : 0);
   table.ids.resize(columns.id ? rows : 0);
   table.weights.resize(columns.weight ? rows : 0);
@@ -360,60 +190,131 @@ Table sized_table(std::size_t rows, const TableColumns& columns) {
   return table;
 }
 
+// Parses the file block by block into a table.
+class TableReader {
+ public:
+  TableReader(const CsvFile& file, const TableColumns& columns, const std::vector<std::int64_t>* kept)
+      : columns_(columns),
+        kept_(kept),
+        parser_(file, columns),
+        names_{columns.classes, columns.learned},
+        labels_(names_),
+        table_(sized_table(kept == nullptr ? static_cast<std::size_t>(file.rows()) : kept->size(), columns)) {}
+
+  // False: a label is no class.
+  bool read(const CsvFile& file, belay::DecodePool& pool) {
+    bool good = true;
+    file.each_block([&](const belay::csv::Block& block) {
+      place_rows(block);
+      if (has_classes()) texts_.resize(std::max(texts_.size(), block.rows()));
+      pool.for_each_row(static_cast<std::int64_t>(block.rows()), [&](std::int64_t row) { parse(block, row); });
+      return good = !has_classes() || number(block.rows());
+    });
+    return good;
+  }
+
+  Table take() {
+    if (has_classes()) table_.class_names = labels_.class_names();
+    if (has_classes() && columns_.classes.empty()) table_.lone_classes = labels_.lone();
+    return std::move(table_);
+  }
+
+  const RowParser& parser() const { return parser_; }
+  const LabelNames& names() const { return names_; }
+
+ private:
+  bool has_classes() const { return columns_.label && columns_.label_type == LabelType::kClass; }
+
+  // Finds the places of the block's rows in the table; -1: it is not kept.
+  void place_rows(const belay::csv::Block& block) {
+    places_.assign(block.rows(), -1);
+    if (kept_ == nullptr) {
+      std::iota(places_.begin(), places_.end(), block.first_row());
+      return;
+    }
+    const auto end = block.first_row() + static_cast<std::int64_t>(block.rows());
+    for (; next_ < kept_->size() && (*kept_)[next_] < end; ++next_)
+      places_[static_cast<std::size_t>((*kept_)[next_] - block.first_row())] = static_cast<std::int64_t>(next_);
+  }
+
+  // Called by several threads. A row that is not kept is parsed for its faults.
+  void parse(const belay::csv::Block& block, std::int64_t number) {
+    thread_local belay::csv::Fields record;
+    thread_local Table scratch;
+    const auto i = static_cast<std::size_t>(number);
+    block.fields(i, record);
+    const Row row{block, i, record.views};
+    const bool keeps = places_[i] >= 0;
+    const auto r = static_cast<std::size_t>(keeps ? places_[i] : 0);
+    if (!keeps) scratch.features.resize(table_.width), scratch.category_ids.resize(table_.categories);
+    Table& to = keeps ? table_ : scratch;
+    float* out = to.features.data() + r * table_.width;
+    if (columns_.typed.empty())
+      parser_.parse_features(row, out);
+    else
+      parser_.parse_typed(row, out, to.category_ids.data() + r * table_.categories);
+    const bool has_target = columns_.label && !has_classes();
+    const double target = has_target ? parser_.number(row, *columns_.label) : 0;
+    const float weight = columns_.weight ? parser_.weight(row) : 0;
+    if (has_classes()) texts_[i] = row.cells[*columns_.label];
+    if (!keeps) return;
+    if (has_target) table_.targets[r] = static_cast<float>(target);
+    if (columns_.weight) table_.weights[r] = weight;
+    if (columns_.id) table_.ids[r] = row.cells[*columns_.id];
+  }
+
+  bool number(std::size_t rows) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto number = labels_.number(texts_[i]);
+      if (!number) return false;
+      if (places_[i] >= 0) table_.classes[static_cast<std::size_t>(places_[i])] = *number;
+    }
+    return true;
+  }
+
+  const TableColumns& columns_;
+  const std::vector<std::int64_t>* kept_;
+  RowParser parser_;
+  LabelNames names_;
+  Labels labels_;
+  Table table_;
+  std::size_t next_ = 0;              // of kept_
+  std::vector<std::int64_t> places_;  // of the block's rows
+  std::vector<std::string> texts_;    // the labels of the block's rows
+};
+
 }  // namespace
 
-Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool, bool all_faults) {
-  const auto rows = static_cast<std::size_t>(file.rows());
-  const bool has_class = columns.label && columns.label_type == LabelType::kClass;
-  Table table = sized_table(rows, columns);
-  std::vector<std::string> labels(has_class ? rows : 0);
-  const RowParser parser(file, columns);
-  const auto parse_row = [&](std::int64_t row) {
-    const auto r = static_cast<std::size_t>(row);
-    thread_local Fields record;
-    file.fields(row, record);
-    const std::vector<std::string_view>& fields = record.views;
-    double* out = table.features.data() + r * table.width;
-    if (columns.typed.empty())
-      parser.parse_features(row, fields, out);
-    else
-      parser.parse_typed(row, fields, out, table.category_ids.data() + r * table.categories);
-    if (!table.targets.empty()) table.targets[r] = static_cast<float>(parser.number(row, fields, *columns.label));
-    if (columns.weight) table.weights[r] = parser.weight(row, fields);
-    if (has_class) labels[r] = fields[*columns.label];
-    if (columns.id) table.ids[r] = fields[*columns.id];
-  };
+Table parse_table(const CsvFile& file, const TableColumns& columns, belay::DecodePool& pool,
+                  const std::vector<std::int64_t>* kept, bool all_faults) {
+  TableReader reader(file, columns, kept);
   try {
-    pool.for_each_row(file.rows(), parse_row);
+    if (reader.read(file, pool)) return reader.take();
   } catch (const belay::Error& e) {
-    if (e.code() == Code::kDataLoss && all_faults) parser.fail_with_all();
+    if (e.code() == Code::kDataLoss && all_faults) reader.parser().fail_with_all();
     throw;
   }
-  if (has_class) number_classes(file, columns, labels, table);
-  return table;
+  if (all_faults) reader.parser().fail_with_all();
+  fail_by_labels(file, *columns.label, reader.names());
+  fail(Code::kDataLoss, "path: a file has changed while it was read; begin again after it is complete");
 }
 
-Scales measure(const Table& table, const std::vector<std::int64_t>& rows) {
+Scales measure(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows) {
+  const TableColumns columns{features, std::nullopt};
+  const RowParser parser(file, columns);
+  const auto each_value = [&](const auto& f) {
+    file.each_row(rows, [&](const belay::csv::Block& block, std::size_t number, const belay::csv::Fields& cells) {
+      const Row row{block, number, cells.views};
+      for (std::size_t i = 0; i < features.size(); ++i) f(i, parser.number(row, features[i]));
+    });
+  };
   const auto n = static_cast<double>(rows.size());
-  Scales scales;
-  for (std::size_t column = 0; column < table.width; ++column) {
-    const auto value = [&](std::int64_t row) {
-      return table.features[static_cast<std::size_t>(row) * table.width + column];
-    };
-    double sum = 0, squares = 0;
-    for (const std::int64_t row : rows) sum += value(row);
-    const double mean = sum / n;
-    for (const std::int64_t row : rows) squares += (value(row) - mean) * (value(row) - mean);
-    scales.means.push_back(mean);
-    scales.deviations.push_back(squares > 0 ? std::sqrt(squares / n) : 1);
-  }
-  return scales;
-}
-
-void standardize(Table& table, const Scales& scales) {
-  for (std::size_t column = 0; column < table.width; ++column)
-    for (std::size_t at = column; at < table.features.size(); at += table.width)
-      table.features[at] = (table.features[at] - scales.means[column]) / scales.deviations[column];
+  std::vector<double> sums(features.size()), squares(features.size());
+  each_value([&](std::size_t i, double x) { sums[i] += x; });
+  for (double& sum : sums) sum /= n;
+  each_value([&](std::size_t i, double x) { squares[i] += (x - sums[i]) * (x - sums[i]); });
+  for (double& square : squares) square = square > 0 ? std::sqrt(square / n) : 1;
+  return {std::move(sums), std::move(squares)};
 }
 
 }  // namespace csv_input

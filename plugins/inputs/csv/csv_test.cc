@@ -478,6 +478,16 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
   for (const Case& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
 }
 
+TEST_F(Csv, OnlyATrainingLogsTheTypesThatItGuessed) {
+  for (const belay::InputUse use : {belay::InputUse::kTraining, belay::InputUse::kEvaluation}) {
+    InputDriver input(module(), {{"path", folder_.write("words.csv", "a,y\nred,0\nblue,1\nred,0\n")}});
+    input.use_for(use);
+    input.spec();
+    EXPECT_EQ(input.host().has_logged("types by the rows of the training: \"a\" is category"),
+              use == belay::InputUse::kTraining);
+  }
+}
+
 TEST_F(Csv, ABadRowIsFoundBeforeTheTraining) {
   InputDriver input(module(), {{"path", folder_.write("bad.csv", "a,b\n1,0\n2\n")}});
   for (int again = 0; again < 2; ++again)

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csv_text.h"
-
+#include <belay/csv/text.h>
 #include <belay/testing/error_of.h>
 #include <gmock/gmock.h>
 
-namespace csv_input {
-namespace {
+#include <algorithm>
+
+namespace csv_text_test {
 
 using belay::testing::error_of;
 using ::testing::ElementsAre;
+using namespace belay::csv;  // NOLINT
 
 std::vector<std::string> records_of(std::string_view text, std::int64_t skip_lines = 0) {
   std::vector<std::string> records;
-  for (const Record& r : find_records(text, skip_lines, ','))
+  Scan scan;
+  scan.skip_lines = skip_lines;
+  for (const Record& r : find_records(text, scan))
     records.push_back(std::to_string(r.line) + ":" + std::string(text.substr(r.begin, r.end - r.begin)));
   return records;
 }
@@ -48,6 +51,28 @@ TEST(CsvText, SkippedLinesAreNotRead) {
   EXPECT_THAT(records_of("a\nb\n", 5), ElementsAre());
 }
 
+// Returns what records_of returns, if the text comes by parts of `size` bytes.
+std::vector<std::string> records_by_parts(std::string_view text, std::size_t size) {
+  std::vector<std::string> records;
+  Scan scan;
+  std::size_t begin = 0, end = 0;
+  do {
+    end = std::min(end + size, text.size());
+    scan.last = end == text.size();
+    const std::string_view part = text.substr(begin, end - begin);
+    for (const Record& r : find_records(part, scan))
+      records.push_back(std::to_string(r.line) + ":" + std::string(part.substr(r.begin, r.end - r.begin)));
+    begin += scan.used;
+  } while (!scan.last);
+  return records;
+}
+
+TEST(CsvText, ATextByPartsHasTheSameRecords) {
+  for (const char* text : {"a,b\nc,d\n", "a\r\nb\rc\nd\r\n", "a\r\r\nb\r\r\n\n x\n", "\"a\nb\",1\n\"c\"\"\n\",2\nd",
+                           "\n  \na\r\n\r\n\t\nb\n\n", "5\" pipe,1\n6\" pipe,2\n", "a,\"open\nb\n"})
+    for (const std::size_t size : {1, 2, 3, 5, 100}) EXPECT_EQ(records_by_parts(text, size), records_of(text)) << text;
+}
+
 TEST(CsvText, SplitsFields) {
   struct Case {
     const char* record;
@@ -77,5 +102,4 @@ TEST(CsvText, BrokenQuotesAreErrors) {
             "DATA_LOSS: a quoted field is followed by more text; double the quotes inside it");
 }
 
-}  // namespace
-}  // namespace csv_input
+}  // namespace csv_text_test

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "csv_file.h"
-
+#include <belay/csv/file.h>
 #include <belay/testing/error_of.h>
 #include <belay/testing/temporary_folder.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 #include <zlib.h>
 
-namespace csv_input {
-namespace {
+namespace csv_file_test {
 
 using belay::testing::error_of;
 using belay::testing::TemporaryFolder;
 using ::testing::ElementsAre;
+using CsvFile = belay::csv::File;
+using CsvFormat = belay::csv::Format;
 
 class CsvFileTest : public ::testing::Test {
  protected:
@@ -123,6 +123,45 @@ TEST_F(CsvFileTest, T_62f_ACompressedFileIsReadAsWhatItHolds) {
   EXPECT_THAT(CsvFile(f).fields(300'000), ElementsAre("last", "y"));
 }
 
+TEST_F(CsvFileTest, ALargeFileComesBlockByBlock) {
+  std::string text = "a,b\n";
+  std::vector<std::string> cells;
+  for (int i = 0; i < 200'000; ++i)
+    text += std::to_string(i) + (i % 1000 == 7 ? ",\"x\ny\"\r\n" : i % 1000 == 8 ? ",\n\n" : ",z\n");
+  const CsvFile file(format(text));
+  ASSERT_EQ(file.rows(), 200'000);
+  std::int64_t row = 0;
+  int blocks = 0;
+  belay::csv::Fields fields;
+  file.each_block([&](const belay::csv::Block& block) {
+    EXPECT_EQ(block.first_row(), row);
+    for (std::size_t i = 0; i < block.rows(); ++i, ++row) {
+      block.fields(i, fields);
+      EXPECT_EQ(fields.views[0], std::to_string(row));
+      EXPECT_EQ(fields.views[1], row % 1000 == 7 ? "x\ny" : row % 1000 == 8 ? "" : "z");
+    }
+    ++blocks;
+    return true;
+  });
+  EXPECT_EQ(row, 200'000);
+  EXPECT_GT(blocks, 4);
+  EXPECT_EQ(file.place(199'999, 1), path_ + ":200401:8");
+  std::vector<std::int64_t> seen;
+  file.each_row({0, 5, 123'456, 199'999}, [&](const belay::csv::Block&, std::size_t, const belay::csv::Fields& found) {
+    seen.push_back(std::stol(std::string(found.views[0])));
+  });
+  EXPECT_THAT(seen, ElementsAre(0, 5, 123'456, 199'999));
+}
+
+TEST_F(CsvFileTest, AFileThatChangesBetweenTwoPassesIsAnError) {
+  const CsvFile file(format("a,b\n1,2\n3,4\n"));
+  for (const char* other : {"a,b\n1,2\n", "a,b\n1,2\n3,4\n5,6\n", ""}) {
+    folder_.write("x.csv", other);
+    EXPECT_EQ(error_of([&] { file.each_block([](const belay::csv::Block&) { return true; }); }),
+              "DATA_LOSS: path: '" + path_ + "' has changed while it was read; begin again after it is complete");
+  }
+}
+
 TEST_F(CsvFileTest, T_62g_AFileThatNoMemoryHoldsIsNamed) {
   const CsvFormat f = format("a,b\n");
   if (truncate(f.path.c_str(), std::int64_t{1} << 40) != 0)
@@ -167,5 +206,4 @@ TEST_F(CsvFileTest, FindsColumnsByNameAndNumber) {
                 "' are called \"width\"; use the column's number, from 0");
 }
 
-}  // namespace
-}  // namespace csv_input
+}  // namespace csv_file_test

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "csv_labels.h"
+
+#include <belay/error.h>
+#include <belay/nearest.h>
+
+#include <charconv>
+#include <utility>
+
+#include "bad_cells.h"
+
+namespace csv_input {
+namespace {
+
+// Parses the whole string as an integer.
+std::errc parse(std::string_view text, std::int64_t& value) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end != text.data() + text.size() ? std::errc::invalid_argument : error;
+}
+
+// True if the training's labels were numbers. Then "01" is the class "1".
+bool are_numbers(const std::vector<std::string>& classes) {
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    if (classes[i] != std::to_string(i)) return false;
+  return true;
+}
+
+}  // namespace
+
+Labels::Labels(const LabelNames& names) : names_(names) {
+  for (const std::string& text : names.classes)
+    if (!numbers_.emplace(text, static_cast<std::int64_t>(numbers_.size())).second)
+      belay::fail(belay::Code::kInvalidArgument, "'classes' holds " + shown(text) + " twice");
+  by_number_ = names.learned && are_numbers(names.classes);
+}
+
+std::optional<std::int64_t> Labels::find(std::string_view label) {
+  std::int64_t number = 0;
+  const auto found = numbers_.find(label);
+  if (found != numbers_.end()) return found->second;
+  if (!names_.classes.empty()) {
+    const auto count = static_cast<std::int64_t>(names_.classes.size());
+    if (by_number_ && parse(label, number) == std::errc() && number >= 0 && number < count) return number;
+    return std::nullopt;
+  }
+  if (label.empty() || label.find(belay::csv::kByteOrderMark) != label.npos) return std::nullopt;
+  if (rows_ == 0) by_number_ = parse(label, number) == std::errc() && number >= 0;
+  if (by_number_) return parse(label, number) == std::errc() && number >= 0 ? std::optional(number) : std::nullopt;
+  number = static_cast<std::int64_t>(numbers_.size());
+  numbers_.emplace(label, number);
+  appeared_.emplace_back(label);
+  return number;
+}
+
+std::optional<std::int64_t> Labels::number(std::string_view label) {
+  const std::optional<std::int64_t> number = find(label);
+  if (!number) return std::nullopt;
+  largest_ = std::max(largest_, *number);
+  if (*number < kMostNumberedClasses) {
+    if (static_cast<std::size_t>(*number) >= counts_.size()) counts_.resize(static_cast<std::size_t>(*number) + 1);
+    Count& count = counts_[static_cast<std::size_t>(*number)];
+    ++count.rows, count.last = rows_;
+  }
+  ++rows_;
+  return number;
+}
+
+std::vector<std::string> Labels::class_names() const {
+  if (!names_.classes.empty()) return names_.classes;
+  if (!by_number_) return appeared_;
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i <= largest_ && largest_ < kMostNumberedClasses; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> Labels::lone() const {
+  constexpr std::int64_t kRowsOfAClass = 10;
+  std::vector<std::pair<std::int64_t, std::int64_t>> lone;
+  if (largest_ < 1 || largest_ >= kMostNumberedClasses || rows_ < kRowsOfAClass * (largest_ + 1)) return lone;
+  for (std::size_t i = 0; i < counts_.size(); ++i)
+    if (counts_[i].rows == 1) lone.emplace_back(static_cast<std::int64_t>(i), counts_[i].last);
+  return lone;
+}
+
+namespace {
+
+// Calls f(label, place), and place returns the text of its place.
+template <class F>
+void each_label(const CsvFile& file, std::size_t column, const F& f) {
+  belay::csv::Fields cells;
+  file.each_block([&](const belay::csv::Block& block) {
+    for (std::size_t i = 0; i < block.rows(); ++i) {
+      block.fields(i, cells);
+      f(cells.views[column], [&] { return block.place(i, column); });
+    }
+    return true;
+  });
+}
+
+// Each of these labels would be a separate class.
+void refuse_byte_order_marks(const CsvFile& file, std::size_t column) {
+  BadCells bad;
+  each_label(file, column, [&](std::string_view label, const auto& place) {
+    if (label.find(belay::csv::kByteOrderMark) != label.npos)
+      bad.add("marks", [&] {
+        return place() + ": the label has a byte order mark in it, as files have that were joined; remove the mark";
+      });
+  });
+  bad.fail_if_any();
+}
+
+void refuse_empty(const CsvFile& file, std::size_t column) {
+  BadCells bad;
+  each_label(file, column, [&](std::string_view label, const auto& place) {
+    if (label.empty())
+      bad.add("empty", [&] {
+        return place() + ": the label is empty; repair the row, or list \"\" in 'classes' if it is a class";
+      });
+  });
+  bad.fail_if_any();
+}
+
+}  // namespace
+
+void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& names) {
+  refuse_byte_order_marks(file, column);
+  const bool listed = !names.classes.empty();
+  if (!listed) refuse_empty(file, column);
+  Labels labels(names);
+  BadCells bad;
+  each_label(file, column, [&](std::string_view label, const auto& place) {
+    if (labels.number(label)) return;
+    bad.add(std::string(label), [&] {
+      if (!listed)
+        return place() + ": label " + shown(label) +
+               " is not a whole number from 0 like the first one; list the labels in 'classes'";
+      return place() + ": label " + shown(label) + " is not one of the " + std::to_string(names.classes.size()) +
+             (names.learned ? " classes that the training had" : " in 'classes'") +
+             belay::did_you_mean(label, names.classes);
+    });
+  });
+  bad.fail_if_any();
+}
+
+}  // namespace csv_input

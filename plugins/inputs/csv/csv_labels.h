@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers the labels of a CSV file that are classes.
+#pragma once
+
+#include <belay/csv/file.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace csv_input {
+
+using CsvFile = belay::csv::File;
+
+inline constexpr std::int64_t kMostNumberedClasses = 100'000;
+
+struct LabelNames {
+  std::vector<std::string> classes;  // by class number; empty: the labels decide
+  bool learned = false;              // the training's classes, not the option's
+};
+
+// Gives each label its number, in the order of the rows. If there is no list of classes and the first label is a whole
+// number from 0, labels are the numbers. Else they count from 0 in the order of their first appearance.
+class Labels {
+ public:
+  // INVALID_ARGUMENT: a class is in the list twice. `names` outlives this.
+  explicit Labels(const LabelNames& names);
+
+  // Returns the number of the next row's label. None: it is no class; then call fail_by_labels.
+  std::optional<std::int64_t> number(std::string_view label);
+
+  // Returns the classes by number. Numbers above kMostNumberedClasses have no names.
+  std::vector<std::string> class_names() const;
+  // Returns the classes that one row alone has, with that row, by number. At most one per class; empty: there are fewer
+  // than ten rows for each class.
+  std::vector<std::pair<std::int64_t, std::int64_t>> lone() const;
+
+ private:
+  std::optional<std::int64_t> find(std::string_view label);
+
+  const LabelNames& names_;
+  bool by_number_ = false;  // the label is the number, also if it is "01"
+  std::map<std::string, std::int64_t, std::less<>> numbers_;
+  std::vector<std::string> appeared_;
+  std::int64_t rows_ = 0, largest_ = -1;
+  struct Count {
+    std::int64_t rows = 0, last = 0;
+  };
+  std::vector<Count> counts_;
+};
+
+// Fails with DATA_LOSS and all labels of the column that are no classes. This is slow.
+void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& names);
+
+}  // namespace csv_input
