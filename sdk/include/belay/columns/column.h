@@ -14,6 +14,7 @@
 
 #include "belay/columns/cells.h"
 #include "belay/detail/parse_options.h"
+#include "belay/error.h"
 #include "belay/input.h"
 
 namespace belay {
@@ -45,7 +46,7 @@ struct Column {
 
   // Keeps all of it in the schema, under names that begin with "columns.NAME".
   void keep(InputSpec& spec) const;
-  // Returns the training's column. None: the training kept no column of this name.
+  // Returns the training's column. None: the training kept no column of this name. DATA_LOSS: what it kept is damaged.
   static std::optional<Column> learned(const InputSpec& spec, const std::string& name, const Gaps& gaps);
   // Makes what is derived from the members. Call it after a change of them.
   void prepare() {
@@ -55,6 +56,8 @@ struct Column {
   }
 
  private:
+  // True if the members fit together, so that write can use them.
+  bool is_whole() const;
   static constexpr const char* kGapFault = "which is a gap, and 'missing' is \"error\"";
   std::int64_t word_count() const {
     return hash_buckets.empty() ? static_cast<std::int64_t>(words.size()) : static_cast<std::int64_t>(hash_buckets[0]);
@@ -281,6 +284,20 @@ inline void Column::keep(InputSpec& spec) const {
     if (!list->empty()) spec.keep(prefix + "." + key, *list);
 }
 
+inline bool Column::is_whole() const {
+  const auto finite = [](const std::vector<double>& all) {
+    return std::all_of(all.begin(), all.end(), [](double x) { return std::isfinite(x); });
+  };
+  const double most = has_ids() ? 1e9 : 1e7;  // one_hot has a name for each
+  const std::size_t scaled = type == "date" ? parts.size() : scale == "standard" || scale == "minmax" ? 1 : 0;
+  if (offset.size() != divisor.size() || offset.size() < scaled || !finite(offset) || !finite(divisor)) return false;
+  if (!finite(fill) || !finite(limits) || !std::is_sorted(limits.begin(), limits.end())) return false;
+  if (std::find(divisor.begin(), divisor.end(), 0.0) != divisor.end()) return false;
+  for (const double buckets : hash_buckets)
+    if (!(buckets >= 1 && buckets <= most)) return false;
+  return type == "number" || type == "category" || type == "date" || type == "text";
+}
+
 inline std::optional<Column> Column::learned(const InputSpec& spec, const std::string& name, const Gaps& gaps) {
   const std::string prefix = "columns." + name;
   const auto set = spec.learned_words(prefix + ".settings");
@@ -300,6 +317,9 @@ inline std::optional<Column> Column::learned(const InputSpec& spec, const std::s
     if (auto found = spec.learned_values(prefix + "." + key)) *values = std::move(*found);
   for (const auto& [key, list] : column.word_fields())
     if (auto found = spec.learned_words(prefix + "." + key)) *list = std::move(*found);
+  if (!column.is_whole())
+    fail(Code::kDataLoss, "columns: what the training kept of the column \"" + name +
+                              "\" is damaged; restore another checkpoint of the model");
   column.prepare();
   return column;
 }
