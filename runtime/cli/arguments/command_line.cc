@@ -13,11 +13,11 @@ namespace belay::runtime {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
-      declare_run(),      declare_evaluate(), declare_predict(),    declare_export(),   declare_check(),
-      declare_show(),     declare_graph(),    declare_checkpoint(), declare_events(),   declare_report(),
-      declare_compare(),  declare_replay(),   declare_bisect(),     declare_reduce(),   declare_plugins(),
-      declare_describe(), declare_validate(), declare_new(),        declare_examples(), declare_migrate(),
-      declare_schema(),   declare_doctor(),   declare_explain(),
+      declare_run(),     declare_evaluate(), declare_predict(),    declare_export(),  declare_check(),
+      declare_show(),    declare_graph(),    declare_checkpoint(), declare_events(),  declare_report(),
+      declare_compare(), declare_replay(),   declare_bisect(),     declare_reduce(),  declare_look(),
+      declare_plugins(), declare_describe(), declare_validate(),   declare_new(),     declare_examples(),
+      declare_migrate(), declare_schema(),   declare_doctor(),     declare_explain(),
   };
   return all;
 }

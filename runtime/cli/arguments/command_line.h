@@ -22,6 +22,7 @@ Command declare_events();
 Command declare_examples();
 Command declare_export();
 Command declare_graph();
+Command declare_look();
 Command declare_migrate();
 Command declare_new();
 Command declare_plugins();

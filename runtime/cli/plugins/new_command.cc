@@ -12,7 +12,9 @@
 #include "belay/detail/note.h"
 #include "belay/nearest.h"
 #include "runtime/cli/arguments/command_line.h"
+#include "runtime/cli/arguments/default_search.h"
 #include "runtime/cli/plugins/plugin_template.h"
+#include "runtime/cli/tables/new_manifest.h"
 #include "runtime/platform/text/text.h"
 
 namespace fs = std::filesystem;
@@ -114,13 +116,47 @@ int new_command(const std::string& kind, const std::string& name, FileSystem& fi
   return 0;
 }
 
+namespace {
+
+// Models of plugins are searched, since a program may have fewer plugins.
+bool has_model(const std::string& name) {
+  for (const FoundPlugin& p : default_search().plugins())
+    if (p.info.kind == PluginKind::kModel && p.info.name == name) return true;
+  return false;
+}
+
+int new_manifest_command(const Given& given) {
+  const std::vector<std::string> words = given.arguments();
+  if (words.size() != 2 || !given.has("data") || !given.has("label"))
+    throw UsageError(
+        "belay new manifest takes a name, --data and --label, as in: belay new manifest churn --data churn.csv --label "
+        "churn" +
+        given.see_help());
+  const std::string split = given.has("split") ? given.text("split") : "random";
+  if (split != "random" && split != "every")
+    throw UsageError("belay new manifest: --split is \"" + escaped(split) + "\", must be one of: random, every" +
+                     did_you_mean(split, std::vector<std::string>{"random", "every"}));
+  const TableFiles data{given.texts("data"), given.text("delimiter"), !given.has("no-header")};
+  return new_manifest({words[1], data, given.text("label"), split, has_model("tabular")}, posix_file_system(), ".",
+                      std::cout, std::cerr);
+}
+
+}  // namespace
+
 Command declare_new() {
   return {.name = "new",
           .arguments = "KIND NAME",
-          .what = "makes a folder NAME with a working plugin: source, test, build, manifest",
+          .what = "makes a folder NAME with a working plugin, or with KIND manifest a manifest for a table",
+          .options = {{"data", "manifest: CSV file to train on; may be repeated", Takes::kTexts, "FILE"},
+                      {"label", "manifest: column to predict, by name or number", Takes::kText, "COLUMN"},
+                      {"split", "manifest: rows of the evaluation: random, or every fifth row", Takes::kText,
+                       "random|every", "random"},
+                      {"delimiter", "manifest: character between two fields", Takes::kText, "C"},
+                      {"no-header", "manifest: the first row has no names"}},
           .run =
               [](const Given& given) {
                 const std::vector<std::string> words = given.arguments();
+                if (!words.empty() && words[0] == "manifest") return new_manifest_command(given);
                 if (words.size() != 2)
                   throw UsageError("belay new takes a kind and a name, as in: belay new hook loss_ceiling" +
                                    given.see_help());
@@ -128,7 +164,9 @@ Command declare_new() {
               },
           .offers =
               [](std::size_t place, const std::string&, const std::function<PluginSearch()>&) {
-                return place == 0 ? kinds_of_templates() : std::vector<std::string>();
+                std::vector<std::string> kinds = kinds_of_templates();
+                kinds.emplace_back("manifest");
+                return place == 0 ? kinds : std::vector<std::string>();
               }};
 }
 

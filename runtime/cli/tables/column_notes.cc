@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/tables/column_notes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "belay/detail/parse_options.h"
+#include "runtime/cli/text/text_table.h"
+#include "runtime/platform/text/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::array<const char*, 5> kOtherFormats{"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y"};
+constexpr std::int64_t kFewRows = 20;  // fewer say nothing of a column
+constexpr std::size_t kShownWords = 10, kShownCell = 40;
+
+std::string shown_cell(std::string_view cell) {
+  return double_quoted(std::string(cell.substr(0, kShownCell)) + (cell.size() > kShownCell ? "..." : ""));
+}
+
+std::string rows_text(std::int64_t rows) { return count_text(static_cast<std::uint64_t>(rows), "row"); }
+
+// A cell in lower case, with one blank between words and none around them.
+std::string plain_spelling(std::string_view cell) {
+  std::string plain;
+  for (const char c : cell) {
+    const bool blank = c == ' ' || c == '\t' || c == '_' || c == '-';
+    if (blank && (plain.empty() || plain.back() == ' ')) continue;
+    plain += blank ? ' ' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  while (!plain.empty() && plain.back() == ' ') plain.pop_back();
+  return plain;
+}
+
+// True for words that often stand for a missing value.
+bool may_be_gap(std::string_view cell) {
+  const std::string plain = plain_spelling(cell);
+  for (const char* word :
+       {"", ".", "na", "n/a", "#n/a", "#na", "nan", "none", "null", "nil", "missing", "unknown", "?"})
+    if (plain == word) return true;
+  return false;
+}
+
+}  // namespace
+
+void ColumnNotes::add(std::string_view cell, std::string_view label, const csv::Block& block, std::size_t row,
+                      std::size_t column) {
+  ++rows_;
+  guess_.add(cell);
+  if (is_gap(gaps_, cell)) {
+    ++gap_count_;
+    return;
+  }
+  double number = 0;
+  Moment moment;
+  if (read_number(cell, number) == nullptr) {
+    add_number(number, cell);
+  } else if (parse_date({}, cell, moment)) {
+    ++iso_dates_;
+    first_date_ = std::min(first_date_, moment), last_date_ = std::max(last_date_, moment);
+  } else {
+    add_word(cell, block, row, column);
+  }
+  auto known = counts_.find(cell);
+  if (known == counts_.end() && counts_.size() < kCounted) known = counts_.emplace(cell, 0).first;
+  if (known != counts_.end()) ++known->second;
+  equal_ += cell == label ? 1 : 0;
+  if (!decides_ || label.empty() || known == counts_.end()) return;
+  const auto [first, added] = labels_.emplace(known->first, label);
+  decides_ = added || first->second == label;
+}
+
+void ColumnNotes::add_number(double value, std::string_view cell) {
+  ++numbers_;
+  least_ = std::min(least_, value), largest_ = std::max(largest_, value);
+  whole_ = whole_ && value >= 0 && cell.find_first_not_of("0123456789") == cell.npos;
+  ascends_ = ascends_ && value > last_;
+  last_ = value;
+}
+
+void ColumnNotes::add_word(std::string_view cell, const csv::Block& block, std::size_t row, std::size_t column) {
+  if (words_++ == 0) first_word_ = cell, first_word_place_ = block.place(row, column);
+  for (const char* format : kOtherFormats)
+    if (Moment moment; parse_date({format}, cell, moment)) ++formats_[format];
+}
+
+ColumnNotes::Counts ColumnNotes::by_frequency() const {
+  Counts all(counts_.begin(), counts_.end());
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return all;
+}
+
+ColumnProfile ColumnNotes::finish(const std::string& label) const {
+  ColumnProfile column;
+  column.name = name_, column.type = guess_.type();
+  column.rows = rows_, column.gaps = gap_count_;
+  column.different = static_cast<std::int64_t>(counts_.size()), column.many = counts_.size() == kCounted;
+  column.whole = whole_ && numbers_ == rows_ - gap_count_;
+  column.words = by_frequency();
+  note_values(column);
+  note_dates(column);
+  note_words(column);
+  note_spellings(column);
+  if (!label.empty()) note_label(column, label);
+  column.words.resize(std::min(column.words.size(), kShownWords));
+  column.values = values(column);
+  return column;
+}
+
+std::string ColumnNotes::values(const ColumnProfile& column) const {
+  if (column.type == "number")
+    return belay::detail::number_text(least_) + " to " + belay::detail::number_text(largest_);
+  if (column.type == "date" && iso_dates_ > 0)
+    return first_date_.text().substr(0, 10) + " to " + last_date_.text().substr(0, 10);
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(column.words.size(), 4); ++i)
+    text +=
+        (i == 0 ? "" : ", ") + shown_cell(column.words[i].first) + " (" + std::to_string(column.words[i].second) + ")";
+  return text;
+}
+
+void ColumnNotes::note_values(ColumnProfile& column) const {
+  const std::int64_t cells = rows_ - gap_count_;
+  if (cells == 0) column.odd.emplace_back("all cells are gaps");
+  if (cells > 0 && gap_count_ * 10 > rows_ * 9)
+    column.odd.push_back("only " + rows_text(cells) + (cells == 1 ? " has no gap" : " have no gap"));
+  column.constant = counts_.size() == 1 && gap_count_ == 0 && rows_ > 1;
+  if (column.constant) column.odd.push_back("it is constant: each cell is " + shown_cell(counts_.begin()->first));
+  const bool numbered = column.whole && ascends_ && largest_ - least_ < 2.0 * static_cast<double>(cells);
+  column.id = cells >= kFewRows && (column.different == cells || column.many) &&
+              (numbered || (words_ == cells && column.type == "ignore"));
+  if (column.id)
+    column.odd.emplace_back(
+        "it is like an id: each row has another cell; type = \"id\" or \"ignore\" keeps it from the model");
+}
+
+// Finds dates that are not of ISO 8601.
+void ColumnNotes::note_dates(ColumnProfile& column) const {
+  std::int64_t most = 0;
+  std::string format;
+  for (const char* other : kOtherFormats)
+    if (const auto found = formats_.find(other); found != formats_.end() && found->second > most)
+      most = found->second, format = other;
+  if (most == 0 || 2 * (most + iso_dates_) < rows_ - gap_count_) return;
+  column.type = "date", column.id = false;
+  column.formats = {format};
+  if (iso_dates_ > 0) column.formats.emplace_back("%Y-%m-%d");
+  std::string list;
+  for (const std::string& one : column.formats) list += (list.empty() ? "" : ", ") + double_quoted(one);
+  column.odd.push_back(
+      (iso_dates_ > 0 ? "it has dates of ISO 8601 and dates such as " : "its cells are dates such as ") +
+      shown_cell(first_word_) + " (" + first_word_place_ + "); type = \"date\" with formats = [" + list +
+      "] reads them");
+}
+
+void ColumnNotes::note_words(ColumnProfile& column) const {
+  constexpr std::size_t kMost = 20;
+  std::int64_t strange = 0;
+  double number = 0;
+  Moment moment;
+  for (const auto& [word, rows] : column.words) {
+    const bool fits = column.type == "number" ? read_number(word, number) == nullptr
+                                              : column.type != "date" || parse_date(column.formats, word, moment);
+    if (!fits) strange += rows;
+    if (!fits && column.strangers.size() < kMost) column.strangers.push_back(word);
+    if (fits && may_be_gap(word) && column.type != "number")
+      column.odd.push_back(shown_cell(word) + " in " + rows_text(rows) +
+                           " may mean a gap; add it to 'gaps' if it does");
+  }
+  if (strange == 0) return;
+  column.odd.push_back(rows_text(strange) + (strange == 1 ? " has no " : " have no ") + column.type + ", such as " +
+                       shown_cell(column.strangers[0]) +
+                       (first_word_ == column.strangers[0] ? " (" + first_word_place_ + ")" : "") +
+                       "; repair the cell, or add the word to 'gaps'");
+}
+
+void ColumnNotes::note_spellings(ColumnProfile& column) const {
+  if (words_ == 0 || column.type == "text" || column.many) return;
+  std::map<std::string, Counts> groups;
+  for (const auto& entry : column.words) groups[plain_spelling(entry.first)].push_back(entry);
+  std::size_t shown = 0;
+  for (const auto& [plain, group] : groups) {
+    if (group.size() < 2 || shown++ == 3) continue;
+    std::string text;
+    for (const auto& [word, rows] : group)
+      text += (text.empty() ? "" : " and ") + shown_cell(word) + " (" + rows_text(rows) + ")";
+    column.odd.push_back("one word is spelt in " + std::to_string(group.size()) + " ways: " + text);
+  }
+}
+
+void ColumnNotes::note_label(ColumnProfile& column, const std::string& label) const {
+  const std::int64_t cells = rows_ - gap_count_;
+  if (cells < kFewRows || counts_.size() < 2) return;
+  if (equal_ == cells)
+    column.odd.push_back("it is equal to the label \"" + label + "\"; leave it out, or the model only copies it");
+  else if (decides_ && !column.many && 2 * column.different <= cells && !labels_.empty())
+    column.odd.push_back("each of its values has one value of the label \"" + label +
+                         "\"; if it is known only after the label, leave it out");
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/tables/new_manifest.h"
+
+#include <algorithm>
+
+#include "belay/detail/check_class.h"
+#include "runtime/cli/arguments/command.h"
+#include "runtime/cli/arguments/exit_status.h"
+#include "runtime/cli/text/shell_word.h"
+#include "runtime/cli/text/text_table.h"
+#include "runtime/manifest/toml_text.h"
+#include "runtime/platform/text/text.h"
+
+namespace belay::runtime {
+namespace {
+
+constexpr std::int64_t kBatch = 64;
+constexpr std::int64_t kManyRows = 1000;  // from here on a word of fewer than five rows counts as unknown
+
+bool is_class(const ColumnProfile& label) {
+  const auto parsed = [](const std::string& word) {
+    double value = 0;
+    read_number(word, value);
+    return value;
+  };
+  if (label.type != "number") return true;
+  if (!label.whole || label.many || label.different > static_cast<std::int64_t>(label.words.size())) return false;
+  return std::all_of(label.words.begin(), label.words.end(),
+                     [&](const auto& word) { return parsed(word.first) < static_cast<double>(label.different); });
+}
+
+// Refuses a label that no training takes.
+void check_label(const ColumnProfile& label, const std::string& path) {
+  if (label.gaps != 0)
+    fail(Code::kFailedPrecondition, "--label: " + count_text(static_cast<std::uint64_t>(label.gaps), "row") + " of '" +
+                                        path + (label.gaps == 1 ? "' has no \"" : "' have no \"") + label.name +
+                                        "\"; remove these rows");
+  if (label.type == "number" && !label.strangers.empty())
+    fail(Code::kFailedPrecondition,
+         "--label: \"" + label.name + "\" holds numbers, and also \"" + label.strangers[0] + "\"; repair these rows");
+  if (label.type == "ignore" || label.type == "text" || label.type == "date")
+    fail(Code::kInvalidArgument, "--label: \"" + label.name + "\" is neither a number nor a class: it has " +
+                                     std::to_string(label.different) + " different cells; choose another column");
+  if (label.different < 2)
+    fail(Code::kInvalidArgument, "--label: each row has the same \"" + label.name + "\"; there is nothing to learn");
+}
+
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + toml_string(text);
+  return "[" + list + "]";
+}
+
+// Returns the entry of one column, "{ type = ... }".
+std::string entry_of(const ColumnProfile& column, bool tabular) {
+  const std::string type = column.constant || column.id ? "ignore" : column.type;
+  std::string keys = "type = \"" + type + "\"";
+  if (type == "number" && column.gaps != 0) keys += ", indicator = true";
+  if (type == "category" && column.rows >= kManyRows) keys += ", min_count = 5";
+  if (type == "category" && tabular) keys += ", deliver = \"ids\"";
+  if (type == "date" && !column.formats.empty()) keys += ", formats = " + toml_list(column.formats);
+  return "{ " + keys + " }";
+}
+
+std::string comment_of(const ColumnProfile& column) {
+  if (column.constant) return "constant";
+  if (column.id) return "like an id";
+  if (column.different == 0) return "no values";
+  const std::string gaps = column.gaps == 0 ? "" : "; " + count_text(static_cast<std::uint64_t>(column.gaps), "gap");
+  return column.values + gaps;
+}
+
+std::string columns_of(const std::vector<ColumnProfile>& columns, const std::string& label, bool tabular) {
+  std::string text;
+  std::size_t widest = 0;
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const ColumnProfile& column : columns) {
+    if (column.name == label) continue;
+    lines.emplace_back(toml_key(column.name) + " = " + entry_of(column, tabular), comment_of(column));
+    widest = std::max(widest, std::min<std::size_t>(display_width(lines.back().first), 50));
+  }
+  for (const auto& [entry, comment] : lines) {
+    const std::size_t width = display_width(entry);
+    text += entry + std::string(width < widest ? widest - width : 0, ' ') + "  # " + escaped(comment) + "\n";
+  }
+  return text;
+}
+
+// Returns the cells of numbers and dates that are none, besides the usual gaps.
+std::vector<std::string> gaps_of(const std::vector<ColumnProfile>& columns, const std::string& label) {
+  std::vector<std::string> gaps(std::begin(kGaps), std::end(kGaps));
+  const std::size_t usual = gaps.size();
+  for (const ColumnProfile& column : columns)
+    for (const std::string& word : column.strangers)
+      if (column.name != label && std::find(gaps.begin(), gaps.end(), word) == gaps.end()) gaps.push_back(word);
+  return gaps.size() == usual ? std::vector<std::string>() : gaps;
+}
+
+// Returns the lines that name the files, and that split their rows; training and evaluation have the same.
+std::string files_of_input(const NewManifest& m, char delimiter) {
+  std::string text = "plugin = \"csv\"\npath = " +
+                     (m.data.paths.size() == 1 ? toml_string(m.data.paths[0]) : toml_list(m.data.paths)) + "\n";
+  if (!m.data.header) text += "header = false\n";
+  if (delimiter != ',') text += "delimiter = " + toml_string(std::string(1, delimiter)) + "\n";
+  return text + (m.split == "every" ? "every = 5                     # each fifth row is for the evaluation\nat = 4\n"
+                                    : "eval_fraction = 0.2           # share of the rows that is for the evaluation\n");
+}
+
+std::string model_of(const NewManifest& m, bool has_classes) {
+  if (!m.has_tabular) return "[model]\nplugin = \"mlp\"\nhidden = [64, 32]\n";
+  return std::string("[model]\nplugin = \"tabular\"\nhidden = [64, 32]\n") +
+         (has_classes ? "loss = \"cross_entropy\"\n" : "loss = \"squared\"\nlabel_scale = \"standard\"\n");
+}
+
+}  // namespace
+
+std::string manifest_text(const NewManifest& m) {
+  char delimiter = ',';
+  const csv::File file = open_table(m.data, delimiter);
+  const std::size_t at = file.find_column("--label", m.label);
+  const TableProfile table = profile_table(file, at, Gaps(std::begin(kGaps), std::end(kGaps)));
+  if (table.damaged != 0)
+    fail(Code::kDataLoss, table.damage + "; " + count_text(static_cast<std::uint64_t>(table.damaged), "row") +
+                              " cannot be read; repair the table first");
+  const ColumnProfile& label = table.columns[at];
+  check_label(label, m.data.paths[0]);
+  const bool has_classes = is_class(label);
+  const std::int64_t epoch = std::max<std::int64_t>(1, table.rows * 4 / 5 / kBatch);
+  const std::int64_t period = std::clamp<std::int64_t>(epoch, 20, 2000);
+  const std::string max_steps = std::to_string(100 * period), files = files_of_input(m, delimiter);
+  const std::vector<std::string> gaps = gaps_of(table.columns, label.name);
+  std::string text =
+      "# Predicts " + toml_string(label.name) + " by the other columns of " + std::to_string(table.rows) +
+      " rows.\n[run]\nmode = \"train_and_evaluate\"\ndir = " + toml_string("runs/" + m.name) +
+      "\nmax_steps = " + max_steps + "\n\n[input.train]\n" + files + "label = " + toml_string(label.name) +
+      "\nlabel_type = \"" + (has_classes ? "class" : "float") + "\"\n" +
+      (gaps.empty() ? "" : "gaps = " + toml_list(gaps) + "\n") +
+      "split = \"train\"\nstandardize = true            # numbers have mean 0 and deviation 1\nbatch_size = " +
+      std::to_string(kBatch) + "\nshuffle = true\n\n";
+  text += "[input.train.columns]\n" + columns_of(table.columns, label.name, m.has_tabular);
+  text += "\n[input.eval]\n" + files + "split = \"eval\"\nbatch_size = 500\nepochs = 1\n\n";
+  text += model_of(m, has_classes);
+  text +=
+      "\n[optimizer]\nname = \"adam\"\nlearning_rate = 0.001\n\n[checkpoint]\nsave_steps = " + std::to_string(period) +
+      "\nkeep_best = 1\nbest_metric = \"eval/loss\"\n\n[[hooks]]\nplugin = \"early_stopping\"\ntensor = "
+      "\"eval/loss\"\npatience = 10                 # evaluations without an improvement\n\n[[hooks]]\nplugin = "
+      "\"restore_best\"        # the run ends with the weights of the best evaluation\n";
+  return text;
+}
+
+int new_manifest(const NewManifest& m, FileSystem& files, const std::string& directory, std::ostream& out,
+                 std::ostream& err) {
+  if (!belay::detail::is_plugin_name(m.name) || m.name.find('.') != std::string::npos)
+    throw UsageError("belay new manifest: \"" + escaped(m.name) +
+                     "\" cannot be a name, which is [a-z][a-z0-9_-]{0,62}");
+  const auto parent = files.open_directory(directory);
+  const std::string name = m.name + ".toml";
+  if (parent->exists(name))
+    throw UsageError("belay new manifest: \"" + name + "\" is there already; choose another name or remove it");
+  try {
+    const std::string text = manifest_text(m);
+    const auto file = parent->create(name);
+    file->write(text.data(), text.size());
+    file->close();
+  } catch (const Error& e) {
+    err << "error: " << e.what() << "\n";
+    return kExitUsage;
+  }
+  out << "made " << name << "\n\n  belay check " << name << "\n  belay run " << name << "\n";
+  return kExitDone;
+}
+
+}  // namespace belay::runtime

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/tables/look_command.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <sstream>
+
+#include "belay/testing/temporary_folder.h"
+
+namespace belay::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class LookCommandTest : public ::testing::Test {
+ protected:
+  std::string look(const std::string& text, const std::string& label = "", TableFiles files = {}) {
+    if (files.paths.empty()) files.paths = {folder_.write("x.csv", text)};
+    std::ostringstream out, err;
+    status_ = look_command(files, label, out, err);
+    return out.str() + err.str();
+  }
+  // Returns a table of n rows of one column x.
+  static std::string column(int n, const std::function<std::string(int)>& cell) {
+    std::string text = "x\n";
+    for (int i = 0; i < n; ++i) text += cell(i) + "\n";
+    return text;
+  }
+
+  testing::TemporaryFolder folder_;
+  const std::string path_ = folder_.file("x.csv");
+  int status_ = -1;
+};
+
+TEST_F(LookCommandTest, EachColumnHasItsTypeGapsAndValues) {
+  const std::string said =
+      look("age,city,since\n30,Bonn,2025-01-09\n41.5,Ulm,2020-12-31\nNA,Bonn,\n30,Bonn,2021-01-01\n");
+  EXPECT_THAT(said, StartsWith(path_ + ": 4 rows, 3 columns\n"));
+  EXPECT_THAT(said, HasSubstr("  age     number    1     2          30 to 41.5\n"));
+  EXPECT_THAT(said, HasSubstr("  city    category  0     2          \"Bonn\" (3), \"Ulm\" (1)\n"));
+  EXPECT_THAT(said, HasSubstr("  since   date      1     3          2020-12-31 to 2025-01-09\n"));
+  EXPECT_THAT(said, HasSubstr("nothing is odd\n"));
+  EXPECT_EQ(status_, 0);
+}
+
+TEST_F(LookCommandTest, WhatIsOddIsNamed) {
+  struct Case {
+    std::string table, said;
+  };
+  const auto word = [](int i) { return "w" + std::to_string(i * 7919 % 1000); };
+  const Case cases[] = {
+      {column(30, [](int) { return "7"; }), "x: it is constant: each cell is \"7\"\n"},
+      {column(30, [](int) { return "NA"; }), "x: all cells are gaps\n"},
+      {column(30, [](int i) { return i == 4 ? "1" : "NA"; }), "x: only 1 row has no gap\n"},
+      {column(30, word), "x: it is like an id: each row has another cell"},
+      {column(30, [](int i) { return std::to_string(100 + i); }), "x: it is like an id: each row has another cell"},
+      {column(30, [](int i) { return i % 3 == 0   ? "\"Yes \""
+                                     : i % 3 == 1 ? "yes"
+                                                  : "no"; }),
+       "x: one word is spelt in 2 ways: \"Yes \" (10 rows) and \"yes\" (10 rows)\n"},
+      {column(30, [](int i) { return i == 7 ? "many" : std::to_string(i % 9); }),
+       "x: 1 row has no number, such as \"many\" (" + path_ + ":9:1); repair the cell, or add the word to 'gaps'\n"},
+      {column(30, [](int i) { return i % 2 == 0 ? "2025-01-09" : "09.01.2025"; }),
+       "x: it has dates of ISO 8601 and dates such as \"09.01.2025\" (" + path_ +
+           ":3:1); type = \"date\" with formats = [\"%d.%m.%Y\", \"%Y-%m-%d\"] reads them\n"},
+      {column(30, [](int i) { return i < 20 ? "09.01.2025" : "31.12.2024"; }),
+       "x: its cells are dates such as \"09.01.2025\""},
+      {column(30, [](int i) { return i % 3 == 0   ? "none"
+                                     : i % 3 == 1 ? "a"
+                                                  : "b"; }),
+       "x: \"none\" in 10 rows may mean a gap; add it to 'gaps' if it does\n"},
+      {"a,b\n1,2\n3\n4,5\n6,7,8\n",
+       "2 rows cannot be read, and are left out here. The first: " + path_ + ":3:2: 1 columns, expected 2"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_THAT(look(c.table), HasSubstr(c.said));
+    EXPECT_EQ(status_, 0);
+  }
+}
+
+TEST_F(LookCommandTest, AColumnThatIsOrDecidesTheLabelIsNamed) {
+  std::string table = "copy,part,other,y\n";
+  for (int i = 0; i < 40; ++i)
+    table += std::string(i % 2 ? "yes" : "no") + "," + std::to_string(i % 4) + "," + std::to_string(i % 3) + "," +
+             (i % 2 ? "yes" : "no") + "\n";
+  const std::string said = look(table, "y");
+  EXPECT_THAT(said, HasSubstr("copy: it is equal to the label \"y\""));
+  EXPECT_THAT(said, HasSubstr("part: each of its values has one value of the label \"y\""));
+  EXPECT_THAT(said, Not(HasSubstr("other: ")));
+  EXPECT_THAT(said, HasSubstr("--label y\n"));
+  EXPECT_THAT(look(table, "z"), HasSubstr("error: --label: '" + path_ + "' has no column \"z\""));
+  EXPECT_EQ(status_, 2);
+}
+
+TEST_F(LookCommandTest, SeveralFilesAndPatternsAreOneTableAndTheDelimiterIsFound) {
+  folder_.write("part-1.csv", "a;b\n1;x\n2;y\n");
+  folder_.write("part-2.csv", "a;b\n3;x\n");
+  const std::string said = look("", "", {{folder_.file("part-*.csv")}});
+  EXPECT_THAT(said, HasSubstr(": 3 rows, 2 columns, delimiter = \";\"\n"));
+  EXPECT_THAT(said, HasSubstr("  a       number    0     3          1 to 3\n"));
+  EXPECT_THAT(look("", "", {{folder_.file("none.csv")}}), StartsWith("error: path: there is no file"));
+  EXPECT_EQ(status_, 2);
+}
+
+}  // namespace
+}  // namespace belay::runtime

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cli/tables/new_manifest.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "belay/testing/error_of.h"
+#include "belay/testing/temporary_folder.h"
+
+namespace belay::runtime {
+namespace {
+
+using belay::testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class NewManifestTest : public ::testing::Test {
+ protected:
+  // Returns a table: a number with gaps and a word, a word, a date, a constant, an id and two labels.
+  static std::string table(const std::string& last = "") {
+    std::string text = "age,city,since,same,key,left,rent\n";
+    for (int i = 0; i < 60; ++i)
+      text += (i == 7   ? "NA"
+               : i == 9 ? "old"
+                        : std::to_string(20 + i % 13)) +
+              "," + (i % 3 ? "Bonn" : "Ulm") + "," + std::to_string(1 + i % 28) + ".01.2025,1," +
+              std::to_string(1000 + i) + "," + (i % 4 ? "no" : "yes") + "," + std::to_string(300.5 + i % 17) + "\n";
+    return text + last;
+  }
+  NewManifest wanted(const std::string& text, const std::string& label) {
+    return {"flats", {{folder_.write("x.csv", text)}}, label, "random", true};
+  }
+
+  testing::TemporaryFolder folder_;
+  const std::string path_ = folder_.file("x.csv");
+};
+
+TEST_F(NewManifestTest, EachColumnIsWrittenOutWithItsType) {
+  const std::string text = manifest_text(wanted(table(), "left"));
+  EXPECT_THAT(text, HasSubstr("label = \"left\"\nlabel_type = \"class\"\n"));
+  EXPECT_THAT(text, HasSubstr("gaps = [\"\", \"NA\", \"N/A\", \"null\", \"?\", \"old\"]\n"));
+  EXPECT_THAT(text, HasSubstr("\nage = { type = \"number\", indicator = true }"));
+  EXPECT_THAT(text, HasSubstr("# 20 to 32; 1 gap\n"));
+  EXPECT_THAT(text, HasSubstr("\ncity = { type = \"category\", deliver = \"ids\" }"));
+  EXPECT_THAT(text, HasSubstr("\nsince = { type = \"date\", formats = [\"%d.%m.%Y\"] }"));
+  EXPECT_THAT(text, HasSubstr("\nsame = { type = \"ignore\" }"));
+  EXPECT_THAT(text, HasSubstr("\nkey = { type = \"ignore\" }"));
+  EXPECT_THAT(text, HasSubstr("\nrent = { type = \"number\" }"));
+  EXPECT_THAT(text, Not(HasSubstr("\nleft = {")));
+  EXPECT_THAT(text, HasSubstr("eval_fraction = 0.2 "));
+  EXPECT_THAT(text, HasSubstr("plugin = \"tabular\"\nhidden = [64, 32]\nloss = \"cross_entropy\"\n"));
+}
+
+TEST_F(NewManifestTest, ANumberIsPredictedAsANumber) {
+  NewManifest wanted = this->wanted(table(), "rent");
+  wanted.split = "every";
+  const std::string text = manifest_text(wanted);
+  EXPECT_THAT(text, HasSubstr("label_type = \"float\"\n"));
+  EXPECT_THAT(text, HasSubstr("loss = \"squared\"\nlabel_scale = \"standard\"\n"));
+  EXPECT_THAT(text, HasSubstr("\nat = 4\n"));
+  wanted.has_tabular = false;
+  EXPECT_THAT(manifest_text(wanted), HasSubstr("plugin = \"mlp\"\nhidden = [64, 32]\n\n"));
+  EXPECT_THAT(manifest_text(wanted), Not(HasSubstr("ids")));
+  EXPECT_THAT(manifest_text(this->wanted("a,y\n1,0\n2,1\n3,0\n4,2\n", "y")), HasSubstr("\"class\""));
+}
+
+TEST_F(NewManifestTest, ATableThatCannotBeTrainedOnIsRefused) {
+  const struct {
+    std::string table, label, error;
+  } cases[] = {
+      {table("1,2\n"), "left", "DATA_LOSS: " + path_ + ":62:4: 2 columns, expected 7"},
+      {table(",,,,,,1\n"), "left",
+       "FAILED_PRECONDITION: --label: 1 row of '" + path_ + "' has no \"left\"; remove these rows"},
+      {table(), "since",
+       "INVALID_ARGUMENT: --label: \"since\" is neither a number nor a class: it has 28 different cells"},
+      {table(), "same", "INVALID_ARGUMENT: --label: each row has the same \"same\"; there is nothing to learn"},
+      {table(), "age", "FAILED_PRECONDITION: --label: 1 row of"},
+      {table(), "lft", "NOT_FOUND: --label: '" + path_ + "' has no column \"lft\" (did you mean \"left\"?)"},
+  };
+  for (const auto& c : cases)
+    EXPECT_THAT(error_of([&] { manifest_text(wanted(c.table, c.label)); }), HasSubstr(c.error));
+}
+
+TEST_F(NewManifestTest, TheFileIsMadeOnceAndNotIfThereIsAnError) {
+  std::ostringstream out, err;
+  const auto make = [&](const NewManifest& m) {
+    return new_manifest(m, posix_file_system(), folder_.path(), out, err);
+  };
+  EXPECT_EQ(make(wanted(table(), "lft")), 2);
+  EXPECT_THAT(err.str(), HasSubstr("error: --label: "));
+  EXPECT_EQ(make(wanted(table(), "left")), 0);
+  EXPECT_EQ(out.str(), "made flats.toml\n\n  belay check flats.toml\n  belay run flats.toml\n");
+  EXPECT_THAT(error_of([&] { make(wanted(table(), "left")); }),
+              HasSubstr("belay new manifest: \"flats.toml\" is there already; choose another name or remove it"));
+  NewManifest bad = wanted(table(), "left");
+  bad.name = "../flats";
+  EXPECT_THAT(error_of([&] { make(bad); }), HasSubstr("cannot be a name"));
+}
+
+}  // namespace
+}  // namespace belay::runtime
