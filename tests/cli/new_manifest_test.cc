@@ -67,6 +67,11 @@ TEST_F(NewManifestTest, ANumberIsPredictedAsANumber) {
   EXPECT_THAT(manifest_text(this->wanted("a,y\n1,0\n2,1\n3,0\n4,2\n", "y")), HasSubstr("\"class\""));
 }
 
+TEST_F(NewManifestTest, AColumnWithoutANameOfItsOwnHasItsNumber) {
+  const std::string text = manifest_text(wanted("a,,a,y\n1,2,3,p\n2,3,4,q\n3,9,9,p\n", "y"));
+  for (const char* line : {"\n0 = { type", "\n1 = { type", "\n2 = { type"}) EXPECT_THAT(text, HasSubstr(line));
+}
+
 TEST_F(NewManifestTest, ATableThatCannotBeTrainedOnIsRefused) {
   const struct {
     std::string table, label, error;

@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t kBatch = 64;
 constexpr std::int64_t kManyRows = 1000;  // from here on a word of fewer than five rows counts as unknown
 
+// Words are classes, and so are 0 to k - 1 and 1 to k.
 bool is_class(const ColumnProfile& label) {
   const auto parsed = [](const std::string& word) {
     double value = 0;
@@ -26,7 +27,7 @@ bool is_class(const ColumnProfile& label) {
   if (label.type != "number") return true;
   if (!label.whole || label.many || label.different > static_cast<std::int64_t>(label.words.size())) return false;
   return std::all_of(label.words.begin(), label.words.end(),
-                     [&](const auto& word) { return parsed(word.first) < static_cast<double>(label.different); });
+                     [&](const auto& word) { return parsed(word.first) <= static_cast<double>(label.different); });
 }
 
 // Refuses a label that no training takes.
@@ -70,13 +71,21 @@ std::string comment_of(const ColumnProfile& column) {
   return column.values + gaps;
 }
 
-std::string columns_of(const std::vector<ColumnProfile>& columns, const std::string& label, bool tabular) {
+// Returns how the manifest names a column: by its number if the name is empty or occurs twice.
+std::string reference_to(const csv::File& file, std::size_t column) {
+  const std::string& name = file.columns()[column];
+  const bool is_clear = !name.empty() && std::count(file.columns().begin(), file.columns().end(), name) == 1;
+  return is_clear ? name : std::to_string(column);
+}
+
+std::string columns_of(const csv::File& file, const TableProfile& table, std::size_t label, bool tabular) {
   std::string text;
   std::size_t widest = 0;
   std::vector<std::pair<std::string, std::string>> lines;
-  for (const ColumnProfile& column : columns) {
-    if (column.name == label) continue;
-    lines.emplace_back(toml_key(column.name) + " = " + entry_of(column, tabular), comment_of(column));
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (i == label) continue;
+    const ColumnProfile& column = table.columns[i];
+    lines.emplace_back(toml_key(reference_to(file, i)) + " = " + entry_of(column, tabular), comment_of(column));
     widest = std::max(widest, std::min<std::size_t>(display_width(lines.back().first), 50));
   }
   for (const auto& [entry, comment] : lines) {
@@ -132,12 +141,12 @@ std::string manifest_text(const NewManifest& m) {
   std::string text =
       "# Predicts " + toml_string(label.name) + " by the other columns of " + std::to_string(table.rows) +
       " rows.\n[run]\nmode = \"train_and_evaluate\"\ndir = " + toml_string("runs/" + m.name) +
-      "\nmax_steps = " + max_steps + "\n\n[input.train]\n" + files + "label = " + toml_string(label.name) +
+      "\nmax_steps = " + max_steps + "\n\n[input.train]\n" + files + "label = " + toml_string(reference_to(file, at)) +
       "\nlabel_type = \"" + (has_classes ? "class" : "float") + "\"\n" +
       (gaps.empty() ? "" : "gaps = " + toml_list(gaps) + "\n") +
       "split = \"train\"\nstandardize = true            # numbers have mean 0 and deviation 1\nbatch_size = " +
       std::to_string(kBatch) + "\nshuffle = true\n\n";
-  text += "[input.train.columns]\n" + columns_of(table.columns, label.name, m.has_tabular);
+  text += "[input.train.columns]\n" + columns_of(file, table, at, m.has_tabular);
   text += "\n[input.eval]\n" + files + "split = \"eval\"\nbatch_size = 500\nepochs = 1\n\n";
   text += model_of(m, has_classes);
   text +=
