@@ -125,8 +125,8 @@ struct Process {
     const auto gradients = runtime::compute_gradients(g, of);
     const Output rate = runtime::add_learning_rate(g, {.learning_rate = setup.rate}, counter, nullptr);
     std::vector<Output> updates;
-    for (const auto& [trained, gradient] : gradients)
-      updates.push_back(ops::apply_gradient_descent(trained, rate, gradient));
+    for (const runtime::VariableGradient& v : gradients)
+      updates.push_back(ops::apply_gradient_descent(v.variable, rate, v.gradient));
     const auto after = g.after(updates);
     return ops::assign_add(counter, ops::constant(g, Tensor(std::int64_t{1}))).operation();
   }
