@@ -30,7 +30,8 @@ RUN = ("run_command.cc", "run_arguments.cc", "main.cc")
 BY_FILES = ("api", "cli")  # the folders of which a training needs some files only
 NAMED = ("validate", "report", "bisect", "reduce", "doctor", "new")
 HEADERS = {"libdnnl": r"dnnl", "libgomp": r"omp\.h", "libprotobuf": r"google/protobuf/|\.pb\.h", "libpng16": r"png\.h",
-           "libisal": r"isa-l", "libre2": r"re2/", "libfmt": r"fmt/", "libboost_program_options": r"boost/program_options"}
+           "libisal": r"isa-l", "libz": r"belay/csv/", "libre2": r"re2/", "libfmt": r"fmt/",
+           "libboost_program_options": r"boost/program_options"}
 EXAMPLE = str(SOURCE / "examples" / "digits.toml")
 WITHIN = 0.05
 # Only such a build has the sizes of the page.
