@@ -105,7 +105,7 @@ class Csv final : public belay::Input {
     belay::check_split(o_);
     if (o.split_by == "stratify" && o.split_column.empty() && o.label_type == "float")
       fail(Code::kInvalidArgument,
-           "split_by = \"stratify\" needs classes, and the label is a number; set 'split_column'");
+           "[B3020] split_by = \"stratify\" needs classes, and the label is a number; set 'split_column'");
     const std::string_view delimiter = o.delimiter;
     if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r")
       fail(Code::kInvalidArgument,
@@ -143,7 +143,7 @@ class Csv final : public belay::Input {
 
   void open(const belay::OpenArgs& args) override {
     if (row_count_ == 0)
-      fail(Code::kFailedPrecondition, "split: '" + path() + "' has " + std::to_string(file_rows_) +
+      fail(Code::kFailedPrecondition, "[B3027] split: '" + path() + "' has " + std::to_string(file_rows_) +
                                           " rows and none of them is for \"" + o_.split.string() + "\"; " +
                                           belay::split_fix(o_));
     const std::string text = balance_text(table_.classes, table_.class_names);
@@ -218,8 +218,8 @@ class Csv final : public belay::Input {
   std::vector<std::int64_t> train_rows(const std::string& what, const std::string& done) const {
     std::vector<std::int64_t> rows = belay::rows_of_part(parts_, "train");
     if (rows.empty())
-      fail(Code::kFailedPrecondition,
-           what + ": no row of '" + path() + "' is for \"train\", by which the " + done + "; " + belay::split_fix(o_));
+      fail(Code::kFailedPrecondition, "[B3027] " + what + ": no row of '" + path() +
+                                          "' is for \"train\", by which the " + done + "; " + belay::split_fix(o_));
     return rows;
   }
 

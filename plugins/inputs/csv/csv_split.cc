@@ -13,12 +13,11 @@ std::optional<std::size_t> find_split_column(const CsvFile& file, const belay::C
   if (!belay::splits_by_column(options)) return std::nullopt;
   if (options.split_column.empty() && !label)
     fail(Code::kInvalidArgument,
-         "split_column: the file has no label by whose classes the rows are split; name a "
-         "column");
+         "[B3020] split_column: the file has no label by whose classes the rows are split; name a column");
   if (options.split_column.empty()) return label;
   const std::size_t column = file.find_column("split_column", options.split_column);
   if (column == label && (options.split_by == "groups" || options.split_by == "column"))
-    fail(Code::kInvalidArgument, "split_column: \"" + options.split_column.string() +
+    fail(Code::kInvalidArgument, "[B3020] split_column: \"" + options.split_column.string() +
                                      "\" is the label's column, which is no column of " +
                                      (options.split_by == "groups" ? "groups" : "parts") + "; name another one");
   return column;

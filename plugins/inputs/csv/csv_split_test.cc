@@ -170,12 +170,14 @@ TEST_F(CsvSplit, WrongOptionsAndCellsAreNamedWithTheirPlace) {
        "NOT_FOUND: split_column: '" + path +
            "' has no column \"custmer\" (did you mean \"customer\"?); it has n, customer, day, part, left"},
       {train.with({"split_by", "groups"}).with({"split_column", "left"}),
-       "INVALID_ARGUMENT: split_column: \"left\" is the label's column, which is no column of groups; name another "
-       "one"},
+       "INVALID_ARGUMENT: [B3020] split_column: \"left\" is the label's column, which is no column of groups; name "
+       "another one"},
       {train.with({"split_by", "stratify"}).with({"label", ""}),
-       "INVALID_ARGUMENT: split_column: the file has no label by whose classes the rows are split; name a column"},
+       "INVALID_ARGUMENT: [B3020] split_column: the file has no label by whose classes the rows are split; name a "
+       "column"},
       {train.with({"split_by", "stratify"}).with({"label", "n"}).with({"label_type", "float"}),
-       "INVALID_ARGUMENT: split_by = \"stratify\" needs classes, and the label is a number; set 'split_column'"},
+       "INVALID_ARGUMENT: [B3020] split_by = \"stratify\" needs classes, and the label is a number; set "
+       "'split_column'"},
       {train.with({"split_by", "time"}).with({"split_column", "day"}),
        "INVALID_ARGUMENT: " + path +
            ":2:6: column \"day\" of the split is \"10.01.2025\", not a date as in the first row"},
@@ -183,12 +185,12 @@ TEST_F(CsvSplit, WrongOptionsAndCellsAreNamedWithTheirPlace) {
        "INVALID_ARGUMENT: " + path +
            ":2:3: column \"customer\" of the split is \"k0\", in none of 'train_values', 'eval_values' and "
            "'test_values'; each word belongs into one of them"},
-      {train.with({"split", "test"}),
-       "FAILED_PRECONDITION: split: '" + path + "' has 4 rows and none of them is for \"test\"; set 'test_fraction'"},
+      {train.with({"split", "test"}), "FAILED_PRECONDITION: [B3027] split: '" + path +
+                                          "' has 4 rows and none of them is for \"test\"; set 'test_fraction'"},
       {train.with({"split", "eval"}).with({"folds", 9}).with({"fold", 0}),
-       "FAILED_PRECONDITION: split: '" + path + "' has 4 rows and none of them is for \"eval\"; lower 'folds'"},
+       "FAILED_PRECONDITION: [B3027] split: '" + path + "' has 4 rows and none of them is for \"eval\"; lower 'folds'"},
       {train.with({"split", "eval"}).with({"every", 9}).with({"at", 8}),
-       "FAILED_PRECONDITION: split: '" + path +
+       "FAILED_PRECONDITION: [B3027] split: '" + path +
            "' has 4 rows and none of them is for \"eval\"; change 'every' or 'at'"},
   };
   for (const Case& c : cases) EXPECT_EQ(error_at_open(split_module(), c.options), c.error);

@@ -464,10 +464,10 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
       {options.with({"split", "tests"}),
        "INVALID_ARGUMENT: 'split' is \"tests\", must be one of: all, train, eval, test"},
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
-       "FAILED_PRECONDITION: split: '" + path +
+       "FAILED_PRECONDITION: [B3027] split: '" + path +
            "' has 3 rows and none of them is for \"eval\"; change 'eval_fraction'"},
       {options.with({"split", "eval"}).with({"eval_fraction", 1.0}).with({"standardize", true}),
-       "FAILED_PRECONDITION: standardize: no row of '" + path +
+       "FAILED_PRECONDITION: [B3027] standardize: no row of '" + path +
            "' is for \"train\", by which the features are scaled; change 'eval_fraction'"},
       {{{"path", folder_.write("one.csv", "a\n1\n")}},
        "INVALID_ARGUMENT: features: '" + folder_.file("one.csv") + "' has no column besides the label"},
