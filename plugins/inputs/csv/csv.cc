@@ -122,6 +122,7 @@ class Csv final : public belay::Input {
     columns_ = std::move(chosen.table), entries_ = std::move(chosen.entries), ignored_ = std::move(chosen.ignored);
     choose_parts(file, spec, chosen.split);
     read_table(file, spec);
+    rows_ = {};
     warn_of_lone_words(file);
     const std::vector<std::string> names = feature_names(file);
     width_ = names.size();
@@ -137,7 +138,7 @@ class Csv final : public belay::Input {
     if (columns_.weight) weight_slot_ = spec.label("weight", belay::DType::kFloat32, {-1});
     keep_names(file, spec);
     keep_label_facts(file, spec);
-    parts_ = {}, rows_ = {};
+    parts_ = {};
     if (o_.standardize && columns_.typed.empty()) keep_scales(spec);
   }
 
