@@ -84,6 +84,8 @@ TEST_F(Csv, KeepsHowOftenEachClassOccursInTheTrainPart) {
   InputDriver eval(module(), parted.with({"split", "eval"}).with({"epochs", 1}));
   eval.learn(train.schema(), belay::InputUse::kEvaluation);
   EXPECT_EQ(eval.schema().values.at("label.counts"), train.schema().values.at("label.counts"));
+  InputDriver alone(module(), parted.with({"split", "eval"}));
+  EXPECT_EQ(alone.schema().values.at("label.counts"), train.schema().values.at("label.counts"));
 }
 
 TEST_F(Csv, KeepsMeanAndDeviationOfANumberAndOfItsLogarithm) {
@@ -92,6 +94,12 @@ TEST_F(Csv, KeepsMeanAndDeviationOfANumberAndOfItsLogarithm) {
   EXPECT_THAT(input.schema().values.at("label.moments"),
               ElementsAre(1, 1, ::testing::DoubleNear(half, 1e-12), ::testing::DoubleNear(half, 1e-12)));
   EXPECT_EQ(input.schema().values.count("label.counts"), 0u);
+  const OptionValues every = {
+      {"path", folder_.write("more.csv", "x,rent\n1,0\n2,2\n3,9\n")}, {"label_type", "float"}, {"every", 3}, {"at", 2}};
+  for (const char* split : {"train", "eval"}) {
+    InputDriver part(module(), every.with({"split", split}));
+    EXPECT_EQ(part.schema().values.at("label.moments"), input.schema().values.at("label.moments")) << split;
+  }
 }
 
 TEST_F(Csv, DeliversRowsInOrder) {
