@@ -141,8 +141,8 @@ TEST(Sets, MistakesAreShownLikeThoseOfTheFile) {
        "--set run: error[B1012]: run must be a table, found 5\n  run=5\n  ^~~\n"
        "  help: write [run] and its keys below\n"},
       {{"run.dir=\xff"},
-       "--set run.dir: error[B1005]: the byte \\xff is no UTF-8\n  run.dir=\\xff\n          ^~~~\n  help: save the "
-       "file as UTF-8\n"},
+       "--set run.dir: error[B1005]: the byte \\xff is no UTF-8\n  run.dir=\\xff\n          ^~~~\n  help: save it "
+       "as UTF-8\n"},
   };
   for (const auto& c : cases) EXPECT_EQ(errors_of("", c.sets), c.expected);
 }

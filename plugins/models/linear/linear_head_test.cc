@@ -212,7 +212,9 @@ TEST(ConfiguredHead, TheBestThresholdIsFoundByAnEvaluationAndKeptInAVariable) {
   EXPECT_THAT(model->values("class", batch), ElementsAre(1, 1, 1, 1, 1));
   const auto training = built(tuned, two_classes(), 2);
   for (const belay::VariableInfo& v : training->variables())
-    if (v.name == "threshold") EXPECT_FALSE(v.trainable);
+    if (v.name == "threshold") {
+      EXPECT_FALSE(v.trainable);
+    }
 }
 
 TEST(ConfiguredHead, GradientsAgreeWithFiniteDifferences) {
