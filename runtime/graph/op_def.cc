@@ -31,7 +31,8 @@ std::string InferContext::input_text(std::size_t i) const {
 void InferContext::need_rank(std::size_t i, std::int32_t rank) const {
   if (shapes_[i].has_rank() && shapes_[i].rank() != rank)
     fail(input_text(i) + " must " +
-         (rank == 0 ? std::string("be a scalar") : "have " + std::to_string(rank) + " dimensions"));
+         (rank == 0 ? std::string("be a scalar")
+                    : "have " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions")));
 }
 
 void InferContext::need_dtype(std::size_t i, DType dtype) const {

@@ -37,10 +37,10 @@ TEST_P(COpTest, WrittenWithAbiHAloneComputesAndHasAGradient) {
     wrong.build();
     FAIL() << "an unknown attribute was taken";
   } catch (const Error& e) {
-    EXPECT_STREQ(
-        e.what(),
-        "node 'node' (CClip): \"hihg\" is not an attribute of op \"c_clip\"; did you mean \"high\"? attributes: "
-        "low, high");
+    EXPECT_STREQ(e.what(),
+                 "node 'node' (CClip): [B2030] \"hihg\" is not an attribute of op \"c_clip\"; did you mean \"high\"? "
+                 "attributes: "
+                 "low, high");
   }
 }
 

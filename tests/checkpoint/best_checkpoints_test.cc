@@ -91,7 +91,7 @@ TEST(BestList, EachDamageHasItsMessage) {
       {with(one + "," + one), "best.checkpoints[1] has the step of another one"},
   };
   for (const auto& [text, message] : cases)
-    EXPECT_EQ(error_of([&, t = text] { parse_best_list(t, "best"); }), "DATA_LOSS: " + message);
+    EXPECT_EQ(error_of([&, t = text] { parse_best_list(t, "best"); }), "DATA_LOSS: [B4016] " + message);
   EXPECT_THAT(error_of([] { parse_best_list("{\"metric\": "); }), HasSubstr("DATA_LOSS: "));
 }
 
@@ -309,10 +309,10 @@ TEST_F(BestCheckpoints, WithoutAListTheFixIsSaid) {
             "NOT_FOUND: [B4017] '" + dir_.path() + "' has no list of its best checkpoints: set [checkpoint] keep_best");
   EXPECT_THAT(best_checkpoints(*run_), IsEmpty());
   write_file(dir_ / "best", "half a li");
-  EXPECT_THAT(
-      error_of([&] { best_checkpoints(*run_); }),
-      AllOf(HasSubstr("DATA_LOSS: '" + dir_.path() + "/best', the list of the best checkpoints, cannot be used"),
-            HasSubstr("the run writes it again when it starts")));
+  EXPECT_THAT(error_of([&] { best_checkpoints(*run_); }),
+              AllOf(HasSubstr("DATA_LOSS: [B4016] '" + dir_.path() +
+                              "/best', the list of the best checkpoints, cannot be used"),
+                    HasSubstr("the run writes it again when it starts")));
 }
 
 TEST_F(BestCheckpoints, TheFilesPathNamesTheBestCheckpoint) {

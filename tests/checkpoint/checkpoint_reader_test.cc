@@ -225,7 +225,8 @@ TEST_F(CheckedWhileRead, WhatTheSaverDidNotReadIsCheckedAsWell) {
   EXPECT_EQ(damage_when_read(saver.use()), "");
   data[9] = static_cast<char>(data[9] ^ 1);
   write_file(file("model.safetensors"), data);
-  EXPECT_THAT(damage_when_read(saver.use()), ::testing::StartsWith("DATA_LOSS: model.safetensors has the CRC32C "));
+  EXPECT_THAT(damage_when_read(saver.use()),
+              ::testing::StartsWith("DATA_LOSS: [B4010] model.safetensors has the CRC32C "));
 }
 
 TEST_F(CheckpointReading, AStateOfAnotherStepIsFound) {
@@ -268,7 +269,7 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
          announce(s);
          s.found("dense/kernel", DType::kFloat32, {3, 5});
        },
-       "saver 'scripted': tensor 'dense/kernel' is float32 [3, 5]; float32 [15] was expected"},
+       "saver 'scripted': [B4007] tensor 'dense/kernel' is float32 [3, 5]; float32 [15] was expected"},
       {[&](Directory&, TensorSink& s) {
          s.found("dense/bias", DType::kFloat32, {3});
          s.found("global_step", DType::kInt64, {});
@@ -284,9 +285,9 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
        },
        "[B4024] the saver 'scripted' found tensor 'dense/lost', which it has not written: the index does not have it"},
       {[&](Directory&, TensorSink& s) { announce(s), announce(s); },
-       "saver 'scripted': tensor 'dense/bias' is there twice"},
+       "saver 'scripted': [B4007] tensor 'dense/bias' is there twice"},
       {[&](Directory&, TensorSink& s) { s.found("dense/bias", DType::kFloat64, {-3}); },
-       "saver 'scripted': tensor 'dense/bias' is float64 [?], which has no size"},
+       "saver 'scripted': [B4007] tensor 'dense/bias' is float64 [?], which has no size"},
   };
   for (const auto& c : cases) {
     saver.read = c.read;

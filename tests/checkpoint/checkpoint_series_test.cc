@@ -111,16 +111,17 @@ TEST_F(CheckpointSeriesTest, T_143_WhatASaverDoesNotReadBackAsItWasIsRefusedWith
     return error_of([&] { series().save(StepContent(step).content(), saver.use()); });
   };
   saver.spoils = true;
-  const std::string said = "DATA_LOSS: [B4002] cannot save '" + (dir_ / "model.ckpt-1") +
-                           "': saver 'scripted' did not read back what it was given to write, so nothing could be "
-                           "restored from it: ";
+  const std::string said =
+      "DATA_LOSS: [B4002] cannot save '" + (dir_ / "model.ckpt-1") +
+      "': [B4024] saver 'scripted' did not read back what it was given to write, so nothing could be "
+      "restored from it: ";
   const std::string error = failure(1);
   EXPECT_THAT(error, ::testing::StartsWith(said));
   EXPECT_THAT(error, ::testing::HasSubstr("tensor 'dense/kernel' has the CRC32C "));
   EXPECT_THAT(on_disk(), IsEmpty());
   saver.spoils = false;
   saver.forgets = true;
-  EXPECT_THAT(failure(1), ::testing::HasSubstr("[B4024] the saver 'scripted' did not find tensor 'dense/kernel'"));
+  EXPECT_THAT(failure(1), ::testing::HasSubstr("': the saver 'scripted' did not find tensor 'dense/kernel'"));
   EXPECT_THAT(on_disk(), IsEmpty());
   saver.forgets = false;
   saver.changes_what_it_read = true;

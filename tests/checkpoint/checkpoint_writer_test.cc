@@ -151,7 +151,7 @@ TEST_F(CheckpointWriter, NothingThatIsNoCheckpointIsReplaced) {
   write_file(in_dir("model.ckpt-5/mine.txt"), "mine");
   const StepContent content(5);
   EXPECT_EQ(failure(content.content(), saver_.use()),
-            "ALREADY_EXISTS: [B4028] cannot save '" + in_dir("model.ckpt-5") + "': '" + in_dir("model.ckpt-5") +
+            "ALREADY_EXISTS: [B4002] cannot save '" + in_dir("model.ckpt-5") + "': [B4028] '" + in_dir("model.ckpt-5") +
                 "' exists and is no checkpoint (it has no index); move it away");
   EXPECT_THAT(entries(), ElementsAre("model.ckpt-5"));
   EXPECT_EQ(read_file(in_dir("model.ckpt-5/mine.txt")), "mine");
@@ -175,10 +175,9 @@ TEST_F(CheckpointWriter, ANonFiniteVariableIsNamedAndNothingIsTouched) {
     StepContent content(5);
     static_cast<float*>(content.content().variables[0].tensor.data)[11] = c.value;
     files_.forget_calls();
-    EXPECT_EQ(failure(content.content(), saver_.use()), "DIVERGED: [B4002] cannot save '" + in_dir("model.ckpt-5") +
-                                                            "': variable 'dense/kernel' is not finite: element 11 of "
-                                                            "[15] is " +
-                                                            c.shown);
+    EXPECT_EQ(failure(content.content(), saver_.use()),
+              "DIVERGED: [B4002] cannot save '" + in_dir("model.ckpt-5") +
+                  "': [B4021] variable 'dense/kernel' is not finite: element 11 of [15] is " + c.shown);
     EXPECT_THAT(files_.calls(), IsEmpty());
     EXPECT_EQ(write_checkpoint(*run_, content.content(), saver_.use(), log_, {.refuse_non_finite = false}),
               "model.ckpt-5");

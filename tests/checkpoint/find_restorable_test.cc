@@ -38,7 +38,7 @@ class FindRestorable : public ::testing::Test {
     std::filesystem::resize_file(dir_ / (checkpoint_name(step) + "/model.safetensors"), 100);
   }
   std::string cut(std::int64_t step) const {
-    return "'" + (dir_ / checkpoint_name(step)) + "': model.safetensors has 100 bytes, the index says " +
+    return "'" + (dir_ / checkpoint_name(step)) + "': [B4019] model.safetensors has 100 bytes, the index says " +
            std::to_string(length_);
   }
 
@@ -142,11 +142,11 @@ TEST_F(FindRestorable, CKST_10_AnEmptyOrForeignStateFileIsAWarningAndASearch) {
     std::string text, reason;
   } cases[] = {
       {"", "[B4011] it names no current checkpoint (model_checkpoint_path)"},
-      {"hello world", "line 1, column 7: Expected \"{\", found \"world\"."},
+      {"hello world", "[B4012] line 1, column 7: Expected \"{\", found \"world\"."},
       {std::string("\x7f"
                    "ELF\0\1",
                    6),
-       "line 1, column 1: Expected identifier, got: \\x7f"},
+       "[B4012] line 1, column 1: Expected identifier, got: \\x7f"},
   };
   for (const auto& c : cases) {
     set_state_file(c.text);
@@ -220,7 +220,7 @@ TEST_F(FindRestorable, WhereAllAreDamagedItRefusesAndListsEachWithItsReason) {
     FAIL();
   } catch (const RestoreError& e) {
     EXPECT_EQ(e.code(), Code::kDataLoss);
-    EXPECT_EQ(std::string(e.what()), "'" + dir_.path() + "' holds checkpoints, but none can be restored:\n  " +
+    EXPECT_EQ(std::string(e.what()), "[B4034] '" + dir_.path() + "' holds checkpoints, but none can be restored:\n  " +
                                          cut(30) + "\n  " + cut(20) + "\n  " + cut(10) +
                                          "\nnothing was deleted; to begin again at step 0, run with --from-scratch");
   }

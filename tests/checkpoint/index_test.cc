@@ -93,10 +93,10 @@ TEST(Index, EachHostileFieldHasItsMessage) {
   const struct {
     std::string body, expected;
   } cases[] = {
-      {"{\"format\": 1", "[B4012] format and writer are missing"},
+      {"{\"format\": 1", "format and writer are missing"},
       {body_with(kState, tensor, "0"), "format is 0"},
-      {body_with(kState, tensor, "1.5"), "[B4012] format and writer are missing"},
-      {body_with("", tensor), "[B4012] files has no \"state\""},
+      {body_with(kState, tensor, "1.5"), "format and writer are missing"},
+      {body_with("", tensor), "files has no \"state\""},
       {body_with(std::string(kState) + "," + kState, tensor), "files[1].name is \"state\" a second time"},
       {body_with(R"({"name": "../x", "length": 1, "crc32c": "00000000"})", ""),
        "files[0].name is \"../x\", which is no file of a checkpoint"},
@@ -121,7 +121,7 @@ TEST(Index, EachHostileFieldHasItsMessage) {
       {body_with(R"({"name": "a", "name": "b", "length": 1, "crc32c": "00000000"})", ""),
        "the key \"name\" occurs twice in one object"},
       {body_with("7", ""), "files[0] is no object"},
-      {body_with(kState, tensor + "," + tensor), "[B4012] tensors holds \"t\" twice"},
+      {body_with(kState, tensor + "," + tensor), "tensors holds \"t\" twice"},
       {body_with(kState, R"({"name": "", "dtype": "uint8", "shape": [1], "crc32c": "00000000"})"),
        "tensors[0].name is \"\", which is no tensor's name"},
       {body_with(kState, R"({"name": "t", "dtype": "string", "shape": [1], "crc32c": "00000000"})"),
@@ -134,10 +134,10 @@ TEST(Index, EachHostileFieldHasItsMessage) {
       {body_with(kState, with_shape("[-1]")), "tensors[0].shape holds what is no dimension"},
       {body_with(kState, with_shape("[1.0]")), "tensors[0].shape holds what is no dimension"},
       {body_with(kState, with_shape("3")), "tensors[0].shape is no list"},
-      {body_with(kState, with_shape(std::string(40, '[').c_str())), "[B4012] it is nested deeper than 16 levels"},
-      {"[1]", "[B4012] it is no JSON at byte 3"},
+      {body_with(kState, with_shape(std::string(40, '[').c_str())), "it is nested deeper than 16 levels"},
+      {"[1]", "it is no JSON at byte 3"},
   };
-  for (const auto& c : cases) EXPECT_EQ(index_outcome(sealed(c.body)), "DATA_LOSS: " + c.expected) << c.body;
+  for (const auto& c : cases) EXPECT_EQ(index_outcome(sealed(c.body)), "DATA_LOSS: [B4012] " + c.expected) << c.body;
 }
 
 TEST(Index, HugeOnesAreRefused) {
@@ -147,7 +147,7 @@ TEST(Index, HugeOnesAreRefused) {
   const std::string too_long = sealed(std::string(kMaxIndexBytes, ' '));
   EXPECT_EQ(index_outcome(sealed(many + "]")), "DATA_LOSS: [B4012] it has more than 4000000 values");
   EXPECT_EQ(index_outcome(sealed(deep)), "DATA_LOSS: [B4012] it is nested deeper than 16 levels");
-  EXPECT_EQ(index_outcome(too_long), "DATA_LOSS: it has 67108890 bytes, at most 67108864 are read");
+  EXPECT_EQ(index_outcome(too_long), "DATA_LOSS: [B4012] it has 67108890 bytes, at most 67108864 are read");
 }
 
 TEST(Index, WhatCouldNotBeReadIsNotWritten) {
@@ -189,9 +189,8 @@ TEST(Index, MoreVariablesThanItHoldsAreRefusedBeforeTheFirstStepWithTheirNumber)
       "checkpoints (save_secs = 0 in [checkpoint])";
   const std::vector<TensorInfo> many = with_slots(125'000);
   EXPECT_EQ(error_of([&] { check_index_holds(many); }),
-            "RESOURCE_EXHAUSTED: [B4003] the model has 375001 variables, more than a checkpoint holds: [B4003] the "
-            "index of 375001 "
-            "tensors would have 4125029 values, at most 4000000 are read" +
+            "RESOURCE_EXHAUSTED: [B4003] the model has 375001 variables, more than a checkpoint holds: the index of "
+            "375001 tensors would have 4125029 values, at most 4000000 are read" +
                 std::string(kAdvice));
   const std::vector<TensorInfo> long_names = {{std::string(33 << 20, 'a'), DType::kFloat32, {}},
                                               {std::string(33 << 20, 'b'), DType::kFloat32, {}}};

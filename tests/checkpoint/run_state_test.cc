@@ -179,7 +179,8 @@ TEST(RunStateFile, B_08c_AFileWithoutAFormatIsReadAndALaterOneRefusedByNumber) {
   EXPECT_EQ(std::get<std::int64_t>(read.hook_states.at("h").entries.at("k")), 3);
   EXPECT_EQ(read.hook_states.at("h").written_by, "");
   const std::string later = error_of([&] { parse_run_state(R"({"format": 7, "anything": [], )" + first); });
-  EXPECT_THAT(later, ::testing::StartsWith("FAILED_PRECONDITION: it is of format 7, which a later belay wrote; "));
+  EXPECT_THAT(later,
+              ::testing::StartsWith("FAILED_PRECONDITION: [B4004] it is of format 7, which a later belay wrote; "));
   EXPECT_THAT(later, ::testing::EndsWith(", which reads formats 1 to 3: use a newer belay"));
   EXPECT_EQ(error_of([&] { parse_run_state(R"({"format": 1, )" + first); }),
             "DATA_LOSS: [B4012] format is no number that belay has written");
@@ -211,7 +212,7 @@ TEST(RunStateFile, EachDamageHasItsMessage) {
   const struct {
     std::string text, expected;
   } cases[] = {
-      {"", "[B4012] it is no JSON at byte 0"},
+      {"", "it is no JSON at byte 0"},
       {"{}", "global_step is missing"},
       {with("[]"), "hook_states is no object"},
       {with(R"({"h": 1})"), "hook_states.h is no object"},
@@ -247,7 +248,7 @@ TEST(RunStateFile, EachDamageHasItsMessage) {
        "input_positions.t.index is missing"},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(error_of([&] { parse_run_state(c.text); }), "DATA_LOSS: " + c.expected) << c.text;
+    EXPECT_EQ(error_of([&] { parse_run_state(c.text); }), "DATA_LOSS: [B4012] " + c.expected) << c.text;
 }
 
 // Four times as many states take about four times as long, not sixteen times: of many hooks, and of one with many keys.

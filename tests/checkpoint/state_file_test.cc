@@ -41,9 +41,10 @@ TEST(StateFile, WhatIsNoneSaysWhere) {
       {"all_model_checkpoint_paths: \"a\"", "[B4011] it names no current checkpoint (model_checkpoint_path)"},
       {"model_checkpoint_path: \"\"", "[B4011] it names no current checkpoint (model_checkpoint_path)"},
       {"model_checkpoint_path: \"a\"\nmodel_checkpoint_path: \"b\"",
-       "line 2, column 22: Non-repeated field \"model_checkpoint_path\" is specified multiple times."},
-      {"model_checkpoint_path: \"a\"\nall_model_checkpoint_paths: 7", "line 2, column 29: Expected string, got: 7"},
-      {std::string("\0\1\2", 3), "line 1, column 1: Invalid control characters encountered in text."},
+       "[B4012] line 2, column 22: Non-repeated field \"model_checkpoint_path\" is specified multiple times."},
+      {"model_checkpoint_path: \"a\"\nall_model_checkpoint_paths: 7",
+       "[B4012] line 2, column 29: Expected string, got: 7"},
+      {std::string("\0\1\2", 3), "[B4012] line 1, column 1: Invalid control characters encountered in text."},
   };
   for (const auto& c : cases) EXPECT_EQ(error_of([&] { parse_checkpoint_state(c.text); }), "DATA_LOSS: " + c.expected);
 }

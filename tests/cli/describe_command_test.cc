@@ -126,7 +126,7 @@ TEST_F(DescribeCommandTest, WhatIsNotThereIsStatus3WithTheReason) {
       {"model:sample_hook",
        "error[B2025]: not_found: model \"sample_hook\" is not found, but there is a plugin of that name of the kind "
        "hook\n"
-       "  help: name it where a plugin of the kind hook belongs\n"},
+       "  help: name it in the section for the kind hook\n"},
       {"hooks:x",
        "error[B2028]: not_found: \"hooks\" is no kind of plugin\n  help: kinds: hook, saver, init_fn, model, input, "
        "op, "

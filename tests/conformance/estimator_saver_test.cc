@@ -98,7 +98,7 @@ TEST_F(EstimatorSaves, WARM_06_AWarmStartIsReadByTheSaverThatWroteIt) {
   other.warm_start_from = warm_start(temp / "model");
   const ModelFn model = [](const ModelArgs& m) { return EstimatorSpec(m, pieces(m, 36, 3)); };
   EXPECT_THAT(error_of([&] { Estimator(model, other).train(one, {.steps = 1}); }),
-              HasSubstr("was written by the saver 'parchment': there is no saver \"parchment\""));
+              HasSubstr("was written by the saver 'parchment': [B2039] there is no saver \"parchment\""));
   other.plugins.push_back(&belay_module_v0);
   Estimator second(model, other);
   second.train(one, {.steps = 1});

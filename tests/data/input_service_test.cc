@@ -172,7 +172,7 @@ TEST_F(InputService, T_145_AValueThatIsNoneOfTheDeclaredClassesIsRefused) {
     return error_of([&] { batch.finish(); });
   };
   EXPECT_EQ(error(0, 199, 2), "no error");
-  const std::string of_digit = "INVALID_ARGUMENT: 'digit' has the value ",
+  const std::string of_digit = "INVALID_ARGUMENT: [B3007] 'digit' has the value ",
                     why = ", and was declared with 10 classes: they count from 0";
   EXPECT_EQ(error(1'000'000'000, 199, 2), of_digit + "1000000000 in element 1" + why);
   EXPECT_EQ(error(-1, 199, 2), of_digit + "-1 in element 1" + why);

@@ -123,9 +123,10 @@ TEST_F(QueueOpsTest, AFifoQueueDoesNotPad) {
   start();
   run(put_one);
   run(put_two);
-  EXPECT_EQ(error_of([&] { run(out); }),
-            "INVALID_ARGUMENT: node 'QueueDequeueMany' (QueueDequeue): queue 'q': elements of shapes [1] and [2] "
-            "cannot be dequeued together; a PaddingFIFOQueue would pad them");
+  EXPECT_EQ(
+      error_of([&] { run(out); }),
+      "INVALID_ARGUMENT: node 'QueueDequeueMany' (QueueDequeue): [B3001] queue 'q': elements of shapes [1] and [2] "
+      "cannot be dequeued together; a PaddingFIFOQueue would pad them");
 }
 
 TEST_F(QueueOpsTest, RowsOfAnUnknownRankAreCheckedWhenItRuns) {
@@ -171,11 +172,12 @@ TEST_F(QueueOpsTest, AnElementThatDoesNotFitTheQueueIsAnError) {
       ops::enqueue({q.handle, {{DType::kInt64, {}}, {DType::kInt64, {}}}}, {number(1), number(2)}, "wider");
   const Output size = ops::queue_size(q);
   start();
-  EXPECT_EQ(error_of([&] { run(fewer); }),
-            "INVALID_ARGUMENT: node 'fewer' (QueueEnqueue): queue 'q': an element must have 2 components, got 1");
   EXPECT_EQ(
-      error_of([&] { run(wider); }),
-      "INVALID_ARGUMENT: node 'wider' (QueueEnqueue): queue 'q': component 1 of an element must be uint8, got int64");
+      error_of([&] { run(fewer); }),
+      "INVALID_ARGUMENT: node 'fewer' (QueueEnqueue): [B3001] queue 'q': an element must have 2 components, got 1");
+  EXPECT_EQ(error_of([&] { run(wider); }),
+            "INVALID_ARGUMENT: node 'wider' (QueueEnqueue): [B3001] queue 'q': component 1 of an element must be "
+            "uint8, got int64");
   EXPECT_EQ(value<std::int64_t>(size), 0);
 }
 
@@ -198,7 +200,7 @@ TEST_F(QueueOpsTest, T_11_AnElementOfAShapeThatTheQueueHasNotIsRefusedByItsEnque
   };
   for (const std::string name : {"q", "shuffled"}) {
     const std::string wrong =
-        " (QueueEnqueue): queue '" + name + "': component 0 of an element must have the shape [2], got ";
+        " (QueueEnqueue): [B3001] queue '" + name + "': component 0 of an element must have the shape [2], got ";
     EXPECT_EQ(error(name + "_put", Tensor({3}, {1.0f, 2.0f, 3.0f})),
               "INVALID_ARGUMENT: node '" + name + "_put'" + wrong + "[3]");
     EXPECT_EQ(error(name + "_put_many", Tensor({1, 3}, {1.0f, 2.0f, 3.0f})),

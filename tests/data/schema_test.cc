@@ -285,7 +285,8 @@ TEST(SchemaJson, EverythingIsReadBack) {
 TEST(SchemaJson, DamageIsNamed) {
   EXPECT_THAT(error_of([] { parse_schema("{"); }),
               HasSubstr("DATA_LOSS: [B3010] schema.json is not what belay writes: "));
-  EXPECT_THAT(error_of([] { parse_schema("{\"format\": 2}"); }), HasSubstr("FAILED_PRECONDITION: it is of format 2"));
+  EXPECT_THAT(error_of([] { parse_schema("{\"format\": 2}"); }),
+              HasSubstr("FAILED_PRECONDITION: [B3011] it is of format 2"));
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ TEST_F(CheckpointCommandTest, LsAsJsonHasWhatTheTableHas) {
   const Json list = json({"ls", run_dir()});
   ASSERT_EQ(list.size(), 3u) << list;
   EXPECT_EQ(list[0]["restorable"], false);
+  EXPECT_EQ(list[0]["code"], "B4018");
   EXPECT_EQ(list[0]["problem"], "state is missing");
   EXPECT_EQ(list[1]["pinned"], true);
   EXPECT_EQ(list[1]["path"], in_run("model.ckpt-40"));

@@ -53,13 +53,24 @@ inline std::string hooks_that_keep() {
 }
 
 // Each of the other first-party hooks: a run of hooks_that_keep() has it by itself, or it keeps nothing (environment
-// counts the recoveries).
+// counts the recoveries; what assign_metric sets is in the variable).
 inline std::set<std::string> other_hooks() {
-  return {"checkpoint_saver", "environment",        "feed_fn",
-          "final_ops",        "global_step_waiter", "model_summary",
-          "nan_guard",        "nan_tensor",         "progress",
-          "restore_best",     "stop_after_n_evals", "stop_at_checkpoint_step",
-          "stop_at_step",     "stop_file",          "summary_at_end"};
+  return {"assign_metric",
+          "checkpoint_saver",
+          "environment",
+          "feed_fn",
+          "final_ops",
+          "global_step_waiter",
+          "model_summary",
+          "nan_guard",
+          "nan_tensor",
+          "progress",
+          "restore_best",
+          "stop_after_n_evals",
+          "stop_at_checkpoint_step",
+          "stop_at_step",
+          "stop_file",
+          "summary_at_end"};
 }
 
 // By the file's or the hook's name, without what depends on the time that something took.

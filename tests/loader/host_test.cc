@@ -47,7 +47,7 @@ TEST_F(InstanceHostTest, T_153_AHostThatNeverWasIsRefused) {
   EXPECT_EQ(InstanceHost::api()->service(never, detail::str("core")), nullptr);
   EXPECT_EQ(host.services().core.mode(never), 0);
   EXPECT_EQ(error_of([&] { InstanceHost::from(never); }),
-            "INVALID_ARGUMENT: there never was such a belay_host: it is the one of create");
+            "INVALID_ARGUMENT: [B2050] there never was such a belay_host: it is the one of create");
 }
 
 TEST(PluginWords, T_153_ACodeWithoutAMessageIsNamed) {
@@ -110,12 +110,12 @@ TEST_F(HostTest, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
   EXPECT_THAT(logger.lines,
               ElementsAre("warning losses: it calls its host after its destroy, from a thread that it left "
                           "behind; such calls do nothing. The destructor has to join the plugin's threads"));
-  EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: 'losses' has been destroyed");
+  EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: [B2050] 'losses' has been destroyed");
   const InstanceHost another(services, "accuracies");  // in its place
   EXPECT_NE(another.raw(), raw);
   EXPECT_EQ(host.instance_name(), "");
   EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }),
-            "FAILED_PRECONDITION: 'an instance that has ended' has been destroyed");
+            "FAILED_PRECONDITION: [B2050] 'an instance that has ended' has been destroyed");
 }
 
 // Each call sees an instance that is there to its end, or none.
@@ -238,12 +238,12 @@ TEST(Host, AContextThatIsNotThereIsAnErrorAndMayComeAndGo) {
   FakeClock clock;
   HostServices services(logger, clock, "", 0);
   const auto use = [&] { services.context<int>(); };
-  EXPECT_EQ(error_of(use), "FAILED_PRECONDITION: this service works only while a session exists");
+  EXPECT_EQ(error_of(use), "FAILED_PRECONDITION: [B2050] this service works only while a session exists");
   int session = 0;
   services.set_context(&session);
   EXPECT_EQ(error_of(use), "");
   services.set_context<int>(nullptr);
-  EXPECT_EQ(error_of(use), "FAILED_PRECONDITION: this service works only while a session exists");
+  EXPECT_EQ(error_of(use), "FAILED_PRECONDITION: [B2050] this service works only while a session exists");
 }
 
 TEST(Host, AServiceIsAddedOnce) {
@@ -251,7 +251,7 @@ TEST(Host, AServiceIsAddedOnce) {
   FakeClock clock;
   HostServices services(logger, clock, "", 0);
   const int table = 0;
-  EXPECT_EQ(error_of([&] { services.add("core", &table); }), "ALREADY_EXISTS: service \"core\" is added twice");
+  EXPECT_EQ(error_of([&] { services.add("core", &table); }), "ALREADY_EXISTS: [B2050] service \"core\" is added twice");
   EXPECT_EQ(services.find("graph"), nullptr);
 }
 

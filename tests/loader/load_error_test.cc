@@ -14,7 +14,7 @@ TEST(LoadError, IsKindFileReasonAndFix) {
   EXPECT_STREQ(e.what(), "[B2003] not_regular: '/a/b.so' is a FIFO, not a file\n  help: give the .so file of a plugin");
   EXPECT_EQ(e.headline(), "[B2003] not_regular: '/a/b.so' is a FIFO, not a file");
   EXPECT_EQ(e.code(), Code::kFailedPrecondition);
-  EXPECT_STREQ(LoadError(LoadErrorKind::kNotFound, "", "nothing", "").what(), "not_found: nothing");
+  EXPECT_STREQ(LoadError(LoadErrorKind::kNotFound, "", "nothing", "").what(), "[B2001] not_found: nothing");
 }
 
 TEST(LoadError, KeepsHostileNamesOnOneLine) {

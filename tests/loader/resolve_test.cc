@@ -141,7 +141,7 @@ DIR/train.toml:5:1: error[B2030]: "depth" is not an option of model "sample_mode
 DIR/train.toml:7:20: error[B2025]: not_found: saver "sample_model" is not found, but there is a plugin of that name of the kind model
   saver = { plugin = "sample_model" }
                      ^~~~~~~~~~~~~~
-  help: name it where a plugin of the kind model belongs
+  help: name it in the section for the kind model
 DIR/train.toml:11:7: error[B2033]: "max" is -1, must be at least 0
   max = -1
         ^~
@@ -158,7 +158,7 @@ TEST_F(ResolveTest, WhereThereIsNoPluginAtAllThatIsOneError) {
   std::filesystem::remove(file_);
   std::string manifest = kGood;
   manifest.resize(manifest.find("[[hooks]]\nfile"));
-  EXPECT_EQ(resolve(manifest), R"(DIR/train.toml:4:10: error: there are no plugins in DIR
+  EXPECT_EQ(resolve(manifest), R"(DIR/train.toml:4:10: error[B2036]: there are no plugins in DIR
   plugin = "sample_input"
            ^~~~~~~~~~~~~~
   help: install Belay's, or set BELAY_PLUGIN_PATH or [plugins] path to the folder that has them; `belay plugins` lists what is found
@@ -175,26 +175,27 @@ TEST_F(ResolveTest, AFileMustOfferTheKindAndTheNameOnce) {
   const std::string head = "[input.train]\nplugin = \"sample_input\"\n[model]\nplugin = \"sample_model\"\n";
   const auto hook = [&](const std::string& text) {
     const std::string all = resolve(head + "[[hooks]]\n" + text);
-    const std::size_t at = all.find("error: ");
-    return at == std::string::npos ? all : all.substr(at + 7);
+    const std::size_t at = all.find("error[");
+    return at == std::string::npos ? all : all.substr(at);
   };
   EXPECT_EQ(hook("file = \"sample.so\"\nplugin = \"sample_hok\"\n"),
-            "[B2026] not_found: 'DIR/sample.so' offers no hook \"sample_hok\"\n"
+            "error[B2026]: not_found: 'DIR/sample.so' offers no hook \"sample_hok\"\n"
             "  plugin = \"sample_hok\"\n           ^~~~~~~~~~~~\n"
             "  help: it offers hook \"sample_hook\", saver \"sample_saver\", init_fn \"sample_init_fn\", model "
             "\"sample_model\", input \"sample_input\" (did you mean \"sample_hook\"?)\n");
   folder_.write("pair.so", bytes_of(BELAY_LOADER_PAIR));
-  EXPECT_EQ(hook("file = \"pair.so\"\n"),
-            "[B2027] duplicate: 'DIR/pair.so' offers more than one hook\n  file = \"pair.so\"\n         ^~~~~~~~~\n"
-            "  help: pick one with plugin = \"first\"; it offers hook \"first\", hook \"second\"\n");
+  EXPECT_EQ(
+      hook("file = \"pair.so\"\n"),
+      "error[B2027]: duplicate: 'DIR/pair.so' offers more than one hook\n  file = \"pair.so\"\n         ^~~~~~~~~\n"
+      "  help: pick one with plugin = \"first\"; it offers hook \"first\", hook \"second\"\n");
   EXPECT_EQ(hook("file = \"pair.so\"\nplugin = \"second\"\n"), "");
   EXPECT_EQ(plugins_.hooks.at(0).info.name, "second");
   EXPECT_EQ(hook("plugin = \"first\"\n[scaffold]\nsaver = { file = \"pair.so\" }\n"),
-            "[B2026] not_found: 'DIR/pair.so' offers no saver\n  saver = { file = \"pair.so\" }\n"
+            "error[B2026]: not_found: 'DIR/pair.so' offers no saver\n  saver = { file = \"pair.so\" }\n"
             "                   ^~~~~~~~~\n"
             "  help: it offers hook \"first\", hook \"second\"\n");
   EXPECT_EQ(hook("file = \"none.so\"\n"),
-            "[B2001] not_found: 'DIR/none.so' does not exist\n  file = \"none.so\"\n         ^~~~~~~~~\n"
+            "error[B2001]: not_found: 'DIR/none.so' does not exist\n  file = \"none.so\"\n         ^~~~~~~~~\n"
             "  help: check the path; in a manifest it is relative to the manifest\n");
 }
 

@@ -142,7 +142,7 @@ TEST_F(SearchTest, ANameOfAnotherKindIsTold) {
   EXPECT_EQ(
       find_error(search(), PluginKind::kHook, "sample_saver"),
       "[B2025] not_found: hook \"sample_saver\" is not found, but there is a plugin of that name of the kind saver\n"
-      "  help: name it where a plugin of the kind saver belongs");
+      "  help: name it in the section for the kind saver");
 }
 
 TEST_F(SearchTest, ANameWithASlashNeverResolves) {

@@ -61,17 +61,17 @@ TEST_F(HookedSessionTest, T_145_AWriteThatLeavesTheNearWordsAloneIsFoundAfterASt
   at = 4 + 40;
   EXPECT_EQ(
       error_of([&] { run(sum, feeds); }),
-      "INTERNAL: hook \"y\" in after_run: it wrote 44 bytes past the end of the value of 'sum' (it or another hook "
+      "INTERNAL: hook \"y\" in after_run: it wrote 44 bytes past the end of the value of 'sum:0' (it or another hook "
       "that fetches it: \"x\"), which has 4 bytes");
   at = -44;
   EXPECT_EQ(
       error_of([&] { run(sum, feeds); }),
-      "INTERNAL: hook \"y\" in after_run: it wrote 44 bytes before the start of the value of 'sum' (it or another "
+      "INTERNAL: hook \"y\" in after_run: it wrote 44 bytes before the start of the value of 'sum:0' (it or another "
       "hook that fetches it: \"x\"), which has 4 bytes");
   at = 4;
   EXPECT_EQ(
       error_of([&] { run(sum, feeds); }),
-      "INTERNAL: hook \"x\" in after_run: it wrote 4 bytes past the end of the value of 'sum', which has 4 bytes");
+      "INTERNAL: hook \"x\" in after_run: it wrote 4 bytes past the end of the value of 'sum:0', which has 4 bytes");
   at = 0;
   EXPECT_EQ(run(sum, feeds), 6.0f);
 }

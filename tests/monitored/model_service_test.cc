@@ -72,7 +72,7 @@ TEST_F(ModelServiceTest, B_12h_AHookWithAnUnknownFlagOrAnOptionThatIsNoneIsRefus
   const belay_tensor tensor = detail::described(DType::kFloat32, 0, nullptr);
   const std::string begin = "INVALID_ARGUMENT: the hook 'watch': option 'x': ";
   EXPECT_EQ(add(with({detail::str("x"), {BELAY_VALUE_TENSOR, 0, 1, &tensor}})),
-            begin + "it is of type 5, which no option has");
+            begin + "[B2050] it is of type 5, which no option has");
   EXPECT_EQ(add(with({detail::str("x"), {BELAY_VALUE_INT, 0, 0, nullptr}})),
             begin + "its value is one value, and has count = 0");
   EXPECT_TRUE(spec.outputs.hooks.empty());

@@ -402,8 +402,8 @@ TEST_F(StateTensors, B_08a_WhatIsNoTensorIsRefusedByItsKey) {
          to.tensor("k", DType::kInt32, {INT64_MAX, 2});
        },
        "state 'k' has no size: int32 [9223372036854775807, 2]"},
-      {[](StateWriter& to) { to.tensor("\xff", DType::kInt32, {2}); }, "the key \"\\xff\" is not UTF-8"},
-      {[](StateWriter& to) { to.put("\xff", 2); }, "the key \"\\xff\" is not UTF-8"},
+      {[](StateWriter& to) { to.tensor("\xff", DType::kInt32, {2}); }, "[B4005] the key \"\\xff\" is not UTF-8"},
+      {[](StateWriter& to) { to.put("\xff", 2); }, "[B4005] the key \"\\xff\" is not UTF-8"},
       {[](StateWriter& to) { to.put("k", 2), to.tensor("k", DType::kInt32, {2}); },
        "state 'k' has a value in this save; a key has one of the two"},
       {[](StateWriter& to) { to.tensor("k", DType::kInt32, {2}), to.put("k", 2); },

@@ -277,7 +277,7 @@ TEST(SparseUpdatesBuilt, BadInputOfEachUpdateIsNamed) {
     EXPECT_EQ(error_with(last, {DType::kInt32, {4}}),
               node + "input " + std::to_string(last) + " (int32 [4]) must be int64");
     EXPECT_EQ(error_with(last, {DType::kInt64, {4, 1}}),
-              node + "input " + std::to_string(last) + " (int64 [4, 1]) must have rank 1");
+              node + "input " + std::to_string(last) + " (int64 [4, 1]) must have 1 dimension");
     if (c.slots > 0) {
       EXPECT_EQ(error_with(1, {DType::kFloat32, {4, 3}}),
                 node + "input 1 (float32 [4, 3]) must have the shape of the variable, input 0 (float32 [5, 3])");

@@ -202,7 +202,7 @@ TEST(Math, BadInputIsNamed) {
       "INVALID_ARGUMENT: node 'b' (BiasAdd): input 1 (float32 [4]) must be as long as the last dimension of input 0 "
       "(float32 [2, 3])");
   EXPECT_EQ(build_error(bias_add, {{DType::kFloat32, {2, 3}}, {DType::kFloat32, {3, 1}}}),
-            "INVALID_ARGUMENT: node 'b' (BiasAdd): input 1 (float32 [3, 1]) must have 1 dimensions");
+            "INVALID_ARGUMENT: node 'b' (BiasAdd): input 1 (float32 [3, 1]) must have 1 dimension");
   EXPECT_EQ(build_error(bias_add, {{DType::kFloat32, {}}, {DType::kFloat32, {3}}}),
             "INVALID_ARGUMENT: node 'b' (BiasAdd): input 0 (float32 []) must have at least one dimension");
 }

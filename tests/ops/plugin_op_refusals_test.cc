@@ -31,16 +31,17 @@ TEST_F(PluginOpTest, AttributesAreCheckedAgainstTheNote) {
     std::string expected;
   } cases[] = {
       {[](NodeBuilder& n) { n.attr("scael", 1.0); },
-       "\"scael\" is not an attribute of op \"affine\"; did you mean \"scale\"? attributes: scale, offset, reversed, "
-       "mode, unused"},
-      {[](NodeBuilder& n) { n.attr("scale", "two"); }, "\"scale\" must be a number, not a string"},
-      {[](NodeBuilder& n) { n.attr("scale", 11); }, "\"scale\" is 11, must be at most 10; scale: factor"},
-      {[](NodeBuilder& n) { n.attr("offset", 1.5); }, "\"offset\" must be an integer, not a number"},
-      {[](NodeBuilder& n) { n.attr("reversed", 2); }, "\"reversed\" must be true or false, not an integer"},
+       "[B2030] \"scael\" is not an attribute of op \"affine\"; did you mean \"scale\"? attributes: scale, offset, "
+       "reversed, mode, unused"},
+      {[](NodeBuilder& n) { n.attr("scale", "two"); }, "[B2032] \"scale\" must be a number, not a string"},
+      {[](NodeBuilder& n) { n.attr("scale", 11); }, "[B2033] \"scale\" is 11, must be at most 10; scale: factor"},
+      {[](NodeBuilder& n) { n.attr("offset", 1.5); }, "[B2032] \"offset\" must be an integer, not a number"},
+      {[](NodeBuilder& n) { n.attr("reversed", 2); }, "[B2032] \"reversed\" must be true or false, not an integer"},
       {[](NodeBuilder& n) { n.attr("mode", "fanci"); },
-       "\"mode\" is \"fanci\", must be one of: plain, fancy; did you mean \"fancy\"?"},
+       "[B2034] \"mode\" is \"fanci\", must be one of: plain, fancy; did you mean \"fancy\"?"},
       {[](NodeBuilder& n) { n.attr("unused", 1.0); },
-       "\"unused\" must be a list of numbers, not a number; a list of one is written in brackets: unused = [...]"},
+       "[B2032] \"unused\" must be a list of numbers, not a number; a list of one is written in brackets: unused = "
+       "[...]"},
       {[](NodeBuilder& n) { n.attr("scale", Tensor(1.f)); },
        "attribute \"scale\" is a tensor; give it as an input, say with ops::constant"},
       {[](NodeBuilder& n) { n.attr("scale", 2).attr("scale", 3); }, "attribute 'scale' is set twice"},

@@ -109,7 +109,7 @@ TEST(InTopK, BadInputIsNamed) {
   EXPECT_EQ(build_error(in_top(1), {{DType::kFloat32, {3}}, targets}),
             node + "input 0 (float32 [3]) must have 2 dimensions");
   EXPECT_EQ(build_error(in_top(1), {x, {DType::kInt32, {3, 1}}}),
-            node + "input 1 (int32 [3, 1]) must have 1 dimensions");
+            node + "input 1 (int32 [3, 1]) must have 1 dimension");
   EXPECT_EQ(build_error(in_top(1), {{DType::kInt32, {3, 2}}, targets}),
             node + "input 0 (int32 [3, 2]) must be float32 or float64");
   EXPECT_EQ(build_error(in_top(1), {x, {DType::kUInt8, {3}}}), node + "input 1 (uint8 [3]) must be int32 or int64");

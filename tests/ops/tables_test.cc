@@ -102,9 +102,9 @@ TEST_F(TablesTest, AValuePerKeyIsNeeded) {
             }),
             node + "a value per key is needed, got input 1 (string [2]) and input 2 (int64 [1])");
   EXPECT_EQ(error_of([&] { ops::hash_table(g, number(1), numbers({3})); }),
-            node + "input 1 (int64 []) must have 1 dimensions");
+            node + "input 1 (int64 []) must have 1 dimension");
   EXPECT_EQ(error_of([&] { ops::hash_table(g, numbers({3}), number(1)); }),
-            node + "input 2 (int64 []) must have 1 dimensions");
+            node + "input 2 (int64 []) must have 1 dimension");
   EXPECT_EQ(error_of([&] { g.node("HashTable", "t").attr("key_dtype", DType::kInt64).output(); }),
             "INVALID_ARGUMENT: node 't' (HashTable): attribute 'value_dtype' is missing; it is a dtype: of the values");
   const Output keys = ops::placeholder_of_any_rank(g, DType::kInt64, "keys");

@@ -97,7 +97,7 @@ TEST_F(AssignNpy, AFileThatIsNoneIsRefused) {
   EXPECT_THAT(error("PK\3\4", DType::kFloat32, {}),
               ::testing::HasSubstr("is an archive of several arrays; save the one that is meant by numpy.save"));
   EXPECT_THAT(error(npy_file<float>("<f4", "(2,)", {1}), DType::kFloat32, {2}),
-              ::testing::StartsWith("DATA_LOSS: npy: '" + path_ + "' is cut short or damaged"));
+              ::testing::StartsWith("DATA_LOSS: [B3023] npy: '" + path_ + "' is cut short or damaged"));
   EXPECT_THAT(error_of([&] {
                 InitFnDriver init(module_under_test(belay_module_assign),
                                   {{"vars", std::vector<std::string>{"w"}}, {"npy", folder_.file("v.npy")}});

@@ -90,7 +90,7 @@ TEST_F(NpyArrayTest, AFileThatIsMissingIsAnError) {
   EXPECT_EQ(error_of([&] { NpyArray("labels", folder_.file("xx.npz:y")); }),
             "NOT_FOUND: labels: there is no file '" + folder_.file("xx.npz") + "' (did you mean \"x.npz\"?)");
   EXPECT_EQ(error_of([&] { NpyArray("labels", folder_.write("no.npz", "some text") + ":y"); }),
-            "DATA_LOSS: labels: '" + folder_.file("no.npz") +
+            "DATA_LOSS: [B3022] labels: '" + folder_.file("no.npz") +
                 "' is no .npz file, or damaged: Not a zip archive; write it with numpy.savez");
 }
 

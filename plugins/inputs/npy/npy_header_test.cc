@@ -102,7 +102,7 @@ TEST(NpyHeader, DamageIsTold) {
         "{'shape': (-1,)}", "{'shape': (1 2)}", "{'shape': 3}", "{'other': 1}"})
     EXPECT_THAT(error_of([&] { read_text(bad); }),
                 ::testing::MatchesRegex(
-                    "DATA_LOSS: [B3023] features: 'x.npy' is damaged: its header cannot be read at character "
+                    "DATA_LOSS: \\[B3023\\] features: 'x.npy' is damaged: its header cannot be read at character "
                     "[0-9]+; save it again with numpy.save"))
         << bad;
 }

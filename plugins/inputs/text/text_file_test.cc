@@ -76,8 +76,9 @@ TEST(TextFile, BytesThatAreNoCharacterAreNamed) {
   for (const auto& c : cases) {
     const std::string path = folder.write("a.txt", c.bytes);
     EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),
-              "INVALID_ARGUMENT: files: " + path + ":1:" + std::to_string(c.column) + ": this is no UTF-8: byte " +
-                  c.byte + " begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
+              "INVALID_ARGUMENT: [B3032] files: " + path + ":1:" + std::to_string(c.column) +
+                  ": this is no UTF-8: byte " + c.byte +
+                  " begins no character; convert it (iconv -t UTF-8), or set units = \"bytes\"");
   }
   const std::string path = folder.write("a.txt", "\xef\xbb\xbfone\n\u00e9\u00e9\xff");
   EXPECT_EQ(error_of([&] { TextFiles("files", {path}, Units::kCharacters); }),

@@ -125,19 +125,21 @@ TEST(DecodeExample, WhatDoesNotFitIsNamed) {
   } cases[] = {
       {spec_of("heigth", DType::kFloat32),
        "[B3034] has no feature \"heigth\" (did you mean \"height\"?), and 'features' has no default for it; it has "
-       "empty, "
-       "height, kind, name, names"},
+       "empty, height, kind, name, names"},
       {spec_of("empty", DType::kInt64),
        "[B3034] has no value for feature \"empty\", and 'features' has no default for it"},
-      {spec_of("kind", DType::kFloat32), "feature \"kind\" holds int64, 'features' says float32; use int64"},
-      {spec_of("height", DType::kInt64), "feature \"height\" holds float32, 'features' says int64; use float32"},
-      {spec_of("name", DType::kInt64), "feature \"name\" holds bytes, 'features' says int64; use string or uint8"},
-      {spec_of("height", DType::kString), "feature \"height\" holds float32, 'features' says string; use float32"},
-      {spec_of("height", DType::kFloat32), "feature \"height\" has 2 values, its shape [] needs 1"},
-      {spec_of("height", DType::kFloat32, {3}), "feature \"height\" has 2 values, its shape [3] needs 3"},
-      {spec_of("names", DType::kString), "feature \"names\" has 2 values, its shape [] needs 1"},
-      {spec_of("name", DType::kUInt8, {3}), "feature \"name\" has 2 bytes, its shape [3] needs 3"},
-      {spec_of("names", DType::kUInt8, {2}), "feature \"names\" has 2 strings; uint8 takes the bytes of one"},
+      {spec_of("kind", DType::kFloat32), "[B3025] feature \"kind\" holds int64, 'features' says float32; use int64"},
+      {spec_of("height", DType::kInt64),
+       "[B3025] feature \"height\" holds float32, 'features' says int64; use float32"},
+      {spec_of("name", DType::kInt64),
+       "[B3025] feature \"name\" holds bytes, 'features' says int64; use string or uint8"},
+      {spec_of("height", DType::kString),
+       "[B3025] feature \"height\" holds float32, 'features' says string; use float32"},
+      {spec_of("height", DType::kFloat32), "[B3024] feature \"height\" has 2 values, its shape [] needs 1"},
+      {spec_of("height", DType::kFloat32, {3}), "[B3024] feature \"height\" has 2 values, its shape [3] needs 3"},
+      {spec_of("names", DType::kString), "[B3024] feature \"names\" has 2 values, its shape [] needs 1"},
+      {spec_of("name", DType::kUInt8, {3}), "[B3024] feature \"name\" has 2 bytes, its shape [3] needs 3"},
+      {spec_of("names", DType::kUInt8, {2}), "[B3024] feature \"names\" has 2 strings; uint8 takes the bytes of one"},
   };
   for (const auto& c : cases) EXPECT_EQ(error(record, c.spec), std::string("INVALID_ARGUMENT: ") + c.error);
 }

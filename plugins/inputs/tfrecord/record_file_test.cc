@@ -75,10 +75,10 @@ TEST_F(RecordFileTest, DamageIsToldWithFileAndRecord) {
       {"", "FAILED_PRECONDITION: [B3021] files: '" + path + "' holds no records"},
       {gzipped(""), "FAILED_PRECONDITION: [B3021] files: '" + path + "' holds no records"},
       {"PK\3\4 some archive",
-       "INVALID_ARGUMENT: files: '" + path +
+       "INVALID_ARGUMENT: [B3022] files: '" + path +
            "' is a zip archive (torch.save, Keras and numpy.savez write such), no TFRecord file: write its examples "
            "with tf.io.TFRecordWriter"},
-      {flipped(0), "INVALID_ARGUMENT: [B3023] files: '" + path +
+      {flipped(0), "INVALID_ARGUMENT: [B3022] files: '" + path +
                        "' is no TFRecord file, plain or gzip: it does not begin with a length and its checksum"},
       {flipped(second), "DATA_LOSS: [B3023] '" + path +
                             "' record 1 is damaged: the checksum of its length is wrong; fetch the file again"},

@@ -83,9 +83,10 @@ TEST(NpzDamage, EachRuleHasItsMessage) {
             "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" has 7 bytes of elements; '<f4' [2] has 8");
   EXPECT_EQ(refusal(npy_of(head, "123456789")),
             "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" has 9 bytes of elements; '<f4' [2] has 8");
-  EXPECT_EQ(refusal(npy_of(head, "12345678").substr(0, 40)),
-            "DATA_LOSS: [B3023] the .npz file: array \"arr_0\" is cut short or damaged: it ends inside its header; "
-            "save it again");
+  EXPECT_EQ(
+      refusal(npy_of(head, "12345678").substr(0, 40)),
+      "DATA_LOSS: [B4040] the .npz file: [B3023] array \"arr_0\" is cut short or damaged: it ends inside its header; "
+      "save it again");
   EXPECT_EQ(refusal(npy_of("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }\n", "\1\2")),
             "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" is of booleans, but element 1 is 2");
   EXPECT_EQ(refusal(npy_of("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 9), }\n", "")),

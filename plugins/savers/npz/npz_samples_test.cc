@@ -92,9 +92,10 @@ TEST_F(NpzSamples, DamagedFilesAreRefusedForTheirOwnReason) {
   EXPECT_EQ(error_of([&] { saver_.read(); }),
             "DATA_LOSS: [B4040] the .npz file: array \"arr_0\" has 43 bytes of elements; '<f4' [3, 4] has 48");
   put("bad_header_len.npy");
-  EXPECT_EQ(error_of([&] { saver_.read(); }),
-            "DATA_LOSS: [B3023] the .npz file: array \"arr_0\" is cut short or damaged: it ends inside its header; "
-            "save it again");
+  EXPECT_EQ(
+      error_of([&] { saver_.read(); }),
+      "DATA_LOSS: [B4040] the .npz file: [B3023] array \"arr_0\" is cut short or damaged: it ends inside its header; "
+      "save it again");
   put("bad_magic.npy");
   EXPECT_EQ(error_of([&] { saver_.read(); }),
             "DATA_LOSS: [B4041] the .npz file is no zip archive, or damaged: Not a zip archive");

@@ -73,7 +73,10 @@ class TensorFile {
     std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(file_.size(), 512)), '\0');
     file_.read_at(0, begin.data(), begin.size());
     if (begin.size() > belay_safetensors::kLengthBytes && begin[belay_safetensors::kLengthBytes] == '{') damaged(says);
-    damaged(belay::foreign_text(begin, "safetensors file", "write its tensors with safetensors.torch.save_file", says));
+    const std::string text =
+        belay::foreign_text(begin, "safetensors file", "write its tensors with safetensors.torch.save_file", says);
+    if (text == says) damaged(says);
+    fail(Code::kDataLoss, "[B4041] " + what_ + " " + text);
   }
 
   void check_bools(const Entry& e, const unsigned char* bytes) const {

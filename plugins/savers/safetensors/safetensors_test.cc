@@ -161,18 +161,18 @@ TEST(Safetensors, EachRuleOfTheFormatHasItsMessage) {
   const struct {
     std::string bytes, expected;
   } cases[] = {
-      {"1234567", "DATA_LOSS: the .safetensors file has 7 bytes; the length of the header alone has 8"},
+      {"1234567", "DATA_LOSS: [B4040] the .safetensors file has 7 bytes; the length of the header alone has 8"},
       {file_of("{}", "", 3),
-       "DATA_LOSS: the .safetensors file says at byte 0 that its header has 3 bytes, but only 2 follow"},
+       "DATA_LOSS: [B4040] the .safetensors file says at byte 0 that its header has 3 bytes, but only 2 follow"},
       {file_of("{}", "", 100'000'001),
-       "DATA_LOSS: the .safetensors file says at byte 0 that its header has 100000001 bytes; at most 100000000 are "
-       "allowed"},
+       "DATA_LOSS: [B4040] the .safetensors file says at byte 0 that its header has 100000001 bytes; at most 100000000 "
+       "are allowed"},
       {std::string("\x80\x04\x95\x18\x62\0\0\0\0\0\0}pickle", 18),
-       "DATA_LOSS: the .safetensors file is a pickle of Python (torch.save, joblib), no safetensors file: write its "
-       "tensors with safetensors.torch.save_file"},
+       "DATA_LOSS: [B4041] the .safetensors file is a pickle of Python (torch.save, joblib), no safetensors file: "
+       "write its tensors with safetensors.torch.save_file"},
       {"<html>\n<body>Not found</body></html>",
-       "DATA_LOSS: the .safetensors file is a page of HTML, no safetensors file: a download that failed leaves one; "
-       "fetch the file again"},
+       "DATA_LOSS: [B4041] the .safetensors file is a page of HTML, no safetensors file: a download that failed leaves "
+       "one; fetch the file again"},
       {file_of(""),
        "DATA_LOSS: the .safetensors file: the header is no JSON at byte 8: \"syntax error while parsing value - "
        "unexpected end of input; expected '[', '{', or a literal\""},
@@ -211,7 +211,7 @@ TEST(Safetensors, EachRuleOfTheFormatHasItsMessage) {
       {file_of(R"({"a":{"dtype":"U8","shape":[9223372036854775808,0],"data_offsets":[0,0]}})"),
        "DATA_LOSS: the .safetensors file: tensor \"a\" has the dimension 9223372036854775808"},
       {file_of(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\x01\x02"),
-       "DATA_LOSS: the .safetensors file holds 2 at byte 64, in the boolean tensor \"a\""},
+       "DATA_LOSS: [B4040] the .safetensors file holds 2 at byte 64, in the boolean tensor \"a\""},
       {file_of(a),
        "DATA_LOSS: the .safetensors file: the header is no JSON at byte 60: \"syntax error while parsing object - "
        "unexpected end of input; expected '}'\""},

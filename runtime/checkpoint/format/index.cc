@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/format/strict_json.h"
 #include "runtime/checkpoint/format/tensor_bytes.h"
 #include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -182,7 +183,7 @@ void check_index_holds(const std::vector<TensorInfo>& variables) {
     fail(e.code(), fmt::format("[B4003] the model has {} variables, more than a checkpoint holds: {}; make fewer and "
                                "larger ones (layers that are alike as one array), give them shorter names, or train "
                                "without checkpoints (save_secs = 0 in [checkpoint])",
-                               variables.size(), e.message()));
+                               variables.size(), take_code(e.message()).text));
   }
 }
 

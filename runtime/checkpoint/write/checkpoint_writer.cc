@@ -20,6 +20,7 @@
 #include "runtime/checkpoint/write/pinned.h"
 #include "runtime/checkpoint/write/unfinished_directory.h"
 #include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -112,10 +113,11 @@ void read_back(std::unique_ptr<OpenDirectory> written, const SaverUse& saver) {
     const auto checkpoint = CheckpointReader::open(std::move(written));
     read_tensors(*checkpoint, saver, checkpoint->tensors(), [](const NamedTensor&) {});
   } catch (const Error& e) {
+    const CodedMessage cause = take_code(e.message());
     fail(e.code(),
          fmt::format(
              "[B4024] saver {} did not read back what it was given to write, so nothing could be restored from it: {}",
-             single_quoted(saver.name), e.message()));
+             single_quoted(saver.name), cause.code == "B4024" ? cause.text : std::string(e.message())));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/format/tensor_bytes.h"
 #include "runtime/cli/text/text_table.h"
 #include "runtime/data/schema.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
 
@@ -29,6 +30,13 @@ Json number_or_null(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr
 std::string dtype_text(DType dtype) { return dtype == DType::kInvalid ? "other" : dtype_name(dtype); }
 
 Json json_of(const TensorInfo& t) { return {{"dtype", dtype_text(t.dtype)}, {"shape", t.dims}}; }
+
+void set_problem(Json& json, const std::string& problem) {
+  if (problem.empty()) return;
+  CodedMessage coded = take_code(problem);
+  if (!coded.code.empty()) json["code"] = std::move(coded.code);
+  json["problem"] = std::move(coded.text);
+}
 
 // ---- ls ----
 
@@ -53,7 +61,7 @@ Json json_of(const ListedStored& c, const std::string& metric) {
   if (c.best_rank != 0) json["best"] = {{"rank", c.best_rank}, {"metric", metric}, {"value", c.best_value}};
   json["current"] = c.current;
   json["restorable"] = c.problem.empty();
-  if (!c.problem.empty()) json["problem"] = c.problem;
+  set_problem(json, c.problem);
   return json;
 }
 
@@ -198,7 +206,7 @@ void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostr
     for (const VerifiedStored& v : all) {
       Json one{{"path", v.path}, {"whole", v.problem.empty()}, {"tensors", v.tensors}, {"bytes", v.bytes}};
       if (!v.digest.empty()) one["digest"] = v.digest;
-      if (!v.problem.empty()) one["problem"] = v.problem;
+      set_problem(one, v.problem);
       if (!v.unread.empty()) one["unread"] = v.unread;
       list.push_back(std::move(one));
     }
