@@ -33,21 +33,27 @@ TEST_F(Accuracy, CustomersWhoLeaveAreFoundInTablesOfWordsAndGaps) {
   const ProcessResult r = run("tables_wa_churn.toml");
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_GE(metric(r.out, "auc"), 0.82) << r.out;
-  NEEDS_DATA("tables/mlc_churn.csv");
-  const ProcessResult other = run("tables_mlc_churn.toml");
-  ASSERT_EQ(other.status, 0) << other.err;
-  EXPECT_GE(metric(other.out, "accuracy"), 0.93) << other.out;
 }
 
-TEST_F(Accuracy, PricesOfHousesAndPassengersAreExplainedToSeventeenTwentieths) {
+TEST_F(Accuracy, CustomersOfAreasAndPlansAreRightInFourteenOfFifteen) {
+  NEEDS_DATA("tables/mlc_churn.csv");
+  const ProcessResult r = run("tables_mlc_churn.toml");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_GE(metric(r.out, "accuracy"), 0.93) << r.out;
+}
+
+TEST_F(Accuracy, PricesOfHousesAreExplainedToSeventeenTwentieths) {
   NEEDS_DATA("tables/ames.csv");
   const ProcessResult r = run("tables_ames.toml");
   ASSERT_EQ(r.status, 0) << r.err;
   EXPECT_GE(metric(r.out, "r2"), 0.85) << r.out;
+}
+
+TEST_F(Accuracy, PassengersOfAStationAreExplainedToSeventeenTwentieths) {
   NEEDS_DATA("tables/Chicago.csv");
-  const ProcessResult other = run("tables_chicago.toml");
-  ASSERT_EQ(other.status, 0) << other.err;
-  EXPECT_GE(metric(other.out, "r2"), 0.85) << other.out;
+  const ProcessResult r = run("tables_chicago.toml");
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_GE(metric(r.out, "r2"), 0.85) << r.out;
 }
 
 TEST_F(Accuracy, WineFromNumpysArraysIsRightForNineOfTen) {

@@ -199,12 +199,12 @@ TEST_F(BadPluginFile, T_128_CheckShowsWhatLoadingFindsAsItShowsOtherMistakes) {
 }
 
 TEST_F(BadPluginFile, AnInitializerThatThrowsOrExitsEndsTheRunWithItsName) {
-  EXPECT_EQ(
-      run_with("throwing_initializer"),
-      "error: plugin 'DIR/x.so' failed in its own initializers while it was loaded: it threw std::runtime_error: no "
-      "table.bin here\n  help: initializers of global objects must not throw\n");
+  EXPECT_EQ(run_with("throwing_initializer"),
+            "error[B2040]: plugin 'DIR/x.so' failed in its own initializers while it was loaded: it threw "
+            "std::runtime_error: no "
+            "table.bin here\n  help: initializers of global objects must not throw\n");
   EXPECT_EQ(run_with("exiting_initializer"),
-            "error: plugin 'DIR/x.so' ended the process (exit status 0) while it was loaded\n"
+            "error[B2040]: plugin 'DIR/x.so' ended the process (exit status 0) while it was loaded\n"
             "  help: initializers of global objects must not call exit\n");
 }
 

@@ -140,7 +140,7 @@ TEST_F(KeptCheckpoints, MoreVariablesThanACheckpointHoldsAreRefusedBeforeTheFirs
     arguments.insert(arguments.begin(), command);
     const ProcessResult r = belay(arguments);
     EXPECT_EQ(r.status, 2) << command << "\n" << r.err;
-    EXPECT_THAT(r.err, HasSubstr("error: the model has 5500")) << command;
+    EXPECT_THAT(r.err, HasSubstr("error[B4003]: the model has 5500")) << command;
     EXPECT_THAT(r.err, HasSubstr(" variables, more than a checkpoint holds: the index of 5500")) << command;
     EXPECT_THAT(r.err, HasSubstr(" values, at most 4000000 are read; make fewer and larger ones")) << command;
     EXPECT_THAT(checkpoints(), IsEmpty());

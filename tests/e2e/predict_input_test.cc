@@ -51,7 +51,7 @@ TEST_F(PredictInput, OneThatFitsIsNoHindrance) {
 }
 
 TEST_F(PredictInput, AnUnknownPluginOrOptionOfItIsFoundBeforeTheTraining) {
-  expect_found(flats("plugin = \"cvs\"\n"), {"train.toml:16:10: error: ", "did you mean \"csv\"?"}, 3);
+  expect_found(flats("plugin = \"cvs\"\n"), {"train.toml:16:10: error[B2025]: ", "did you mean \"csv\"?"}, 3);
   expect_found(flats("plugin = \"csv\"\npath = \"new.csv\"\nlabl = \"\"\n"), {"labl", "did you mean \"label\"?"});
   expect_found(flats("plugin = \"csv\"\npath = \"new.csv\"\nlabel = \"rennt\"\nid = \"flat\"\nepochs = 1\n"),
                {"label = \"rennt\"\n          ^~~~~~~", "has no column \"rennt\""});

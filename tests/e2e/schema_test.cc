@@ -283,7 +283,7 @@ TEST_F(SchemaOfModel, T_109_AnEvaluationHasTheTrainingsFoldAndAnotherOneIsRefuse
 
 TEST_F(SchemaOfModel, T_109_ATestPartOfTheTrainingsRowsIsRefusedAndOneBesideThemIsNot) {
   const std::string own = manifest(input("eval_test", "train.csv", "split = \"test\"\n"));
-  const ProcessResult all = belay({"check", own});
+  const ProcessResult all = belay({"check", own, "--set", "input.eval_test.test_fraction=0.1"});
   EXPECT_EQ(all.status, 2);
   EXPECT_THAT(all.err, HasSubstr("[input.eval_test] evaluates rows that [input.train] trains on: it takes all rows"));
   const ProcessResult none = belay({"check", own, "--set", "input.train.split=train"});
@@ -557,7 +557,7 @@ TEST_F(SchemaOfModel, T_101_ADamagedSchemaIsThatOfTheRunDirectoryOrAnError) {
   const ProcessResult named = evaluate("turned.csv");
   EXPECT_EQ(named.status, 2) << named.err;
   EXPECT_THAT(told(named),
-              HasSubstr("error: 'DIR/run/model.ckpt-200/schema.json': schema.json is not what belay writes"));
+              HasSubstr("error[B3010]: 'DIR/run/model.ckpt-200/schema.json': schema.json is not what belay writes"));
 }
 
 // As text that can be read, with two columns in each other's place.

@@ -44,14 +44,18 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"fast_math",
        "load.opens: fp_mode: loading plugin 'P/fast_math.so' changed the floating-point mode (flush-to-zero) of this "
        "thread, which was put back; relink it without -ffast-math"},
-      {"foreign_name", "load.opens: bad_module: 'P/foreign_name.so' has a bad belay_module_v0: plugins[0].name lies"},
-      {"foreign_note", "load.opens: bad_module: 'P/foreign_note.so' has a bad belay_module_v0: note lies outside of"},
-      {"foreign_plugin", "load.opens: bad_module: 'P/foreign_plugin.so' has a bad belay_module_v0: plugins[0] lies"},
-      {"foreign_plugins", "load.opens: bad_module: 'P/foreign_plugins.so' has a bad belay_module_v0: plugins lies"},
+      {"foreign_name",
+       "load.opens: [B2021] bad_module: 'P/foreign_name.so' has a bad belay_module_v0: plugins[0].name lies"},
+      {"foreign_note",
+       "load.opens: [B2021] bad_module: 'P/foreign_note.so' has a bad belay_module_v0: note lies outside of"},
+      {"foreign_plugin",
+       "load.opens: [B2021] bad_module: 'P/foreign_plugin.so' has a bad belay_module_v0: plugins[0] lies"},
+      {"foreign_plugins",
+       "load.opens: [B2021] bad_module: 'P/foreign_plugins.so' has a bad belay_module_v0: plugins lies"},
       {"foreign_table",
-       "load.opens: bad_module: 'P/foreign_table.so' has a bad belay_module_v0: plugins[0].table lies"},
+       "load.opens: [B2021] bad_module: 'P/foreign_table.so' has a bad belay_module_v0: plugins[0].table lies"},
       {"hidden_module",
-       "load.opens: bad_module: 'P/hidden_module.so' has a plugin's note, but does not export belay_module_v0"},
+       "load.opens: [B2021] bad_module: 'P/hidden_module.so' has a plugin's note, but does not export belay_module_v0"},
       {"isa",
        "load.file: [B2015] isa: 'P/isa.so' is compiled for instructions that this processor lacks: sse2_of_the_future, "
        "avx9"},
@@ -60,26 +64,32 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
       {"misbehaving", ""},
       {"misbehaving_op", ""},
       {"missing_dep",
-       "load.opens: missing_dep: 'P/missing_dep.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
+       "load.opens: [B2016] missing_dep: 'P/missing_dep.so' needs what cannot be loaded: libbelay_test_absent.so "
+       "(wanted by "
        "P/missing_dep.so)"},
       {"missing_deps",
-       "load.opens: missing_dep: 'P/missing_deps.so' needs what cannot be loaded: libbelay_test_absent.so (wanted by "
+       "load.opens: [B2016] missing_dep: 'P/missing_deps.so' needs what cannot be loaded: libbelay_test_absent.so "
+       "(wanted by "
        "P/missing_deps.so), libbelay_test_other_absent.so (wanted by P/deps/found/libbelay_test_middle.so, wanted by "
        "P/missing_deps.so)"},
       {"module_abi",
-       "load.opens: stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.4, the module "
+       "load.opens: [B2022] stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.4, the "
+       "module "
        "0.5"},
       {"module_in_namespace", "load.linked: exports 1 symbol (mine::belay_module_v0) besides belay_module_v0, "},
       {"module_is_function",
-       "load.opens: bad_module: 'P/module_is_function.so' exports belay_module_v0 as a function, not as data"},
-      {"module_flags", "load.opens: bad_module: 'P/module_flags.so' has a bad belay_module_v0: flags is 1, must be 0"},
+       "load.opens: [B2021] bad_module: 'P/module_is_function.so' exports belay_module_v0 as a function, not as data"},
+      {"module_flags",
+       "load.opens: [B2021] bad_module: 'P/module_flags.so' has a bad belay_module_v0: flags is 1, must be 0"},
       {"musl",
-       "load.opens: missing_dep: 'P/musl.so' needs what cannot be loaded: libc.musl-x86_64.so.1 (wanted by P/musl.so)"},
+       "load.opens: [B2016] missing_dep: 'P/musl.so' needs what cannot be loaded: libc.musl-x86_64.so.1 (wanted by "
+       "P/musl.so)"},
       {"no_create",
-       "load.opens: bad_module: 'P/no_create.so' has a bad belay_module_v0: the table of hook \"minimal\" (struct_size "
+       "load.opens: [B2021] bad_module: 'P/no_create.so' has a bad belay_module_v0: the table of hook \"minimal\" "
+       "(struct_size "
        "112) lacks the mandatory slot create"},
       {"no_destroy",
-       "load.opens: bad_module: 'P/no_destroy.so' has a bad belay_module_v0: the table of hook \"minimal\" "
+       "load.opens: [B2021] bad_module: 'P/no_destroy.so' has a bad belay_module_v0: the table of hook \"minimal\" "
        "(struct_size 20) lacks the mandatory slot destroy"},
       {"no_note",
        "load.file: [B2012] no_note: 'P/no_note.so' is a shared library, but no plugin: it has no BELAY note"},
@@ -112,38 +122,48 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "load.file: [B2012] no_note: 'P/note_without_abi.so' has a corrupt note: \"abi\" is missing"},
       {"note_without_plugins",
        "load.file: [B2012] no_note: 'P/note_without_plugins.so' has a corrupt note: \"plugins\" is empty"},
-      {"null_name", "load.opens: bad_module: 'P/null_name.so' has a bad belay_module_v0: plugins[0].name is null"},
-      {"null_note", "load.opens: bad_module: 'P/null_note.so' has a bad belay_module_v0: note is null"},
-      {"null_plugin", "load.opens: bad_module: 'P/null_plugin.so' has a bad belay_module_v0: plugins[0] is null"},
-      {"null_plugins", "load.opens: bad_module: 'P/null_plugins.so' has a bad belay_module_v0: plugins is null"},
-      {"null_table", "load.opens: bad_module: 'P/null_table.so' has a bad belay_module_v0: plugins[0].table is null"},
+      {"null_name",
+       "load.opens: [B2021] bad_module: 'P/null_name.so' has a bad belay_module_v0: plugins[0].name is null"},
+      {"null_note", "load.opens: [B2021] bad_module: 'P/null_note.so' has a bad belay_module_v0: note is null"},
+      {"null_plugin",
+       "load.opens: [B2021] bad_module: 'P/null_plugin.so' has a bad belay_module_v0: plugins[0] is null"},
+      {"null_plugins",
+       "load.opens: [B2021] bad_module: 'P/null_plugins.so' has a bad belay_module_v0: plugins is null"},
+      {"null_table",
+       "load.opens: [B2021] bad_module: 'P/null_table.so' has a bad belay_module_v0: plugins[0].table is null"},
       {"op_without_run",
-       "load.opens: bad_module: 'P/op_without_run.so' has a bad belay_module_v0: the table of op \"minimal\" "
+       "load.opens: [B2021] bad_module: 'P/op_without_run.so' has a bad belay_module_v0: the table of op \"minimal\" "
        "(struct_size 80) lacks the mandatory slot run"},
       {"other_kind",
-       "load.opens: stale: 'P/other_kind.so' has a note that is not its module's: the note's plugin 0 is the hook "
+       "load.opens: [B2022] stale: 'P/other_kind.so' has a note that is not its module's: the note's plugin 0 is the "
+       "hook "
        "\"minimal\", the module's is \"minimal\" of kind 2"},
       {"other_name",
-       "load.opens: stale: 'P/other_name.so' has a note that is not its module's: the note's plugin 0 is the hook "
+       "load.opens: [B2022] stale: 'P/other_name.so' has a note that is not its module's: the note's plugin 0 is the "
+       "hook "
        "\"minimal\", the module's is \"maximal\" of kind 1"},
       {"other_note",
-       "load.opens: stale: 'P/other_note.so' has a note that is not its module's: the module points at another note "
+       "load.opens: [B2022] stale: 'P/other_note.so' has a note that is not its module's: the module points at another "
+       "note "
        "than the file's"},
       {"short_table",
-       "load.opens: bad_module: 'P/short_table.so' has a bad belay_module_v0: the table of hook \"minimal\" "
+       "load.opens: [B2021] bad_module: 'P/short_table.so' has a bad belay_module_v0: the table of hook \"minimal\" "
        "(struct_size 4) lacks the mandatory slot create"},
       {"static_tls",
        "load.linked: takes static thread-local storage, of which a process has little; rebuild it without "
        "-ftls-model=initial-exec"},
       {"struct_size_0",
-       "load.opens: bad_module: 'P/struct_size_0.so' has a bad belay_module_v0: struct_size is 0, must be at least 64"},
+       "load.opens: [B2021] bad_module: 'P/struct_size_0.so' has a bad belay_module_v0: struct_size is 0, must be at "
+       "least 64"},
       {"struct_size_4",
-       "load.opens: bad_module: 'P/struct_size_4.so' has a bad belay_module_v0: struct_size is 4, must be at least 64"},
+       "load.opens: [B2021] bad_module: 'P/struct_size_4.so' has a bad belay_module_v0: struct_size is 4, must be at "
+       "least 64"},
       {"struct_size_max",
-       "load.opens: bad_module: 'P/struct_size_max.so' has a bad belay_module_v0: struct_size is 4294967295, must be "
+       "load.opens: [B2021] bad_module: 'P/struct_size_max.so' has a bad belay_module_v0: struct_size is 4294967295, "
+       "must be "
        "at most 4096"},
       {"symbol_version",
-       "load.opens: symbol_version: 'P/symbol_version.so' needs a newer system: BELAYTEST_3.10 of "
+       "load.opens: [B2017] symbol_version: 'P/symbol_version.so' needs a newer system: BELAYTEST_3.10 of "
        "libbelay_test_versioned.so, which offers up to BELAYTEST_2"},
       {"throwing_constructor", ""},
       {"throwing_initializer",
@@ -152,13 +172,16 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "initializers while it was loaded: it threw std::runtime_error: no table.bin here\\n  help: initializers of "
        "global objects must not throw\\n"},
       {"too_many_plugins",
-       "load.opens: stale: 'P/too_many_plugins.so' has a note that is not its module's: its note lists 1 plugins, its "
+       "load.opens: [B2022] stale: 'P/too_many_plugins.so' has a note that is not its module's: its note lists 1 "
+       "plugins, its "
        "module 4294967296"},
       {"undefined_symbol",
-       "load.opens: undefined: 'P/undefined_symbol.so' uses the symbol `trainer::step(std::__cxx11::basic_string<char, "
+       "load.opens: [B2018] undefined: 'P/undefined_symbol.so' uses the symbol "
+       "`trainer::step(std::__cxx11::basic_string<char, "
        "std::char_traits<char>, std::allocator<char> > const&)`, which nothing defines"},
       {"wrong_magic",
-       "load.opens: bad_module: 'P/wrong_magic.so' has a bad belay_module_v0: magic is 0x1122334455667788, must be "
+       "load.opens: [B2021] bad_module: 'P/wrong_magic.so' has a bad belay_module_v0: magic is 0x1122334455667788, "
+       "must be "
        "0x003079616c6562b3"},
   };
   std::set<std::string> untold;
