@@ -14,10 +14,21 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// Returns the column with the name of the training's label or id. None: the name is not known, or the file lacks it.
+// Returns the name of the training's label, id or weight. None: it had none.
+std::optional<std::string> learned_name(const belay::InputSpec& spec, std::string_view kept) {
+  const auto words = spec.learned_words(kept);
+  if (!words) return std::nullopt;
+  if (words->size() != 1)
+    fail(Code::kDataLoss, std::string(kept) +
+                              ": the name that the training kept is damaged; restore another checkpoint "
+                              "of the model");
+  return words->front();
+}
+
+// Returns the column with that name. None: the name is not known, or the file lacks it.
 std::optional<std::size_t> learned_column(const CsvFile& file, const belay::InputSpec& spec, std::string_view kept) {
-  const auto name = spec.learned_words(kept);
-  return name && name->size() == 1 ? file.column_of(name->front()) : std::nullopt;
+  const auto name = learned_name(spec, kept);
+  return name ? file.column_of(*name) : std::nullopt;
 }
 
 bool is_number(std::string_view text) {
@@ -64,22 +75,21 @@ class ColumnChoice {
   // A number in the option counts columns, but another file may have them in another order. So the training's name
   // comes first.
   std::optional<std::size_t> label_column() const {
-    const auto trained = spec_.learned_words("label");
+    const auto trained = learned_name(spec_, "label");
     const auto column = learned_column(file_, spec_, "label");
     const bool is_name = !is_number(o_.label) && !o_.label.empty();
-    if (!trained || (is_name && o_.label != trained->front())) {
+    if (!trained || (is_name && o_.label != *trained)) {
       if (o_.label.empty()) return std::nullopt;
       if (column && spec_.use() != belay::InputUse::kPrediction)
-        fail(Code::kInvalidArgument, "label: '" + o_.path + "' has \"" + trained->front() +
+        fail(Code::kInvalidArgument, "label: '" + o_.path + "' has \"" + *trained +
                                          "\", which was the training's label, besides \"" + o_.label +
                                          "\"; leave 'label' out");
       return other_label();
     }
     if (column) return column;
     if (spec_.use() == belay::InputUse::kPrediction || o_.label.empty()) return std::nullopt;
-    fail(Code::kNotFound, "label: '" + o_.path + "' has no column \"" + trained->front() +
-                              "\", which was the training's label; " +
-                              file_.held(CsvFile::is_numbered(trained->front())));
+    fail(Code::kNotFound, "label: '" + o_.path + "' has no column \"" + *trained +
+                              "\", which was the training's label; " + file_.held(CsvFile::is_numbered(*trained)));
   }
 
   // Returns the column of the option. A feature of the model cannot be the label.
@@ -93,12 +103,12 @@ class ColumnChoice {
   }
 
   std::optional<std::size_t> id_column() const {
-    const auto trained = spec_.learned_words("id");
+    const auto trained = learned_name(spec_, "id");
     const auto column = learned_column(file_, spec_, "id");
     if (o_.id.empty()) return spec_.use() == belay::InputUse::kPrediction ? column : std::nullopt;
     if (!trained || !is_number(o_.id)) return file_.find_column("id", o_.id);
     if (column) return column;
-    fail(Code::kNotFound, "id: '" + o_.path + "' has no column \"" + trained->front() +
+    fail(Code::kNotFound, "id: '" + o_.path + "' has no column \"" + *trained +
                               "\", which was the training's id; name the column, or leave 'id' out; " + file_.held());
   }
 
