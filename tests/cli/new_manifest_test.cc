@@ -89,6 +89,19 @@ TEST_F(NewManifestTest, ATableThatCannotBeTrainedOnIsRefused) {
     EXPECT_THAT(error_of([&] { manifest_text(wanted(c.table, c.label)); }), HasSubstr(c.error));
 }
 
+TEST_F(NewManifestTest, AWordThatIsAValueOfAnotherColumnBecomesNoGap) {
+  std::string rows = "x,flag,y\n";
+  for (int i = 0; i < 40; ++i)
+    rows += std::to_string(i) + (i % 2 == 0 ? ",yes," : ",no,") + (i % 3 == 0 ? "1\n" : "0\n");
+  EXPECT_THAT(
+      error_of([&] { manifest_text(wanted(rows + "no,yes,1\n", "y")); }),
+      HasSubstr("FAILED_PRECONDITION: \"x\" holds numbers, and also \"no\", which is a value of \"flag\"; repair "
+                "these rows of \"x\""));
+  const std::string text = manifest_text(wanted(rows + "none,yes,1\n", "y"));
+  EXPECT_THAT(text, HasSubstr("these become gaps: none"));
+  EXPECT_THAT(text, HasSubstr("indicator = true"));
+}
+
 TEST_F(NewManifestTest, TheFileIsMadeOnceAndNotIfThereIsAnError) {
   std::ostringstream out, err;
   const auto make = [&](const NewManifest& m) {

@@ -114,6 +114,16 @@ TEST(Tabular, AnEvaluationHasTheMetricsOfTables) {
   EXPECT_NEAR(evaluating({{"loss", "binary"}, {"positive_class", "0"}})->metric_over("f1", {kRows}), 8 / 10.0, 1e-12);
 }
 
+// All probabilities are below 1/500. Of the four pairs three are in order.
+TEST(Tabular, TheAreaUnderTheCurveTellsProbabilitiesOfARareClassApart) {
+  const ModelBatch rare = {{"features", Tensor({4, 1}, {-8.f, -7.5f, -7.f, -6.5f})},
+                           {"label", Tensor({4}, std::vector<std::int64_t>{0, 1, 0, 1})}};
+  EXPECT_NEAR(evaluating({{"loss", "binary"}})->metric_over("auc", {rare}), 3.0 / 4, 1e-9);
+  const ModelBatch certain = {{"features", Tensor({2, 1}, {-200.f, 200.f})},
+                              {"label", Tensor({2}, std::vector<std::int64_t>{0, 1})}};
+  EXPECT_NEAR(evaluating({{"loss", "binary"}})->metric_over("auc", {certain}), 1, 1e-9);
+}
+
 TEST(Tabular, AMetricIsTheSameInAnyBatches) {
   ModelBatch first, second;
   for (const auto& [name, tensor] : kRows) {

@@ -56,7 +56,7 @@ std::string toml_list(const std::vector<std::string>& texts) {
 std::string entry_of(const ColumnProfile& column, bool tabular) {
   const std::string type = column.constant || column.id ? "ignore" : column.type;
   std::string keys = "type = \"" + type + "\"";
-  if (type == "number" && column.gaps != 0) keys += ", indicator = true";
+  if (type == "number" && (column.gaps != 0 || !column.strangers.empty())) keys += ", indicator = true";
   if (type == "category" && column.rows >= kManyRows) keys += ", min_count = 5";
   if (type == "category" && tabular) keys += ", deliver = \"ids\"";
   if (type == "date" && !column.formats.empty()) keys += ", formats = " + toml_list(column.formats);
@@ -68,7 +68,9 @@ std::string comment_of(const ColumnProfile& column) {
   if (column.id) return "like an id";
   if (column.different == 0) return "no values";
   const std::string gaps = column.gaps == 0 ? "" : "; " + count_text(static_cast<std::uint64_t>(column.gaps), "gap");
-  return column.values + gaps;
+  std::string words;
+  for (const std::string& word : column.strangers) words += (words.empty() ? "; these become gaps: " : ", ") + word;
+  return column.values + gaps + words;
 }
 
 // Returns how the manifest names a column: by its number if the name is empty or occurs twice.
@@ -95,13 +97,26 @@ std::string columns_of(const csv::File& file, const TableProfile& table, std::si
   return text;
 }
 
+// A gap is one in all columns. So a word that another column has cannot become one.
+void check_gap(const std::vector<ColumnProfile>& columns, const ColumnProfile& column, const std::string& word) {
+  for (const ColumnProfile& other : columns)
+    for (const auto& [known, rows] : other.words)
+      if (&other != &column && known == word)
+        fail(Code::kFailedPrecondition,
+             "\"" + column.name + "\" holds " + (column.type == "date" ? "dates" : "numbers") + ", and also \"" + word +
+                 "\", which is a value of \"" + other.name + "\"; repair these rows of \"" + column.name + "\"");
+}
+
 // Returns the cells of numbers and dates that are none, besides the usual gaps.
 std::vector<std::string> gaps_of(const std::vector<ColumnProfile>& columns, const std::string& label) {
   std::vector<std::string> gaps(std::begin(kGaps), std::end(kGaps));
   const std::size_t usual = gaps.size();
   for (const ColumnProfile& column : columns)
     for (const std::string& word : column.strangers)
-      if (column.name != label && std::find(gaps.begin(), gaps.end(), word) == gaps.end()) gaps.push_back(word);
+      if (column.name != label && std::find(gaps.begin(), gaps.end(), word) == gaps.end()) {
+        check_gap(columns, column, word);
+        gaps.push_back(word);
+      }
   return gaps.size() == usual ? std::vector<std::string>() : gaps;
 }
 

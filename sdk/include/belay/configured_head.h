@@ -109,7 +109,7 @@ class ConfiguredHead {
  public:
   // The most classes for which there is a confusion matrix.
   static constexpr std::int64_t kMatrixClasses = 128;
-  // Between two thresholds probabilities count as equal.
+  // Probabilities between two thresholds count as equal. Those of the F1 are even, those of AUCs are even in the logit.
   static constexpr std::int64_t kThresholds = 501;
 
   // `task` is as in head_task, and `classes` as in head_classes. INVALID_ARGUMENT: options, task and label contradict
@@ -316,6 +316,12 @@ class ConfiguredHead {
     return ops::cast(ops::logical_not(is_positive), DType::kInt64, "class");
   }
 
+  // Maps probabilities to [0, 1] so that their logits are even from -15 to 15. The area under a curve stays the same,
+  // and the thresholds tell probabilities of rare classes apart.
+  static Output by_logit(const Output& p) {
+    return ops::clip_by_value((ops::log(p) - ops::log(1.0 - p)) * (1.0 / 30) + 0.5, 0, 1);
+  }
+
   void add_best_f1(ModelContext& model, const Output& probabilities, const Output& label, const Output& weights) const {
     const ops::metrics::BestF1 best =
         ops::metrics::best_f1(is_positive(label), positive_column(probabilities), weights, kThresholds, "best_f1");
@@ -332,7 +338,7 @@ class ConfiguredHead {
     add(model, "log_loss",
         ops::metrics::mean(ops::sparse_softmax_cross_entropy_with_logits(logits, label), weights, "log_loss"));
     if (n_ == 2) {
-      const Output truth = is_positive(label), p = positive_column(probabilities);
+      const Output truth = is_positive(label), p = by_logit(positive_column(probabilities));
       add(model, "auc", ops::metrics::auc(truth, p, weights, kThresholds, ops::metrics::Curve::kRoc, "auc"));
       add(model, "auc_precision_recall",
           ops::metrics::auc(truth, p, weights, kThresholds, ops::metrics::Curve::kPrecisionRecall,
@@ -376,7 +382,8 @@ class ConfiguredHead {
     add(model, "log_loss", ops::metrics::mean(each, weights, "log_loss"));
     add(model, "precision", ops::metrics::precision(label, chosen, weights, "precision"));
     add(model, "recall", ops::metrics::recall(label, chosen, weights, "recall"));
-    add(model, "auc", ops::metrics::auc(label, probabilities, weights, kThresholds, ops::metrics::Curve::kRoc, "auc"));
+    add(model, "auc",
+        ops::metrics::auc(label, by_logit(probabilities), weights, kThresholds, ops::metrics::Curve::kRoc, "auc"));
   }
 
   static Output as_rows(const Output& label) {

@@ -32,6 +32,11 @@ TEST_F(CsvFileTest, TheFirstRowNamesTheColumns) {
   EXPECT_EQ(file.place(1), path_ + ":3:1");
 }
 
+TEST_F(CsvFileTest, AnEmptyLastCellBeforeACarriageReturnIsInItsOwnLine) {
+  const CsvFile file(format("a,b\r\n1,2\r\n3,\r\n4,5\r\n"));
+  EXPECT_EQ(file.place(1, 1), path_ + ":3:3");
+}
+
 TEST_F(CsvFileTest, T_122_AFileWithCarriageReturnsAsLineEndsHasItsHeaderAndRows) {
   const CsvFile file(format("width, \"height\" ,kind\r1.5,2,a\r\"3\",4,\"b\rb\" \r"));
   EXPECT_THAT(file.columns(), ElementsAre("width", "height", "kind"));

@@ -186,6 +186,7 @@ inline std::vector<std::string> split_record(std::string_view record, char delim
 // Returns the start of a field, in bytes. If there are fewer fields, or an earlier one is broken, it returns that of
 // the last one.
 inline std::size_t field_begin(std::string_view record, char delimiter, std::size_t field) {
+  while (!record.empty() && record.back() == '\r') record.remove_suffix(1);  // it belongs to the line's end
   std::string_view rest = record;
   std::deque<std::string> unquoted;
   for (bool more = true;; --field) {
