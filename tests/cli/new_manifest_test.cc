@@ -43,7 +43,7 @@ TEST_F(NewManifestTest, EachColumnIsWrittenOutWithItsType) {
   EXPECT_THAT(text, HasSubstr("label = \"left\"\nlabel_type = \"class\"\n"));
   EXPECT_THAT(text, HasSubstr("gaps = [\"\", \"NA\", \"N/A\", \"null\", \"?\", \"old\"]\n"));
   EXPECT_THAT(text, HasSubstr("\nage = { type = \"number\", indicator = true }"));
-  EXPECT_THAT(text, HasSubstr("# 20 to 32; 1 gap\n"));
+  EXPECT_THAT(text, HasSubstr("# 20 to 32; 1 gap; these become gaps: old\n"));
   EXPECT_THAT(text, HasSubstr("\ncity = { type = \"category\", deliver = \"ids\" }"));
   EXPECT_THAT(text, HasSubstr("\nsince = { type = \"date\", formats = [\"%d.%m.%Y\"] }"));
   EXPECT_THAT(text, HasSubstr("\nsame = { type = \"ignore\" }"));

@@ -289,7 +289,8 @@ inline bool Column::is_whole() const {
     return std::all_of(all.begin(), all.end(), [](double x) { return std::isfinite(x); });
   };
   const double most = has_ids() ? 1e9 : 1e7;  // one_hot has a name for each
-  const std::size_t scaled = type == "date" ? parts.size() : scale == "standard" || scale == "minmax" ? 1 : 0;
+  const bool scales = type == "number" && limits.empty() && scale != "none" && scale != "log";
+  const std::size_t scaled = type == "date" ? parts.size() : scales ? 1 : 0;
   if (offset.size() != divisor.size() || offset.size() < scaled || !finite(offset) || !finite(divisor)) return false;
   if (!finite(fill) || !finite(limits) || !std::is_sorted(limits.begin(), limits.end())) return false;
   if (std::find(divisor.begin(), divisor.end(), 0.0) != divisor.end()) return false;
