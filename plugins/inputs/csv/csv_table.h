@@ -19,7 +19,7 @@ namespace csv_input {
 
 enum class LabelType { kClass, kFloat };
 
-// What `standardize` measured: each feature's mean and deviation.
+// The mean and the deviation of each feature, as `standardize` measured them.
 struct Scales {
   std::vector<double> means, deviations;
 };

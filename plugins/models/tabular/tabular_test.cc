@@ -93,7 +93,7 @@ std::unique_ptr<ModelDriver> evaluating(const OptionValues& options) {
   return model;
 }
 
-// Of 8 rows 3 are of class 1. Their logits are 2, 1, -1; those of class 0 are 3, -2, -3, -4, -5.
+// Three of the 8 rows are of class 1, with the logits 2, 1, -1. Those of class 0 have 3, -2, -3, -4, -5.
 const ModelBatch kRows = {{"features", Tensor({8, 1}, {2.f, 1.f, -1.f, 3.f, -2.f, -3.f, -4.f, -5.f})},
                           {"label", Tensor({8}, std::vector<std::int64_t>{1, 1, 1, 0, 0, 0, 0, 0})}};
 
