@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -159,7 +160,7 @@ class Csv final : public belay::Input {
     if (width_ != 0) {
       float* features = batch.tensor(features_slot_, {n, static_cast<std::int64_t>(width_)}).data<float>();
       for (const std::int64_t example : examples)
-        features = std::copy_n(table_.features.data() + static_cast<std::size_t>(example) * width_, width_, features);
+        features = copy_row(table_.features.data() + static_cast<std::size_t>(example) * width_, width_, features);
     }
     copy_categories(examples, batch);
     if (columns_.label && has_classes()) copy_labels(table_.classes, label_slot_, examples, batch);
@@ -179,6 +180,14 @@ class Csv final : public belay::Input {
     std::vector<std::string> all;
     for (const belay::Str& text : list) all.push_back(text.string());
     return all;
+  }
+
+  // Returns the end of the copy. Most rows are short, and a call of memcpy takes longer than their copy.
+  static float* copy_row(const float* row, std::size_t width, float* to) {
+    if (width > 64) return std::copy_n(row, width, to);
+    for (; width >= 4; width -= 4, row += 4, to += 4) std::memcpy(to, row, 4 * sizeof(float));
+    for (; width != 0; --width) *to++ = *row++;
+    return to;
   }
 
   // Returns the first file, for messages.

@@ -89,10 +89,10 @@ class PhiloxSequence {
   }
   // A number in [0, n), n at least 1, without bias (rejection). It takes two words, seldom more.
   std::uint64_t below(std::uint64_t n) noexcept {
-    const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % n;
     for (;;) {
       const std::uint64_t v = (static_cast<std::uint64_t>(next()) << 32) | next();
-      if (v < limit) return v % n;
+      // The limit is at least 2^64 - n, so the second division is seldom needed.
+      if (v < std::uint64_t{0} - n || v < ~std::uint64_t{0} - ~std::uint64_t{0} % n) return v % n;
     }
   }
   // A number in [0, 1), from two words.

@@ -40,4 +40,17 @@ TEST(RawPosition, T_145_AWritePastItsBytesIsFound) {
             "INVALID_ARGUMENT: it wrote past the 4096 bytes that there are for a position");
 }
 
+TEST(RawPosition, T_145_InTheHotPathAFarWriteIsFoundAfterAtMost32Calls) {
+  for (const std::size_t far : {0u, 31u, 32u, 500u, 1000u, 1023u}) {
+    RawPosition raw;
+    raw.raw.bytes[raw.raw.capacity + far] = 0;
+    Position position;
+    std::string error;
+    int calls = 0;
+    for (; calls < 32 && error.empty(); ++calls) error = error_of([&] { raw.take(position); });
+    EXPECT_EQ(error, "INVALID_ARGUMENT: it wrote past the 4096 bytes that there are for a position") << far;
+    EXPECT_TRUE(far >= 32 || calls == 1) << far;
+  }
+}
+
 }  // namespace

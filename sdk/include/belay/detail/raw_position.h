@@ -38,11 +38,29 @@ class RawPosition {
     raw.size = p.bytes.size();
     std::copy(p.bytes.begin(), p.bytes.end(), room_.begin());
   }
-  // Reads and checks the result of next. It allocates only if `into` has no room for the bytes.
+  // Reads and checks the result of next. It allocates only if `into` has no room for the bytes. A write next to the
+  // room is found at once, one further away after at most kGuard / kWindow calls.
   void take(Position& into) const {
-    check_sized(raw);
+    window_ = (window_ + kWindow) % kGuard;
     const std::uint8_t* guard = room_.data() + capacity();
-    if (guard[0] != kUnwritten || std::memcmp(guard, guard + 1, kGuard - 1) != 0)
+    read(into, unwritten(guard) && unwritten(guard + window_));
+  }
+  // The same with the whole guard: each write up to kGuard bytes past the room is found at once.
+  Position taken() const {
+    const std::uint8_t* guard = room_.data() + capacity();
+    Position p;
+    read(p, guard[0] == kUnwritten && std::memcmp(guard, guard + 1, kGuard - 1) == 0);
+    return p;
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 1024;  // bytes after the room, to find a write past it
+  static constexpr std::size_t kWindow = 32;   // bytes that a call compares, at two places
+  static constexpr std::uint8_t kUnwritten = 0xa5;
+  std::size_t capacity() const noexcept { return room_.size() - kGuard; }
+  void read(Position& into, bool guard_holds) const {
+    check_sized(raw);
+    if (!guard_holds)
       fail(Code::kInvalidArgument,
            "it wrote past the " + std::to_string(capacity()) + " bytes that there are for a position");
     if (raw.size > capacity() || raw.bytes != room_.data())
@@ -53,18 +71,15 @@ class RawPosition {
     into.index = raw.index;
     into.bytes.assign(reinterpret_cast<const char*>(room_.data()), static_cast<std::size_t>(raw.size));
   }
-  Position taken() const {
-    Position p;
-    take(p);
-    return p;
+  static bool unwritten(const std::uint8_t* window) noexcept {
+    std::uint64_t words[kWindow / 8], all = 0;
+    std::memcpy(words, window, kWindow);
+    for (const std::uint64_t word : words) all |= word ^ 0xa5a5a5a5a5a5a5a5u;
+    return all == 0;
   }
 
- private:
-  static constexpr std::size_t kGuard = 1024;  // bytes after the room, to find a write past it
-  static constexpr std::uint8_t kUnwritten = 0xa5;
-  std::size_t capacity() const noexcept { return room_.size() - kGuard; }
-
   std::vector<std::uint8_t> room_;
+  mutable std::size_t window_ = 0;  // the place in the guard that the last call compared
 
  public:
   belay_position raw;  // the struct that crosses
