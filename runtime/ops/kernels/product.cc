@@ -31,7 +31,9 @@ BELAY_HOT void multiply_rows(const float* a, std::int64_t a_row, std::int64_t a_
     for (; j + 16 <= n; j += 16) sum_lanes<16>(a, a_stride, b + j, k, n, c + j);
     if (j + 8 <= n) sum_lanes<8>(a, a_stride, b + j, k, n, c + j), j += 8;
     if (j + 4 <= n) sum_lanes<4>(a, a_stride, b + j, k, n, c + j), j += 4;
-    for (; j < n; ++j) sum_lanes<1>(a, a_stride, b + j, k, n, c + j);
+    if (n - j == 3) sum_lanes<3>(a, a_stride, b + j, k, n, c + j);
+    if (n - j == 2) sum_lanes<2>(a, a_stride, b + j, k, n, c + j);
+    if (n - j == 1) sum_lanes<1>(a, a_stride, b + j, k, n, c + j);
   }
 }
 
