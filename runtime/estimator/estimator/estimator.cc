@@ -70,8 +70,8 @@ void check_may_train(const RunConfig& c, const TrainOptions& options) {
 std::vector<OwnHook> training_hooks(const EstimatorModel& model, const TrainOptions& options, std::int64_t trained) {
   std::vector<OwnHook> hooks = model.input_hooks();
   append(hooks, options.hooks);
-  // Without a checkpoint it is not known where the model starts; with one, a target that an earlier call did not reach
-  // is not to come back.
+  // Without a checkpoint the step at which the model starts is not known. With a checkpoint, this call must not take
+  // over a target that an earlier call did not reach.
   if (options.steps && trained < 0) append_default(hooks, "stop_at_step", {{"num_steps", *options.steps}});
   if (options.steps && trained >= 0) append_default(hooks, "stop_at_step", {{"last_step", trained + *options.steps}});
   if (options.max_steps) append_default(hooks, "stop_at_step", {{"last_step", *options.max_steps}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The insides of an Estimator (belay/runtime/estimator.h). A model function is trained, evaluated and asked for
-// predictions, each time in a graph and a session of its own. Only the checkpoints of its directory last.
+// The insides of an Estimator (belay/runtime/estimator.h). Each training, evaluation and prediction of a model function
+// has a separate graph and session. Only the checkpoints of its directory last.
 //
 // Training takes the directory's lock while it runs. Evaluation and prediction take none, and work beside a trainer:
 // an evaluation writes only its events, and a prediction writes nothing. A call that is wrong in itself is
@@ -17,7 +17,7 @@
 
 namespace belay::runtime {
 
-// Restores the newest checkpoint, or else initializes or starts warm; saves as the config says, and at the end.
+// Restores the newest checkpoint, or else initializes or starts warm. Saves as the config asks for, and at the end.
 // RunInUse if another process trains there. finishes_run: no other call follows, and an evaluator in another process
 // learns of the end (RunHost::note_finished).
 void train_estimator(const EstimatorSettings& settings, const InputFn& input, const TrainOptions& options,

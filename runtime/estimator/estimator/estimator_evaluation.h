@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An evaluation of an Estimator's model: its graph is built once; each run is a session (evaluate_once.h), with the
-// variables of a checkpoint (Estimator::evaluate) or of a training that runs (in_memory_evaluator.h).
+// An evaluation of an Estimator's model: its graph is built once. Each run is a session (evaluate_once.h), with the
+// variables of a checkpoint (Estimator::evaluate) or of a running training (in_memory_evaluator.h).
 //
 //   EstimatorEvaluation evaluation(run, input, {.hooks = {...}});
 //   const EvalMetrics metrics = evaluation.run_restored();

@@ -5,8 +5,8 @@
 //   run.choose_checkpoint(path);                            // "": the newest, if there is one
 //   EstimatorModel model(run, Mode::kEval, input);          // estimator_model.h: a graph, which restores it
 //
-// Evaluation and prediction take no lock and restore without a RunSaver, so that they work beside a trainer and on a
-// directory that may only be read. [main]
+// Evaluation and prediction take no lock and restore without a RunSaver. So they work beside a trainer, and on a
+// directory that is read-only. [main]
 #pragma once
 
 #include <memory>
@@ -46,7 +46,7 @@ struct EstimatorSettings {
 
 class EstimatorRun {
  public:
-  // `events_dir`: where its event files go; empty: nowhere, unless it trains.
+  // `events_dir`: the folder for its event files. If it is empty, only a training writes them.
   EstimatorRun(const EstimatorSettings& settings, Mode mode, const std::string& events_dir);
   ~EstimatorRun();
   EstimatorRun(const EstimatorRun&) = delete;
@@ -62,7 +62,8 @@ class EstimatorRun {
   // For ModelArgs::minimize. Refers to the settings.
   OptimizerUse optimizer(const OptimizerSettings& settings);
 
-  // The schema of the checkpoint from which it continues or which it uses; the training's input adds its own.
+  // The schema of its checkpoint: the one from which it continues, or the one to use. The training's input adds its
+  // part.
   ModelSchema& schema() noexcept { return schema_; }
 
   // ---- evaluation and prediction

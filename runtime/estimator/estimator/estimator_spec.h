@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The insides of what an Estimator's functions get and return (belay/runtime/estimator.h). It calls an input function,
-// which adds an input to a graph, and then a model function, which adds the model.
+// The insides of what an Estimator's functions get and return (belay/runtime/estimator.h). It calls an input function
+// and then a model function. They add an input and the model to a graph.
 //
 // Both are called once for each graph: each train, evaluate and predict has its own. The global step is in the graph
 // before the input function is called. [main]

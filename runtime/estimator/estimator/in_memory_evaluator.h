@@ -5,10 +5,10 @@
 //   estimator.train(training_input, {.max_steps = 1000,
 //                                    .evaluators = {in_memory_evaluator(test_input, {.every_n_iter = 200})}});
 //
-// It has a graph, a session and hooks of its own and changes nothing of the training, which waits meanwhile. Its
-// metrics are what Estimator::evaluate returns for a checkpoint of that step. They are in the log, in event files in
-// model_dir/eval (or eval_NAME), and in roles of the training's graph (eval_roles.h), where hooks fetch them:
-// "eval/loss", "eval_NAME/accuracy".
+// It has a separate graph, session and hooks. It changes nothing of the training, which waits meanwhile. Its metrics
+// are those of Estimator::evaluate for a checkpoint of that step. They are in the log, and in event files in
+// model_dir/eval (or eval_NAME). Roles of the training's graph have them too (eval_roles.h): hooks fetch them as
+// "eval/loss" or "eval_NAME/accuracy".
 #pragma once
 
 #include <cstdint>

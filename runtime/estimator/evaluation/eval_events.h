@@ -10,9 +10,9 @@
 
 namespace belay::runtime {
 
-// One event with all of them but the global step: numbers as scalars, other numeric tensors as tensors, a string as the
-// serialized summaries that it holds, which become KEY/0, KEY/1, ...; what is none of these is a warning. And, unless
-// it is empty, the checkpoint's path as a string tensor, checkpoint_path. Flushes.
+// Writes one event with all metrics but the global step. Numbers become scalars, other numeric tensors become tensors.
+// A string holds serialized summaries, which become KEY/0, KEY/1, ...; any other value is a warning. Unless
+// `checkpoint` is empty, its path is the string tensor checkpoint_path. Flushes.
 void write_eval_metrics(EventWriter& events, Logger& log, const EvalMetrics& metrics, std::int64_t step,
                         const std::string& checkpoint);
 

@@ -55,7 +55,7 @@ class EvalRoles::Keeper final : public Hook {
       for (Role& role : input.metrics) role.value = state.number(input.name + "/" + role.name, kNotEvaluated);
     }
   }
-  // A recovery that found no checkpoint begins before the evaluations that there were.
+  // If a recovery finds no checkpoint, the session begins before evaluations that were made.
   void after_create_session(Session& handle) override {
     DirectSession& session = from_handle(handle.raw());
     const std::int64_t step = session.global_step();

@@ -8,9 +8,9 @@
 //   hooks.add(SessionHook(instances.add_hook(EvalRoles::kHookName, roles.hook(), services, monitor), log));   // first
 //   roles.set(session, "eval", result);                    // at a step's boundary
 //
-// The variables behind them are local ones: no checkpoint has them, so that an evaluation can be added to a run that
-// has checkpoints, and a metric that is not finite does not keep a state from being saved. What a resume must know is
-// the state of the hook, which puts it back into each new session. [session thread]
+// Their variables are local ones, so no checkpoint has them. So an evaluation can be added to a run that has
+// checkpoints. A metric that is not finite does not prevent a save. The state of the hook has the values for a resume,
+// and the hook puts them into each new session. [session thread]
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class EvalRoles {
   void show(DirectSession& session, const std::string& input, const EvalResult& result) const;
   // The step of the last evaluation of any input; -1: there was none.
   std::int64_t last_step() const noexcept;
-  // Beside them in the state: that the last step was evaluated in the end of a session, which no role has.
+  // The state also has this: the last step was evaluated in the end of a session. No role has it.
   void note_end(std::int64_t step) noexcept { ended_at_ = step; }
   std::int64_t ended_at() const noexcept { return ended_at_; }  // -1: none was
   // Makes the hook that saves and restores them; the roles must outlive it. `at_end` is called in its end.

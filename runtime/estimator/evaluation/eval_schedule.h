@@ -6,9 +6,9 @@
 //   ... each step ...
 //   if (schedule.due(step, saved)) { evaluate; schedule.evaluated(step); }
 //
-// The steps of `every_steps` are its multiples, wherever an attempt begins: a run that is killed and continues
-// evaluates at the same steps as one that is not. Seconds, of every_secs and throttle_secs, count from the end of the
-// evaluation before, so that training gets that time however long an evaluation takes. The clock is read only for them.
+// The steps of `every_steps` are its multiples, wherever an attempt begins. So a killed run that continues evaluates at
+// the same steps as an undisturbed one. Seconds, of every_secs and throttle_secs, count from the end of the previous
+// evaluation. So training gets that time, however long an evaluation takes. The clock is read only for them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class EvalSchedule {
   // Before an attempt's first step, with the step of the last evaluation (-1: none). True: this step's evaluation is
   // missing, since the attempt before ended between its checkpoint and that.
   bool begin(std::int64_t step, std::int64_t last_evaluated);
-  // After each run, with the step that it reached; that may be an earlier one, after a recovery.
+  // Call it after each run, with the step that it reached. After a recovery that may be an earlier step.
   bool due(std::int64_t step, bool saved);
   // After an evaluation, whatever its result is.
   void evaluated(std::int64_t step);

@@ -88,7 +88,7 @@ void EvalWhileTraining::at_last_step(DirectSession& training) {
   if (active() && options_.left_open() && schedule_.begin(step, roles_.last_step())) evaluate_and_note(training, step);
 }
 
-// A run that made no step leaves the list of the best as it is, unless the attempt before was killed before this.
+// A run without a step leaves the list of the best as it is, unless the previous attempt was killed before this.
 void EvalWhileTraining::before_end(DirectSession& training) {
   const std::int64_t step = training.global_step();
   if ((!options_.note_best && !options_.shown_in_end) || !first_step_) return;

@@ -8,14 +8,14 @@
 //   ... each step: evals.at_boundary(*session->raw_session(), step, saved) ...
 //   evals.at_end(*store, step);                             // after a good end; the session may be gone
 //
-// The results of an evaluation become roles of the training graph (eval_roles.h), events in the evaluation's own file,
-// if the run keeps events, and a line of the log. An error in it is an error of the run, or with on_error = "continue"
-// a warning. A stop ends it at the next batch; its partial metrics are discarded.
+// The results of an evaluation become roles of the training graph (eval_roles.h) and a line of the log. If the run
+// keeps events, they also become events in the evaluation's file. An error in it is an error of the run, or with
+// on_error = "continue" a warning. A stop ends it at the next batch, and its partial metrics are discarded.
 //
-// If the run keeps its best checkpoints, or a hook shows evaluations in its end, the last step is evaluated while
-// its session can still save: in the end of the hook of the roles, before any other hook's. The roles have that
-// evaluation in the ends of the other hooks alone: a run that continues from there sees what it would have seen had it
-// never ended. [session thread]
+// The last step is evaluated early if the run keeps its best checkpoints, or if a hook shows evaluations in its end.
+// The session can still save then: it is in the end of the hook of the roles, before any other hook's. Only the ends of
+// the other hooks see that evaluation in the roles. So a run that continues from there sees the same as one that never
+// ended. [session thread]
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ namespace belay::runtime {
 
 struct EvalWhileTrainingOptions {
   EvalSettings settings;
-  bool whole_at_start = false;  // an evaluation of the step where the training begins, whatever the settings say
+  bool whole_at_start = false;  // the step where the training begins is evaluated, whatever the settings are
   std::function<bool()> keep_going = [] { return true; };
   // Gets the value of best_metric ("eval/loss") of each evaluation, at the boundary after its step. Empty: the run
   // keeps no best checkpoints.
@@ -45,11 +45,11 @@ struct EvalWhileTrainingOptions {
   bool shown_in_end = false;
   // Called before that evaluation if note_best is empty: a run that is killed in it loses no step.
   std::function<void()> save_before_end = [] {};
-  // Whether the attempt before has not come to the end of the training: one that begins at the last step then makes the
-  // evaluation that is missing.
+  // Whether the previous attempt did not reach the end of the training. An attempt that begins at the last step then
+  // makes the missing evaluation.
   std::function<bool()> left_open = [] { return false; };
-  // After each evaluation, those of the run's end too, with the variables that it was of. `best_value`: of best_metric,
-  // if one of the inputs has it.
+  // Called after each evaluation, also those of the run's end, with the variables that were evaluated. `best_value`:
+  // the value of best_metric, if one of the inputs has it.
   std::function<void(VariableStore& trained, std::int64_t step, std::optional<double> best_value)> evaluated = {};
 };
 
@@ -75,19 +75,19 @@ class EvalWhileTraining {
   bool scheduled() const noexcept { return schedule_.active(); }
   bool active() const noexcept { return !inputs_.empty() && schedule_.active(); }
 
-  // The evaluation that an attempt before has missed, or whole_at_start; else, if settings.at_start, two batches of
-  // each input, whose values are not used. Nothing unless active().
+  // Makes the evaluation that the previous attempt missed, or that of whole_at_start. Otherwise, if settings.at_start,
+  // it evaluates two batches of each input and drops the values. It does nothing unless active().
   void at_start(DirectSession& training);
-  // The same where the attempt begins at the last step, so that it makes none: what the attempt before has missed.
+  // Makes the evaluation that the previous attempt missed, if this attempt begins at the last step and makes no step.
   void at_last_step(DirectSession& training);
-  // Whether there was one.
+  // Returns whether it evaluated.
   bool at_boundary(DirectSession& training, std::int64_t step, bool saved) {
     if (!active() || !is_due(step, saved)) return false;
     evaluate_and_note(training, step);
     return true;
   }
-  // Unless the last evaluation was of this step and these variables. What the evaluation in the hook's end failed with
-  // is thrown here.
+  // Evaluates, unless the last evaluation was of this step and these variables. Throws the error of the evaluation in
+  // the hook's end, if there was one.
   void at_end(VariableStore& trained, std::int64_t step);
   // Whether the last evaluation of each input was of the values that one of the store would be of.
   bool has_seen(VariableStore& trained) const;
@@ -111,7 +111,7 @@ class EvalWhileTraining {
   void evaluate_and_note(DirectSession& training, std::int64_t step);
   void note_best(std::int64_t step) const;
   std::optional<double> best_value(std::int64_t step) const;
-  // Whose roles get what was found: for the hooks' ends, or for all steps from now on.
+  // The session whose roles get the result, and for how long: for the hooks' ends, or for all later steps.
   struct Shown {
     DirectSession* session = nullptr;  // null: it has ended
     bool in_end = false;

@@ -7,8 +7,7 @@
 //   EvaluateOnce evaluation(graph.handle(), {.eval_ops = {accuracy.update}, .final_ops = {accuracy.value}});
 //   const std::vector<Tensor> values = evaluation.run(session, scaffold);
 //
-// The number of runs is in a local int64 variable, eval_step; a run that comes to the end of the input is not one of
-// them. [main]
+// A local int64 variable, eval_step, counts the runs. A run that comes to the end of the input does not count. [main]
 #pragma once
 
 #include <cstdint>
@@ -27,9 +26,9 @@ namespace belay::runtime {
 // The graph's counter of evaluation runs, made if there is none. INVALID_ARGUMENT if there are two.
 Output get_or_create_eval_step(const Graph& graph);
 
-// Stops an evaluation after so many runs; none: its input ends it. Logs how far it is: every run if there are few, a
-// tenth of them otherwise, and runs 1, 2, 4, 8 and so on if their number is not known. Only in evaluate_once, whose
-// counter it reads. [session]
+// Stops an evaluation after so many runs. Without a number, its input ends it. Logs the progress: every run if there
+// are few, else each tenth of them. If the number is not known, it logs runs 1, 2, 4, 8 and so on. Use it only in
+// evaluate_once, since it reads that counter. [session]
 class StopAfterNEvals final : public Hook {
  public:
   // INVALID_ARGUMENT if it is not above 0.
@@ -59,9 +58,9 @@ class EvaluateOnce {
  public:
   // Adds the counter; before the session's hooks are made to begin.
   EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options);
-  // The values of the final operations. The session's hooks come as they are in it, and after them the one that
-  // fetches. Its model is restored or initialized as the scaffold says. At most `most` runs of the operations, if that
-  // is above 0; keep_going is asked before each: false is CANCELLED. Again only with the same session.
+  // Returns the values of the final operations. The session's hooks keep their order, and the hook that fetches comes
+  // after them. The scaffold restores or initializes its model. `most`: the limit of runs of the operations, if it is
+  // above 0. keep_going is called before each run: false is CANCELLED. Call it again only with the same session.
   std::vector<Tensor> run(
       SessionHost& session, std::shared_ptr<SessionScaffold> scaffold, std::int64_t most = 0,
       const std::function<bool()>& keep_going = [] { return true; });

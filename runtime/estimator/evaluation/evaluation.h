@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates a model on one input, as often as is asked: the graph is built once, the session made at the first run, and
-// each run goes over the input from its start with the variables of that moment.
+// Evaluates a model on one input, as often as it is called. The graph is built once, and the first run makes the
+// session. Each run reads the input from its start with the variables of that moment.
 //
 //   Evaluation evaluation(run, ops, model, input, {.batches = 100});   // builds the graph
 //   const EvalResult& result = evaluation.run(*session->shared_store(), step, [&] { return !stopping; });
 //
-// It has a store of its own, into which a run copies the trained variables at one moment; the store that they come from
-// is only read. Its variables' buffers are made by the first run and used again: after the first whole pass a run
-// builds no plan and allocates nothing. [one thread; it computes with the full team]
+// It has a separate store: a run copies the trained variables into it at one moment, and only reads the training's
+// store. The first run makes the buffers of its variables, and later runs use them again. After the first whole pass a
+// run builds no plan and allocates nothing. [one thread; it computes with the full team]
 //
 // Hooks that the model brings are called around each batch: begin once, after_create_session and end in each run, and
 // on_error after a run that fails.
@@ -101,8 +101,8 @@ class Evaluation final : public RepeatedEvaluation {
   std::vector<std::string> metric_names() const override;
   std::vector<std::string> matrix_names() const override;
 
-  // FAILED_PRECONDITION also if the input is empty or begins a third pass over its examples, and if an end of
-  // input comes from anywhere else.
+  // It is also FAILED_PRECONDITION if the input is empty or begins a third pass over its examples. The same holds if
+  // anything but the input reports an end of input.
   const EvalResult& run(VariableStore& trained, std::int64_t global_step,
                         const std::function<bool()>& keep_going) override {
     return run_some(trained, global_step, options_.batches, keep_going);
@@ -135,7 +135,7 @@ class Evaluation final : public RepeatedEvaluation {
   SessionScaffold scaffold_;
   FetchSet batch_;         // loss, each metric or its update, the shape of a feature
   FetchSet reset_locals_;  // the initializers of local variables
-  FetchSet totals_;        // metrics that count in variables of their own
+  FetchSet totals_;        // metrics that count in separate variables
   TrainedVariables variables_;
   std::shared_ptr<DirectSession> session_;
   std::optional<HookedSession> hooked_;  // of the pass that runs; none: there are no hooks

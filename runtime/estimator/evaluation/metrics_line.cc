@@ -32,8 +32,8 @@ void add_metrics(const std::string& input, const EvalResult& result, LogFields& 
   }
 }
 
-// By one write at the end of the file, where the hook writes, too: neither cuts a line of the other. Why not; empty: it
-// is there.
+// Appends the line by one write, since the hook writes to the same file: so neither cuts a line of the other. Returns
+// why it failed; empty: the line is in the file.
 std::string append(const std::string& path, const std::string& line) {
   int file = -1;
   do {
@@ -60,7 +60,7 @@ bool has_metrics(RunHost& run) {
   try {
     return run.directory().exists(kMetricsName);
   } catch (const Error&) {
-    return true;  // the append says what is wrong
+    return true;  // the append reports the error
   }
 }
 

@@ -14,8 +14,8 @@ namespace belay::runtime {
 // "eval/loss", "eval/accuracy", ... and "event", "step", "examples".
 LogFields evaluation_fields(const std::string& input, const EvalResult& result);
 
-// Nothing if the run has no such file. That it cannot be written, or that its directory was moved, is a warning,
-// once for each run.
+// Does nothing if the run has no such file. A file that cannot be written, or a moved directory, is a warning, once for
+// each run.
 void append_metrics_line(RunHost& run, const std::string& input, const EvalResult& result);
 
 }  // namespace belay::runtime

@@ -17,8 +17,8 @@
 namespace belay::runtime {
 namespace {
 
-// The nodes that the ports depend on, in the order of their making, so each after its inputs; not those before an
-// input of the signature.
+// Returns the nodes that the ports depend on, in the order of their making, so each comes after its inputs. The search
+// stops at the inputs of the signature.
 std::vector<std::uint32_t> nodes_behind(const NodeGraph& graph, const std::vector<Port>& outputs,
                                         const std::vector<Port>& inputs) {
   std::set<std::uint32_t> seen;
@@ -61,7 +61,7 @@ std::vector<belay_named_output> named(const std::vector<NamedOutput>& outputs) {
   return all;
 }
 
-// That what is on the disk is what was written.
+// Checks that the files on the disk have the written bytes.
 void check_bytes(const OpenDirectory& directory, const std::vector<FileEntry>& files) {
   std::vector<char> bytes(std::size_t{1} << 20);
   for (const FileEntry& entry : files) {

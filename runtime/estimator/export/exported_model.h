@@ -32,9 +32,9 @@ namespace belay::runtime {
 // The signature of a client that names none.
 inline constexpr std::string_view kDefaultSignature = "serving_default";
 
-// That of the model's with this name. Empty: kDefaultSignature, else the only one; of a model that sets none, one with
-// its predictions and the features that they depend on. NOT_FOUND lists the names, INVALID_ARGUMENT: there are several,
-// or nothing to export.
+// Returns the model's signature of this name. An empty name is kDefaultSignature, else the only signature. If the model
+// sets none, the signature has its predictions and the features that they depend on. NOT_FOUND lists the names.
+// INVALID_ARGUMENT: there are several, or nothing to export.
 Signature signature_to_export(const NodeGraph& graph, const std::vector<NamedOutput>& features,
                               const ModelOutputs& outputs, const std::string& name);
 

@@ -106,8 +106,8 @@ std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& pl
   return write_all(store, found.global_step, value);
 }
 
-// The best so far is in the exports themselves: so a run that continues knows it, and an export that the user took away
-// is no longer one to beat.
+// The exports themselves hold the best value so far, so a run that continues knows it. An export that the user removed
+// no longer counts.
 bool Exporters::is_better(const ExportFolder& folder, std::optional<double> value) const {
   if (!value || !std::isfinite(*value)) return false;
   const std::optional<ExportRecord> best = folder.newest_best(options_.best_metric);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exporters of a run, and when each of them writes. The caller builds the model, in mode predict and over
-// placeholders of an input's features: a PreparedRun that of its plugin, an Estimator that of its program.
+// The exporters of a run, and when each of them writes. The caller builds the model in mode predict, over placeholders
+// of an input's features. A PreparedRun builds its plugin's model, an Estimator builds its program's.
 //
 //   Exporters exporters(run, {.directory = "DIR/export", .best_metric = "eval/loss", .manifest = ...});
 //   exporters.add(instance, settings);
@@ -11,9 +11,9 @@
 //   exporters.write_all(store, step);                          // what `belay export` does
 //   exporters.write_checkpoint(place, choice, saver, {});      // the same of a checkpoint
 //
-// Exports go to DIRECTORY/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate, so a
-// training that shares it may continue. An error names the exporter and ends what called; earlier versions stay. After
-// an evaluation it is a warning each time instead, unless the exporter's settings say kStop. [session]
+// Exports are written to DIRECTORY/NAME/VERSION (export_folder.h). The values are copied under the store's shared gate,
+// so a training that shares it may continue. An error names the exporter and ends the call; earlier versions stay.
+// After an evaluation each error is a warning instead, unless the exporter's settings have kStop. [session]
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ class Exporters {
   // Whether any exporter waits for evaluations.
   bool wants_evaluations() const noexcept;
 
-  // Once, after all that is added; finalizes the graph, which is borrowed. `model`: what exports call it. `features`
-  // become the inputs. INVALID_ARGUMENT, NOT_FOUND: no such signature.
+  // Call it once, after everything is added. It finalizes the graph, which is borrowed. `model`: the name of the model
+  // in exports. `features` become the inputs. INVALID_ARGUMENT; NOT_FOUND if there is no such signature.
   void use_model(const std::string& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                  const ModelOutputs& outputs);
   void use_plugins(const Registry& plugins);

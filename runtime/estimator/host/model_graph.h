@@ -30,8 +30,8 @@ struct ModelGraph {
   ModelGraph(const OpRegistry& ops, Mode the_mode, std::int64_t batches = 1)
       : mode(the_mode), accumulate(batches), graph(ops) {}
 
-  // Adds the input and the model; in mode kPredict the model gets no labels, and learns of those that the input
-  // declares, else of `declared`. Once; the input is open.
+  // Adds the input and the model. In mode kPredict the model gets no labels. It learns of the labels that the input
+  // declares, else of `declared`. Call it once; the input is open.
   void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared = {});
   // For mode kPredict without an input to read: its features are placeholders, under its scope and by their names.
   // `declared` as above.

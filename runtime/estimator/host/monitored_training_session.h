@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A monitored session for a program with a main of its own, with all that TensorFlow's function of this name sets up:
-// the default hooks, checkpoints in a directory and recovery.
+// A monitored session for a program that has a main function. It sets up all that TensorFlow's function of this name
+// does: the default hooks, checkpoints in a directory and recovery.
 //
 //   const auto ops = make_op_registry();
 //   NodeGraph graph(*ops);
@@ -57,7 +57,7 @@ std::string ended_text(const EndReason& reason);
 
 class MonitoredTrainingSession {
  public:
-  // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; what hooks and model raise.
+  // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; errors of hooks and of the model.
   MonitoredTrainingSession(NodeGraph& graph, TrainingSessionSetup options);
   // In a run that the caller has, with its plugins: directories, settings, threads, log and clock are the run's then.
   // Both outlive the session.

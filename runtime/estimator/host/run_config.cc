@@ -59,7 +59,7 @@ void RunConfig::settle() {
 
 RunConfig RunConfig::replace(const std::function<void(RunConfigOptions&)>& change) const {
   RunConfigOptions changed = options_;
-  // As they are, so that a default which is switched off does not come back.
+  // The periods are set as they are, so a default that is switched off does not come back.
   changed.save_checkpoints_steps = save_steps_ ? Period<std::int64_t>(*save_steps_) : std::nullopt;
   changed.save_checkpoints_secs = save_secs_ ? Period<double>(*save_secs_) : std::nullopt;
   const RunConfigOptions before = changed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of a signal or the watchdog to a run, from another thread, and the report if the run ends in the middle.
+// The requests of a signal or the watchdog to a run, from another thread. It also makes the report if the run ends
+// early.
 #pragma once
 
 #include <atomic>
@@ -22,7 +23,7 @@ class RunControl {
   std::string stop_reason() const;
   // Ends what the run waits for at this moment. May be called again and again.
   void wake(const Error& reason);
-  // If a hook of the training does not come back: saves beside it, on a thread of its own (MonitoredSession).
+  // Saves beside a hook of the training that does not return. A separate thread does it (MonitoredSession).
   void save_beside_hook();
   // Whether the last call saves, or has saved and may still write in the background.
   bool saves_beside_hook() const noexcept { return saves_ || saved_; }
@@ -34,7 +35,7 @@ class RunControl {
   void note_step(std::int64_t step) noexcept { step_.store(step, std::memory_order_relaxed); }
   void note_saved(const std::string& path, std::int64_t step);
   bool take_save_request() noexcept { return save_requested_.exchange(false); }
-  // "saved is runs/x/model.ckpt-40, from which the next start goes on; 3 steps are lost". Any thread.
+  // Returns a clause about the last checkpoint: its path, and how many steps are lost after it. Any thread.
   std::string what_is_kept() const;
 
   // While it lives, wake() also interrupts the session's run: not in the calls of `end`, which still need it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner of a run: what a run has once, whatever makes it (belay run, a program's MonitoredTrainingSession, a test
-// driver) and however many sessions it has.
+// The owner of a run. It has what a run has once, for any number of sessions. Its caller is belay run, a program's
+// MonitoredTrainingSession or a test driver.
 //
 //   RunHost run(platform, control, options);
 //   run.take_directory();                       // locked from here on; nothing in it yet that stays
@@ -9,9 +9,9 @@
 //   run.keep_directory();                       // from here on it stays
 //   run.open_saver(saver_use(codec), fingerprint, training.events().writer());
 //
-// The lock is held as long as this object lives, so across training, evaluation and training again. It outlives the
-// plugins and the sessions: the attempt's mark covers the destruction of their instances. [main], but for what says
-// otherwise
+// The lock is held as long as this object lives: over training, evaluation and training again. It outlives the plugins
+// and the sessions, since the attempt's mark covers the destruction of their instances. [main], unless a member's
+// comment has another thread
 #pragma once
 
 #include <deque>
@@ -40,8 +40,8 @@ struct Platform {
   FileSystem& files;
 };
 
-// Clock, log and files of a program; those that are null are the system's. `own_log` keeps the logger that is made
-// then, which writes text to stderr.
+// Returns the clock, log and files of a program, and the system's for those that are null. `own_log` keeps a logger
+// that is made here and writes text to stderr.
 Platform platform_or_system(Clock* clock, Logger* log, FileSystem* files, std::unique_ptr<Logger>& own_log);
 
 struct RunHostOptions {
@@ -80,15 +80,16 @@ class RunHost {
   void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
 
   // ---- the directory
-  // Makes and locks it, and marks this attempt if the options say so; without options().dir it does nothing. RunInUse;
-  // PERMISSION_DENIED and others. Until keep_directory() the end of the run takes away again what this made.
+  // Makes and locks it, and marks this attempt if the options ask for it. Without options().dir it does nothing.
+  // RunInUse; PERMISSION_DENIED and others. Before keep_directory() the end of the run removes everything that this
+  // made.
   void take_directory();
   void keep_directory();  // and counts this attempt there
-  // Whether an attempt before has noted the end of the training. Once the directory is kept.
+  // Whether the previous attempt noted the end of the training. It is known after keep_directory().
   bool had_finished() const noexcept { return had_finished_; }
-  // The training has come to its end at this step, and its last checkpoint is durable: a file in the directory says so
-  // to who evaluates the checkpoints in another process, until keep_directory() of the next attempt. Where it cannot be
-  // written that is a warning.
+  // The training has come to its end at this step, and its last checkpoint is durable. A file in the directory shows
+  // this to an evaluator in another process, until keep_directory() of the next attempt. If it cannot be written, that
+  // is a warning.
   void note_finished(std::int64_t step);
   bool has_directory() const noexcept { return directory_.has_value(); }
   LockedDirectory& directory() { return directory_->directory(); }
@@ -110,8 +111,8 @@ class RunHost {
   // The instance's number in the attempt's mark; 0: there is none.
   std::uint32_t number_of(const std::string& label) { return mark_ == nullptr ? 0 : mark_->name(label); }
 
-  // ---- what it does when
-  // For the sessions that are opened from here on; borrowed, null: nothing is traced.
+  // ---- the trace
+  // Traces the sessions that are opened after this call. `trace` is borrowed; null: nothing is traced.
   void trace_into(RunTrace* trace) noexcept { trace_ = trace; }
   RunTrace* trace() const noexcept { return trace_; }
 

@@ -25,7 +25,7 @@ Output named_piece(NodeGraph& graph, const std::string& name) {
   return graph.output(graph.find(name));
 }
 
-// The node for which a run of `piece` would wait, or which it would lack; null: none.
+// Returns the node for which a run of `piece` would wait, or whose value it would lack; null: there is none.
 const Node* waited_for(const NodeGraph& graph, const Output& piece) {
   std::vector<bool> seen(graph.size());
   std::vector<std::uint32_t> open{piece.raw().node};

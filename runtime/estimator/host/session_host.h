@@ -59,8 +59,8 @@ class SessionHost {
   bool has_init_fns() const noexcept { return !init_fns_.empty(); }
   void call_init_fns(NodeGraph& graph, DirectSession& session);
 
-  // A session with these hooks, and the run's saver, recoveries and grace periods as its settings say. Further ones,
-  // one after the other, are of the same graph.
+  // Opens a session with these hooks; the settings decide its saver, recoveries and grace periods. Later sessions, one
+  // after the other, are of the same graph.
   std::unique_ptr<MonitoredSession> open(std::shared_ptr<SessionCreator> creator);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the time of a training goes into, by looking: a thread looks a hundred times a second at what the session's
-// thread is doing, which that publishes anyway (platform/threads/activity.h, CallMonitor), so no step reads a clock for
-// it. The shares are right to about one part in a hundred after some ten seconds.
+// The parts of a training's time. A thread looks a hundred times a second at the activity that the session's thread
+// publishes (platform/threads/activity.h, CallMonitor). So no step reads a clock for it. After about ten seconds the
+// shares are right to about one part in a hundred.
 //
 //   TimeShares times(run, events);                        // on the session's thread
 //   const PublishesActivity publishing(times.activity());
@@ -11,9 +11,9 @@
 //   times.shares().text();      // "training 81%, input wait 3%, hooks 4% (summary_saver 3%), saving 2%, evaluation
 //   10%"
 //
-// Every ten seconds, and at the end, it writes what they went into as events (time/input_wait, time/hooks/NAME, ...),
-// with the memory of the process, the room on the run's disk and the attempt. Where much went into something else than
-// the training it says so: a line with the cause and what helps, at most once in ten minutes.
+// Every ten seconds, and at the end, it writes the shares as events (time/input_wait, time/hooks/NAME, ...). It adds
+// the memory of the process, the free space on the run's disk and the attempt. If much of the time was not training, it
+// logs the cause and the remedy, at most once in ten minutes.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ std::string why_slow(const Shares& window);
 
 class TimeShares {
  public:
-  // All borrowed; events may be null. The thread that makes it is the one whose processor time counts.
+  // All are borrowed; events may be null. It counts the processor time of the thread that makes it.
   TimeShares(RunHost& run, EventWriter* events);
   ~TimeShares();
   TimeShares(const TimeShares&) = delete;

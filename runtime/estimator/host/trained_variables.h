@@ -17,11 +17,11 @@ namespace belay::runtime {
 // The training's store is only read. After the first copy nothing is allocated. [one thread]
 class TrainedVariables {
  public:
-  // All of the session's global variables, by their names; other threads may train meanwhile. FAILED_PRECONDITION
-  // naming a variable that training does not have, or in another shape or type, and where the trained ones are not of
-  // one step; nothing was copied then.
+  // Copies all of the session's global variables, by their names; other threads may train meanwhile.
+  // FAILED_PRECONDITION names a variable that training does not have, or has in another shape or type. It is the same
+  // error if the trained variables are not of one step. After an error nothing was copied.
   void copy(VariableStore& trained, DirectSession& session);
-  // Whether copy would change no bit of the session's. Throws what copy throws for variables that do not fit.
+  // Whether copy would change no bit of the session's variables. Throws as copy does for variables that do not fit.
   bool same(VariableStore& trained, DirectSession& session);
 
  private:

@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// If the output cannot be written over, the rows wait in a file in `temporary_directory`, which loses its name as
-// soon as it is made: nothing of it stays, however the process ends.
+// If the output cannot be written over, the rows wait in a file in `temporary_directory`. The file loses its name as
+// soon as it is made, so nothing of it stays, however the process ends.
 std::unique_ptr<PredictionWriter> make_npy_writer(std::unique_ptr<PredictionOutput> output, FileSystem& files,
                                                   const std::string& temporary_directory);
 

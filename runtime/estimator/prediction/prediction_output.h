@@ -28,7 +28,7 @@ class PredictionOutput {
   // False: the reader is gone (`| head` has seen enough); more is not wanted, and it is no error. Any other write
   // that fails throws.
   virtual bool write(std::string_view bytes) = 0;
-  // Over bytes that were written, where it can_rewrite().
+  // Writes over bytes that were written. Call it only if can_rewrite().
   virtual bool can_rewrite() const noexcept { return false; }
   virtual void write_at(std::uint64_t offset, std::string_view bytes) = 0;
   virtual bool is_terminal() const noexcept { return false; }
@@ -36,9 +36,9 @@ class PredictionOutput {
   virtual bool finish() = 0;
 };
 
-// Written as NAME.tmp- and random digits in the same directory, which must be there; finish() syncs it and renames it,
-// in the place of a file that is there. FAILED_PRECONDITION if `path` is something else than a file. A process that
-// is killed leaves the file with the digits.
+// Writes NAME.tmp- and random digits in the same directory, which must exist. finish() syncs the file and renames it,
+// and replaces an existing file. FAILED_PRECONDITION if `path` is not a file. A process that is killed leaves the file
+// with the digits.
 std::unique_ptr<PredictionOutput> prediction_file(FileSystem& files, const std::string& path);
 
 // `descriptor` stays open; `name` is for errors: "stdout". Each write arrives at once, whole. The process ignores

@@ -25,7 +25,7 @@ void append_digits(std::string& out, T value) {
   out.append(text, std::to_chars(text, text + sizeof(text), value).ptr);
 }
 
-// A whole number to some readers, which then has no sign: said as the fraction that it is.
+// Some readers take "-0" for a whole number, which has no sign. So it is written as a fraction.
 template <class T>
 void append_float(std::string& out, T value) {
   append_digits(out, value);
@@ -268,7 +268,7 @@ class CsvWriter final : public LineWriter {
     }
   }
   void append_cell(const TensorView& value, std::size_t at) {
-    // A NaN's sign says nothing.
+    // A NaN's sign has no meaning.
     if (is_float(value.dtype()) && std::isnan(value.number(at))) {
       buffer_ += "nan";
     } else {

@@ -6,22 +6,21 @@
 //     if (!writer->write(*batch)) break;       // `| head`: the reader is gone
 //   writer->finish();
 //
-// In front of the predictions of an example is its id, if the input has a feature or label of that name, else its
-// number, `index` from 0; a prediction of the same name takes the place of either.
+// The id of an example comes before its predictions, if the input has a feature or label of that name. Otherwise its
+// number comes first: `index`, from 0. A prediction of the same name replaces either.
 //
-//   jsonl  an object a line, vectors as arrays, arrays of arrays and so on. NaN and infinities are null, which is
-//          counted; bytes of a string that are no UTF-8 are U+FFFD, which is counted too.
-//   csv    a header; a column for a scalar, `name_0`, `name_1`, ... (`name_0_0`, ...) for what has more elements, so
-//   all
-//          examples need the same shape. RFC 4180's quotes, lines that end with a line feed, `nan`, `inf` and `-inf`.
-//   npy    one prediction as one array, without ids; version 1.0, little-endian, in C order. bfloat16, which numpy does
-//          not have, as float32. Its header holds the number of rows, which is known last: in a file it is written
-//          over, for stdout the rows wait in a file without a name in the temporary directory. Not for a terminal, not
-//          for strings.
+//   jsonl  an object a line, vectors as arrays, arrays of arrays and so on. NaN and infinities are null. Bytes of a
+//          string that are no UTF-8 are U+FFFD. Both are counted.
+//   csv    a header, and a column for a scalar. Larger values have columns `name_0`, `name_1`, ... (`name_0_0`, ...),
+//          so all examples need the same shape. RFC 4180's quotes, lines that end with a line feed, `nan`, `inf` and
+//          `-inf`.
+//   npy    one prediction as one array, without ids; version 1.0, little-endian, in C order. bfloat16 becomes float32,
+//          since numpy has no bfloat16. Its header holds the number of rows, which is known last. In a file the header
+//          is written over. For stdout the rows wait in a file without a name in the temporary directory. It is not for
+//          a terminal, and not for strings.
 //
-// Floats have the fewest digits that read back as the same number (float16 and bfloat16 as the same float32), integers
-// all of theirs.
-// One thread at a time.
+// Floats have the fewest digits that read back as the same number. For float16 and bfloat16 that is the same float32.
+// Integers have all of theirs. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +69,8 @@ std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format
                                                          std::unique_ptr<PredictionOutput> output, FileSystem& files,
                                                          const std::string& temporary_directory);
 
-// As [predict] of a manifest says: into its output, or to stdout; in its format, or that of the file's name. npy for
-// stdout waits in the folder that TMPDIR names.
+// The writer that [predict] of a manifest asks for: its output, or stdout; its format, or that of the file's name. npy
+// for stdout waits in the folder that TMPDIR names.
 std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files);
 
 // Text that is sampled, on its way to the same place: the prompt in front of the first character, a newline after the

@@ -14,8 +14,8 @@
 // A preemption (ABORTED, UNAVAILABLE) is an error like others: a session made anew would begin the input again, and
 // predict its examples twice. An object that is dropped before its end closes its session without the hooks' end.
 //
-// If the input begins a second pass over its examples, there is one warning, since it may never end. The positions of
-// its batches show that, whatever its declared size is.
+// There is one warning if the input begins a second pass over its examples, since it may never end. The positions of
+// its batches show that, whatever size it declares.
 #pragma once
 
 #include <cstdint>
@@ -48,12 +48,13 @@ std::int64_t common_examples(const Prediction& batch);
 struct PredictOptions {
   // Which of the model's predictions; empty: all. Their order is the model's.
   std::vector<std::string> predict_keys = {};
-  // Fills the variables of the session, which are initialized by then: from a checkpoint, say. Empty: they stay so.
+  // Fills the variables of the session, for example from a checkpoint. They are initialized before. Empty: they stay
+  // so.
   std::function<void(DirectSession&)> fill = {};
   // Before the session with the hooks is made: for those that the model brings.
   std::function<void(const ModelOutputs&)> on_built = {};
   CallMonitor* monitor = nullptr;  // of the thread that reads; borrowed, may be null
-  // The labels that the training's input declares, for an input that has none; see build_model.h.
+  // The labels of the training's input, for an input that declares none; see build_model.h.
   std::vector<DeclaredLabel> declared = {};
 };
 
@@ -70,8 +71,8 @@ class Predictions {
   // The next batch; null at the end. It is valid until the next call. An error ends the predictions: the next call is
   // FAILED_PRECONDITION.
   //
-  // The first call is INVALID_ARGUMENT if a key is none of the model's predictions, which it lists, or if the model has
-  // none.
+  // The first call is INVALID_ARGUMENT if a key is none of the model's predictions, or if the model has none. The error
+  // lists the predictions.
   const Prediction* next_batch();
 
  private:

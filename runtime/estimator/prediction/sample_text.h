@@ -19,12 +19,12 @@
 
 namespace belay::runtime {
 
-// A model that was built in mode kPredict. It must be causal: what it predicts at a place depends on the ids up to
-// there alone, since after the text its window is filled up with ids that mean nothing.
+// A model that was built in mode kPredict. It must be causal: its prediction at a place depends only on the ids up to
+// there. After the end of the text, meaningless ids fill its window.
 struct LanguageModel {
   Output ids;                      // the feature that is fed, int32 or int64 [batch, time]; time is the window
-  Output probabilities;            // the prediction: of each id to come next, at each place; [batch, time, ids]. Empty,
-                                   // where the model has none: an error
+  Output probabilities;            // the prediction: of each next id, at each place; [batch, time, ids]. Empty is an
+                                   // error: the model has none
   std::vector<std::string> names;  // the characters, by id: InputComponent::class_names
 };
 
@@ -35,12 +35,12 @@ struct SampleOptions {
   std::uint64_t seed = 42;
 };
 
-// Calls deliver(character) for each one as it is drawn, the prompt not among them, until there are `length` or it
-// returns false. The window is the end of the text so far; each window is computed from scratch. A character is a
-// function of the model, the seed, its place in the text and the window before it: the same seed draws the same text,
-// and a prompt that is the beginning of an earlier text continues as that did. Runs use one thread, so the number of
-// threads changes nothing. INVALID_ARGUMENT for a character of the prompt that has no id, a temperature that is no
-// number from 0 up, or a model that is no language model; DIVERGED if its probabilities are not finite.
+// Calls deliver(character) for each one as it is drawn, without the prompt. It ends after `length` characters, or when
+// deliver returns false. The window is the end of the text so far; each window is computed from scratch. A character
+// depends only on the model, the seed, its place in the text and the window before it. So the same seed draws the same
+// text. A prompt that is the beginning of an earlier text continues in the same way. Runs use one thread, so the number
+// of threads changes nothing. INVALID_ARGUMENT: a character of the prompt has no id, the temperature is no number from
+// 0 up, or the model is no language model. DIVERGED: its probabilities are not finite.
 void sample_text(DirectSession& session, const LanguageModel& model, const SampleOptions& options,
                  const std::function<bool(std::string_view)>& deliver);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an input says of places in its files, shown as problems of a manifest are: with the line and a caret. The
-// input's message names a place by the path as its option has it, the line and the column in characters, both from 1;
-// of several such places each is on a line of its own:
+// Shows an input's errors about places in its files like problems of a manifest: with the line and a caret. A place in
+// the message begins with the path as the option has it. The line and the column (in characters) follow, both from 1.
+// If there are several such places, each has a separate line:
 //
 //   /data/flats.csv:4:1: column "rooms" is empty, not a number; repair the row
 //   /data/flats.csv:9:5: column "price" is "a", not a number; repair the row
@@ -16,8 +16,9 @@
 
 namespace belay::runtime {
 
-// Adds what the message says of places in files that a path option of one of `inputs` names. False: it names none. The
-// line is read from the file; it is not shown if that is compressed or has no such line any more.
+// Adds the problems in the message that name a place in a file. A path option of one of `inputs` must name the file.
+// Returns false if there is none. The line is read from the file. It is not shown if the file is compressed or no
+// longer has such a line.
 bool add_data_problems(const std::map<std::string, ResolvedPlugin>& inputs, const Error& error, Diagnostics& problems);
 
 }  // namespace belay::runtime

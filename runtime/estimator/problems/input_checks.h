@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an input of a manifest can be used with a model that [input.train] trains: what would otherwise show behind
-// the training only. Each problem is at the place where the manifest names the input's plugin. [main]
+// Whether an input of a manifest can be used with a model that [input.train] trains. Otherwise these problems would
+// show only after the training. Each problem is at the place where the manifest names the input's plugin. [main]
 #pragma once
 
 #include <string>
@@ -26,20 +26,20 @@ bool never_ends(const ResolvedPlugin& input, const PluginUse& section);
 // Each in which it does not match the training's schema, at the name of its plugin.
 void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems);
 
-// Checks that its rows are none of the training's. It is for an input of the same plugin whose `split` is "eval" or
-// "test", and that shares a file with the training. The training then has another part of the same split. Files are
-// known by their paths.
+// Checks that its rows are none of the training's rows. It is for an input of the same plugin with `split` "eval" or
+// "test" that shares a file with the training. The training then has another part of the same split. The paths of the
+// files identify them.
 void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const ResolvedPlugin& training,
                     Diagnostics& problems);
 
-// That the model's variables are those of the training, by name. One of another shape comes from an input of another
-// width; `help` says so.
+// Checks that the model's variables are those of the training, by name. A variable of another shape comes from an input
+// of another width; `help` is the advice for it.
 void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,
                      const std::string& help, Diagnostics& problems);
 
-// That the model has a class for each label of the input's first batch, as far as that shows: where a label goes into
-// softmax_cross_entropy as it is. The problem is at the model's option `classes` or `vocabulary`, as all of ours spell
-// it.
+// Checks that the model has a class for each label of the input's first batch. It can tell only if a label is the
+// unchanged input of softmax_cross_entropy. The problem is at the model's option `classes` or `vocabulary`, which all
+// first-party models have.
 void check_first_labels(const InputFeed& feed, const std::vector<NamedOutput>& labels, const NodeGraph& graph,
                         const PluginUse& model, const PluginInfo& info, Diagnostics& problems);
 

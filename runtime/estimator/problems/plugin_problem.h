@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's complaint about its options, at their place: an option that does not go with another, a column that the
-// data does not have, a layer that its input does not fit. The loader found nothing wrong with each by itself.
+// A plugin's error about its options, shown at their place: options that do not fit together, a missing column of the
+// data, a layer that does not fit its input. The loader found no fault in any option alone.
 #pragma once
 
 #include "belay/error.h"

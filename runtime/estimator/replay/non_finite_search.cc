@@ -36,7 +36,7 @@ std::int64_t last_step_of_events(FileSystem& files, const std::string& run) {
       return false;
     });
   } catch (const Error&) {
-    return last;  // metrics.jsonl and the checkpoints say something, too
+    return last;  // metrics.jsonl and the checkpoints have steps, too
   }
   return last;
 }

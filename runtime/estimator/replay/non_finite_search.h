@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A replay that looks for the first step that is not finite: what it looks for in each step, what it writes, and the
+// A replay that looks for the first step that is not finite: the look at each step, the files that it writes, and the
 // sentences about it.
 #pragma once
 

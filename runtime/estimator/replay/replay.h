@@ -33,8 +33,8 @@ struct ReplayResult {
   std::string source;          // "model.ckpt-1500", "the digest in metrics.jsonl"; empty: there is none
   StateDifference difference;  // if the source is a checkpoint
   TrainingResult training;
-  // kDone: the steps were made, and nothing says that they are others; or what was looked for was found. With what_if
-  // other bits are what was asked for. Else kTrainingFailed.
+  // kDone: the steps were made, and no proof shows other steps; or the search found its step. With what_if other bits
+  // are expected. Otherwise kTrainingFailed.
   RunStatus status = RunStatus::kDone;
   std::string text;  // for people, each line with its newline
 };
@@ -44,7 +44,7 @@ class Replay {
   // Log and files are borrowed.
   Replay(ReplayRequest request, Logger& log, FileSystem& files);
 
-  // Absolute: where all that is written goes.
+  // The absolute path of the directory for everything that is written.
   const std::string& directory() const noexcept { return directory_; }
 
   // Reads the run's directory. INVALID_ARGUMENT: that is none, or the replay's holds something. RestoreError if the
@@ -56,8 +56,8 @@ class Replay {
   std::optional<Manifest> manifest(const Environment& environment, Diagnostics& problems);
   // After manifest(). Calls this object.
   std::shared_ptr<const ReplayTask> options();
-  // After prepare(). `progress` after every step. An error that ends the steps is thrown, except if an operation of the
-  // model ends a step that is looked for.
+  // Call it after prepare(). It calls `progress` after every step. An error that ends the steps is thrown. The
+  // exception is an error of the model's operation that ends a step of a search.
   ReplayResult train(PreparedRun& run, const std::function<void()>& progress);
 
   // For --first-non-finite.

@@ -28,8 +28,8 @@ struct LineFields {
   std::string event, digest;
 };
 
-// The fields of an object of plain numbers and texts without blanks and escapes, which is what hooks write. Much
-// cheaper than JSON for a million lines. False: the line is something else.
+// The fields of an object of plain numbers and of strings without blanks and escapes: hooks write such lines. For a
+// million lines this is much cheaper than JSON. False: the line is something else.
 class FlatLine {
  public:
   explicit FlatLine(std::string_view line) : left_(line) {}
@@ -198,7 +198,7 @@ RunHistory read_history(std::string_view metrics) {
   return history;
 }
 
-// A session that was killed may have made some steps more than its lines say.
+// A killed session may have made more steps than its lines show.
 const MadeSteps* who_made(const RunHistory& history, std::int64_t step) {
   const MadeSteps* perhaps = nullptr;
   for (auto it = history.sessions.rbegin(); it != history.sessions.rend(); ++it) {

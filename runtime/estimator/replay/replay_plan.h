@@ -4,9 +4,8 @@
 //   const ReplayPlan plan = plan_replay(*files.open_directory(dir), 1337, 1337, log);
 //   ... a run from plan.checkpoint with plan.manifest, to plan.until() ...
 //
-// metrics.jsonl says which attempt made which step: an attempt that starts at a step makes all later ones anew.
-// manifest-000K.toml is what that attempt was made from. Where there is no metrics.jsonl the newest manifest is taken.
-// [any thread]
+// metrics.jsonl shows which attempt made each step: an attempt that starts at a step makes all later ones again.
+// manifest-000K.toml is the manifest of attempt K. Without metrics.jsonl the newest manifest is taken. [any thread]
 #pragma once
 
 #include <algorithm>
@@ -34,7 +33,8 @@ struct StepDigest {
   std::int64_t step = 0;
   std::string digest;
 };
-// The lines of metrics.jsonl about who made which steps. A line that is no object, or of another kind, is passed over.
+// The lines of metrics.jsonl about the sessions and their steps. A line that is no object, or of another kind, is
+// skipped.
 struct RunHistory {
   std::vector<MadeSteps> sessions;  // in their order
   std::vector<StepDigest> digests;  // by step; of those steps that no later session made again

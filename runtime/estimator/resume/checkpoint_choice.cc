@@ -23,7 +23,8 @@
 namespace belay::runtime {
 namespace {
 
-// Keeps what an attempt says until it is known to be true: a checkpoint that was deleted looks like a damaged one.
+// Keeps the lines of an attempt until they are known to be true: a checkpoint that was deleted looks like a damaged
+// one.
 class HeldLog final : public Logger {
  public:
   explicit HeldLog(Logger& log) : log_(log) {}
@@ -51,7 +52,7 @@ class HeldLog final : public Logger {
   std::vector<Line> lines_;
 };
 
-// Which checkpoints a directory has, and which of them is current.
+// The checkpoints of a directory, and the list of them that is current.
 struct Look {
   std::vector<std::pair<std::string, std::uint64_t>> checkpoints;  // names and inodes
   std::string state;
@@ -273,7 +274,7 @@ void load_into(VariableStore& store, const StoredTensors& stored, const SaverUse
   std::vector<Variable*> variables;
   std::vector<NamedTensor> targets;
   for (const TensorInfo& t : stored.tensors()) {
-    if (t.dtype == DType::kInvalid) continue;  // of another program's type; who wants it finds that it is not there
+    if (t.dtype == DType::kInvalid) continue;  // of another program's type: who needs it finds none
     variables.push_back(&store.find_or_create(t.name, t.dtype, t.dims, false));
     targets.push_back({t.name, variables.back()->value.view(), true});
   }
@@ -324,7 +325,7 @@ std::vector<FileEntry> files_listed_in(const OpenDirectory& directory) {
   return {};
 }
 
-// Whether the schema is the one that was written with the values beside it. What nothing lists cannot be compared.
+// Whether the schema is the one that was written with the values beside it. A file without an entry cannot be compared.
 bool is_as_written(const OpenDirectory& directory, const std::string& schema) {
   try {
     for (const FileEntry& file : files_listed_in(directory))

@@ -4,10 +4,9 @@
 //   const CheckpointChoice choice = parse_checkpoint_choice("latest");
 //   load_checkpoint({files, log, "/runs/mnist"}, choice, saver, session);
 //
-// It only reads: it takes no lock and works beside the run that trains, and on a directory that it may not write. Every
-// length and checksum is looked at, as in a restore. The run may delete a checkpoint while it is read, or write a newer
-// one: then the directory is looked at again, kChoiceAttempts times at most; what was read of the first one does not
-// stay. [session]
+// It only reads and takes no lock. So it works beside the run that trains, and on a directory that is read-only. Every
+// length and checksum is checked, as in a restore. The run may delete a checkpoint while it is read, or write a newer
+// one. Then the directory is read again, at most kChoiceAttempts times, and nothing of the first one stays. [session]
 #pragma once
 
 #include <cstdint>
@@ -32,25 +31,25 @@ struct CheckpointChoice {
     kLatest,  // the one from which a training would continue (find_restorable.h)
     kBest,    // by [checkpoint] best_metric
     kStep,
-    kPath,  // a checkpoint's directory, a run directory, of which it is the latest, or that one's file `best`
+    kPath,  // a checkpoint's directory, or a run directory (its latest checkpoint), or the file `best` in it
   };
   Kind kind = Kind::kLatest;
   std::int64_t step = -1;
   std::string path = {};
-  const char* hint = "";  // what else may be given, for the error of a path that is not there
+  const char* hint = "";  // the other choices, for the error of a path that does not exist
 };
 // "latest", "best", a number; anything else is a path (of a directory named 100: "./100"). INVALID_ARGUMENT for nothing
 // and for a number that is no step.
 CheckpointChoice parse_checkpoint_choice(std::string_view text);
 
-// The best checkpoints of a run directory by their names in it, the best one first, as its state says at this moment.
+// The best checkpoints of a run directory by their names in it, the best one first, by its state at this moment.
 using BestCheckpoints = std::function<std::vector<std::string>(const OpenDirectory& run)>;
 
 struct CheckpointPlace {
   FileSystem& files;
   Logger& log;
   std::string run_directory;
-  BestCheckpoints best = {};  // empty: as its file `best` says
+  BestCheckpoints best = {};  // empty: those of its file `best`
 };
 
 struct UsedCheckpoint {
@@ -62,27 +61,27 @@ struct UsedCheckpoint {
 // that is not there, or is none, is thrown as below; a step and `best` are looked for only there.
 bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice);
 
-// Opens it and calls `use`, which may be called again with another one if that was deleted meanwhile.
+// Opens it and calls `use`. If the checkpoint was deleted meanwhile, `use` is called again with another one.
 //
-//   NOT_FOUND            no run directory; no checkpoint in it, with what is there; not that step, with those that are
-//                        there; no such path; `best` of a run that keeps none
+//   NOT_FOUND            there is no run directory, or no checkpoint in it, or not that step, or no such path; or
+//                        `best` of a run that keeps none. The error lists the steps or names that exist
 //   FAILED_PRECONDITION  a path that is no checkpoint
-//   RestoreError         checkpoints are there, and the one that was named, or for `latest` and `best` each, is damaged
+//   RestoreError         the named checkpoint is damaged; for `latest` and `best`: every one is damaged
 UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                const std::function<void(const CheckpointReader&)>& use);
 
-// The session's variables by their names. A path may also be one file whose name says that the saver
-// reads it, such as the model.safetensors of an export; one that has no global step is of step 0. RestoreError with all
-// that are missing or have another shape or type.
+// Loads the session's variables by their names. A path may also be one file that the saver accepts by its name, such as
+// the model.safetensors of an export. A file without a global step is of step 0. RestoreError lists all variables that
+// are missing or have another shape or type.
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                DirectSession& session);
 // All variables of the checkpoint, made in the store if they are new: for sessions that take theirs from it.
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                VariableStore& store);
 
-// What the training of the chosen checkpoint learned of its data, as JSON (data/schema.h). Only the place is looked up
-// and that one file read and compared with the index; if it is missing or damaged, that of the run directory. Of one
-// file of tensors, and of a run directory without a checkpoint, the schema.json beside it.
+// The schema that the chosen checkpoint's training learned of its data, as JSON (data/schema.h). Only the place is
+// looked up, and that one file is read and compared with the index. If the file is missing or damaged, it is that of the
+// run directory. For one file of tensors, or a run directory without a checkpoint, it is the schema.json beside it.
 struct StoredSchema {
   std::string path;  // of the checkpoint or the folder; empty: there is none
   std::string text;  // empty: none is kept there

@@ -29,12 +29,13 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
-// Of each option of the kind path that names a regular file, but for those that are `.watching()`; what cannot be read
-// is left out, since the plugin's own error is better. `section`: "input.eval". `whole`: reads every byte.
+// Returns the files that options of the kind path name, but not those of `.watching()` options. Only regular files
+// count. A file that cannot be read is left out, since the plugin's error is better. `section`: "input.eval". `whole`:
+// reads every byte.
 std::vector<DataFile> data_files(FileSystem& files, const std::string& section, const ResolvedPlugin& plugin,
                                  bool whole);
 
-// A file that the numbers of a training depend on, and where the manifest names it.
+// A file on which the numbers of a training depend, and its place in the manifest.
 struct TrainingFile {
   DataFile file;
   Location at;
@@ -45,12 +46,12 @@ struct TrainingFile {
 std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& manifest, const ResolvedPlugins& plugins,
                                          bool whole);
 
-// The lines, and what is found of them in a manifest's text; a line that is damaged is left out.
+// Writes the lines, and finds them in a manifest's text; a damaged line is skipped.
 std::string data_file_lines(const std::vector<DataFile>& files);
 std::vector<DataFile> parse_data_files(std::string_view manifest);
-// As settings "input.train.features=\"/data/x.npy\"", so that the text means the same files wherever it lies: paths
-// that were relative to the manifest which the user wrote are absolute in the lines. Of those that are still there; a
-// setting names a hook by its number, which these lines do not have.
+// Returns settings "input.train.features=\"/data/x.npy\"", so the text means the same files in any folder. Paths
+// relative to the user's manifest are absolute in the lines. Only files that still exist are listed. Hooks are not,
+// since a setting names a hook by its number, and these lines have none.
 std::vector<std::string> data_file_sets(std::string_view manifest);
 
 // The change of a file: "its bytes were 7840016, are 7840000". Empty: nothing. `other_content`: its bytes differ;

@@ -148,7 +148,7 @@ std::string ExportFolder::add(const std::function<ExportRecord(OpenDirectory&)>&
   return directory_->path() + "/" + version;
 }
 
-// Hidden first, so that what is half removed is no version any more.
+// Renames it to the hidden name first, so a half removed version is no version any more.
 void ExportFolder::remove(const std::string& version, const std::string& hidden) {
   try {
     if (version != hidden) directory_->rename(version, hidden);

@@ -44,8 +44,8 @@ bool is_export_version(std::string_view name) noexcept;
 
 class ExportFolder {
  public:
-  // While another process exports into it, a training beside an evaluator
-  // say, this waits; FAILED_PRECONDITION after half a minute. Files that a killed one left are removed.
+  // Waits while another process exports into it, for example a training beside an evaluator. FAILED_PRECONDITION after
+  // half a minute. Files of a killed process are removed.
   ExportFolder(std::unique_ptr<OpenDirectory> directory, Clock& clock, Logger& log);
   ~ExportFolder();
 
@@ -54,10 +54,10 @@ class ExportFolder {
   // The record of the newest version that was the best by this metric; none if there is none. A record that cannot be
   // read is a warning.
   std::optional<ExportRecord> newest_best(const std::string& metric) const;
-  // Makes a version. `write` fills the directory and returns what export.json is to say. Returns the version's path;
-  // after an error there is none.
+  // Makes a version. `write` fills the directory and returns the content of export.json. Returns the version's path.
+  // After an error there is no version.
   std::string add(const std::function<ExportRecord(OpenDirectory&)>& write);
-  // Removes the oldest versions until `keep` are left. What cannot be removed is a warning.
+  // Removes the oldest versions until `keep` are left. A version that cannot be removed is a warning.
   void collect(std::int64_t keep);
 
  private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The differences between the manifest that a checkpoint was trained with and the one that continues from it, and
-// whether they make it another training.
+// The differences between the manifest of a checkpoint's training and the one that continues from it. Each may make it
+// another training.
 //
 //   const std::vector<ManifestChange> changes = changes_between(before, now, plugins);
 //   input.train.batch_size   was 128, is 16     changes the numbers: the run is refused without --resume=changed
 //   checkpoint.max_to_keep   was 5, is 3        changes none: a line in the log
 //
-// The numbers change with the seed, the precision, the model, the optimizer, the training's input, and each option of a
-// hook that is not `.watching()`; a hook that comes or goes counts as its options do. What is not written has its
-// default, so writing it out is no change. [any thread]
+// The numbers change with the seed, the precision, the model, the optimizer and the training's input. They also change
+// with each option of a hook that is not `.watching()`. A hook that is added or removed counts as its options do. An
+// option that is not written has its default, so to write the default is no change. [any thread]
 #pragma once
 
 #include <functional>

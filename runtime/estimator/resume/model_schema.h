@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's knowledge of its model's training data (data/schema.h). It is read from the place from which the run
-// continues, or else learned from the training's input, and kept with the run's files.
+// A run's knowledge of its model's training data (data/schema.h). It comes from the checkpoint with which the run
+// continues, or else from the training's input. It is kept with the run's files.
 //
 //   ModelSchema schema;
 //   schema.read(place, choice);                                  // a checkpoint's, an export's, or a run directory's
@@ -28,23 +28,23 @@ bool takes_schema(const PluginUse& init_fn);
 
 class ModelSchema {
  public:
-  // That of the chosen checkpoint, else that of the run directory (checkpoint_choice.h). A warning names a checkpoint
-  // that has none. DATA_LOSS.
+  // Reads that of the chosen checkpoint, else that of the run directory (checkpoint_choice.h). A warning names a
+  // checkpoint that has none. DATA_LOSS.
   void read(const CheckpointPlace& place, const CheckpointChoice& choice);
-  // For an evaluation that waits for checkpoints: whether this one says something else than what was read before. Then
-  // it counts. Of one that is gone, or says nothing, nothing changes.
+  // For an evaluation that waits for checkpoints. Returns whether this one has another schema than the previous one,
+  // and takes it then. A checkpoint that is gone, or has no schema, changes nothing.
   bool read_other(const CheckpointPlace& place, const std::string& checkpoint);
   // For a training that continues in the run directory: of its newest checkpoint; nothing if there is none.
   void read_earlier(const CheckpointPlace& place);
-  // For a training that begins with values of another model's checkpoint, which `use` of the init function warm_start
-  // names: as its option `schema` says, all of what that one's training learned, or what it says of features, or
-  // nothing. `from`: the checkpoint's path. `use` outlives this. DATA_LOSS.
+  // For a training that begins with values of another model's checkpoint. `use` of the init function warm_start names
+  // it. The option `schema` decides: all that the other training learned, or only the features, or nothing. `from`: the
+  // checkpoint's path. `use` outlives this. DATA_LOSS.
   void read_start(const CheckpointPlace& place, const PluginUse& use, const std::string& from);
   void learn(Schema training) { learned_ = std::make_shared<const Schema>(std::move(training)); }
 
   // Null: nothing is known.
   const std::shared_ptr<const Schema>& learned() const noexcept { return learned_; }
-  // Whether read() found something to read, also a checkpoint that does not say what was learned.
+  // Whether read() found a checkpoint or a schema. A checkpoint without a schema counts too.
   bool was_read() const noexcept { return was_read_; }
   // The init function whose checkpoint it is of; null: none.
   const PluginUse* start() const noexcept { return start_; }

@@ -177,7 +177,7 @@ void ResumeCheck::compare(const Fingerprint& own, int processes, Diagnostics& pr
   std::string reason;
   const std::unique_ptr<CheckpointReader> checkpoint =
       open_if_whole(*run, earlier->name, reason, CheckFiles::kWhenRead);
-  if (checkpoint == nullptr) return;  // restoring goes back to an older one, and says so
+  if (checkpoint == nullptr) return;  // restoring uses an older one, and reports it
   for (const std::string& difference : differences_between(checkpoint->state().fingerprint, own))
     problems.add({manifest_.file, 0, 0}, "--exact: since " + earlier->name + " was saved " + difference,
                  "make it as it was, or leave --exact out");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that continues from a checkpoint is the training that wrote it, unless the user says otherwise: the manifest
-// and the files that it reads are compared with those that the checkpoint keeps, before any plugin is loaded.
+// A run that continues from a checkpoint must be the training that wrote it, unless the user allows another one. So the
+// manifest and its files are compared with those of the checkpoint, before any plugin is loaded.
 //
 //   ResumeCheck check(files, log, manifest, options);
 //   check.look_at_files(plugins);                      // that the numbers depend on
@@ -54,7 +54,7 @@ class ResumeCheck {
   // Whether the same bits can come out: with options.exact each difference is a problem. `processes`: of this run.
   void compare(const Fingerprint& own, int processes, Diagnostics& problems) const;
 
-  // Whether run.dir holds a checkpoint from which this run continues; none that can be restored is another error.
+  // Whether run.dir holds a checkpoint from which this run continues. If none can be restored, that is another error.
   bool finds_checkpoint() const { return find_earlier().has_value(); }
 
   // The effective manifest, and a line for each of the files.

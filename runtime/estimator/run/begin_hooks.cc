@@ -34,7 +34,7 @@ void add_hook_problem(const PreparedRun& run, const Error& error, Diagnostics& p
   problems.add({run.manifest.file, 0, 0}, e.what());
 }
 
-// An option that names a metric of evaluations of which none is made between two steps.
+// Finds an option that names a metric of evaluations, if none is made between two steps.
 void check_metric_names(const PluginUse& hook, const std::vector<std::string>& metrics, Diagnostics& problems) {
   for (const PluginOption& option : hook.options)
     if (const auto* text = std::get_if<std::string>(&option.value);

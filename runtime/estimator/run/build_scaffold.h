@@ -12,9 +12,9 @@ bool open_input(PreparedRun& run, RunInput& input, Diagnostics& problems);
 
 // Checks that predictions for [input.predict] come to an end.
 void check_predictions_end(const PreparedRun& run, Diagnostics& problems);
-// Checks that the model has the predictions that predict.keys names. Call it after the model is built.
+// Checks that the model has the predictions of predict.keys. Call it after the model is built.
 void check_predict_keys(const PreparedRun& run, Diagnostics& problems);
-// Checks in a run that trains that its model can predict for [input.predict]. A mistake would otherwise show after the
+// Checks that the model of a training can predict for [input.predict]. A mistake would otherwise show after the
 // training. A file of that input may be made later, so a missing one is a warning. Call it after the model is built.
 void check_predict_input(PreparedRun& run, Diagnostics& problems);
 

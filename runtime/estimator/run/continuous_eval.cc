@@ -127,7 +127,7 @@ bool ContinuousEval::evaluate(const std::string& path) {
   return (!exports || goes_through([&] { export_evaluated(run_, store, *last_); })) && !reached();
 }
 
-// A failure is kept. After a checkpoint that is gone meanwhile it would pass for a failed read of that.
+// Keeps a failure. If a checkpoint was removed meanwhile, the failure would otherwise pass for a failed read.
 bool ContinuousEval::goes_through(const std::function<void()>& call) {
   try {
     call();
@@ -138,7 +138,7 @@ bool ContinuousEval::goes_through(const std::function<void()>& call) {
   }
 }
 
-// A run for itself in TensorBoard. What an evaluator before this one wrote of the step is made anew.
+// The evaluation is a separate run in TensorBoard. It writes the step again, even if a previous evaluator wrote it.
 void ContinuousEval::write_events(Evaluation& evaluation, std::int64_t step) {
   SessionHost& session = evaluation.host();
   try {

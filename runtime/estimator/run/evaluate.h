@@ -31,8 +31,8 @@ CheckpointResult evaluate_checkpoint(PreparedRun& run, const std::function<void(
 CheckpointResult evaluate_checkpoint(PreparedRun& run, const CheckpointChoice& choice, VariableStore& store);
 
 // Makes one pass over each evaluation input after a training. Returns nothing if a recovery lost the variables, or if
-// there is no evaluation input. If this start made no step, it returns the kept results of the start that evaluated the
-// same weights, with a line of the log.
+// there is no evaluation input. If this start made no step, it may return the kept results of a start with the same
+// weights. The log has a line about it.
 std::vector<EvaluatedInput> evaluate_at_end(PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime

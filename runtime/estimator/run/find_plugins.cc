@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// A training that begins with another model's values may read its inputs as that model's training did.
+// A training that begins with another model's values may read its inputs in the same way as the other training.
 void read_start(PreparedRun& run, const CheckpointPlace& place) {
   for (const PluginUse& use : run.manifest.scaffold.init_fn) {
     if (run.schema.learned() != nullptr || !takes_schema(use)) continue;

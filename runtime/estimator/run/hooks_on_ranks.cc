@@ -39,7 +39,7 @@ bool on_all_ranks(const Manifest& manifest, const PluginUse& hook) {
 void check_hooks_on_all_ranks(const Manifest& manifest, const std::vector<PluginUse>& hooks,
                               const std::vector<ResolvedPlugin>& found, Diagnostics& problems) {
   for (const std::string& name : manifest.session.hooks_on_all_ranks) check_name(manifest, name, problems);
-  if (found.size() != hooks.size()) return;  // one was not found, which is said already
+  if (found.size() != hooks.size()) return;  // one was not found, and has a problem already
   for (std::size_t i = 0; i < hooks.size(); ++i) {
     if (!on_all_ranks(manifest, hooks[i])) continue;
     if (hooks[i].on_error == OnHookError::kDisable)

@@ -14,8 +14,8 @@ namespace belay::runtime {
 // Whether it lists this hook, by its name or else by its plugin's name.
 bool on_all_ranks(const Manifest& manifest, const PluginUse& hook);
 
-// Adds a problem for a name if the manifest has no hook of it, or two, and for a hook that another rank cannot do
-// without. `hooks` are those of the run, in its order, with the defaults in front.
+// Adds a problem for a name if the manifest has no hook of it, or two. It also adds one for a hook that may be
+// disabled, since another rank may wait for it. `hooks` are those of the run, in its order, with the defaults in front.
 void check_hooks_on_all_ranks(const Manifest& manifest, const std::vector<PluginUse>& hooks,
                               const std::vector<ResolvedPlugin>& found, Diagnostics& problems);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluations that a training ended with, kept in its run directory: where a start trains nothing, because the run
-// is at its end already, they are those of the same weights on the same data, and are not made again.
+// The evaluations at a training's end, kept in its run directory. A start may train nothing, since the run is at its
+// end already. Then the weights and the data are the same, and the kept evaluations are used again.
 //
 //   const std::string key = evaluations_key(...);           // of what they depend on
 //   if (const auto known = read_evaluations(run, key)) return *known;

@@ -7,7 +7,7 @@
 namespace belay::runtime {
 namespace {
 
-// Mistakes of the options become problems at `use`, so that all that is wrong is reported at once.
+// Mistakes of the options become problems at `use`, so everything wrong is reported at once.
 template <class F>
 void attempt(const PluginUse& use, Diagnostics& problems, F&& make) {
   try {

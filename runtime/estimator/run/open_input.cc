@@ -12,7 +12,7 @@ InputUse use_of(const std::string& input, RunMode mode) {
   return input == "train" ? InputUse::kTraining : InputUse::kEvaluation;
 }
 
-// A checkpoint may say what an input lacks.
+// A missing checkpoint may be the reason why an input lacks something.
 void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
   const std::string what = "nothing is known of the training's columns and classes: ", help = "train first";
   try {
@@ -22,7 +22,7 @@ void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
   }
 }
 
-// Tells a user what to do about an input that was refused.
+// Adds the advice for an input that was refused.
 void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
   if (!run.is_training() && run.schema.learned() == nullptr) add_missing_checkpoint(run, problems);
   if (input.name != "train") return;
@@ -37,8 +37,8 @@ void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Dia
                  "for a new last layer set schema = \"features\" here, and for data of another kind schema = \"none\"");
 }
 
-// False: the error is no mistake of the manifest. Rows that do not fit a trained model are one, and so is a model that
-// was not trained. A file of the training itself is damaged.
+// False: the error is no mistake of the manifest. Rows that do not fit a trained model are a mistake, and so is an
+// untrained model. A damaged file of the training itself is none.
 bool add_open_problem(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
   const bool untrained = !run.is_training() && !has_checkpoint(run.checkpoint_place(), run.checkpoint_choice());
   const bool of_manifest = is_of_manifest(e);

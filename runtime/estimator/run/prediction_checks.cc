@@ -68,7 +68,7 @@ void check_components(const PreparedRun& run, const std::vector<InputComponent>&
 
 }  // namespace
 
-// The instance is destroyed after this, so that what it read takes no memory beside the training.
+// The instance is destroyed after this, so its data takes no memory beside the training.
 void check_predict_input(PreparedRun& run, Diagnostics& problems) {
   const auto found = run.plugins.found().inputs.find("predict");
   if (found == run.plugins.found().inputs.end()) return;

@@ -57,9 +57,9 @@ void compare_with_earlier(PreparedRun& run, Diagnostics& problems);
 void load_plugins(PreparedRun& run, Diagnostics& problems);
 // Program, processor and plugins with those of the earlier training. Nothing without --exact.
 void compare_fingerprint(const PreparedRun& run, Diagnostics& problems);
-// Opens the inputs and builds the graphs of the mode. The first batch is fetched, so an empty input shows. Problems
-// are: a name that the graph does not have, an option that an input or the model refuses, and an evaluation input that
-// does not fit the training. Other mistakes are thrown.
+// Opens the inputs and builds the graphs of the mode. The first batch is fetched, so an empty input shows. Mistakes of
+// names and options, and an evaluation input that does not fit the training, become problems. Other mistakes are
+// thrown.
 void build_scaffold(PreparedRun& run, Diagnostics& problems);
 // A name that a hook looks for in vain is a problem. Its other errors are thrown.
 void begin_hooks(PreparedRun& run, Diagnostics& problems);

@@ -15,9 +15,10 @@ namespace belay::runtime {
 struct PreparedRunOptions {
   bool from_scratch = false;  // checkpoints of the directory are moved aside, not restored
   ResumeOptions resume = {};
-  std::shared_ptr<const ReplayTask> replay = {};  // null: a run of its own, not steps of another one
-  std::int64_t most_eval_batches = 0;             // of each pass, whatever eval.batches says; 0: as that says
-  std::optional<LaunchedPlace> place = {};        // what a program says of it; none: as the launcher's variables say
+  std::shared_ptr<const ReplayTask> replay = {};  // null: an ordinary run, not steps of another one
+  std::int64_t most_eval_batches = 0;             // of each pass, whatever eval.batches is; 0: eval.batches
+  std::optional<LaunchedPlace> place = {};        // the place that a program sets; none: that of the launcher's
+                                                  // variables
 };
 
 }  // namespace belay::runtime

@@ -9,13 +9,14 @@
 
 namespace belay::runtime {
 
-// Which one it is, if a training with [cluster] was started several times; a replay is alone. `given`: what a
-// program says of it, instead of the launcher's variables. None also if those cannot be, which why_not_alone says.
+// Returns the process's rank, if a training with [cluster] was started several times; a replay is alone. `given`: the
+// place that a program sets, instead of the launcher's variables. It is also none if the place is invalid;
+// why_not_alone has the reason.
 std::optional<LaunchedPlace> rank_of(const Manifest& manifest, bool replay, const std::optional<LaunchedPlace>& given,
                                      const Environment& environment);
-// The part of the manifest that it has. A worker's: model, optimizer and its input; of the hooks those that
-// session.hooks_on_all_ranks lists; no directory, no evaluations and exports, and no initial values, which are the
-// chief's.
+// Returns the rank's part of the manifest. A worker's part has model, optimizer, training input and the hooks of
+// session.hooks_on_all_ranks. It has no directory, evaluations and exports. It has no initial values, since they are
+// the chief's.
 Manifest manifest_of_rank(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
 Manifest manifest_of_worker(Manifest manifest);
 // Whether its plugin meets without the run's directory (docs/plugins/cluster.md).

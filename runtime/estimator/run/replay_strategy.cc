@@ -15,7 +15,8 @@
 namespace belay::runtime {
 namespace {
 
-// The names of the hooks that keep tensors and see all of them, and of those around a hook that may only watch.
+// The names of the hooks that keep tensors and see all of them. The last two are names of the hooks around a hook that
+// may only watch.
 constexpr const char *kCapture = "replay", *kWatch = "replay, all tensors";
 constexpr const char *kBefore = "replay, before ", *kBehind = "replay, behind ";
 
@@ -26,7 +27,7 @@ void ReplayStrategy::add_hook(const FoundUse& hook, std::size_t place) {
   add_watching(hook.use.instance_name, [&] { parts_.training.add_hook(hook); });
 }
 
-// `add` adds the hook of that name. What it writes is found by the guards, what it feeds is refused at once.
+// `add` adds the hook of that name. The guards find what it writes, and a feed is refused at once.
 void ReplayStrategy::add_watching(const std::string& name, const std::function<void()>& add) {
   const ReplayGuard guard = guard_around(name);
   parts_.training.add_hook(kBefore + name, guard.before);
@@ -91,8 +92,8 @@ void ReplayStrategy::choose_hooks() {
   in_each_ = parts_.training.hooks().only(in_each);
 }
 
-// The checkpoint is of another run. The states of hooks that were left out on purpose are no one's, and a hook of this
-// run that has the name of one begins without a state.
+// The checkpoint is of another run. The states of hooks that were left out on purpose have no owner. A hook of this run
+// with such a name begins without a state.
 std::shared_ptr<SessionCreator> ReplayStrategy::creator(ChiefSessionCreator::Options options) {
   choose_hooks();
   options.checkpoint_dir.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy of a replay: a PreparedRun makes the steps of another run once more, as its ReplayTask say.
+// The strategy of a replay: a PreparedRun makes the steps of another run again, by its ReplayTask.
 #pragma once
 
 #include <functional>

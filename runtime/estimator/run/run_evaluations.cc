@@ -70,7 +70,7 @@ void evaluate_while_training(PreparedRun& run) {
 
 namespace {
 
-// Returns the manifest with the options that the model's training had, which may have come from --set.
+// Returns the manifest with the options of the model's training, which may have come from --set.
 Manifest as_trained(const PreparedRun& run) {
   Manifest manifest = run.manifest;
   const auto train = manifest.inputs.find("train");

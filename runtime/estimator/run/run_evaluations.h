@@ -34,7 +34,7 @@ struct RunEvaluations {
   std::function<void()> progress = [] {};  // after each batch
 };
 
-// Adds a hook for them before the run's hooks, which see what it restores.
+// Adds a hook for them before the run's hooks, which see the values that it restores.
 void evaluate_while_training(PreparedRun& run);
 void build_evaluations(PreparedRun& run, Diagnostics& problems);
 // A metric that no evaluation has would otherwise show in the first one.

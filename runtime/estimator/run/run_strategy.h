@@ -2,7 +2,7 @@
 // The differences between a run of one process, one of several (ranks_strategy.h) and a replay (replay_strategy.h). A
 // PreparedRun has one and asks it.
 //
-// RunStrategy itself is that of a process that is alone. A derived class overrides what it does otherwise. [main]
+// RunStrategy itself is for a process that is alone. A derived class overrides the differences. [main]
 #pragma once
 
 #include <functional>
@@ -42,7 +42,8 @@ class RunStrategy {
   RunStrategy& operator=(const RunStrategy&) = delete;
 
   // ---- which run this is
-  // One of several processes; in the group, whose ranks are counted anew if it continues with fewer.
+  // Whether it is one of several processes. Rank and size count in the group: a group that continues with fewer
+  // processes counts its ranks again.
   virtual bool several() const noexcept { return false; }
   virtual int rank() const noexcept { return 0; }
   virtual int size() const noexcept { return 1; }
@@ -54,8 +55,8 @@ class RunStrategy {
   virtual bool own_run() const noexcept { return true; }
   virtual bool default_hooks() const noexcept { return true; }
 
-  // ---- what comes before the session
-  // Checks [cluster], which is there. After find_plugins().
+  // ---- before the session
+  // Checks [cluster], if the manifest has it. Call it after find_plugins().
   virtual void check_cluster(Diagnostics& problems) const;
   virtual void check_launch(Diagnostics& /*problems*/) const {}
   // A text if several processes were started and the manifest has no [cluster], which joins them.
@@ -66,7 +67,7 @@ class RunStrategy {
   virtual void use_cluster(PluginInstance& /*cluster*/, const Manifest& /*uses*/) {}
   // `place`: among the hooks that the manifest names.
   virtual void add_hook(const FoundUse& hook, std::size_t /*place*/) { parts_.training.add_hook(hook); }
-  // Against those that wrote what the run begins with; the run compares its own.
+  // Compares the plugins with those that wrote the run's first checkpoint. The run compares its own.
   virtual void compare_plugins(Diagnostics& /*problems*/) const {}
   virtual void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared);
   virtual void add_training(const OptimizerUse& optimizer);
@@ -93,7 +94,7 @@ class RunStrategy {
  protected:
   static constexpr const char* kTrainInput = "train";
 
-  // A chief's, and what is done with each session that it makes.
+  // Makes a chief's sessions, and calls `then` with each one.
   std::shared_ptr<SessionCreator> chief_creator(ChiefSessionCreator::Options options,
                                                 std::function<void(CreatedSession&)> then);
 

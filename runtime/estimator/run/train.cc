@@ -175,7 +175,7 @@ void Training::finish(MonitoredSession& session) {
   run_.training.close_events(result_.global_step);
 }
 
-// Somebody may have moved or removed the run directory meanwhile; what was written goes where it is now.
+// A user may have moved or removed the run directory meanwhile. Files that were written are where it is now.
 void Training::look_for_checkpoint() {
   if (result_.checkpoint.empty()) return;
   try {

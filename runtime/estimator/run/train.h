@@ -33,12 +33,12 @@ struct TrainingResult {
 bool is_untrained(const TrainingResult& result);
 
 // Trains a prepared run whose directory is open. Restores the run's newest checkpoint, or initializes, unless the
-// strategy says otherwise. A run that is already at max_steps trains no step. If the lock of the directory is lost,
-// this fails and run.host.lock_lost() is true.
+// strategy does something else. A run that is already at max_steps trains no step. If the lock of the directory is
+// lost, this fails and run.host.lock_lost() is true.
 //
-// `progress` comes after each step and after each batch of an evaluation, on this thread, also in what follows the
-// training. `on_session` comes when there is a session, restored or initialized, before its first step. `ends`: why
-// there will be no step, since a hook whose state says so has asked to stop, or max_steps is reached; else empty.
+// `progress` is called after each step and after each batch of an evaluation, on this thread, also after the training.
+// `on_session` is called when there is a session, restored or initialized, before its first step. `ends` is empty, or
+// the reason why no step will follow: a hook's state asks to stop, or max_steps is reached.
 TrainingResult train(PreparedRun& run, const std::function<void()>& progress,
                      const std::function<void(const std::string& ends)>& on_session = {});
 

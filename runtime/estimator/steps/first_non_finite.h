@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first step of a replay, and in it the first tensor, that is not finite: where a divergence began.
+// The first step of a replay that is not finite, and in it the first tensor: a divergence began there.
 //
 //   FirstNonFinite search;
 //   watch_hook(model, environment, [&](const WatchedStep& s) { return search.look(s) ? "found" : ""; })
 //
-// A step is the first one if the loss, or a variable after it, is not finite. The first tensor of it is the first
-// in the plan's order that has a NaN or an infinity, but for those that had one in the first step that was looked at,
-// if that one ended well: a mask of minus infinities is as it should be. One that has such a value in an earlier step,
-// and nothing came of it there, is said beside. [session]
+// A step is the first one if the loss, or a variable after it, is not finite. Its first tensor is the first in the
+// plan's order that has a NaN or an infinity. If the first step of the search ended well, tensors that were not finite
+// in it do not count: a mask of minus infinities is no fault. A tensor with such a value in an earlier step, without
+// consequences there, is reported too. [session]
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class FirstNonFinite {
   const std::vector<NodeInput>& inputs() const { return inputs_; }
   // Places in the step's list, for an archive of them: the first one and its inputs, each once.
   std::vector<std::size_t> places(const WatchedStep& step) const;
-  // "the loss is nan, and 3 of 8 variables are not finite behind the step"
+  // The consequence as a clause, such as "the loss is nan, and 3 of 8 variables are not finite ...".
   const std::string& consequence() const { return consequence_; }
   // In an earlier step; none: there was none.
   const std::optional<NonFiniteTensor>& earlier() const { return earlier_; }

@@ -29,8 +29,8 @@ struct CapturedTensors {
 std::string write_arrays(const ArrayPlace& place, std::int64_t step, const std::vector<TensorInfo>& infos,
                          const std::vector<TensorView>& values);
 
-// A hook that looks at every run that calls it. A name that is not in the graph is NOT_FOUND in its begin; a tensor
-// that holds no numbers is left out with a warning, once. `model` and the place's environment are borrowed. [session]
+// A hook that looks at every run that calls it. NOT_FOUND in its begin if a name is not in the graph. A tensor without
+// numbers is left out with a warning, once. `model` and the place's environment are borrowed. [session]
 PluginInstance::MakeHook capture_hook(const ModelGraph& model, ArrayPlace place, CapturedTensors captured);
 
 }  // namespace belay::runtime

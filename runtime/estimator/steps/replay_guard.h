@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a hook of a replay that writes to a variable, though its options say that it only watches: two hooks around it,
-// which look how often the variables were written. [session]
+// Finds a hook of a replay that writes to a variable, though by its options it only watches. Two hooks around it
+// compare how often the variables were written. [session]
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// For the hook of that name: `before` is called before it in each phase, `behind` after it. INVALID_ARGUMENT, with the
-// hook's name and the callback, if a variable was written in between.
+// The hooks for the hook of that name: `before` is called before it in each phase, `behind` after it. INVALID_ARGUMENT,
+// with the hook's name and the callback, if a variable was written in between.
 struct ReplayGuard {
   PluginInstance::MakeHook before, behind;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a PreparedRun a replay: it trains some steps of another run once more, from one of that run's checkpoints,
-// with hooks that were not there. Its manifest is that of the attempt that made them, but for run.dir, a directory of
-// its own, and for [[hooks]]: those of the other run that can change a number, then the new ones.
+// The task that makes a PreparedRun a replay. It trains some steps of another run again, from one of that run's
+// checkpoints, with new hooks. Its manifest is that of the attempt that made them, except for two keys. run.dir is a
+// separate directory. [[hooks]] has the hooks of the other run that can change a number, then the new ones.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace belay::runtime {
 // Steps of another run once more, from one of its checkpoints.
 struct ReplayedSteps {
   std::string checkpoint;                    // its path; every session starts from it, also after a recovery
-  std::set<std::string> left_out = {};       // hooks of that run that this one has not got: their states are no one's
+  std::set<std::string> left_out = {};       // hooks of that run that this one does not have: their states are not used
   std::int64_t first = 0, last = INT64_MAX;  // the global steps that call all hooks
   std::int64_t until = INT64_MAX;            // the run ends after this global step
   // At the boundary after `until`, before any hook's end.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All tensors of a step as files: step-N.npz has what the step's plan computes for itself, and step-N.json says in
-// which order, by which operations and from what.
+// All tensors of a step as files. step-N.npz has the values that the step's plan computes. step-N.json lists them in
+// order, with their operations and inputs.
 //
 //   {"step": 17, "tensors": [
 //     {"name": "linear/BiasAdd:0", "known_as": "", "ops": "MatMul + BiasAdd", "origin": "computed",

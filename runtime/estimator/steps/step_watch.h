@@ -3,8 +3,8 @@
 //
 //   watch_hook(model, environment, [&](const WatchedStep& s) { ...; return std::string(); })
 //
-// It only watches: the plan's own kernels stay as they are, and a value that a fused step passes over is computed
-// beside it. The values lie in memory of their own, so a step needs as much more as all of them together. [session]
+// It only watches: the plan's kernels stay as they are. A value that a fused step does not store is computed beside it.
+// The values have separate memory, so a step needs as much more as all of them together. [session]
 #pragma once
 
 #include <cstdint>

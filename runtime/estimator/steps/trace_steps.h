@@ -10,9 +10,9 @@
 
 namespace belay::runtime {
 
-// Runs training steps from freshly initialized variables, without hooks, and hands over the plan, its memory and the
-// traces of those after the warm ones. Fewer if the input ends; OUT_OF_RANGE if it ends before the first traced
-// one.
+// Runs training steps from freshly initialized variables, without hooks. `then` gets the plan, its memory and the
+// traces of the steps after the warm ones. There are fewer if the input ends; OUT_OF_RANGE if it ends before the first
+// traced step.
 using StepTraces = std::function<void(const Plan&, const PlanStats&, const std::vector<RunMetadata>&)>;
 void trace_steps(RunHost& run, ModelGraph& model, int warm, int traced, const StepTraces& then);
 
