@@ -24,7 +24,7 @@ void append(std::vector<OwnHook>& to, const std::vector<OwnHook>& hooks) {
   to.insert(to.end(), hooks.begin(), hooks.end());
 }
 
-// A hook of the Estimator's; a name that the program's hooks have already gets a number.
+// Appends a hook of the Estimator. If the program's hooks have the name already, it gets a number.
 void append_default(std::vector<OwnHook>& to, const std::string& plugin,
                     const std::vector<std::pair<std::string, OptionValue>>& options) {
   std::string name = plugin;
@@ -35,7 +35,7 @@ void append_default(std::vector<OwnHook>& to, const std::string& plugin,
   to.push_back(plugin_hook(plugin, options, name));
 }
 
-// If the model has none of that name.
+// Adds the summary "loss", unless the model has one of that name.
 void add_loss_summary(const NodeGraph& graph, const Output& loss) {
   for (const Port& port : graph.collection(collections::kSummaries)) {
     const Node& node = graph.node(port.node);
@@ -44,7 +44,8 @@ void add_loss_summary(const NodeGraph& graph, const Output& loss) {
   ops::scalar_summary("loss", loss, "loss_summary");
 }
 
-// Calls `use` with it; none if the directory has none. RestoreError if it has some and none can be read.
+// Calls `use` with the newest checkpoint; returns none if the directory has none. RestoreError if there are checkpoints
+// and none can be read.
 std::optional<UsedCheckpoint> newest_used_checkpoint(
     const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use = [](const auto&) {}) {
   const CheckpointPlace place = settings.checkpoints();
@@ -66,7 +67,7 @@ void check_may_train(const RunConfig& c, const TrainOptions& options) {
   need_above_0("max_steps", options.max_steps);
 }
 
-// In the order input's, caller's, the Estimator's own, model's.
+// Returns the hooks in this order: the input's, the caller's, the Estimator's, the model's.
 std::vector<OwnHook> training_hooks(const EstimatorModel& model, const TrainOptions& options, std::int64_t trained) {
   std::vector<OwnHook> hooks = model.input_hooks();
   append(hooks, options.hooks);
@@ -83,7 +84,7 @@ std::vector<OwnHook> training_hooks(const EstimatorModel& model, const TrainOpti
   return hooks;
 }
 
-// The hook that saves, unless the config switches it off.
+// Returns the hook that saves, unless the config switches it off.
 std::vector<OwnHook> saver_hook(const RunConfig& c) {
   std::vector<std::pair<std::string, OptionValue>> periods;
   if (c.save_checkpoints_steps().value_or(0) > 0) periods.emplace_back("save_steps", *c.save_checkpoints_steps());
@@ -116,7 +117,7 @@ TrainingSessionSetup session_options(const EstimatorModel& model, const TrainOpt
   return o;
 }
 
-// The loss of the last step; none: there was no step.
+// Runs the steps. Returns the loss of the last one; none: there was no step.
 std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel& model,
                                 InMemoryEvaluations& evaluations) {
   std::vector<FetchRef> wanted{model.pieces().train_op, model.pieces().loss};
@@ -139,7 +140,7 @@ std::optional<double> run_steps(MonitoredSession& session, const EstimatorModel&
   return loss;
 }
 
-// For a training that an earlier attempt has brought to its end without a note of it.
+// Notes the end of a training that an earlier attempt completed without that note.
 void note_finished(const EstimatorSettings& settings, std::int64_t step) {
   EstimatorRun run(settings, Mode::kTrain, "");
   run.host().take_directory();
@@ -152,7 +153,7 @@ void note_finished(const EstimatorSettings& settings, std::int64_t step) {
 void train_estimator(const EstimatorSettings& settings, const InputFn& input, const TrainOptions& options,
                      bool finishes_run) {
   check_may_train(settings.options.config, options);
-  // A checkpoint that cannot be read is an error here; none is step 0.
+  // A checkpoint that cannot be read is an error here; without a checkpoint the step is 0.
   const std::optional<UsedCheckpoint> newest = newest_used_checkpoint(settings);
   const std::int64_t trained = newest ? newest->global_step : -1;
   if (options.max_steps && *options.max_steps <= trained) {

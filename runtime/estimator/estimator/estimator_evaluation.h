@@ -34,15 +34,15 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   };
   EstimatorEvaluation(EstimatorRun& run, const InputFn& input, Options options);
 
-  // With the checkpoint that the run has chosen, or the initial values. The model's metrics, "loss", the mean over the
-  // batches, and "global_step".
+  // Evaluates the checkpoint that the run has chosen, or the initial values. Returns the model's metrics, "loss" (the
+  // mean over the batches) and "global_step".
   EvalMetrics run_restored();
 
   // ---- with a training's variables
   const std::string& name() const override { return name_; }
   SessionHost& host() override { return host_; }
   std::string place() const override { return "\"" + name_ + "\""; }
-  // Those that are one number; "loss" first.
+  // The metrics that are one number; "loss" first.
   std::vector<std::string> metric_names() const override;
   std::vector<std::string> matrix_names() const override;
   const EvalResult& run(VariableStore& trained, std::int64_t global_step,
@@ -51,7 +51,7 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   }
   const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                              const std::function<bool()>& keep_going) override;
-  // All of them, as an evaluation of a checkpoint writes them.
+  // Writes all of them, as an evaluation of a checkpoint does.
   void add_events(EventWriter& events) override;
 
  private:

@@ -9,14 +9,14 @@
 namespace belay::runtime {
 namespace {
 
-// The name in exports: a program's function has none.
+// The model's name in exports, since a program's function has none.
 constexpr const char* kModelName = "model_fn";
 
 bool is_placeholder(const NodeGraph& graph, const Output& output) {
   return graph.node(graph.resolve(output.raw()).node).op->name == "Placeholder";
 }
 
-// In the graph of the input itself: a model's variables get the names that they have in the training.
+// Works in the graph of the input itself, so a model's variables get the same names as in the training.
 InputFn over_placeholders(const InputFn& input, std::vector<NamedOutput>& features) {
   return [&](const InputArgs& args) {
     InputResult in = input(args);

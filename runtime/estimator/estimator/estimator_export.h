@@ -33,13 +33,13 @@ class EstimatorExport {
   // NOT_FOUND, INVALID_ARGUMENT: no such plugin among the Estimator's, a wrong option or setting.
   EstimatorExport(const EstimatorSettings& settings, const ExportArguments& arguments);
 
-  // Whether it writes after an evaluation with this value; `is_final`: and an end of the training.
+  // Whether it writes after an evaluation with this value. `is_final`: the training has ended, too.
   bool due(std::optional<double> value, bool is_final) const { return exporters_.due(value, is_final); }
   // Calls the input function and the model function in mode kPredict. The features become placeholders of their types
   // and shapes, unless they are some already. INVALID_ARGUMENT, NOT_FOUND: no such signature.
   void build(const InputFn& input);
-  // The checkpoint, or if the path is empty the newest; returns the path of the version. `value` of best_metric is
-  // noted in it. NOT_FOUND: there is no checkpoint.
+  // Writes the checkpoint, or the newest one if the path is empty. Returns the path of the version. The version's
+  // record has `value` of best_metric. NOT_FOUND: there is no checkpoint.
   std::string write(const std::string& checkpoint_path, std::optional<double> value);
 
  private:

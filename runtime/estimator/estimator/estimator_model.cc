@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-// Under which a checkpoint has the position of an input.
+// A checkpoint keeps the position of an input under this name.
 const std::map<Mode, std::string> kModeNames = {
     {Mode::kTrain, "train"}, {Mode::kEval, "eval"}, {Mode::kPredict, "predict"}};
 
@@ -65,7 +65,7 @@ InputComponent component_of(const NamedOutput& output, bool label, const InputNa
   return c;
 }
 
-// A queue's element cannot be put into another order here; the program's function can.
+// A queue's element cannot be reordered here, but the program's function can do it.
 void refuse_other_order(const SchemaMatch& match, const Schema& trained) {
   if (!match.moves_elements()) return;
   std::string order;

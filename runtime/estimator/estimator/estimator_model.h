@@ -25,7 +25,7 @@ namespace belay::runtime {
 
 class EstimatorModel {
  public:
-  // Adds global step, input and model, in this order.
+  // Adds the global step, the input and the model, in this order.
   EstimatorModel(EstimatorRun& run, Mode mode, const InputFn& input);
   ~EstimatorModel();
   EstimatorModel(const EstimatorModel&) = delete;
@@ -35,11 +35,11 @@ class EstimatorModel {
   NodeGraph& graph() noexcept { return graph_; }
   const EstimatorPieces& pieces() const noexcept { return spec_->pieces(); }
   const std::vector<OwnHook>& input_hooks() const noexcept { return input_hooks_; }
-  // A run fetches these besides its own fetches, so that it takes a batch. A model that uses nothing of its input would
-  // never come to the input's end otherwise. Empty without features.
+  // A run fetches these besides its own fetches, so it takes a batch. Otherwise a model that reads nothing of its input
+  // would never reach the input's end. Empty without features.
   const std::vector<Output>& batch() const noexcept { return batch_; }
 
-  // Those of a model plugin; empty: there are none.
+  // The initial values that a model plugin sets; empty: there are none.
   const InitialValues& initial_values() const noexcept { return spec_->insides().initial_values; }
 
   // ---- of input_plugin and model_plugin
@@ -47,12 +47,12 @@ class EstimatorModel {
   InputFeed::Tensors open_input(const PluginUse& use, std::int64_t prefetch);
 
   // ---- evaluation and prediction
-  // Restores the run's checkpoint instead of initializing; without one the warm start comes first. `session` has the
-  // warm start's instance, and outlives the scaffold.
+  // Restores the run's checkpoint instead of initializing. Without a checkpoint the warm start comes first. `session`
+  // has the warm start's instance, and outlives the scaffold.
   std::shared_ptr<SessionScaffold> scaffold(SessionHost& session);
   // Calls `fill`, which sets every global variable, instead of initializing.
   std::shared_ptr<SessionScaffold> filled(std::function<void(DirectSession&)> fill);
-  // Adds them to the session in this order. INVALID_ARGUMENT: a name that is there already.
+  // Adds them to the session in this order. INVALID_ARGUMENT: a name exists already.
   void add_hooks(SessionHost& session, const std::vector<OwnHook>& hooks);
 
  private:

@@ -14,7 +14,7 @@ namespace belay::runtime {
 
 namespace {
 
-// Only a queue comes to an end.
+// Whether a run may end: only a queue comes to an end.
 bool may_end(const NodeGraph& graph) {
   for (std::uint32_t id = 0; id < graph.size(); ++id)
     if (graph.node(id).op->role == Role::kQueue) return true;
@@ -100,7 +100,7 @@ const PredictedRow* PredictionSession::next() {
   return &prediction_;
 }
 
-// False: the session has ended.
+// Returns false if the session has ended.
 bool PredictionSession::take_batch() {
   batch_.reset();
   do {

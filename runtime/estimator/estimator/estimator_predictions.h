@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The insides of what Estimator::predict returns: a sequence that computes as it is read. Nothing happens before the
-// first element is requested: no function of the program is called, no hook and no checkpoint is looked for.
+// first element is requested. Until then it calls no function of the program and no hook, and it looks for no
+// checkpoint.
 //
-// It is read once. After the last element the session is closed and its hooks' `end` was called. If reading stops
-// earlier, close() does the same, and the destructor closes it without `end`, as after an error. An error leaves next()
-// and ends the sequence. It outlives the Estimator. [main]
+// It is read once. After the last element it closes the session and has called the hooks' `end`. If the reader stops
+// earlier, close() does the same. The destructor closes it without `end`, as after an error. An error is thrown by
+// next() and ends the sequence. It outlives the Estimator. [main]
 #pragma once
 
 #include <memory>

@@ -114,7 +114,7 @@ void EstimatorRun::choose_checkpoint(const std::string& path) {
 void EstimatorRun::restore(DirectSession& session) {
   const UsedCheckpoint used = load_checkpoint(settings_.checkpoints(), *choice_, host_.codec(), session);
   checkpoint_ = used.path;
-  // A program may ask for predictions a thousand times a second.
+  // It is a debug line, since a program may ask for predictions a thousand times a second.
   host_.log().log(mode_ == Mode::kPredict ? LogLevel::kDebug : LogLevel::kInfo, "",
                   "restored step " + std::to_string(used.global_step) + " from " + escaped(used.path));
 }

@@ -23,7 +23,7 @@
 
 namespace belay::runtime {
 
-// A program's options, and what only the host gives.
+// A program's options, and the parts that only the host has.
 struct EstimatorSetup : EstimatorOptions {
   Logger* logger = nullptr;                  // borrowed; none: text on stderr
   std::shared_ptr<Logger> kept_logger = {};  // an owner of `logger`; none: the caller owns it
@@ -59,7 +59,7 @@ class EstimatorRun {
   // An instance that belongs to no session.
   PluginInstance& create(PluginKind kind, const PluginUse& use);
   SaverUse saver() { return plugins_.linked_saver(settings_.options.saver, host_.saver_monitor()); }
-  // For ModelArgs::minimize. Refers to the settings.
+  // The optimizer for ModelArgs::minimize. It refers to the settings.
   OptimizerUse optimizer(const OptimizerSettings& settings);
 
   // The schema of its checkpoint: the one from which it continues, or the one to use. The training's input adds its
@@ -67,14 +67,14 @@ class EstimatorRun {
   ModelSchema& schema() noexcept { return schema_; }
 
   // ---- evaluation and prediction
-  // NOT_FOUND if there is no such path, FAILED_PRECONDITION if it is none; empty: the newest of the model's
-  // directory, or none.
+  // Chooses the checkpoint of the path, or the newest of the model's directory if the path is empty. NOT_FOUND if the
+  // path does not exist, FAILED_PRECONDITION if it is no checkpoint.
   void choose_checkpoint(const std::string& path);
   // False: there is none, and the model starts from its initial values.
   bool restores() const noexcept { return choice_.has_value(); }
   const CheckpointChoice& choice() const { return choice_.value(); }
   void restore(DirectSession& session);
-  // That was restored last; empty: none was.
+  // The checkpoint that was restored last; empty: none was.
   const std::string& checkpoint() const noexcept { return checkpoint_; }
 
  private:

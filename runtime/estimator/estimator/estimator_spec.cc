@@ -174,7 +174,7 @@ std::vector<OwnHook>& hooks_of_mode(EstimatorPieces& pieces, Mode mode, const ru
   return hook.chief_only ? pieces.training_chief_hooks : pieces.training_hooks;
 }
 
-// How many examples a batch has.
+// The number of examples in a batch.
 Output examples_of(const Output& feature) {
   if (feature.rank() == 0) return {};
   return ops::reshape(ops::slice(ops::shape(feature), {0}, {1}), {});
@@ -199,7 +199,7 @@ ModelFn model_plugin(const std::string& plugin, const OptimizerSettings& optimiz
     use.options = options_of(args.params);
     runtime::EstimatorModel& built = runtime::model_of(args);
     runtime::NodeGraph& graph = built.graph();
-    // A prediction has no labels: the model has those that it was trained on.
+    // A prediction has no labels. The model gets the labels of its training.
     std::vector<DeclaredLabel> declared = built.run().schema().labels();
     const auto same = [](const NamedOutput& o, const DeclaredLabel& l) { return o.name == l.name; };
     if (args.mode != Mode::kPredict && !std::ranges::equal(args.labels, declared, same)) declared.clear();

@@ -2,8 +2,8 @@
 // The insides of what an Estimator's functions get and return (belay/runtime/estimator.h). It calls an input function
 // and then a model function. They add an input and the model to a graph.
 //
-// Both are called once for each graph: each train, evaluate and predict has its own. The global step is in the graph
-// before the input function is called. [main]
+// Both are called once for each graph: each train, evaluate and predict has a separate one. The global step is in the
+// graph before the input function is called. [main]
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorFlow's InMemoryEvaluatorHook: an evaluation inside Estimator::train, with the variables of that moment and
-// without a checkpoint: before the first step, after each step that is a multiple of every_n_iter, and at the end.
+// without a checkpoint. It evaluates before the first step, after each step that is a multiple of every_n_iter, and at
+// the end.
 //
 //   estimator.train(training_input, {.max_steps = 1000,
 //                                    .evaluators = {in_memory_evaluator(test_input, {.every_n_iter = 200})}});
@@ -34,10 +35,10 @@ class InMemoryEvaluations {
   InMemoryEvaluations(const InMemoryEvaluations&) = delete;
   InMemoryEvaluations& operator=(const InMemoryEvaluations&) = delete;
 
-  // Hooks of the training's session that keep the roles over a resume: before all others.
+  // Hooks of the training's session that keep the roles over a resume. They come before all others.
   std::vector<OwnHook> role_hooks();
   void at_start(MonitoredSession& training);
-  // After each run.
+  // Call it after each run.
   void at_boundary(MonitoredSession& training);
   void at_end(VariableStore& trained, std::int64_t step);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of evaluations as values of the training graph, under the roles "eval/loss", "eval/accuracy", ... and
-// "eval/global_step", the step of that evaluation. Hooks fetch them as they fetch a loss: each run sees the values of
-// the last evaluation; NaN and step -1 before the first one.
+// The metrics of evaluations as values of the training graph. Their roles are "eval/loss", "eval/accuracy", ... and
+// "eval/global_step", the step of that evaluation. Hooks fetch them as they fetch a loss. Each run sees the values of
+// the last evaluation, and NaN and step -1 before the first one.
 //
 //   EvalRoles roles;
 //   roles.add(graph, "eval", evaluation.metric_names());   // while the graph is open
@@ -33,9 +33,9 @@ class EvalRoles {
 
   // `metrics` as Evaluation::metric_names() has them. INVALID_ARGUMENT if the graph has a role of such a name.
   void add(NodeGraph& graph, const std::string& input, const std::vector<std::string>& metrics);
-  // All values of the input at once. Allocates nothing and builds no plan.
+  // Sets all values of the input at once. Allocates nothing and builds no plan.
   void set(DirectSession& session, const std::string& input, const EvalResult& result);
-  // The same for what hooks see in their end: the state keeps the evaluation before.
+  // Sets them for the ends of hooks only: the saved state keeps the previous evaluation.
   void show(DirectSession& session, const std::string& input, const EvalResult& result) const;
   // The step of the last evaluation of any input; -1: there was none.
   std::int64_t last_step() const noexcept;

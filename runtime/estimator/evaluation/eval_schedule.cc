@@ -21,7 +21,7 @@ bool EvalSchedule::begin(std::int64_t step, std::int64_t last_evaluated) {
   last_evaluated_ = last_evaluated;
   evaluated_ = false;
   if (every_ns_ > 0 || start_delay_ns_ > 0) began_ns_ = ended_ns_ = clock_.monotonic_ns();
-  // After step 0 there is nothing to make up for; another step is that of a checkpoint.
+  // After step 0 no evaluation can be missing. Another step is that of a checkpoint.
   const bool multiple = every_steps_ > 0 && step % every_steps_ == 0;
   if (step <= 0 || step == last_evaluated || !(multiple || settings_.at_checkpoint)) return false;
   if (!too_soon()) return true;
@@ -33,7 +33,7 @@ bool EvalSchedule::steps_due(std::int64_t step) const {
   return every_steps_ > 0 && step / every_steps_ != last_step_ / every_steps_;
 }
 
-// Nothing to wait for: the clock is not read.
+// If there is nothing to wait for, the clock is not read.
 bool EvalSchedule::too_soon() const {
   const bool throttled = throttle_ns_ > 0 && evaluated_;
   if (start_delay_ns_ == 0 && !throttled) return false;
@@ -42,7 +42,7 @@ bool EvalSchedule::too_soon() const {
 }
 
 bool EvalSchedule::due(std::int64_t step, bool saved) {
-  if (step < last_step_) {  // a recovery went back: what lies before it is made once more
+  if (step < last_step_) {  // a recovery restored an earlier step: later evaluations are made again
     last_step_ = step - 1;
     if (last_evaluated_ >= step) last_evaluated_ = -1;
   }

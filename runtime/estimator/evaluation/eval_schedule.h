@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a training evaluates: asked at each step's boundary, after a checkpoint of that step, if there was one.
+// Decides when a training evaluates. It is asked at each step's boundary, after the checkpoint of that step, if there
+// was one.
 //
 //   EvalSchedule schedule(settings, clock);
 //   if (schedule.begin(step, roles.last_step())) { evaluate; schedule.evaluated(step); }
@@ -25,15 +26,15 @@ class EvalSchedule {
 
   // Whether it ever evaluates between two steps.
   bool active() const noexcept { return every_steps_ > 0 || every_ns_ > 0 || settings_.at_checkpoint; }
-  // Before an attempt's first step, with the step of the last evaluation (-1: none). True: this step's evaluation is
-  // missing, since the attempt before ended between its checkpoint and that.
+  // Call it before an attempt's first step, with the step of the last evaluation (-1: none). True: this step's
+  // evaluation is missing, since the previous attempt ended between its checkpoint and its evaluation.
   bool begin(std::int64_t step, std::int64_t last_evaluated);
   // Call it after each run, with the step that it reached. After a recovery that may be an earlier step.
   bool due(std::int64_t step, bool saved);
-  // After an evaluation, whatever its result is.
+  // Call it after an evaluation, whatever its result is.
   void evaluated(std::int64_t step);
   std::int64_t last_evaluated() const noexcept { return last_evaluated_; }
-  // How many were due and not made, because of start_delay_secs or throttle_secs.
+  // The number of due evaluations that were not made, because of start_delay_secs or throttle_secs.
   std::int64_t skipped() const noexcept { return skipped_; }
 
  private:

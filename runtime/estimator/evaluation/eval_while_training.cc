@@ -166,7 +166,8 @@ void EvalWhileTraining::keep(Input& input, const EvalResult& result, const Shown
   write_events(input);
 }
 
-// Separate runs for TensorBoard. Points that an earlier attempt wrote after this one's first step are made anew.
+// The evaluation is a separate run for TensorBoard. Points that an earlier attempt wrote after this one's first step
+// are written again.
 void EvalWhileTraining::write_events(Input& input) {
   SessionHost& host = input.evaluation->host();
   if (host.events() == nullptr) host.open_events();

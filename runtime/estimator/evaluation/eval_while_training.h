@@ -39,11 +39,12 @@ struct EvalWhileTrainingOptions {
   // keeps no best checkpoints.
   std::string best_metric = {};
   std::function<void(std::int64_t step, double value)> note_best = {};
-  // Gets the step of the evaluation in the end of a session, before note_best does: what is saved from then on has it.
+  // Gets the step of the evaluation in the end of a session, before note_best does. Checkpoints that are saved later
+  // have it.
   std::function<void(std::int64_t step)> note_end = [](std::int64_t) {};
-  // A hook shows in its end what the evaluation of the last step has found.
+  // A hook shows in its end the result of the last step's evaluation.
   bool shown_in_end = false;
-  // Called before that evaluation if note_best is empty: a run that is killed in it loses no step.
+  // Called before that evaluation if note_best is empty, so a run that is killed during it loses no step.
   std::function<void()> save_before_end = [] {};
   // Whether the previous attempt did not reach the end of the training. An attempt that begins at the last step then
   // makes the missing evaluation.
@@ -89,7 +90,7 @@ class EvalWhileTraining {
   // Evaluates, unless the last evaluation was of this step and these variables. Throws the error of the evaluation in
   // the hook's end, if there was one.
   void at_end(VariableStore& trained, std::int64_t step);
-  // Whether the last evaluation of each input was of the values that one of the store would be of.
+  // Whether the last evaluation of each input was of the same values that the store has now.
   bool has_seen(VariableStore& trained) const;
 
   // The names of the inputs, in their order.
@@ -130,7 +131,7 @@ class EvalWhileTraining {
   std::vector<Input> inputs_;
   std::optional<std::int64_t> first_step_;  // of this attempt; none: it has made none
   std::optional<std::uint64_t> evaluated_;  // the variables' versions at the last evaluation
-  std::optional<Error> failed_;             // what the one in the hook's end failed with
+  std::optional<Error> failed_;             // the error of the evaluation in the hook's end
   Counts counts_;
 };
 

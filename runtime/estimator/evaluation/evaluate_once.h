@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One evaluation of a graph as TensorFlow's evaluate_once does it: operations run again and again, until the input ends
-// or a hook stops it, and values that are fetched at the end. It may be repeated.
+// One evaluation of a graph, as TensorFlow's evaluate_once does it. Operations run again and again, until the input
+// ends or a hook stops it. Then the final values are fetched. It may be repeated.
 //
 //   SessionHost session(run, {.events_folder = "eval"});
 //   add_hook(session, plugins, stop_after(100));
@@ -23,7 +23,7 @@
 
 namespace belay::runtime {
 
-// The graph's counter of evaluation runs, made if there is none. INVALID_ARGUMENT if there are two.
+// Returns the graph's counter of evaluation runs, and makes it if there is none. INVALID_ARGUMENT if there are two.
 Output get_or_create_eval_step(const Graph& graph);
 
 // Stops an evaluation after so many runs. Without a number, its input ends it. Logs the progress: every run if there
@@ -56,7 +56,7 @@ struct EvaluateOnceOptions {
 
 class EvaluateOnce {
  public:
-  // Adds the counter; before the session's hooks are made to begin.
+  // Adds the counter. Make it before the session's hooks begin.
   EvaluateOnce(NodeGraph& graph, EvaluateOnceOptions options);
   // Returns the values of the final operations. The session's hooks keep their order, and the hook that fetches comes
   // after them. The scaffold restores or initializes its model. `most`: the limit of runs of the operations, if it is

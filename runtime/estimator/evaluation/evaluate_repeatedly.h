@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorFlow's evaluate_repeatedly: the checkpoints that another run writes are evaluated as they appear.
+// TensorFlow's evaluate_repeatedly: it evaluates the checkpoints of another run when they appear.
 //
 //   evaluate_repeatedly({clock, log, files}, "/runs/mnist", {.timeout_secs = 600}, [&](const std::string& checkpoint) {
 //     restore_from(checkpoint);
@@ -7,8 +7,8 @@
 //     return true;
 //   });
 //
-// Checkpoints that are written during an evaluation are passed over, except the newest. A checkpoint that the run
-// removes while it is read is skipped, with a line in the log. [one thread]
+// Checkpoints that are written during an evaluation are skipped, except the newest. A checkpoint that the run removes
+// while it is read is skipped, with a line in the log. [one thread]
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct EvaluateRepeatedlyOptions {
   std::function<bool()> keep_going = {};
 };
 
-// Calls `evaluate` with each path; false from it ends the sequence, and what it throws leaves, unless the checkpoint is
-// gone. The number of evaluations that were made. RestoreError if there are checkpoints and none is whole.
+// Calls `evaluate` with each path. If that returns false, the sequence ends. Its errors are thrown, unless the
+// checkpoint is gone. Returns the number of evaluations. RestoreError if there are checkpoints and none is whole.
 std::int64_t evaluate_repeatedly(const Platform& platform, const std::string& directory,
                                  const EvaluateRepeatedlyOptions& options,
                                  const std::function<bool(const std::string& checkpoint)>& evaluate);

@@ -15,7 +15,7 @@
 namespace belay::runtime {
 namespace {
 
-// One pass over the input, which ends however the block is left.
+// One pass over the input. It ends when the block is left, also by an error.
 class Pass {
  public:
   explicit Pass(InputPasses& passes) : passes_(passes) { passes_.begin(); }
@@ -43,7 +43,7 @@ class Shown {
   std::atomic<const Evaluation*>* const running_;
 };
 
-// One that is no number is float64 [n, n] and has an update (ModelContext::metric).
+// A metric that is no number is float64 [n, n] and has an update (ModelContext::metric).
 bool is_matrix(const ModelOutputs::Metric& m) { return m.value.rank() != 0; }
 
 }  // namespace
@@ -65,7 +65,7 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
     batch.push_back(m.update ? m.update.operation() : m.value);
     if (m.update) totals.push_back(m.value);
   }
-  // Its first dimension is the number of examples. The batch is taken also where the model reads nothing of it.
+  // The first dimension is the number of examples. The batch is taken even if the model reads nothing of it.
   const InputFeed::Tensors& tensors = model_->tensors;
   batch.push_back(ops::shape(tensors.features.empty() ? tensors.batch : tensors.features[0].output));
   batch.push_back(tensors.batch.operation());
@@ -145,7 +145,7 @@ const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t glob
   return result_;
 }
 
-// One that goes over its examples for ever would never come to a result.
+// Refuses an input that repeats its examples for ever, since it would never come to a result.
 void Evaluation::refuse_endless() const {
   if (position_->has_value() && (*position_)->epoch >= 2)
     fail(Code::kFailedPrecondition, place() +
@@ -196,7 +196,7 @@ Run Evaluation::run_set(FetchSet& set) {
   return session_->run(request);
 }
 
-// Sums, weighted by the batches' examples.
+// Adds a batch to the sums, weighted by its examples.
 void Evaluation::add_batch(const Run& run) {
   const std::vector<ModelOutputs::Metric>& metrics = model_->outputs.metrics;
   const TensorView shape(run.result(batch_, metrics.size() + 1));

@@ -9,8 +9,8 @@
 // store. The first run makes the buffers of its variables, and later runs use them again. After the first whole pass a
 // run builds no plan and allocates nothing. [one thread; it computes with the full team]
 //
-// Hooks that the model brings are called around each batch: begin once, after_create_session and end in each run, and
-// on_error after a run that fails.
+// Hooks that the model brings are called around each batch. begin is called once, after_create_session and end in each
+// run, and on_error after a run that fails.
 #pragma once
 
 #include <atomic>
@@ -34,38 +34,38 @@ namespace belay::runtime {
 struct EvalResult {
   std::int64_t global_step = 0;
   std::int64_t examples = 0;
-  std::int64_t batches = 0;                             // those that there were: the end of the input is none
+  std::int64_t batches = 0;                             // the batches that existed: the end of the input is none
   std::vector<std::pair<std::string, double>> metrics;  // "loss" first, then in the model's order
-  // Those that are no numbers (a confusion matrix), in the model's order: for logs, events and metrics.jsonl. No role
-  // and no stop condition has them.
+  // The metrics that are no numbers (a confusion matrix), in the model's order. They are for logs, events and
+  // metrics.jsonl; no role and no stop condition has them.
   std::vector<std::pair<std::string, Tensor>> matrices;
   std::vector<std::string> class_names = {};  // of the input's only label; empty: they are not known
 };
 
-// One that is run again and again with the variables of a training (eval_while_training.h).
+// An evaluation that runs again and again with the variables of a training (eval_while_training.h).
 class RepeatedEvaluation {
  public:
   virtual ~RepeatedEvaluation() = default;
 
-  // Before the "/" of its metrics' roles ("eval/loss"), and in the log.
+  // The name before the "/" of its metrics' roles ("eval/loss"), and in the log.
   virtual const std::string& name() const = 0;
-  // In an error: "[input.eval]".
+  // Its name in an error: "[input.eval]".
   virtual std::string place() const = 0;
-  // As EvalResult::metrics has them.
+  // The names in EvalResult::metrics.
   virtual std::vector<std::string> metric_names() const = 0;
-  // As EvalResult::matrices has them.
+  // The names in EvalResult::matrices.
   virtual std::vector<std::string> matrix_names() const = 0;
   // Parts of the training's run: its services, its hooks, its event file.
   virtual SessionHost& host() = 0;
 
-  // One pass. Valid until the next one. keep_going is asked before each batch: false is CANCELLED, and nothing of the
-  // pass is kept. FAILED_PRECONDITION naming a variable that the model has here and not in training.
+  // Makes one pass. The result is valid until the next one. keep_going is called before each batch: false is CANCELLED,
+  // and nothing of the pass is kept. FAILED_PRECONDITION names a variable that the model has here and not in training.
   virtual const EvalResult& run(VariableStore& trained, std::int64_t global_step,
                                 const std::function<bool()>& keep_going) = 0;
-  // The same with at most so many batches, to see whether it works at all.
+  // Makes the pass with at most so many batches, to see whether it works at all.
   virtual const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                                      const std::function<bool()>& keep_going) = 0;
-  // Whether a run now would be one of the same values as the last run; false if that is not known.
+  // Whether a run now would have the same values as the last run; false if that is not known.
   virtual bool has_seen(VariableStore& /*trained*/) { return false; }
   // The result of the last run.
   virtual void add_events(EventWriter& events) = 0;
@@ -77,17 +77,17 @@ struct EvaluationOptions {
   std::int64_t batches = 0;                           // at most; 0: until the input ends
   std::function<void()> on_batch = nullptr;           // after each batch, on the evaluation's thread: its progress
   std::atomic<const Evaluation*>* running = nullptr;  // borrowed: this one, while it runs; may be null
-  // Adds metrics to those of the model, when that is built.
+  // Adds metrics to those of the model, after the model is built.
   std::function<void(NodeGraph&, ModelOutputs&)> add_metrics = nullptr;
-  // Adds the hooks that the model brings to the evaluation's, when it is built.
+  // Adds the model's hooks to the evaluation's, after the model is built.
   std::function<void(SessionHost&, const ModelOutputs&)> add_hooks = nullptr;
 };
 
 class Evaluation final : public RepeatedEvaluation {
  public:
-  // Builds the model in mode kEval on the input, which is open. Its name is the input's, and so is its events' folder.
-  // All are borrowed. INVALID_ARGUMENT if a metric of the model is called loss or global_step; what the model fails
-  // with.
+  // Builds the model in mode kEval on the input, which is open. The input's name is also that of the evaluation and of
+  // its events' folder. All are borrowed. INVALID_ARGUMENT if a metric of the model is called loss or global_step.
+  // Errors of the model are thrown.
   Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
              EvaluationOptions options = {});
   ~Evaluation() override;
@@ -101,8 +101,8 @@ class Evaluation final : public RepeatedEvaluation {
   std::vector<std::string> metric_names() const override;
   std::vector<std::string> matrix_names() const override;
 
-  // It is also FAILED_PRECONDITION if the input is empty or begins a third pass over its examples. The same holds if
-  // anything but the input reports an end of input.
+  // FAILED_PRECONDITION also if the input is empty or begins a third pass over its examples. The same holds if anything
+  // but the input reports an end of input.
   const EvalResult& run(VariableStore& trained, std::int64_t global_step,
                         const std::function<bool()>& keep_going) override {
     return run_some(trained, global_step, options_.batches, keep_going);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of an evaluation, for programs: fields of the log, and a line of the run directory's metrics.jsonl, which
-// the hook json_lines writes (docs/reference/metrics.md). The host adds these lines itself: the last evaluation comes
-// when there are no hooks any more.
+// The results of an evaluation, for programs: fields of the log, and a line of the run directory's metrics.jsonl. The
+// hook json_lines writes that file (docs/reference/metrics.md). The host adds these lines itself, since the last
+// evaluation comes when no hook exists any more.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// "eval/loss", "eval/accuracy", ... and "event", "step", "examples".
+// Returns "eval/loss", "eval/accuracy", ... and "event", "step", "examples".
 LogFields evaluation_fields(const std::string& input, const EvalResult& result);
 
 // Does nothing if the run has no such file. A file that cannot be written, or a moved directory, is a warning, once for

@@ -18,7 +18,7 @@ namespace metrics = ops::metrics;
 
 const std::string kOfInput = std::string(kInputScope) + "/";
 
-// Roles, and features and labels by their own names: what a user is most likely to mean.
+// Returns roles, and features and labels by their plain names: a user is most likely to mean these.
 std::vector<std::string> short_names(const NodeGraph& graph) {
   std::vector<std::string> names;
   for (const auto& [role, port] : graph.roles()) names.push_back(role);
@@ -42,7 +42,7 @@ std::vector<std::string> short_names(const NodeGraph& graph) {
                          : "; did you mean '" + near + "'?"));
 }
 
-// Whether names are looked for among the input's features and labels before anything else.
+// Whether a name is looked for first in the model, or among the input's features and labels.
 enum class First { kModel, kInput };
 
 Output find_tensor(NodeGraph& graph, const TensorName& tensor, First first) {
@@ -71,9 +71,9 @@ Tensors find_tensors(NodeGraph& graph, const MetricSection& m) {
           find_tensor(graph, m.values, First::kModel), find_tensor(graph, m.weights, First::kInput)};
 }
 
-// ---- what counts by batches
+// ---- metrics that count by batches
 
-// A metric that adds up over all batches already; none if the tensor is none.
+// Finds a metric that adds up over all batches already; none if the tensor belongs to none.
 const ModelOutputs::Metric* total_of_all(const std::vector<ModelOutputs::Metric>& metrics, const Output& tensor) {
   for (const ModelOutputs::Metric& m : metrics)
     if (tensor && m.update && m.value.raw().node == tensor.raw().node && m.value.raw().index == tensor.raw().index)
@@ -93,14 +93,14 @@ void refuse_totals(const MetricSection& m, const Tensors& t, const std::vector<M
                                        "has, such as a prediction");
 }
 
-// Whether a tensor is of a batch as a whole, and not of its examples: no dimension depends on how many there are.
+// Whether a tensor belongs to a batch as a whole and not to its examples: no dimension depends on their number.
 bool is_of_batch(const Output& tensor) {
   if (!tensor || tensor.rank() < 0) return false;
   const Dims dims = tensor.dims();
   return std::none_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; });
 }
 
-// How many examples the batch has, float64; empty: the graph has no input of a number of examples that may change.
+// The number of examples in the batch, float64. Empty: the graph has no input with a variable number of examples.
 Output examples_of_batch(NodeGraph& graph) {
   for (std::uint32_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
@@ -112,7 +112,7 @@ Output examples_of_batch(NodeGraph& graph) {
   return {};
 }
 
-// A batch's mean counts by the examples of the batch: a short last one would count as much as a whole one.
+// Weights a batch's mean by the examples of the batch. Otherwise a short last batch would count as much as a whole one.
 void weigh_by_examples(NodeGraph& graph, Tensors& t) {
   const Output& counted = t.values ? t.values : t.predictions;
   if (!t.weights && is_of_batch(counted)) t.weights = examples_of_batch(graph);

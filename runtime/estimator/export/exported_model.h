@@ -29,7 +29,7 @@
 
 namespace belay::runtime {
 
-// The signature of a client that names none.
+// The signature for a client that names none.
 inline constexpr std::string_view kDefaultSignature = "serving_default";
 
 // Returns the model's signature of this name. An empty name is kDefaultSignature, else the only signature. If the model
@@ -48,14 +48,14 @@ class ExportedModel {
 
   void set_model(std::string plugin) { model_ = std::move(plugin); }
   void set_manifest(std::string manifest) { manifest_ = std::move(manifest); }
-  // Each export has it as the file schema.json. Empty: none.
+  // Sets the content of each export's file schema.json. Empty: there is none.
   void set_schema(std::string schema) { schema_ = std::move(schema); }
   // Borrowed.
   void use_plugins(const Registry& plugins);
 
-  // The values to write, until the next call. FAILED_PRECONDITION: a variable has no value, the store is dirty;
-  // NOT_FOUND: it has no such variable. `checkpoint`: the path that the store was read from; empty: it is of a
-  // training.
+  // Takes the values to write, until the next call. FAILED_PRECONDITION: a variable has no value, or the store is
+  // dirty. NOT_FOUND: the store has no such variable. `checkpoint`: the path that the store was read from; empty: the
+  // store is of a training.
   void take(VariableStore& store, std::int64_t step, const std::string& checkpoint = {});
 
   // Calls write and, with the directory read-only, check. INTERNAL: the exporter broke its contract.

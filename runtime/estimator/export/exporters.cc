@@ -80,7 +80,7 @@ std::vector<WrittenExport> Exporters::evaluated(VariableStore& store, std::int64
   for (Use& use : uses_) {
     if (use.settings.when == ExportWhen::kFinal) continue;
     attempt(use, step, [&] {
-      ExportFolder folder = folder_of(use);  // held: another process may have found as good a one
+      ExportFolder folder = folder_of(use);  // with the lock: another process may have found an equal one
       if (use.settings.when == ExportWhen::kBest && !is_better(folder, value)) return;
       written.push_back({use.exporter.name(), write(use, folder, store, step, value)});
     });
@@ -118,7 +118,7 @@ bool Exporters::is_better(const ExportFolder& folder, std::optional<double> valu
 ExportFolder Exporters::folder_of(const Use& use) const {
   const PathParts parts = path_parts(options_.directory);
   const std::string below = parts.name + "/" + use.exporter.name();
-  // The run's own directory may have been moved.
+  // The user may have moved the run's directory.
   const bool is_runs = run_.has_directory() && parts.parent == run_.options().dir;
   return ExportFolder(
       is_runs ? make_directories_in(run_.directory(), below) : make_directories_in(run_.files(), parts.parent, below),

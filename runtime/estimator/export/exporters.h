@@ -47,7 +47,7 @@ struct WrittenExport {
 
 class Exporters {
  public:
-  // `run` is borrowed; if it has a directory, each export looks whether its lock is still held.
+  // `run` is borrowed. If it has a directory, each export checks that its lock is still held.
   Exporters(RunHost& run, ExportersOptions options);
   ~Exporters();
   Exporters(const Exporters&) = delete;
@@ -67,15 +67,15 @@ class Exporters {
   // The schema that the model's training learned, as JSON: each export keeps it as schema.json. Empty: not known.
   void use_schema(std::string schema);
 
-  // Whether any exporter writes after an evaluation with this value; `is_final`: and an end of the training. Needs no
-  // model.
+  // Whether any exporter writes after an evaluation with this value. `is_final`: the training has ended, too. It needs
+  // no model.
   bool due(std::optional<double> value, bool is_final) const;
 
-  // After an evaluation: `value` of best_metric, none if the evaluation has none.
+  // Call it after an evaluation. `value` of best_metric: none if the evaluation has none.
   std::vector<WrittenExport> evaluated(VariableStore& store, std::int64_t step, std::optional<double> value);
-  // Once, when the training has ended as it was meant to.
+  // Call it once, after a training that ended well.
   std::vector<WrittenExport> ended(VariableStore& store, std::int64_t step);
-  // Each exporter, whatever its `when`. `value`: of best_metric, if it was evaluated.
+  // Writes with each exporter, whatever its `when` is. `value`: of best_metric, if it was evaluated.
   std::vector<WrittenExport> write_all(VariableStore& store, std::int64_t step, std::optional<double> value);
   std::vector<WrittenExport> write_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice,
                                               const SaverUse& saver, std::optional<double> value,
@@ -87,10 +87,10 @@ class Exporters {
     ExportSettings settings;
     std::unique_ptr<ExportedModel> model;
   };
-  // Unless its settings end the training for it an error of `call` is a warning.
+  // An error of `call` is a warning, unless the settings of the exporter make it end the training.
   template <class F>
   void attempt(const Use& use, std::int64_t step, F&& call) const;
-  // For each exporter that `chooses` takes.
+  // Writes with each exporter that `chooses` accepts.
   std::vector<WrittenExport> write(VariableStore& store, std::int64_t step, std::optional<double> value,
                                    const std::function<bool(const Use&)>& chooses);
   // `value`: noted in the export.

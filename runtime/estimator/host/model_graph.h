@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One mode's graph of a run: an input's features and labels, the model on them, and in training its train operation.
+// One mode's graph of a run: an input's features and labels, the model on them, and its train operation in training.
 #pragma once
 
 #include "runtime/data/input_feed.h"
@@ -20,7 +20,7 @@ struct RunInput {
   SchemaOptions schema = {};
   std::shared_ptr<InputFeed> feed = {};  // null: not open
 
-  // Asks for its columns and opens its files; fails if one is missing.
+  // Asks for its columns and opens its files. Fails if one is missing.
   void open(std::uint64_t seed);
   InputFeed::Options options(std::uint64_t seed) const;
 };
@@ -33,14 +33,14 @@ struct ModelGraph {
   // Adds the input and the model. In mode kPredict the model gets no labels. It learns of the labels that the input
   // declares, else of `declared`. Call it once; the input is open.
   void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared = {});
-  // For mode kPredict without an input to read: its features are placeholders, under its scope and by their names.
-  // `declared` as above.
+  // Builds for mode kPredict without an input to read. The features are placeholders, under the input's scope and by
+  // their names. `declared` as above.
   void build_over_placeholders(PluginInstance& model, const std::vector<InputComponent>& components,
                                const std::vector<DeclaredLabel>& declared = {});
-  // Training: the train operation, unless the model brought one. False: nothing of the input reaches it, so it is made
-  // to take a batch.
+  // Adds the train operation in training, unless the model brought one. Returns false if it depends on nothing of the
+  // input; then it is made to take a batch.
   bool add_training(const OptimizerUse& optimizer);
-  // Instead of build and add_training, in one of several processes that train together; the input is its part.
+  // Replaces build and add_training in one of several processes that train together. The input is its part.
   void build_over_ranks(PluginInstance& model, const RunInput& input);
   void add_training_over_ranks(const OptimizerUse& optimizer, const RankExchange& exchange);
 

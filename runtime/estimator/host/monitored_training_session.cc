@@ -164,14 +164,14 @@ std::shared_ptr<SessionCreator> MonitoredTrainingSession::creator(NodeGraph& gra
                                                                   const TrainingSessionSetup& options) {
   ScaffoldOptions pieces{options.scaffold, options.initial_values};
   pieces.saver = run_.saver();
-  // Made when they are called: if a checkpoint is restored, their files need not exist.
+  // The init functions are made when they are called. If a checkpoint is restored, their files need not exist.
   if (options.is_chief && !options.init_fns.empty())
     pieces.host_init = [this, &graph, uses = options.init_fns](const SessionScaffold&, DirectSession& session) {
       if (!host_.has_init_fns())
         for (const PluginUse& use : uses) host_.add_init_fn(plugins_.linked(PluginKind::kInitFn, use));
       host_.call_init_fns(graph, session);
     };
-  // summary_saver looks for it there.
+  // summary_saver looks for the operation there.
   if (pieces.summary_op) graph.replace_collection(collections::kSummaryOp, {graph.resolve(pieces.summary_op.raw())});
   auto scaffold = std::make_shared<SessionScaffold>(std::move(pieces));
   if (!options.is_chief)

@@ -14,8 +14,8 @@
 //     while (!session->should_stop()) session->run({train_op});
 //   });
 //
-// A second program on the same directory continues at the first one's last checkpoint. The graph outlives the
-// session. One thread drives it; see monitored_session.h for what others may call.
+// A second program on the same directory continues at the first one's last checkpoint. The graph outlives the session.
+// One thread drives it; see monitored_session.h for calls from other threads.
 #pragma once
 
 #include <memory>
@@ -35,13 +35,14 @@
 
 namespace belay::runtime {
 
-// Into a session; a plugin's comes from `plugins`. INVALID_ARGUMENT if one of that name is there already.
+// Adds the hook to a session; a plugin's hook comes from `plugins`. INVALID_ARGUMENT if one of that name exists
+// already.
 void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);
-// Those that a model brought when it built the session's graph. One process is the chief.
+// Adds the hooks that a model brought when it built the session's graph. One process is the chief.
 void add_model_hooks(SessionHost& session, RunPlugins& plugins, const PluginInstance& model,
                      const ModelOutputs& outputs);
 
-// A program's options, and what only the host gives. The paths are absolute.
+// A program's options, and the parts that only the host has. The paths are absolute.
 struct TrainingSessionSetup : TrainingSessionOptions {
   std::vector<const belay_module*> plugins = {};  // for the default hooks and the saver: belay::default_plugins()
   std::shared_ptr<StoreTargets> targets = {};     // shared by the sessions of one program; none: its own
@@ -52,15 +53,15 @@ struct TrainingSessionSetup : TrainingSessionOptions {
   FileSystem* files = nullptr;
 };
 
-// For the log of a session that ended: the end of a queue's elements is no fault.
+// For the log of a session that ended. The end of a queue's elements is no fault.
 std::string ended_text(const EndReason& reason);
 
 class MonitoredTrainingSession {
  public:
   // NOT_FOUND for a plugin that is not among the given ones; RunInUse; RestoreError; errors of hooks and of the model.
   MonitoredTrainingSession(NodeGraph& graph, TrainingSessionSetup options);
-  // In a run that the caller has, with its plugins: directories, settings, threads, log and clock are the run's then.
-  // Both outlive the session.
+  // Works in a run that the caller has, with its plugins. Directories, settings, threads, log and clock are the run's.
+  // Run and plugins outlive the session.
   MonitoredTrainingSession(RunHost& run, RunPlugins& plugins, NodeGraph& graph, const TrainingSessionSetup& options);
   ~MonitoredTrainingSession();
   MonitoredTrainingSession(const MonitoredTrainingSession&) = delete;

@@ -37,7 +37,7 @@ RunControl::Interruptible::~Interruptible() {
   if (saving.joinable()) saving.join();
 }
 
-// Not on the caller's thread: the save may wait for a disk for ever, and the caller ends the process then.
+// The save has a separate thread. It may wait for a disk for ever, and then the caller ends the process.
 void RunControl::save_beside_hook() {
   const std::lock_guard lock(mutex_);
   if (session_ == nullptr || saves_) return;

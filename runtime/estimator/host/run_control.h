@@ -16,16 +16,16 @@ namespace belay::runtime {
 
 class RunControl {
  public:
-  // At the next step's boundary.
+  // Stops at the next step's boundary.
   void stop(const std::string& reason);
   void save() noexcept { save_requested_ = true; }
   bool stopping() const noexcept { return stopping_.load(); }
   std::string stop_reason() const;
-  // Ends what the run waits for at this moment. May be called again and again.
+  // Ends the wait in which the run is at this moment. May be called again and again.
   void wake(const Error& reason);
   // Saves beside a hook of the training that does not return. A separate thread does it (MonitoredSession).
   void save_beside_hook();
-  // Whether the last call saves, or has saved and may still write in the background.
+  // Whether the last call saves now, or has saved and may still write in the background.
   bool saves_beside_hook() const noexcept { return saves_ || saved_; }
   CancellationSource& interrupt() noexcept { return interrupt_; }
   // The calls of the run's file system.
@@ -38,7 +38,8 @@ class RunControl {
   // Returns a clause about the last checkpoint: its path, and how many steps are lost after it. Any thread.
   std::string what_is_kept() const;
 
-  // While it lives, wake() also interrupts the session's run: not in the calls of `end`, which still need it.
+  // While it lives, wake() also interrupts the session's run. It does not in the calls of `end`, which still need the
+  // session.
   class Interruptible {
    public:
     Interruptible(RunControl& control, MonitoredSession& session);

@@ -58,7 +58,7 @@ void RunHost::take_directory() {
   for (std::size_t i = 0; i < monitors_.size(); ++i) mark_monitor(i);
 }
 
-// A run that was begun before attempts were counted has a state file, and no count.
+// A run from before attempts were counted has a state file and no count.
 std::int64_t RunHost::attempts_before() {
   const OpenDirectory& run = directory();
   if (!run.exists(kAttemptsName)) return run.exists(kStateFileName) ? 1 : 0;
@@ -97,7 +97,7 @@ void RunHost::note_finished(std::int64_t step) {
   }
 }
 
-// ---- who is being called ----
+// ---- the calls of plugins ----
 
 void RunHost::mark_monitor(std::size_t i) {
   if (mark_ != nullptr && i < AttemptMark::kPlaces) monitors_[i].place = mark_->place(i);

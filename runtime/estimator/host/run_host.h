@@ -59,7 +59,8 @@ struct RunHostOptions {
 
 class RunHost {
  public:
-  // `targets`: where sessions share their variables; shared with other runs of the program, none: the run's own.
+  // `targets`: the places where sessions share their variables, shared with other runs of the program. None: the run
+  // has separate ones.
   RunHost(const Platform& platform, RunControl& control, RunHostOptions options,
           std::shared_ptr<StoreTargets> targets = {});
   ~RunHost();
@@ -72,11 +73,11 @@ class RunHost {
   Clock& clock() const noexcept { return environment_.clock; }
   Logger& log() const noexcept { return environment_.log; }
   FileSystem& files() const noexcept { return *files_; }  // the system's, with the calls counted for the watchdog
-  // Instead of make_queue, for the sessions that follow.
+  // Replaces make_queue for the sessions that follow.
   void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
   // The services of instances that belong to no session.
   const HostServices& services() const noexcept { return services_; }
-  // After ranks have met: this process's place among them.
+  // Sets this process's place among the ranks, after they have met.
   void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
 
   // ---- the directory
@@ -93,19 +94,19 @@ class RunHost {
   void note_finished(std::int64_t step);
   bool has_directory() const noexcept { return directory_.has_value(); }
   LockedDirectory& directory() { return directory_->directory(); }
-  // Which start of the run in its directory this is: 1, and known once the directory is taken.
+  // The number of this start of the run in its directory, from 1. It is known once the directory is taken.
   const std::int64_t& attempt() const noexcept { return attempt_; }
   bool& warned_of_metrics() noexcept { return warned_of_metrics_; }  // see metrics_line.h
   bool lock_lost() const noexcept { return directory_ && directory_->directory().lock_lost(); }
   // The folder of event files: options().events_dir, else the run's directory; empty: none.
   const std::string& events_dir() const noexcept { return events_dir_; }
 
-  // ---- who is being called
+  // ---- the calls of plugins
   // The monitor of the sessions' thread.
   CallMonitor& monitor() noexcept { return monitors_.front(); }
   // The monitor of the saver's instance, which a separate thread calls too.
   CallMonitor& saver_monitor() noexcept { return monitors_[1]; }
-  // A monitor of another thread that calls plugins; lives as long as this.
+  // Makes a monitor for another thread that calls plugins. It lives as long as this object.
   CallMonitor& add_monitor();
   std::vector<const CallMonitor*> monitors() const;
   // The instance's number in the attempt's mark; 0: there is none.
@@ -117,23 +118,23 @@ class RunHost {
   RunTrace* trace() const noexcept { return trace_; }
 
   // ---- saving
-  // How checkpoints are read, also without a directory.
+  // Sets the codec that reads checkpoints, also without a directory.
   void use_codec(const SaverUse& codec);
-  // Those that another run's checkpoint may need.
+  // Sets the savers that another run's checkpoint may need.
   void use_other_savers(OtherSavers savers);
-  // And written; needs the directory. `events` gets a line for each checkpoint; borrowed, may be null. `manifest`: that
-  // each checkpoint keeps, if the run has one.
+  // Opens the saver that writes; it needs the directory. `events` gets a line for each checkpoint; borrowed, may be
+  // null. `manifest`: each checkpoint keeps it, if the run has one.
   void open_saver(const Fingerprint& fingerprint, EventWriter* events, std::string manifest = {});
   // Keeps the schema that the model's training learned of its data, as JSON (data/schema.h), for each checkpoint and
-  // the directory. Before open_saver.
+  // the directory. Call it before open_saver.
   void keep_schema(std::string schema) { schema_ = std::move(schema); }
   const SaverUse& codec() const noexcept { return codec_; }
   // Null: nothing is saved.
   const std::shared_ptr<RunSaver>& saver() const noexcept { return saver_; }
-  // Services of a session find the run by this; `saves`: its hooks may ask for a checkpoint. Again when there is a
-  // codec or a saver.
+  // Services of a session find the run by this. `saves`: its hooks may ask for a checkpoint. Call it again after there
+  // is a codec or a saver.
   void set_contexts(HostServices& services, bool saves);
-  // The writer for events of instances that belong to no session: a session's, borrowed, or none.
+  // Sets the writer for events of instances that belong to no session. It is a session's, borrowed, or none.
   void set_events(RunEvents* events) { services_.set_context(events == nullptr ? &no_events_ : events); }
 
  private:
@@ -161,7 +162,7 @@ class RunHost {
   std::shared_ptr<RunSaver> saver_;
 };
 
-// FAILED_PRECONDITION for what this system cannot do; the spinning of waiting threads is a warning only.
+// FAILED_PRECONDITION for settings that this system cannot do. The spinning of waiting threads is only a warning.
 void check_system(const RunHost& run);
 
 }  // namespace belay::runtime

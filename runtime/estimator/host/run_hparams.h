@@ -8,10 +8,10 @@
 
 namespace belay::runtime {
 
-// Each key with its section in front, "optimizer.learning_rate"; numbers and booleans as such, a list as TOML writes
-// it.
+// Writes each key with its section in front, "optimizer.learning_rate". Numbers and booleans keep their type, a list is
+// written as in TOML.
 void write_run_hparams(EventWriter& events, const Clock& clock, const Manifest& manifest);
-// How the run ended.
+// Writes how the run ended.
 void write_run_end(EventWriter& events, const Clock& clock, bool success);
 
 }  // namespace belay::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins of a run: found by name, loaded, made into instances. The instances that belong to no session (model,
-// saver, inputs, operations) are its own; hooks and init functions are a SessionHost's.
+// The plugins of a run: found by name, loaded, made into instances. It owns the instances that belong to no session
+// (model, saver, inputs, operations). A SessionHost owns hooks and init functions.
 //
 //   RunPlugins plugins(run, {.path = ..., .environment = ...});
 //   const bool usable = plugins.find(manifest, problems);          // notes alone; no plugin code runs
@@ -49,16 +49,16 @@ class RunPlugins {
   RunPlugins& operator=(const RunPlugins&) = delete;
 
   // ---- of a manifest
-  // False if a plugin is the trouble; `problems` has all. `trained`: as PluginResolver::resolve.
+  // Returns false if a plugin is at fault; `problems` has all. `trained`: as in PluginResolver::resolve.
   bool find(const Manifest& manifest, Diagnostics& problems, const TrainedOptions* trained = nullptr);
-  // The inputs alone once more, after load(), with the options that they inherit from another training.
+  // Finds the inputs alone again, after load(), with the options that they inherit from another training.
   void find_inputs(const Manifest& manifest, Diagnostics& problems, const TrainedOptions& trained);
   const ResolvedPlugins& found() const noexcept { return found_; }
-  // [input.train], also in a mode that does not use it, until the next call; null: there is none, or it cannot be
-  // resolved.
+  // Returns [input.train], also in a mode that does not use it, until the next call. Null: there is none, or it cannot
+  // be resolved.
   const ResolvedPlugin* training_input(const Manifest& manifest);
-  // The libraries of all that was found: a refused one shows before any plugin's code has done anything but initialize
-  // its globals. LoadError.
+  // Loads the libraries of all plugins that were found. A refused one shows before any plugin's code has done more than
+  // initialize its globals. LoadError.
   void load();
   FoundUse loaded(const ResolvedPlugin& plugin);
   const CpuFeatures& cpu() const noexcept { return cpu_; }
@@ -71,15 +71,16 @@ class RunPlugins {
   bool has(PluginKind kind, const std::string& name) const { return registry_.find(kind, name, "") != nullptr; }
 
   // ---- both
-  // A hook that a model brings: of the model's own library, else found as one of the manifest is, and loaded.
-  // LoadError, NOT_FOUND, INVALID_ARGUMENT with the model and the hook.
+  // Finds a hook that a model brings: in the model's library, else like one of the manifest, and loads it. LoadError,
+  // NOT_FOUND, INVALID_ARGUMENT with the model and the hook.
   FoundUse brought(const PluginUse& hook, const PluginInstance& model);
-  // A saver that wrote a checkpoint of another run: found and loaded as a manifest's is, with its defaults, the first
-  // time that it is asked for. NOT_FOUND, or why it was refused.
+  // Returns a saver that wrote a checkpoint of another run. It is found and loaded like a manifest's, with its
+  // defaults, at the first call. NOT_FOUND, or why it was refused.
   SaverUse other_saver(const std::string& name);
   // `monitor`: of the thread that calls it.
   PluginInstance& create(const FoundUse& plugin, CallMonitor& monitor);
-  // Every operation of every library that the run uses: those of [[ops]], and those that come with a model or a hook.
+  // Adds every operation of every library that the run uses: those of [[ops]], and those that come with a model or a
+  // hook.
   void add_ops(OpRegistry& ops);
   // The note of a plugin in the search path that the run need not use; null: there is none of that name.
   const PluginInfo* info(PluginKind kind, const std::string& name) const;
@@ -88,7 +89,7 @@ class RunPlugins {
  private:
   void load(const ResolvedPlugin& plugin);
   void warn_of_loading();
-  // An input that is not the training's own may set options otherwise than the training did.
+  // Warns if an input other than the training's sets options in another way than the training did.
   void warn_of_other_options(bool training) const;
   ResolvedPlugin resolve_brought(PluginUse hook, const RegisteredPlugin& model);
   ResolvedPlugin resolve_late(PluginKind kind, const PluginUse& use);

@@ -36,25 +36,25 @@ class SessionHost {
 
   RunHost& run() noexcept { return run_; }
   const HostServices& services() const noexcept { return services_; }
-  // After ranks have met.
+  // Sets this process's place, after the ranks have met.
   void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
 
-  // A new event file, if the run keeps events. Makes the folder.
+  // Opens a new event file, if the run keeps events. Makes the folder.
   void open_events();
   // Null if the run keeps none, or before open_events().
   EventWriter* events() noexcept { return events_.writer(); }
-  // STOP at this step, and all that is in memory into the file; later records may follow.
+  // Writes STOP at this step, and the records in memory, to the file. Later records may follow.
   void close_events(std::int64_t step);
 
   HookSet& hooks() noexcept { return hooks_; }
   PluginInstance& add_hook(const FoundUse& hook);
-  // A program's own, or a (table, self) pair without a registry.
+  // Adds a program's hook, or a (table, self) pair without a registry.
   PluginInstance& add_hook(const std::string& name, const PluginInstance::MakeHook& make);
-  // Their begin, before there is a session; the one that is opened then does not call it again.
+  // Calls begin of the hooks, before there is a session. The session that is opened then does not call it again.
   void begin_hooks(NodeGraph& graph);
-  // By which hooks call the other processes of the run. None: hooks are on rank 0 alone.
+  // Sets the ranks by which hooks call the other processes of the run. None: hooks are on rank 0 alone.
   HookRanks& use_ranks(std::unique_ptr<HookRanks> ranks);
-  // In the order in which they are called.
+  // Adds an init function; they are called in the order of these calls.
   void add_init_fn(const FoundUse& init_fn);
   bool has_init_fns() const noexcept { return !init_fns_.empty(); }
   void call_init_fns(NodeGraph& graph, DirectSession& session);

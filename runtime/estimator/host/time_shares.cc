@@ -130,7 +130,7 @@ void TimeShares::stop() {
   }
   changed_.notify_all();
   thread_.wait();
-  // The rest of a run, or all of a short one.
+  // This window is the rest of a run, or all of a short one.
   const Shares now = shares();
   if (now.looks > window_start_.looks) write_events(now.since(std::exchange(window_start_, now)));
 }

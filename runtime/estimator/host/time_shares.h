@@ -42,7 +42,7 @@ struct Shares {
 
   double of(Activity activity) const { return part(by_activity[static_cast<std::size_t>(activity)]); }
   double of_hooks() const;
-  // The one that took most; empty: none was seen.
+  // The hook that took most time; empty: none was seen.
   std::optional<std::pair<std::string, double>> slowest_hook() const;
   std::string text() const;
   // The counts after `earlier`.

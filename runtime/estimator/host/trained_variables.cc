@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// The mistake of a variable, found before a byte is copied.
+// Finds the mistake of a variable before any byte is copied.
 void check_variable(const Variable& wanted, const Variable* trained) {
   if (trained == nullptr || !trained->initialized)
     fail(Code::kFailedPrecondition, "the model in mode eval has the variable '" + wanted.name +
@@ -24,7 +24,7 @@ void check_variable(const Variable& wanted, const Variable* trained) {
 
 }  // namespace
 
-// Looked up each time: a recovery replaces the store, perhaps by one at the same address.
+// The variables are looked up each time, since a recovery replaces the store, perhaps by one at the same address.
 void TrainedVariables::find(const std::vector<Variable*>& wanted, VariableStore& trained) {
   trained_.clear();
   const bool averages = takes_averages(trained);

@@ -30,8 +30,8 @@ class TrainedVariables {
   std::vector<const Variable*> trained_;
 };
 
-// Inside a session's scope: when the scope is left, `store` is the one that the session trained in to its end. Not
-// before: a recovery trains in another store, and the old one's memory is wanted then.
+// Put it inside a session's scope. When the scope is left, `store` becomes the store in which the session trained to
+// its end. It must not be earlier: a recovery trains in another store, and needs the old one's memory.
 class KeptStore {
  public:
   KeptStore(MonitoredSession& session, std::shared_ptr<VariableStore>& store) : session_(session), store_(store) {}

@@ -19,7 +19,7 @@ static_assert(std::endian::native == std::endian::little, "the elements are writ
 
 constexpr std::size_t kAtOnce = std::size_t{1} << 16;
 
-// numpy's name of the elements' type as they are written; null: npy has no form for it.
+// numpy's name of the elements' type as they are written. Null: npy has no form for it.
 const char* descr_of(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -40,7 +40,7 @@ std::string description(const std::string& descr, std::int64_t rows, const Dims&
   return text + "), }";
 }
 
-// As long for any number of rows.
+// The header has the same length for any number of rows.
 std::string npy_header(const std::string& descr, std::int64_t rows, const Dims& row_dims) {
   constexpr std::size_t kAlignment = 64, kBeforeText = 10;
   const std::size_t longest = description(descr, std::numeric_limits<std::int64_t>::max(), row_dims).size() + 1;

@@ -22,7 +22,7 @@ class PredictionOutput {
   PredictionOutput() = default;
   PredictionOutput(const PredictionOutput&) = delete;
   PredictionOutput& operator=(const PredictionOutput&) = delete;
-  // Without finish() before: a file does not appear.
+  // If finish() was not called, no file appears.
   virtual ~PredictionOutput() = default;
 
   // False: the reader is gone (`| head` has seen enough); more is not wanted, and it is no error. Any other write
@@ -32,7 +32,7 @@ class PredictionOutput {
   virtual bool can_rewrite() const noexcept { return false; }
   virtual void write_at(std::uint64_t offset, std::string_view bytes) = 0;
   virtual bool is_terminal() const noexcept { return false; }
-  // After the last write; false as write(). A file is on the disk under its name then.
+  // Call it after the last write; false as in write(). Then the file is on the disk under its name.
   virtual bool finish() = 0;
 };
 
@@ -42,7 +42,7 @@ class PredictionOutput {
 std::unique_ptr<PredictionOutput> prediction_file(FileSystem& files, const std::string& path);
 
 // `descriptor` stays open; `name` is for errors: "stdout". Each write arrives at once, whole. The process ignores
-// SIGPIPE, as cli/watch/signals sees to, or ends by it.
+// SIGPIPE, as cli/watch/signals does, or ends by it.
 std::unique_ptr<PredictionOutput> prediction_stream(int descriptor, std::string name);
 
 }  // namespace belay::runtime

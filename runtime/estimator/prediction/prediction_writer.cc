@@ -32,7 +32,7 @@ void append_float(std::string& out, T value) {
   if (value == 0 && std::signbit(value)) out += ".0";
 }
 
-// Element i; of no string.
+// Appends element i; the tensor has no strings.
 void append_number(std::string& out, const TensorView& t, std::size_t i) {
   switch (t.dtype()) {
     case DType::kFloat64: return append_float(out, t.number(i));
@@ -78,7 +78,7 @@ class LineWriter : public PredictionWriter {
   virtual void begin_batch(const Prediction& batch) = 0;
   virtual void append_line(const Prediction& batch, std::size_t i) = 0;
 
-  // The name before those of the predictions; empty if one of these has taken it.
+  // The name before those of the predictions. Empty if a prediction has the same name.
   static std::string_view first_name(const Prediction& batch) {
     const std::string_view name = batch.id.has_value() ? kIdName : "index";
     return std::ranges::find(batch.names, name) == batch.names.end() ? name : std::string_view();
@@ -275,7 +275,7 @@ class CsvWriter final : public LineWriter {
       append_number(buffer_, value, at);
     }
   }
-  // An empty string is quoted as well: a line of nothing else would be taken for none.
+  // An empty string is quoted too: otherwise a line with nothing else would look like no line.
   void append_text(std::string_view text) { append_csv_cell(buffer_, text); }
 
   std::vector<Column> columns_;

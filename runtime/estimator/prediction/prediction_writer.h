@@ -40,12 +40,12 @@ enum class PredictionFormat { kJsonLines, kCsv, kNpy };
 
 // Parses "jsonl", "csv" and "npy". INVALID_ARGUMENT lists them.
 PredictionFormat prediction_format(std::string_view name);
-// By the ending of a file's name; JSON lines if it is none of them.
+// Returns the format by the ending of a file's name; JSON lines if the ending is unknown.
 PredictionFormat prediction_format_of_file(std::string_view path);
 
 struct PredictionTotals {
   std::int64_t examples = 0;
-  std::int64_t not_finite = 0;  // numbers that JSON has no word for, written as null
+  std::int64_t not_finite = 0;  // numbers that JSON cannot write, written as null
   std::int64_t replaced = 0;    // bytes that are no UTF-8, in JSON
   bool reader_gone = false;     // the rest was not read
 };
@@ -53,10 +53,10 @@ struct PredictionTotals {
 class PredictionWriter {
  public:
   virtual ~PredictionWriter() = default;
-  // A batch, as Predictions::next_batch returns it. False: the reader is gone. INVALID_ARGUMENT if the format
-  // cannot hold it.
+  // Writes a batch of Predictions::next_batch. False: the reader is gone. INVALID_ARGUMENT if the format cannot hold
+  // it.
   virtual bool write(const Prediction& batch) = 0;
-  // After the last batch. Without it a file does not appear. False as write().
+  // Call it after the last batch, or no file appears. False as in write().
   virtual bool finish() = 0;
   const PredictionTotals& totals() const noexcept { return totals_; }
 
@@ -73,15 +73,15 @@ std::unique_ptr<PredictionWriter> make_prediction_writer(PredictionFormat format
 // for stdout waits in the folder that TMPDIR names.
 std::unique_ptr<PredictionWriter> prediction_writer_of(const PredictSettings& settings, FileSystem& files);
 
-// Text that is sampled, on its way to the same place: the prompt in front of the first character, a newline after the
-// last one. A model that cannot sample leaves stdout empty, and no file.
+// Sampled text with the same destination: the prompt comes before the first character, a newline after the last one. A
+// model that cannot sample leaves stdout empty, and no file.
 class SampledTextWriter {
  public:
   SampledTextWriter(std::unique_ptr<PredictionOutput> output, std::string prompt)
       : output_(std::move(output)), prompt_(std::move(prompt)) {}
   // False: the reader is gone.
   bool write(std::string_view character);
-  // After the last one. Without it a file does not appear.
+  // Call it after the last character, or no file appears.
   void finish();
 
  private:

@@ -74,14 +74,14 @@ void Predictions::open() {
   if (options_.on_built) options_.on_built(outputs);
   has_id_ = static_cast<bool>(tensors.id);
   if (has_id_) fetches.emplace_back(tensors.id);
-  fetches.emplace_back(tensors.batch.operation());  // a model that uses no feature would never come to the input's end
+  fetches.emplace_back(tensors.batch.operation());  // a model without a feature would never reach the input's end
   fetches_ = FetchSet(fetches);
   call_.fetches = &fetches_;
   values_.resize(names_.size());
 
   ScaffoldOptions options;
   if (options_.fill) {
-    options.init_op = default_init_op(graph_->handle());  // not the model's, which is for a new run
+    options.init_op = default_init_op(graph_->handle());  // not the model's init functions, which are for a new run
     options.host_init = [this](const SessionScaffold&, DirectSession& session) { options_.fill(session); };
   }
   MonitoredSessionOptions of_session;

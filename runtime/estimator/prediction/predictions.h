@@ -11,8 +11,8 @@
 //   begin of each hook, initialization, fill, the input's thread, after_create_session of each hook; a run with hooks
 //   for each batch; end of each hook if the input ends or somebody asks to stop, on_error if something fails
 //
-// A preemption (ABORTED, UNAVAILABLE) is an error like others: a session made anew would begin the input again, and
-// predict its examples twice. An object that is dropped before its end closes its session without the hooks' end.
+// A preemption (ABORTED, UNAVAILABLE) is an error like others. A new session would begin the input again, and predict
+// its examples twice. An object that is destroyed before its end closes its session without the hooks' end.
 //
 // There is one warning if the input begins a second pass over its examples, since it may never end. The positions of
 // its batches show that, whatever size it declares.
@@ -46,12 +46,12 @@ struct Prediction {
 std::int64_t common_examples(const Prediction& batch);
 
 struct PredictOptions {
-  // Which of the model's predictions; empty: all. Their order is the model's.
+  // The names of the model's predictions to return; empty: all. Their order is the model's.
   std::vector<std::string> predict_keys = {};
   // Fills the variables of the session, for example from a checkpoint. They are initialized before. Empty: they stay
   // so.
   std::function<void(DirectSession&)> fill = {};
-  // Before the session with the hooks is made: for those that the model brings.
+  // Called before the session with the hooks is made, for the hooks that the model brings.
   std::function<void(const ModelOutputs&)> on_built = {};
   CallMonitor* monitor = nullptr;  // of the thread that reads; borrowed, may be null
   // The labels of the training's input, for an input that declares none; see build_model.h.

@@ -40,7 +40,7 @@ void check_options(const SampleOptions& options) {
     fail(Code::kInvalidArgument, "the length is " + std::to_string(options.length) + ", must be >= 0");
 }
 
-// "'\n', 'B', 'Z', 'p'": some of the names, from all over the list.
+// Returns some of the names from all over the list: "'\n', 'B', 'Z', 'p'".
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kSome = 8;
   std::vector<std::string> some;
@@ -118,7 +118,7 @@ class Draw {
   explicit Draw(const SampleOptions& options)
       : temperature_(options.temperature), key_(mix_key(options.seed, stream_id("sample_text"))) {}
 
-  // The id for this place of the text. `begin`: of the row in `all`.
+  // Returns the id for this place of the text. `begin`: of the row in `all`.
   std::size_t operator()(const TensorView& all, std::size_t begin, std::size_t n, std::uint64_t place) {
     weights_.resize(n);
     for (std::size_t i = 0; i < n; ++i) weights_[i] = all.number(begin + i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a language model: each character is drawn from what the model predicts after the prompt and the characters
+// Text from a language model. Each character is drawn from the model's prediction after the prompt and the characters
 // before it.
 //
 //   sample_text(session, {ids, probabilities, names}, {.prompt = "ROMEO:", .length = 200}, [](std::string_view

@@ -52,7 +52,7 @@ struct Place {
   std::size_t begin = 0, end = 0;  // of "PATH:17:4: " in the message
 };
 
-// Those of one file.
+// Finds the places of one file.
 void find_places(std::string_view message, const std::string& path, std::vector<Place>& places) {
   const std::string name = escaped(path) + ":";
   for (std::size_t at = message.find(name); at != message.npos; at = message.find(name, at + 1)) {
@@ -91,7 +91,7 @@ std::optional<std::string> line_of(const std::string& path, int number) {
   return line;
 }
 
-// Characters of the field at this column; a delimiter, whichever it is, ends it.
+// The number of characters of the field at this column. Any delimiter ends it.
 int field_length(const std::string& line, int column) {
   std::size_t begin = 0;
   for (; column > 1 && begin < line.size(); --column) begin += first_char(std::string_view(line).substr(begin)).size;

@@ -95,7 +95,7 @@ void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatc
 
 namespace {
 
-// The value of an option: as written, else its default. None: it has none.
+// The value of an option as written, else its default. None: it has no default.
 std::optional<OptionValue> value_of(const ResolvedPlugin& plugin, std::string_view name) {
   for (std::uint64_t i = 0; i < plugin.options.size(); ++i)
     if (const belay_named_value& given = plugin.options.data()[i]; detail::view(given.name) == name)
@@ -109,7 +109,7 @@ bool is_text(const std::optional<OptionValue>& value, std::string_view text) {
   return found != nullptr && *found == text;
 }
 
-// The files of a path option, however they are spelt and whatever links lead to them.
+// The files of a path option, whatever their spelling is and whatever links lead to them.
 std::vector<std::filesystem::path> files_of(const std::optional<OptionValue>& value) {
   std::vector<std::string> paths;
   if (const auto* path = value ? std::get_if<std::string>(&*value) : nullptr) paths = {*path};
@@ -155,7 +155,7 @@ bool numbers_rows(const ResolvedPlugin& plugin) {
   return !is_text(by, "groups") && !is_text(by, "column");
 }
 
-// The options of which another value gives rows another part. `same_files`: both read the same ones.
+// The options that decide about the part of a row. `same_files`: both inputs read the same ones.
 std::vector<const char*> deciding_options(const ResolvedPlugin& plugin, bool same_files) {
   if (!same_files && numbers_rows(plugin)) return {};
   std::vector<const char*> options = {
@@ -195,7 +195,7 @@ void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const
                    what + "they have another " + std::string(option) + ", " + shown_value(plugin, option) + " in " +
                        name + " and " + shown_value(training, option) + " in [input.train]",
                    "give both the same " + std::string(option) + ", or set it in [input.train] alone");
-  // Most splits are a choice among the numbers of all rows, which another list of files changes.
+  // Most splits choose among the numbers of all rows, and another list of files changes these numbers.
   if (shared == SharedFiles::kSome && plugin.info.option("split_seed") != nullptr && numbers_rows(plugin))
     problems.add(input.section.plugin_at, what + "they share a file and have other lists of files",
                  "give both the same files in the same order");

@@ -20,10 +20,10 @@ struct OtherInput {
   const PluginUse& section;
 };
 
-// Its option `epochs`, as all first-party inputs spell it, is 0: for ever.
+// Its option `epochs`, as all first-party inputs call it, is 0: the input never ends.
 bool never_ends(const ResolvedPlugin& input, const PluginUse& section);
 
-// Each in which it does not match the training's schema, at the name of its plugin.
+// Adds each mismatch with the training's schema, at the name of its plugin.
 void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems);
 
 // Checks that its rows are none of the training's rows. It is for an input of the same plugin with `split` "eval" or

@@ -8,11 +8,11 @@
 
 namespace belay::runtime {
 
-// Whether the error is about how the plugin is used: not a broken file, and no error of the plugin itself.
+// Whether the error is about the use of the plugin. A broken file, or an error of the plugin itself, is not.
 bool is_of_manifest(const Error& error);
 
-// Adds it at the option of `use` that the message names ("'every_n_secs'", "label: ", "'layers.2'", or a value in
-// quotes), else at the plugin's name.
+// Adds it at the option of `use` that the message names, else at the plugin's name. The message names it as
+// "'every_n_secs'", "label: ", "'layers.2'", or by a value in quotes.
 void add_plugin_problem(const PluginUse& use, const Error& error, Diagnostics& problems);
 
 }  // namespace belay::runtime

@@ -19,8 +19,8 @@ std::int64_t last_step_of_events(FileSystem& files, const std::string& run);
 
 class NonFiniteSearch {
  public:
-  // After each step; writes the tensor that was looked for, its inputs, and the batch. Returns why the replay
-  // ends there; empty: it continues.
+  // Call it after each step. It writes the tensor of the search, its inputs and the batch. Returns why the replay ends
+  // there; empty: it continues.
   std::string look(const WatchedStep& step, const ArrayPlace& place);
 
   bool found() const noexcept { return found_; }
@@ -30,7 +30,7 @@ class NonFiniteSearch {
 
   // ---- for people, each line with its newline
   std::string text(const TrainingResult& result, const ReplayPlan& plan, const std::string& run) const;
-  // The text if an operation of the model ended the step itself, so that there are no values of it.
+  // The text for a step that an operation of the model ended itself, so no values of it exist.
   std::string refused_text(const ReplayPlan& plan, const Error& error) const;
 
  private:

@@ -28,7 +28,7 @@ std::string directory_of(const ReplayRequest& request) {
 Replay::Replay(ReplayRequest request, Logger& log, FileSystem& files)
     : request_(std::move(request)), log_(log), files_(files), directory_(directory_of(request_)) {}
 
-// Nothing that is there is written over, the run's own directory least of all.
+// Refuses to write over existing files, above all those of the run's directory.
 void Replay::check_directories() const {
   const bool there = files_.exists(request_.run);
   if (!there || files_.status(request_.run).kind != FileKind::kDirectory)
@@ -43,7 +43,7 @@ void Replay::check_directories() const {
                                      "remove it");
 }
 
-// A divergence may be one step after the last one that is known: the step that failed.
+// A divergence may be one step after the last known one: in the step that failed.
 void Replay::plan() {
   check_directories();
   const std::unique_ptr<OpenDirectory> directory = files_.open_directory(request_.run);

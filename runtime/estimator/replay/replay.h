@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of a run once more, from its directory to the proof that they are the same steps. Who asks for them does the
-// rest: `belay replay` has its signals and its watchdog, a program's replay() its report.
+// Makes steps of a run again, from its directory to the proof that they are the same steps. The caller does the rest:
+// `belay replay` has its signals and its watchdog, a program's replay() its report.
 //
 //   Replay replay(request, log, files);
 //   replay.plan();                                  // what to begin with, and what proves it; nothing is written
@@ -47,14 +47,14 @@ class Replay {
   // The absolute path of the directory for everything that is written.
   const std::string& directory() const noexcept { return directory_; }
 
-  // Reads the run's directory. INVALID_ARGUMENT: that is none, or the replay's holds something. RestoreError if the
-  // checkpoints cannot be read; NOT_FOUND and OUT_OF_RANGE of plan_replay().
+  // Reads the run's directory. INVALID_ARGUMENT: it is no run directory, or the replay's directory is not empty.
+  // RestoreError if the checkpoints cannot be read; NOT_FOUND and OUT_OF_RANGE of plan_replay().
   void plan();
   const ReplayPlan& planned() const noexcept { return plan_; }
-  // None, with problems: it cannot be read, or the new hooks cannot. INVALID_ARGUMENT for a --hook that is no
+  // Returns none, with problems, if it or the new hooks cannot be read. INVALID_ARGUMENT for a --hook that is no
   // NAME{OPTIONS}.
   std::optional<Manifest> manifest(const Environment& environment, Diagnostics& problems);
-  // After manifest(). Calls this object.
+  // Call it after manifest(). The task calls this object.
   std::shared_ptr<const ReplayTask> options();
   // Call it after prepare(). It calls `progress` after every step. An error that ends the steps is thrown. The
   // exception is an error of the model's operation that ends a step of a search.

@@ -18,7 +18,7 @@
 namespace belay::runtime {
 namespace {
 
-// NAME, FILE.so, or either with {OPTIONS}, as a manifest.
+// Returns NAME or FILE.so, each perhaps with {OPTIONS}, as a manifest.
 ManifestSource hook_source(const std::string& hook) {
   const std::size_t brace = hook.find('{');
   std::string options;
@@ -61,7 +61,7 @@ void keep_what_counts(const RunState& state, const Environment& environment, Rep
   manifest.hooks = std::move(kept);
 }
 
-// Evaluations change no number, but a hook may act by what they find.
+// Evaluations change no number, but a hook may act on their results.
 void leave_evaluations_out(Manifest& manifest) {
   std::erase_if(manifest.inputs, [](const auto& input) { return is_eval_input(input.first); });
   manifest.eval = EvalSettings();
@@ -103,7 +103,7 @@ std::optional<ReplayManifest> replay_manifest(const ReplayRequest& request, cons
     replay.manifest.plugins.path.push_back(std::filesystem::absolute(folder).lexically_normal().string());
   keep_what_counts(plan.checkpoint->state(), environment, replay);
   for (const ManifestSource& source : sources) {
-    // A later list takes the place of the earlier one, so that the run's own are in none.
+    // A later list replaces the earlier one, so no layer has the run's hooks.
     const std::vector<ManifestSource> layers{attempt, {plan.manifest_file, "hooks = []\n"}, source};
     const std::optional<Manifest> with = parse_manifest(layers, {}, environment, problems);
     if (!with || !problems.empty()) return std::nullopt;

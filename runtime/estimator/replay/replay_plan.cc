@@ -22,7 +22,7 @@ using nlohmann::json;
 
 constexpr const char* kHistoryFile = "metrics.jsonl";
 
-// The members of a line of metrics.jsonl about these.
+// The members of a line of metrics.jsonl that are read.
 struct LineFields {
   std::optional<std::int64_t> step, attempt;
   std::string event, digest;

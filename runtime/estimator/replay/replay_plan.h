@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The start of a replay of a run's step, and its proof: read from the run's directory, which may be in use.
+// The start of a replay of a run's step, and its proof. Both are read from the run's directory, which may be in use.
 //
 //   const ReplayPlan plan = plan_replay(*files.open_directory(dir), 1337, 1337, log);
 //   ... a run from plan.checkpoint with plan.manifest, to plan.until() ...
@@ -43,8 +43,8 @@ struct RunHistory {
 RunHistory read_history(std::string_view metrics);
 // The names of a run's checkpoints by step, whole or not.
 std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run);
-// The past of a run, from its directory: the names of its checkpoints by step, and the lines of metrics.jsonl, which is
-// read from its beginning to its end. NOT_FOUND if it has neither.
+// The past of a run, from its directory: the names of its checkpoints by step, and the lines of metrics.jsonl. That
+// file is read from its beginning to its end. NOT_FOUND if it has neither.
 struct RunPast {
   std::map<std::int64_t, std::string> checkpoints;
   RunHistory history;
@@ -69,12 +69,12 @@ struct ReplayPlan {
   std::int64_t until() const { return proof != nullptr ? proof->state().global_step : digest ? digest->step : last; }
 };
 
-// Damaged checkpoints are passed over with a warning. NOT_FOUND if there is no run, no manifest, or no checkpoint
-// before `first`; OUT_OF_RANGE if the run has not made these steps.
+// Damaged checkpoints are skipped with a warning. NOT_FOUND: there is no run, no manifest, or no checkpoint before
+// `first`. OUT_OF_RANGE: the run has not made these steps.
 ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_t last, Logger& log);
 
-// A plan of all steps after the newest whole checkpoint before step `before`. `last` is how far the run is known to
-// have come, and nothing proves it. NOT_FOUND as above.
+// Plans all steps after the newest whole checkpoint before step `before`. `last` is the last step that the run is known
+// to have made, and nothing proves it. NOT_FOUND as above.
 ReplayPlan plan_search(const OpenDirectory& run, std::int64_t before, Logger& log);
 
 }  // namespace belay::runtime

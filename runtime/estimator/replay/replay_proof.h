@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a replay came to the same bits as the run: its variables against a checkpoint of the same step, or a digest.
+// Whether a replay came to the same bits as the run. It compares the variables with a checkpoint of the same step, or
+// with a digest.
 #pragma once
 
 #include <cstdint>

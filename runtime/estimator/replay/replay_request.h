@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// A program's options, and what only `belay replay` has. Messages name the members as its options.
+// A program's options, and those of `belay replay` alone. Messages name the members as its options.
 struct ReplayRequest : ReplayOptions {
   std::int64_t last() const noexcept { return to == 0 ? step : to; }
 

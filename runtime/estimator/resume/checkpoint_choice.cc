@@ -71,7 +71,7 @@ std::vector<std::string> names_of_best(const OpenDirectory& run, const BestCheck
   return names;
 }
 
-// A file that cannot be read counts as missing: the caller wants to know whether anything changes.
+// A file that cannot be read counts as missing: the caller needs only to know whether anything changed.
 Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::string& also) {
   Look look;
   const auto quietly = [](const auto& f) {
@@ -185,7 +185,7 @@ std::unique_ptr<CheckpointReader> open_latest(const OpenDirectory& run, Logger& 
   return found;
 }
 
-// As find_best, of a list that comes from elsewhere.
+// Opens the best one like find_best, with a list from elsewhere.
 std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const BestCheckpoints& best, Logger& log) {
   const std::vector<std::string> names = names_of_best(run, best);
   if (names.empty())
@@ -373,14 +373,14 @@ StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& c
       stored = schema_beside(*checkpoint);
       as_written = is_as_written(*checkpoint, stored.text);
       if (as_written && can_be_read(stored.text)) return stored;
-      // A damaged checkpoint is passed over for an older one; what the run learned is the same.
+      // A damaged checkpoint is replaced by an older one; the run learned the same.
       StoredSchema of_run = schema_beside(*target.directory);
       if (can_be_read(of_run.text)) return {stored.path, std::move(of_run.text)};
     }
   } catch (const Error&) {
     return {};
   }
-  // Text that cannot be read is an error of whoever reads it.
+  // The reader of a damaged schema reports the error.
   if (!as_written && (stored.text.empty() || can_be_read(stored.text)))
     fail(Code::kDataLoss, single_quoted(stored.path + "/" + std::string(kSchemaName)) +
                               (stored.text.empty() ? " is missing" : " is not the file that was written") +

@@ -57,8 +57,8 @@ struct UsedCheckpoint {
   std::int64_t global_step = 0;
 };
 
-// Looks before anything is read: false for `latest` if there is no run directory, or no checkpoint in it. A path
-// that is not there, or is none, is thrown as below; a step and `best` are looked for only there.
+// Looks before anything is read. Returns false for `latest` if there is no run directory, or no checkpoint in it. A
+// path that does not exist, or is no checkpoint, is thrown as below. A step and `best` are looked for only later.
 bool has_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice);
 
 // Opens it and calls `use`. If the checkpoint was deleted meanwhile, `use` is called again with another one.
@@ -75,13 +75,13 @@ UsedCheckpoint with_checkpoint(const CheckpointPlace& place, const CheckpointCho
 // are missing or have another shape or type.
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                DirectSession& session);
-// All variables of the checkpoint, made in the store if they are new: for sessions that take theirs from it.
+// Loads all variables of the checkpoint and makes new ones in the store. It is for sessions that take theirs from it.
 UsedCheckpoint load_checkpoint(const CheckpointPlace& place, const CheckpointChoice& choice, const SaverUse& saver,
                                VariableStore& store);
 
 // The schema that the chosen checkpoint's training learned of its data, as JSON (data/schema.h). Only the place is
-// looked up, and that one file is read and compared with the index. If the file is missing or damaged, it is that of the
-// run directory. For one file of tensors, or a run directory without a checkpoint, it is the schema.json beside it.
+// looked up, and that one file is read and compared with the index. If the file is missing or damaged, it is that of
+// the run directory. For one file of tensors, or a run directory without a checkpoint, it is the schema.json beside it.
 struct StoredSchema {
   std::string path;  // of the checkpoint or the folder; empty: there is none
   std::string text;  // empty: none is kept there

@@ -69,7 +69,7 @@ void for_each_path(const ResolvedPlugin& plugin, const Use& use) {
   }
 }
 
-// `file`: "input.train.paths.0". Null: the manifest does not give it.
+// Returns the option of `file`: "input.train.paths.0". Null: the manifest does not set it.
 const PluginOption* given_as(const std::string& file, const std::string& section, const PluginUse& use) {
   for (const PluginOption& option : use.options) {
     const std::string name = section + "." + option.key;

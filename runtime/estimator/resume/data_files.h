@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a training reads, recognised again by the next attempt: it must not continue with other data without a
-// word. A mark is one comment line at the end of the effective manifest that a run and its checkpoints keep:
+// The files that a training reads. The next attempt recognises them: it must not continue with other data and no
+// message. A mark is one comment line at the end of the effective manifest that a run and its checkpoints keep:
 //
 //   #file {"option":"input.train.path","path":"/data/x.csv","bytes":7840016,"modified_ns":...,"ends":"0e5d3e2a"}
 //
@@ -39,10 +39,10 @@ std::vector<DataFile> data_files(FileSystem& files, const std::string& section, 
 struct TrainingFile {
   DataFile file;
   Location at;
-  bool by_variable = false;  // the path there has a ${NAME}: it may be another one in each process
+  bool by_variable = false;  // the path there has a ${NAME}: it may differ in each process
 };
-// Those of [input.train], the model, the optimizer with its schedule and groups, and the hooks. Initial values do not
-// count: a run that continues has its own.
+// Returns those of [input.train], the model, the optimizer with its schedule and groups, and the hooks. Initial values
+// do not count: a run that continues has separate ones.
 std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& manifest, const ResolvedPlugins& plugins,
                                          bool whole);
 
@@ -54,8 +54,8 @@ std::vector<DataFile> parse_data_files(std::string_view manifest);
 // since a setting names a hook by its number, and these lines have none.
 std::vector<std::string> data_file_sets(std::string_view manifest);
 
-// The change of a file: "its bytes were 7840016, are 7840000". Empty: nothing. `other_content`: its bytes differ;
-// otherwise it was only written again, as far as can be seen.
+// Describes the change of a file: "its bytes were 7840016, are 7840000". Empty: no change. `other_content`: its bytes
+// differ; otherwise it was only written again, as far as can be seen.
 std::string difference_of(const DataFile& before, const DataFile& now, bool& other_content);
 
 }  // namespace belay::runtime

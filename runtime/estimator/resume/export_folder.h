@@ -5,9 +5,9 @@
 //   .1795358990.tmp-5f0c...  one that is being written, or being removed
 //   lock                     held while one is written
 //
-// A version appears whole: the files are synced, the directory is renamed to its name and its parent synced, as a
-// checkpoint is. Its name is the seconds since 1970 as 10 digits, or one more than the newest one's. Only directories
-// with such names are versions; whatever else is there is left alone. [session]
+// A version appears whole: the files are synced, the directory is renamed to its name and its parent synced, as for a
+// checkpoint. Its name is the seconds since 1970 as 10 digits, or one more than the newest one's. Only directories with
+// such names are versions; everything else there is left alone. [session]
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct ExportRecord {
   std::vector<FileEntry> files = {};  // all but this one
 };
 std::string format_export_record(const ExportRecord& record);
-// DATA_LOSS names what is wrong.
+// DATA_LOSS has the fault.
 ExportRecord parse_export_record(std::string_view text);
 
 // Whether `name` is 10 digits.
