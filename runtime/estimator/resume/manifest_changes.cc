@@ -27,7 +27,7 @@ const PluginInfo* info_at(const PluginsByPlace& plugins, const PluginUse& use) {
   return plugin == nullptr ? nullptr : &plugin->info;
 }
 
-// By the section's name as manifest_values has it.
+// By the section's name in manifest_values.
 std::map<std::string, UsedPlugin> used_plugins(const Manifest& manifest, const ResolvedPlugins& plugins) {
   std::map<std::string, UsedPlugin> used;
   for (const auto& [name, input] : manifest.inputs) {
@@ -56,7 +56,7 @@ std::string declared_name(const std::string& key) {
   return name;
 }
 
-// Null: the key is none of an option that the plugin declares.
+// Null: the key is not of an option that the plugin declares.
 const OptionInfo* option_of(const UsedPlugin& used, const std::string& key) {
   if (used.info == nullptr) return nullptr;
   const std::string name = declared_name(key);
@@ -122,7 +122,7 @@ class Comparison {
            section.starts_with("exporters.") || section.starts_with("scaffold.init_fn.");
   }
 
-  // With the plugin's default if it is not written.
+  // Returns the value, or the plugin's default if it is not written.
   std::string value_of(const std::string& section, const std::string& key, const Keys& keys) const {
     const UsedPlugin used = plugin_of(section);
     const OptionInfo* option = is_reserved(key) ? nullptr : option_of(used, key);
@@ -130,7 +130,7 @@ class Comparison {
     if (found == keys.end())
       return option != nullptr && option->name == key && option->default_value ? toml_value(*option->default_value)
                                                                                : kNotSet;
-    // 1 for an option that is a number is 1.0.
+    // 1 equals 1.0 for an option that is a float.
     if (option != nullptr && option->type == OptionType::kFloat && !option->list &&
         found->second.find_first_not_of("+-0123456789") == std::string::npos)
       return toml_number(std::stod(found->second));

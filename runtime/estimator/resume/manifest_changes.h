@@ -31,11 +31,12 @@ struct ManifestChange {
 // The declaration of a hook of that name; null: there is none.
 using HookInfos = std::function<const PluginInfo*(const std::string& name)>;
 
-// `plugins`: those of `now`, for the declarations of their options. `hooks`: for those that only `before` has.
+// `plugins`: those of `now`, for the declarations of their options. `hooks`: the declarations of hooks that only
+// `before` has.
 std::vector<ManifestChange> changes_between(const Manifest& before, const Manifest& now, const ResolvedPlugins& plugins,
                                             const HookInfos& hooks);
 
-// A hook whose options cannot change a number: it may come and go.
+// Whether a hook's options cannot change a number. Such a hook may be added or removed.
 bool only_watches(const PluginInfo& hook);
 
 // "input.train.batch_size was 128, is 16"

@@ -23,7 +23,7 @@
 
 namespace belay::runtime {
 
-// Whether an init function's use takes something of the schema where the model's values come from.
+// Whether an init function's use takes something of the other model's schema with its values.
 bool takes_schema(const PluginUse& init_fn);
 
 class ModelSchema {
@@ -34,7 +34,8 @@ class ModelSchema {
   // For an evaluation that waits for checkpoints. Returns whether this one has another schema than the previous one,
   // and takes it then. A checkpoint that is gone, or has no schema, changes nothing.
   bool read_other(const CheckpointPlace& place, const std::string& checkpoint);
-  // For a training that continues in the run directory: of its newest checkpoint; nothing if there is none.
+  // For a training that continues in the run directory. Reads the schema of its newest checkpoint; nothing if there is
+  // none.
   void read_earlier(const CheckpointPlace& place);
   // For a training that begins with values of another model's checkpoint. `use` of the init function warm_start names
   // it. The option `schema` decides: all that the other training learned, or only the features, or nothing. `from`: the

@@ -25,7 +25,7 @@ std::string read_if_there(const OpenDirectory& directory, std::string_view name)
   }
 }
 
-// Whether the schema of the training is compared after it, which --resume=changed does not leave out.
+// Whether the training's schema is compared after it. --resume=changed does not skip that comparison.
 bool is_of_data(std::string_view key) { return key.starts_with("input.train."); }
 
 // A training does not depend on the settings of a later prediction.
@@ -44,7 +44,7 @@ std::optional<ResumeCheck::Earlier> ResumeCheck::find_earlier() const {
   Earlier earlier{dir + "/" + name, name, dir + "/" + name + "/" + std::string(kManifestName), ""};
   if (run->status(name).kind == FileKind::kDirectory)
     earlier.manifest = read_if_there(*run->open_directory(name), kManifestName);
-  if (earlier.manifest.empty()) {  // of a version that kept it beside the checkpoints only
+  if (earlier.manifest.empty()) {  // from a version that kept it only beside the checkpoints
     earlier.manifest_path = dir + "/" + std::string(kManifestName);
     earlier.manifest = read_if_there(*run, kManifestName);
   }
@@ -156,7 +156,7 @@ void ResumeCheck::compare_files(const Earlier& earlier, Diagnostics& problems) {
   for (const DataFile& before : parse_data_files(earlier.manifest)) {
     const auto now =
         std::find_if(data_.begin(), data_.end(), [&](const TrainingFile& f) { return f.file.option == before.option; });
-    if (now == data_.end()) continue;  // a change of the manifest, or the plugin's own error
+    if (now == data_.end()) continue;  // a change of the manifest, or an error of the plugin
     bool other_content = false;
     const std::string difference = difference_of(before, now->file, other_content);
     if (difference.empty()) continue;

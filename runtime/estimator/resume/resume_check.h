@@ -39,25 +39,25 @@ class ResumeCheck {
   ResumeCheck(FileSystem& files, Logger& log, const Manifest& manifest, const ResumeOptions& options)
       : files_(files), log_(log), manifest_(manifest), options_(options) {}
 
-  // Reads the ends of each file, with options.exact all of it.
+  // Reads the ends of each file, or with options.exact all of it.
   void look_at_files(const ResolvedPlugins& plugins);
-  // With what the newest checkpoint of run.dir was trained with; nothing is compared if there is none. `plugins`: those
-  // of the manifest; `hooks`: for those that it no longer names.
+  // Compares with the training of run.dir's newest checkpoint; without one it compares nothing. `plugins`: those of the
+  // manifest; `hooks`: the declarations of those that it no longer names.
   void compare(const ResolvedPlugins& plugins, const HookInfos& hooks, const Environment& environment,
                Diagnostics& problems);
-  // Whether the training may learn something else of its data than the earlier one: compare() found other files of
+  // Whether the training may learn something else of its data than the earlier one. compare() found other files of
   // [input.train], or with options.exact it has none to compare.
   bool doubts_fit() const;
-  // After compare(): the differences between the earlier training's fit of its data and that of this one, each a
-  // clause. `at`: of [input.train].
+  // Call it after compare(). `differences`: those between the earlier training's fit of its data and this one's, each a
+  // clause. `at`: the place of [input.train].
   void compare_fit(const std::vector<std::string>& differences, const Location& at, Diagnostics& problems) const;
-  // Whether the same bits can come out: with options.exact each difference is a problem. `processes`: of this run.
+  // Checks that the same bits can result: with options.exact each difference is a problem. `processes`: of this run.
   void compare(const Fingerprint& own, int processes, Diagnostics& problems) const;
 
   // Whether run.dir holds a checkpoint from which this run continues. If none can be restored, that is another error.
   bool finds_checkpoint() const { return find_earlier().has_value(); }
 
-  // The effective manifest, and a line for each of the files.
+  // Returns the effective manifest, and a line for each of the files.
   std::string manifest_to_keep() const;
 
  private:
@@ -72,7 +72,7 @@ class ResumeCheck {
   void compare_manifests(const Earlier& earlier, const ResolvedPlugins& plugins, const HookInfos& hooks,
                          const Environment& environment, Diagnostics& problems) const;
   void compare_files(const Earlier& earlier, Diagnostics& problems);
-  // `of_data`: of [input.train].
+  // `of_data`: it belongs to [input.train].
   void refuse(Location at, const std::string& what, bool of_data, Diagnostics& problems) const;
 
   FileSystem& files_;
@@ -80,7 +80,7 @@ class ResumeCheck {
   const Manifest& manifest_;
   const ResumeOptions options_;
   std::vector<TrainingFile> data_;
-  bool other_data_ = false;  // a file of [input.train] has other bytes, or is another one
+  bool other_data_ = false;  // a file of [input.train] has other bytes, or is another file
 };
 
 }  // namespace belay::runtime

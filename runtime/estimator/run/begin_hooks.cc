@@ -9,7 +9,8 @@
 namespace belay::runtime {
 namespace {
 
-// Adds to a message that looks for a metric of an evaluation in vain; empty: it does not.
+// Returns the addition to a message about a missing metric of an evaluation. Empty: the message is about something
+// else.
 std::string about_evaluations(const PreparedRun& run, const std::string& message) {
   for (const std::string& matrix : run.evaluations.matrices)
     if (message.find(single_quoted(matrix)) != message.npos)
@@ -44,7 +45,7 @@ void check_metric_names(const PluginUse& hook, const std::vector<std::string>& m
                    "set every_steps, every_secs or at_checkpoint in [eval]");
 }
 
-// Hooks that would have nothing to look at, or to restore.
+// Finds hooks that have nothing to look at, or to restore.
 void check_hooks(const PreparedRun& run, Diagnostics& problems) {
   const Manifest uses = run.uses();
   const bool has_directory = !run.manifest.run.dir.empty();
@@ -60,7 +61,7 @@ void check_hooks(const PreparedRun& run, Diagnostics& problems) {
   }
 }
 
-// With the variables of the hooks. A graph that no checkpoint could hold is refused before anything is trained.
+// Checks the graph with the variables of the hooks. A graph that no checkpoint can hold is refused before training.
 void check_savable(const PreparedRun& run, Diagnostics& problems) {
   const Manifest& manifest = run.manifest;
   const bool saves = !manifest.run.dir.empty() && run.strategy->own_run() && saves_by_itself(manifest.checkpoint);
@@ -80,7 +81,7 @@ void check_savable(const PreparedRun& run, Diagnostics& problems) {
 
 }  // namespace
 
-// A name that a hook asks the graph for in vain is the manifest's mistake. It is shown at its place in the manifest.
+// If a hook asks the graph for a name that does not exist, the manifest has a mistake. It is shown at its place there.
 void begin_hooks(PreparedRun& run, Diagnostics& problems) {
   if (!run.is_training()) return;
   try {

@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// "; classes of "label": 0 "no", 1 "yes"": words that a model has no place for.
+// Returns "; classes of "label": 0 "no", 1 "yes"". A model has no place for these words.
 std::string classes_text(const ModelSchema& schema) {
   std::string text;
   if (schema.learned() == nullptr) return text;
@@ -76,8 +76,8 @@ void build_training(PreparedRun& run, Diagnostics& problems) {
 
 // ---- the other modes
 
-// Before there is a checkpoint the training's schema is not known, which decides how the inputs are read. They may fit
-// all the same: with the first checkpoint the evaluations are built again.
+// The training's schema decides how the inputs are read, and before the first checkpoint it is not known. The inputs
+// may fit all the same: with the first checkpoint the evaluations are built again.
 bool build_evaluations_early(PreparedRun& run) {
   Diagnostics of_data;
   build_evaluations(run, of_data);
@@ -94,7 +94,7 @@ void build_continuous_eval(PreparedRun& run, Diagnostics& problems) {
   build_exports(run, problems);
 }
 
-// The predictions make another graph. This one shows what is wrong before anything is read.
+// The predictions make another graph. This one shows faults before anything is read.
 void build_prediction(PreparedRun& run, Diagnostics& problems) {
   check_predictions_end(run, problems);
   RunInput& input = run.inputs.at(predict_input(run.manifest));

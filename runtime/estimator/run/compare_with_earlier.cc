@@ -7,7 +7,7 @@
 namespace belay::runtime {
 namespace {
 
-// A warm start's fit is that of other data.
+// A warm start has the fit of other data.
 bool has_fit_of_earlier(const PreparedRun& run) {
   const auto& inputs = run.plugins.found().inputs;
   const auto train = inputs.find("train");
@@ -17,7 +17,7 @@ bool has_fit_of_earlier(const PreparedRun& run) {
          std::none_of(init_fns.begin(), init_fns.end(), takes_schema);
 }
 
-// The run's own input has the earlier training's fit. Another instance fits anew, and is destroyed after this.
+// The run's input has the earlier training's fit. So another instance fits again, and is destroyed after this.
 void compare_fit(PreparedRun& run, Diagnostics& problems) {
   const ResolvedPlugin& found = run.plugins.found().inputs.at("train");
   PluginInstances instances;

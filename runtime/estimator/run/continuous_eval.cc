@@ -69,8 +69,8 @@ CheckpointResult ContinuousEval::run() {
   return std::move(*last_);
 }
 
-// Evaluations and exports are built at the first checkpoint, and again at one of a training that learned something
-// else.
+// Evaluations and exports are built at the first checkpoint. They are built again if a checkpoint's training learned
+// something else.
 void ContinuousEval::take_schema_of(const std::string& checkpoint) {
   if (!host_.files().exists(checkpoint)) return;  // it is skipped
   const bool is_first = !run_.schema.was_read();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In mode continuous_eval a second process evaluates the checkpoints of a training as they appear, until the training
+// In mode continuous_eval another process evaluates the checkpoints of a training when they appear, until the training
 // has ended. It takes no lock of the run. It writes the events of the evaluations and their exports.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace belay::runtime {
 
-// Returns the last result. It ends when the last checkpoint of a finished run, or of max_steps, is evaluated, or after
-// the timeout of [eval]. NOT_FOUND if none was evaluated by then; CANCELLED soon after the control stops it.
+// Returns the last result. It ends after the last checkpoint of a finished run, or of max_steps, or after the timeout
+// of [eval]. NOT_FOUND if none was evaluated until then. CANCELLED soon after the control stops it.
 //
-// `progress` comes at each look for a checkpoint and after each batch, `on_result` after each checkpoint. Then the
-// checkpoint's exports "latest" and "best" are written; the training writes the final one. If a checkpoint's training
+// `progress` is called at each look for a checkpoint and after each batch, `on_result` after each checkpoint. Then it
+// writes the checkpoint's exports "latest" and "best"; the training writes the final one. If a checkpoint's training
 // learned something else from its data, the inputs are opened and the evaluations built again. If that or an export
 // fails, the evaluation of checkpoints ends, for any eval.on_error.
 CheckpointResult continuous_eval(PreparedRun& run, const std::function<void()>& progress,

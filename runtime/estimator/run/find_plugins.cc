@@ -27,7 +27,7 @@ void read_start(PreparedRun& run, const CheckpointPlace& place) {
   }
 }
 
-// All ranks read the chief's checkpoints: each has to deliver what the others do.
+// All ranks read the chief's checkpoints, since each must deliver the same.
 void read_schema(PreparedRun& run) {
   if (!run.is_training()) return run.schema.read(run.checkpoint_place(), run.checkpoint_choice());
   const std::string& directory = run.strategy->directory();

@@ -22,7 +22,7 @@ PluginInstance& create(PreparedRun& run, const ResolvedPlugin& plugin, CallMonit
   return run.plugins.create(run.plugins.loaded(plugin), monitor);
 }
 
-// Null, with a problem, if the options are wrong.
+// Returns null, and adds a problem, if the options are wrong.
 PluginInstance* made(PreparedRun& run, const ResolvedPlugin& plugin, const PluginUse& use, CallMonitor& monitor,
                      Diagnostics& problems) {
   PluginInstance* instance = nullptr;
@@ -45,7 +45,8 @@ void make_optimizer(PreparedRun& run, Diagnostics& problems) {
   run.optimizer->groups = std::move(groups);
 }
 
-// It looks for its files then. A run that continues from a checkpoint calls none, and no longer needs these files.
+// The instance looks for its files when it is made. A run that continues from a checkpoint calls no init function, and
+// no longer needs these files.
 void make_init_fn(PreparedRun& run, const ResolvedPlugin& init_fn, const PluginUse& use, Diagnostics& problems) {
   try {
     run.training.add_init_fn(run.plugins.loaded(init_fn));

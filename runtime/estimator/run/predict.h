@@ -20,7 +20,7 @@ namespace belay::runtime {
 
 struct PreparedRun;
 
-// The prediction beside "class" that names it.
+// The prediction with the names of "class".
 inline constexpr const char* kClassName = "class_name";
 
 struct Predicted {
@@ -28,11 +28,11 @@ struct Predicted {
   PredictionTotals totals;
 };
 
-// Predicts every batch of the input, in its order, by the checkpoint that run.checkpoint names. `progress` comes before
-// each batch. CANCELLED if the control stops it; then a file does not appear.
+// Predicts every batch of the input, in its order, with the checkpoint that run.checkpoint names. `progress` is called
+// before each batch. CANCELLED if the control stops it; then no file appears.
 Predicted predict(PreparedRun& run, PredictionWriter& writer, const std::function<void()>& progress);
 
-// Delivers the characters that follow predict.prompt, as sample_text does.
+// Delivers the characters after predict.prompt, as sample_text does.
 UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_view)>& deliver);
 
 }  // namespace belay::runtime

@@ -35,7 +35,8 @@ namespace {
 
 constexpr const char* kPredictNeeds = "predictions need the features of [input.train], with the same widths";
 
-// The path of an option that the error names, if there is no such file; empty: the error is about something else.
+// Returns the path of an option that the error names, if that file does not exist. Empty: the error is about something
+// else.
 std::string missing_file_of(const Error& error, const ResolvedPlugin& input, const FileSystem& files) {
   if (error.code() != Code::kNotFound) return "";
   std::string missing;

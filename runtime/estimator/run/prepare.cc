@@ -4,7 +4,7 @@
 namespace belay::runtime {
 namespace {
 
-// All that comes before the first write, except the directory and the comparison.
+// Does everything before the first write, except the directory and the comparison.
 RunStatus build(PreparedRun& run, Diagnostics& problems, const PrepareCalls& calls) {
   RunStatus status = calls.stage(RunPart::kPlugins, [&] { load_plugins(run, problems); });
   if (status != RunStatus::kDone) return status;
@@ -18,7 +18,7 @@ RunStatus build(PreparedRun& run, Diagnostics& problems, const PrepareCalls& cal
 
 }  // namespace
 
-// From before the first plugin is loaded on, the run directory is ours, and shows it.
+// The run owns the directory, and shows it there, from before the first plugin is loaded.
 RunStatus prepare(PreparedRun& run, Diagnostics& problems, Preparation until, const PrepareCalls& calls) {
   RunStatus status = RunStatus::kDone;
   if (!run.names_found) {

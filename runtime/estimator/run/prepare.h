@@ -28,12 +28,12 @@ enum class Preparation {
 
 // The caller of prepare() adds these.
 struct PrepareCalls {
-  // Runs one stage and reports what it throws and finds. Another status than kDone ends the preparation. It skips the
+  // Runs one stage and reports its errors and problems. Another status than kDone ends the preparation. It skips the
   // stage if there are problems before it.
   std::function<RunStatus(RunPart part, const std::function<void()>& stage)> stage;
-  // After libraries and instances, and after the graph.
+  // Called after libraries and instances, and after the graph.
   std::function<void()> phase_over = [] {};
-  // Before the run directory stays, in a stage of kDirectory. Another status than kDone ends the preparation.
+  // Called before the run directory stays, in a stage of kDirectory. Another status than kDone ends the preparation.
   std::function<RunStatus()> opens_directory = [] { return RunStatus::kDone; };
 };
 
@@ -41,29 +41,29 @@ struct PrepareCalls {
 // calls. A later call continues after kNames.
 RunStatus prepare(PreparedRun& run, Diagnostics& problems, Preparation until, const PrepareCalls& calls);
 
-// A warning if the previous attempt ended without a word. Changes nothing; for `belay check`.
+// Warns if the previous attempt ended without a note. It changes nothing; it is for `belay check`.
 void tell_last_attempt(const PreparedRun& run);
 
-// ---- the stages, in their order: each uses what the previous ones have made
+// ---- the stages, in their order: each uses the results of the previous ones
 
-// False if a plugin is the trouble (exit status 3 instead of 2); `problems` has all.
+// Returns false if a plugin is at fault (exit status 3 instead of 2); `problems` has all.
 bool find_plugins(PreparedRun& run, Diagnostics& problems);
-// Mode train: the directory is made and locked, with the mark of this attempt. RunInUse; PERMISSION_DENIED and others.
+// Makes and locks the directory in mode train, with the mark of this attempt. RunInUse; PERMISSION_DENIED and others.
 // The end of the run removes what this made, unless open_directory() follows.
 void take_directory(PreparedRun& run);
-// With the training that the newest checkpoint is of. Changes nothing, and needs no directory that was taken.
+// Compares with the training of the newest checkpoint. It changes nothing, and needs no directory of take_directory().
 void compare_with_earlier(PreparedRun& run, Diagnostics& problems);
-// LoadError, or an instance's own error. A mistake in the options of an instance is a problem.
+// Throws LoadError, or an instance's error. A mistake in the options of an instance is a problem.
 void load_plugins(PreparedRun& run, Diagnostics& problems);
-// Program, processor and plugins with those of the earlier training. Nothing without --exact.
+// Compares program, processor and plugins with those of the earlier training. Without --exact it does nothing.
 void compare_fingerprint(const PreparedRun& run, Diagnostics& problems);
 // Opens the inputs and builds the graphs of the mode. The first batch is fetched, so an empty input shows. Mistakes of
 // names and options, and an evaluation input that does not fit the training, become problems. Other mistakes are
 // thrown.
 void build_scaffold(PreparedRun& run, Diagnostics& problems);
-// A name that a hook looks for in vain is a problem. Its other errors are thrown.
+// If a hook asks for a name that does not exist, that is a problem. Its other errors are thrown.
 void begin_hooks(PreparedRun& run, Diagnostics& problems);
-// Mode train: from here on the directory stays. PERMISSION_DENIED and others.
+// Keeps the directory from here on, in mode train. PERMISSION_DENIED and others.
 void open_directory(PreparedRun& run);
 
 }  // namespace belay::runtime

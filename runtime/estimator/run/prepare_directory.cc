@@ -32,7 +32,7 @@ void tell_last_attempt(const PreparedRun& run) {
 
 namespace {
 
-// Nothing is deleted: what an earlier run left goes into a directory beside it.
+// Nothing is deleted: the files of an earlier run are moved to a directory beside it.
 void start_over(RunHost& host) {
   OpenDirectory& directory = host.directory();
   std::vector<std::string> found;
@@ -52,7 +52,7 @@ void start_over(RunHost& host) {
   host.log().info("", "--from-scratch: what an earlier run left is now in " + escaped(directory.path()) + "/" + aside);
 }
 
-// If a name was mistyped this is the only sign of it.
+// This is the only sign of a mistyped name.
 void say_new_run(PreparedRun& run) {
   const OpenDirectory& directory = run.host.directory();
   std::string text = "a new run in " + escaped(directory.path());
@@ -63,7 +63,7 @@ void say_new_run(PreparedRun& run) {
   run.host.log().info("", text);
 }
 
-// The last attempt's, and beside it each attempt's own.
+// Writes the last attempt's manifest, and a separate file for each attempt beside it.
 void write_manifest(RunHost& host, const std::string& manifest) {
   const std::string attempt = std::to_string(host.attempt());
   const std::string number = std::string(attempt.size() < 4 ? 4 - attempt.size() : 0, '0') + attempt;

@@ -12,7 +12,7 @@
 namespace belay::runtime {
 namespace {
 
-// The final export is the training's own, beside which the evaluator of its checkpoints runs.
+// The training itself writes the final export, while the evaluator of its checkpoints runs.
 bool has_exports(const Manifest& manifest) {
   const RunMode mode = manifest.run.mode;
   if (trains(mode) || mode == RunMode::kExport) return true;
@@ -38,14 +38,14 @@ Manifest with_defaults(Manifest manifest, bool default_hooks) {
       case RunMode::kPredict: return entry.first != predicted && entry.first != "train";
       case RunMode::kExport: return entry.first != exported;
       default:
-        return entry.first == "predict" && !default_hooks;  // a replay or a worker looks at no more than it needs
+        return entry.first == "predict" && !default_hooks;  // a replay or a worker reads only the inputs that it needs
     }
   });
   if (!manifest.scaffold.saver) manifest.scaffold.saver = plugin_use("safetensors", {}, "the default saver");
   return manifest;
 }
 
-// A worker's random numbers are not the chief's: a dropout that left out the same everywhere would be weaker.
+// A worker's random numbers differ from the chief's. If each dropped out the same values, a dropout would be weaker.
 RunHostOptions host_options(const Manifest& manifest, bool from_scratch, const std::optional<LaunchedPlace>& place) {
   RunHostOptions options;
   options.dir = manifest.run.dir;
@@ -102,7 +102,7 @@ CheckpointChoice PreparedRun::checkpoint_choice() const {
 
 namespace {
 
-// "the evaluation of step 200 on [input.eval]"; empty: none is under way.
+// Returns "the evaluation of step 200 on [input.eval]"; empty: none is running.
 std::string evaluating(const PreparedRun& run) {
   const Evaluation* evaluation = run.evaluations.running.load();
   if (evaluation == nullptr) return "";

@@ -39,9 +39,10 @@ struct PreparedRun {
 
   bool is_training() const noexcept { return trains(manifest.run.mode); }
   bool keep_going() const { return !host.control().stopping(); }
-  // The manifest with what it leaves out: the default hooks and the default saver. Without what the mode does not use.
+  // Returns the manifest with the default hooks and the default saver, which it may leave out. Parts that the mode does
+  // not use are missing.
   Manifest uses() const;
-  // By section; null: there is none.
+  // Finds it by section; null: there is none.
   const RunInput* input(const std::string& name) const;
   // The checkpoint that a mode other than training uses.
   CheckpointPlace checkpoint_place() const;

@@ -19,7 +19,7 @@
 namespace belay::runtime {
 namespace {
 
-// Whose ranks are in one process: a program starts them, no launcher does.
+// Its ranks are in one process: a program starts them, no launcher does.
 constexpr std::string_view kThreadsOnly = "local";
 
 RunRanks::Options ranks_options(const Manifest& whole, const LaunchedPlace& place) {
@@ -52,7 +52,7 @@ RankControl ranks_control(RunHost& host) {
 // The session of one of several processes.
 class OverRanks final : public SessionCreator {
  public:
-  // `again`: of a further session over the same variables; null: there is none if a rank was lost.
+  // `again`: makes a further session over the same variables; null: there is none if a rank was lost.
   OverRanks(std::shared_ptr<SessionCreator> inner, std::shared_ptr<SessionCreator> again, RunRanks& ranks, Logger& log)
       : inner_(std::move(inner)), again_(std::move(again)), ranks_(ranks), log_(log) {}
   CreatedSession create_session() override {
@@ -72,7 +72,7 @@ class OverRanks final : public SessionCreator {
   RunRanks& ranks_;
   Logger& log_;
   bool begun_ = false;
-  std::shared_ptr<VariableStore> trained_;  // what this process has trained; null: nothing so far
+  std::shared_ptr<VariableStore> trained_;  // the variables that this process trained; null: none so far
 };
 
 }  // namespace
@@ -98,7 +98,7 @@ RunRanks::Events RanksStrategy::events() {
           .take_schema = [this](const std::string& text) { take_schema(text); }};
 }
 
-// ---- what comes before the session
+// ---- before the session
 
 void RanksStrategy::check_cluster(Diagnostics& problems) const {
   const ClusterSection& cluster = *parts_.manifest.cluster;
@@ -184,7 +184,7 @@ void RanksStrategy::meet() {
   Manifest alike = manifest_of_worker(parts_.manifest);
   std::erase_if(alike.cluster->options, [this](const PluginOption& option) {
     const OptionInfo* info = parts_.plugins.found().cluster->info.option(option.key);
-    return info != nullptr && info->watching;  // the process's own: an interface's name, a communicator's number
+    return info != nullptr && info->watching;  // the process's value: an interface's name, a communicator's number
   });
   ranks_.set_versions(versions(alike));
   if (chief()) {

@@ -32,7 +32,7 @@ class RanksStrategy final : public RunStrategy {
   void refuse(const std::string& reason) override;
   void meet() override;
   std::shared_ptr<SessionCreator> creator(ChiefSessionCreator::Options options) override;
-  // None leaves a step alone.
+  // No rank leaves a step alone.
   bool wakes_steps() const noexcept override { return false; }
   void note_states() override { ranks_.note_states(); }
   void leave() override { ranks_.leave(); }
@@ -48,7 +48,7 @@ class RanksStrategy final : public RunStrategy {
 
   const LaunchedPlace place_;
   HookRanks* hook_ranks_ = nullptr;  // the training's
-  // The input of the training, if this process got another shard, or the schema of rank 0; null: none.
+  // The input of the training, if this process got another shard, or the schema of rank 0. Null: there is none.
   std::unique_ptr<PluginInstances> input_again_;
   RunRanks ranks_;
 };

@@ -77,7 +77,7 @@ void ReplayStrategy::compare_plugins(Diagnostics& problems) const {
   }
 }
 
-// All hooks but the new ones: those of the model and of evaluations, too.
+// Chooses all hooks but the new ones, also those of the model and of evaluations.
 void ReplayStrategy::choose_hooks() {
   std::set<std::string> in_some{kCapture, kWatch};
   const std::vector<ResolvedPlugin>& named = parts_.plugins.found().hooks;

@@ -66,7 +66,7 @@ void evaluate_while_training(PreparedRun& run) {
   }
 }
 
-// ---- built
+// ---- the building
 
 namespace {
 
@@ -84,7 +84,7 @@ Manifest as_trained(const PreparedRun& run) {
   return manifest;
 }
 
-// An input that would fail in the first evaluation, or never end in it.
+// Finds an input that would fail in the first evaluation, or that would never end.
 bool check_eval_input(PreparedRun& run, const RunInput& input, Diagnostics& problems) {
   const InputSection& section = run.manifest.inputs.at(input.name);
   const ResolvedPlugin& plugin = run.plugins.found().inputs.at(input.name);
@@ -121,7 +121,8 @@ void build_evaluation(PreparedRun& run, RunInput& input, Diagnostics& problems) 
                     problems);
 }
 
-// At the place of [[metrics]] that the message begins with, else at the input: the model was built on another one.
+// Adds it at the place of [[metrics]] that the message begins with, else at the input: the model was built on another
+// one.
 void add_evaluation_problem(const Manifest& manifest, const RunInput& input, const Error& e, Diagnostics& problems) {
   const std::string message(e.message());
   for (const MetricSection& m : manifest.metrics)
@@ -152,7 +153,7 @@ void check_best_metric(const Manifest& manifest, const RunEvaluations& evaluatio
   const std::string& wanted = manifest.checkpoint.best_metric;
   const std::vector<std::string>&there = evaluations.metrics, &matrices = evaluations.matrices;
   if (!wants_best_metric(manifest) || std::find(there.begin(), there.end(), wanted) != there.end()) return;
-  // An evaluation that could not be built is a problem already.
+  // An evaluation that could not be built has a problem already.
   if (evaluations.built.size() != eval_inputs(manifest).size()) return;
   const char* key = manifest.places.contains("checkpoint.best_metric") ? "best_metric" : "keep_best";
   const Location at = manifest.at("checkpoint." + std::string(key));

@@ -24,7 +24,7 @@ namespace belay::runtime {
 struct PreparedRun;
 
 struct RunEvaluations {
-  // The evaluations between two steps get those that are built.
+  // Adds the built evaluations to those between two steps.
   void join(NodeGraph& training);
 
   std::vector<std::unique_ptr<Evaluation>> built;
@@ -37,7 +37,7 @@ struct RunEvaluations {
 // Adds a hook for them before the run's hooks, which see the values that it restores.
 void evaluate_while_training(PreparedRun& run);
 void build_evaluations(PreparedRun& run, Diagnostics& problems);
-// A metric that no evaluation has would otherwise show in the first one.
+// Finds a metric that no evaluation has. Otherwise it would show only in the first evaluation.
 void check_best_metric(const Manifest& manifest, const RunEvaluations& evaluations, Diagnostics& problems);
 
 }  // namespace belay::runtime

@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// Paths among a plugin's options are relative to their manifest, which an export leaves.
+// Paths among a plugin's options are relative to their manifest, and an export leaves that folder.
 void make_paths_absolute(const PluginInfo& info, const ManifestDirectories& directories, PluginUse& use) {
   for (PluginOption& o : use.options) {
     const auto absolute = [&](std::string& path) {
@@ -25,7 +25,8 @@ void make_paths_absolute(const PluginInfo& info, const ManifestDirectories& dire
   }
 }
 
-// An exporter may keep this manifest: it means the same in every folder. It has inputs that this mode does not use too.
+// An exporter may keep this manifest, so it means the same in every folder. It also has inputs that this mode does not
+// use.
 std::string manifest_to_export(Manifest manifest, const RunPlugins& plugins) {
   const ResolvedPlugins& found = plugins.found();
   for (auto& [name, input] : manifest.inputs) {
@@ -95,7 +96,7 @@ void build_exports(PreparedRun& run, Diagnostics& problems) {
   exporters->use_schema(run.schema.text());
 }
 
-// ---- what is exported
+// ---- the exports
 
 ExportedCheckpoint export_checkpoint(PreparedRun& run) {
   ExportedCheckpoint done;

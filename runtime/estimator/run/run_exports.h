@@ -30,7 +30,7 @@ void make_exporters(PreparedRun& run);
 // A model that cannot be exported is a problem now, and not after the last step.
 void build_exports(PreparedRun& run, Diagnostics& problems);
 
-// ---- what is exported
+// ---- the exports
 
 struct ExportedCheckpoint {
   UsedCheckpoint checkpoint;
@@ -41,7 +41,7 @@ struct ExportedCheckpoint {
 ExportedCheckpoint export_checkpoint(PreparedRun& run);
 // Exports "latest" and "best" of an evaluated checkpoint. `variables` are those of the checkpoint.
 void export_evaluated(PreparedRun& run, VariableStore& variables, const CheckpointResult& result);
-// Writes the final exports of a training that ended as it was meant to.
+// Writes the final exports of a training that ended well.
 std::vector<WrittenExport> export_at_end(PreparedRun& run, const TrainingResult& result);
 
 }  // namespace belay::runtime

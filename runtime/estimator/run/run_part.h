@@ -3,7 +3,7 @@
 
 namespace belay::runtime {
 
-// The part of a run at the moment. An error that ends the run there has a status by it (api/run_status.h).
+// The part of a run at this moment. It decides the status of an error that ends the run there (api/run_status.h).
 enum class RunPart {
   kPlan,        // a replay looks for what to begin with
   kDirectory,   // the run directory is taken or opened

@@ -47,11 +47,11 @@ class RunStrategy {
   virtual bool several() const noexcept { return false; }
   virtual int rank() const noexcept { return 0; }
   virtual int size() const noexcept { return 1; }
-  // Whether this process has the run's directory, and what only one process has.
+  // Whether this process has the run's directory, and the tasks of only one process.
   virtual bool chief() const noexcept { return true; }
-  // The run's, which of a worker's run is the chief's.
+  // The run's directory; for a worker's run it is the chief's.
   virtual const std::string& directory() const noexcept { return parts_.manifest.run.dir; }
-  // False: the steps are those of another run, and begin with a checkpoint of that.
+  // False: the steps are those of another run, and begin with a checkpoint of it.
   virtual bool own_run() const noexcept { return true; }
   virtual bool default_hooks() const noexcept { return true; }
 
@@ -59,36 +59,36 @@ class RunStrategy {
   // Checks [cluster], if the manifest has it. Call it after find_plugins().
   virtual void check_cluster(Diagnostics& problems) const;
   virtual void check_launch(Diagnostics& /*problems*/) const {}
-  // A text if several processes were started and the manifest has no [cluster], which joins them.
+  // Returns a text if several processes were started and the manifest has no [cluster] to join them.
   virtual std::string why_apart() const;
   // The monitor of the cluster plugin's instance.
   virtual CallMonitor& cluster_monitor() { return parts_.host.monitor(); }
   // `uses`: the manifest with the hooks that the run has.
   virtual void use_cluster(PluginInstance& /*cluster*/, const Manifest& /*uses*/) {}
-  // `place`: among the hooks that the manifest names.
+  // `place`: its place among the hooks of the manifest.
   virtual void add_hook(const FoundUse& hook, std::size_t /*place*/) { parts_.training.add_hook(hook); }
   // Compares the plugins with those that wrote the run's first checkpoint. The run compares its own.
   virtual void compare_plugins(Diagnostics& /*problems*/) const {}
   virtual void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared);
   virtual void add_training(const OptimizerUse& optimizer);
-  // Hooks that need the graph.
+  // Adds hooks that need the graph.
   virtual void add_hooks_of_graph() {}
-  // If the run ends before the training: other processes end with the reason, and do not wait.
+  // If the run ends before the training, it shows other processes the reason. Then they end, and do not wait.
   virtual void refuse(const std::string& /*reason*/) {}
 
   // ---- the training
   virtual void meet() {}
   // Makes the training's sessions. `options`: those of a run that is alone.
   virtual std::shared_ptr<SessionCreator> creator(ChiefSessionCreator::Options options);
-  // Whether what a step waits for may be interrupted.
+  // Whether a wait inside a step may be interrupted.
   virtual bool wakes_steps() const noexcept { return true; }
-  // Before each step after `made`; it may choose the hooks of `call`. False: that was the last one.
+  // Called before each step after `made`; it may choose the hooks of `call`. False: that was the last one.
   virtual bool goes_on(MonitoredSession& /*session*/, std::int64_t /*made*/, RunCall& /*call*/) { return true; }
-  // When there is a session, and after each step.
+  // Called when there is a session, and after each step.
   virtual void note_states() {}
-  // After the last step, while there is a session.
+  // Called after the last step, while there is a session.
   virtual void leave() {}
-  // After the last save.
+  // Called after the last save.
   virtual void part() {}
 
  protected:
@@ -101,8 +101,8 @@ class RunStrategy {
   const RunParts parts_;
 };
 
-// Which of several processes this is, by the options or by the variables of a launcher. None: it is alone, as a replay
-// is.
+// Returns which of several processes this is, by the options or by the variables of a launcher. None: it is alone, like
+// a replay.
 std::optional<LaunchedPlace> place_of(const Manifest& whole, const PreparedRunOptions& options,
                                       const Environment& variables);
 

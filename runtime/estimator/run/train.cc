@@ -43,13 +43,13 @@ class Training {
   const std::function<void()>& on_step_;
   FetchSet train_op_;
   RunCall call_;
-  std::int64_t saved_ = -1;  // the step of the last checkpoint that was seen, written or under way
+  std::int64_t saved_ = -1;  // the step of the last checkpoint that was seen, complete or not
   TrainingResult result_;
 };
 
 std::shared_ptr<SessionCreator> Training::creator() {
   ScaffoldOptions pieces = run_.pieces;
-  // summary_saver looks for it there.
+  // summary_saver looks for the operation there.
   if (pieces.summary_op) graph_.replace_collection(collections::kSummaryOp, {graph_.resolve(pieces.summary_op.raw())});
   pieces.saver = host_.saver();
   pieces.initial_values = run_.model.outputs.initial_values;
@@ -88,10 +88,10 @@ TrainingResult Training::run(const std::function<void(const std::string& ends)>&
 
 std::string Training::why_no_step(MonitoredSession& session) const {
   const std::int64_t step = session.raw_session()->global_step();
-  // A job that is at its last step already does not train one more (TensorFlow does; docs/design/differences.md).
+  // A job that is already at its last step does not train one more (TensorFlow does; docs/design/differences.md).
   if (const auto& last = run_.manifest.run.max_steps; last && step >= *last)
     return "step " + std::to_string(step) + " is already at max_steps = " + std::to_string(*last);
-  // Before the first run a hook has no other way.
+  // Before the first run a hook has no other way to ask for a stop.
   return from_handle(session.raw_session()->coordinator).stop_reason();
 }
 
@@ -109,7 +109,7 @@ void Training::loop(MonitoredSession& session) {
     session.request_stop(why_no_step(session));
     return;
   }
-  // If several processes are in a step, none leaves it alone: only the wait for its own input is woken.
+  // If several processes are in a step, none leaves it alone: only the wait for this process's input is interrupted.
   std::optional<RunControl::Interruptible> interruptible;
   if (strategy_.wakes_steps()) interruptible.emplace(control, session);
   if (evals_) {
@@ -132,7 +132,7 @@ void Training::make_steps(MonitoredSession& session) {
   }
 }
 
-// False: interrupted.
+// Returns false if it was interrupted.
 bool Training::step(MonitoredSession& session) {
   RunControl& control = host_.control();
   try {
@@ -153,12 +153,12 @@ bool Training::step(MonitoredSession& session) {
   return true;
 }
 
-// At the step's boundary, after its checkpoint if there was one.
+// Evaluates at the step's boundary, after its checkpoint if there was one.
 void Training::evaluate(MonitoredSession& session) {
   const std::int64_t saved = host_.saver() == nullptr ? -1 : host_.saver()->taken_step();
   const bool now = saved == result_.global_step && saved != saved_;
   saved_ = saved;
-  // The checkpoint of a new best is written now: it holds what was evaluated.
+  // The checkpoint of a new best is written now, so it holds the evaluated variables.
   if (evals_->at_boundary(*session.raw_session(), result_.global_step, now)) session.save_if_asked();
 }
 
@@ -166,7 +166,7 @@ void Training::finish(MonitoredSession& session) {
   result_.reason = session.end_reason();
   result_.recoveries = session.recoveries();
   if (session.global_step() >= 0) result_.global_step = session.global_step();  // also after a recovery that went back
-  host_.control().note_step(result_.global_step);  // after an error the step in which a hook failed is done, too
+  host_.control().note_step(result_.global_step);  // after an error, the step in which a hook failed is complete, too
   if (host_.saver() != nullptr) {
     result_.checkpoint = host_.saver()->saved_path();
     result_.save_error = host_.saver()->save_error();

@@ -23,13 +23,13 @@ struct TrainingResult {
   Shares shares;  // what they went into
   std::int64_t recoveries = 0;
   std::string checkpoint;  // path of the last one; empty: none
-  std::string save_error;  // why the last one was not written; empty: it was, or none was asked for
+  std::string save_error;  // why the last one was not written; empty: it was, or none was requested
   std::string removed;     // path of the last one, if somebody removed it after it was written
   bool moved = false;      // the last one is there, but no longer at its path: the run directory was moved
-  std::shared_ptr<VariableStore> trained;  // that the training ended with; null: a recovery failed
+  std::shared_ptr<VariableStore> trained;  // the variables at the training's end; null: a recovery failed
 };
 
-// Its input ended before the first step, in this start and in each one before.
+// Whether its input ended before the first step, in this start and in each earlier one.
 bool is_untrained(const TrainingResult& result);
 
 // Trains a prepared run whose directory is open. Restores the run's newest checkpoint, or initializes, unless the

@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// The reason, with the input's section, file and line if its end is the reason.
+// Returns the reason. If the end of an input is the reason, its section, file and line are added.
 std::string why_it_ended(const PreparedRun& run, const TrainingResult& result);
 
 // Returns the message that neither this start nor an earlier one made a step, with the reason and the fix. Empty if one

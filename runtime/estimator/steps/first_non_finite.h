@@ -37,20 +37,20 @@ struct NodeInput {
 
 class FirstNonFinite {
  public:
-  // True: this is the step. Every later call is of a later step; none after that.
+  // Returns true if this is the step. Every later call is of a later step; there is none after that.
   bool look(const WatchedStep& step);
 
   // ---- if look() returned true
   const NonFiniteTensor& first() const { return *first_; }
   const std::vector<NodeInput>& inputs() const { return inputs_; }
-  // Places in the step's list, for an archive of them: the first one and its inputs, each once.
+  // Returns places in the step's list, for an archive of them: the first one and its inputs, each once.
   std::vector<std::size_t> places(const WatchedStep& step) const;
   // The consequence as a clause, such as "the loss is nan, and 3 of 8 variables are not finite ...".
   const std::string& consequence() const { return consequence_; }
-  // In an earlier step; none: there was none.
+  // A tensor in an earlier step; none: there was none.
   const std::optional<NonFiniteTensor>& earlier() const { return earlier_; }
 
-  // How many tensors were left out since they were infinite from the beginning.
+  // The number of tensors that were left out, since they were infinite from the beginning.
   std::size_t usual() const { return usual_.size(); }
   std::int64_t steps() const { return steps_; }
 

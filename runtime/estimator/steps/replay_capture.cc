@@ -71,7 +71,7 @@ std::string write_arrays(const ArrayPlace& place, std::int64_t step, const std::
                   values[i].bytes());
   const std::string name = "step-" + std::to_string(step) + ".npz";
   const RunEnvironment& environment = place.environment;
-  // A recovery makes the step once more.
+  // A recovery makes the step again.
   const std::unique_ptr<OpenDirectory> directory = environment.files.open_directory(place.directory);
   if (directory->exists(name)) directory->remove(name);
   std::string path = place.directory + "/" + name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hook of a replay that keeps tensors of a step: `step-1337.npz` in a directory, an array for each.
+// The hook of a replay that keeps tensors of a step: `step-1337.npz` in a directory, with an array for each.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace belay::runtime {
 // The place for the arrays of a replay.
 struct ArrayPlace {
   const RunEnvironment& environment;
-  std::string directory;               // that is there; a file of the same step is replaced
+  std::string directory;               // an existing directory; a file of the same step is replaced
   std::function<SaverUse()> npz = {};  // asked when there is something to write
 };
 struct CapturedTensors {
@@ -25,7 +25,8 @@ struct CapturedTensors {
   bool batch = false;              // the input's features and labels, too, as batch/NAME
 };
 
-// Tensors of a step as step-N.npz, with a line of the log. `infos` has their names and forms. Returns the file's path.
+// Writes tensors of a step as step-N.npz, with a line of the log. `infos` has their names and forms. Returns the file's
+// path.
 std::string write_arrays(const ArrayPlace& place, std::int64_t step, const std::vector<TensorInfo>& infos,
                          const std::vector<TensorView>& values);
 

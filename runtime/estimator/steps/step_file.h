@@ -6,7 +6,7 @@
 //     {"name": "linear/BiasAdd:0", "known_as": "", "ops": "MatMul + BiasAdd", "origin": "computed",
 //      "inputs": ["input/train_batch:0", "linear/kernel:0", "linear/bias:0"]}, ...]}
 //
-// The names are the archive's, too. Those of the origin "beside" are in no archive: no step of this plan keeps them.
+// The archive has the same names. Tensors of the origin "beside" are in no archive: no step of this plan keeps them.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace belay::runtime {
 
-// Files of the same step are replaced. [session]
+// Replaces files of the same step. [session]
 void write_step(const WatchedStep& step, const ArrayPlace& place);
 
 // The entry of a tensor in step-N.json.

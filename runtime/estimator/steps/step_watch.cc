@@ -32,7 +32,7 @@ class StepWatch final : public Hook {
   }
 
  private:
-  // For the steps after this one, as far as they have the same train operation.
+  // Lists the tensors for the steps after this one, if they have the same train operation.
   void list(std::int64_t step) {
     const NodeGraph& graph = model_.graph;
     const Port loss = graph.resolve(model_.outputs.loss.raw());

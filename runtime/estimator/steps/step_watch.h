@@ -19,13 +19,13 @@
 
 namespace belay::runtime {
 
-// Valid for the call.
+// It is valid for the call.
 struct WatchedStep {
   std::int64_t step = 0;  // that was made: the global step after it
   const NodeGraph& graph;
   const std::vector<StepTensor>& tensors;
   const RunValues& values;
-  std::size_t loss;  // its place among them; tensors.size(): it is none of them, as where it is merged with another
+  std::size_t loss;  // its place among them; tensors.size(): none, for example if it is merged with another
 
   TensorView value(std::size_t tensor) const { return values.result(tensor); }
 };
