@@ -46,7 +46,8 @@ po::options_description options_of(const Command& command) {
   return d;
 }
 
-// An option that is a key of the manifest, or of other programs. A plugin's options are not known here.
+// Returns the help for an option that is a key of the manifest, or of other programs. It does not know the options of
+// plugins.
 std::string help_for_key(std::string name) {
   std::ranges::replace(name, '-', '_');
   for (const SectionKeys& section : manifest_keys()) {
@@ -59,7 +60,7 @@ std::string help_for_key(std::string name) {
   return other.empty() ? "" : "; in the manifest, " + other + ", or --set SECTION.KEY=VALUE here";
 }
 
-// The option that was meant by an unknown one.
+// Guesses the option that an unknown one means.
 std::string meant_option(const std::string& name, const po::options_description& options) {
   std::vector<std::string> known;
   for (const auto& o : options.options()) known.push_back(o->long_name());

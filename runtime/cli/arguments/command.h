@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command of the program: its declaration, and what a command line gives it. Parsing, `--help`, the manual page and
-// the completion of shells come from the declaration, which is in the command's own file.
+// A command of the program: its declaration, and the values from a command line. Parsing, `--help`, the manual page and
+// the completion of shells use the declaration. It is in the command's file.
 #pragma once
 
 #include <cstdint>
@@ -48,15 +48,15 @@ struct Command {
   CommandOptions options = {};  // each command also has --help
   // Returns the exit status.
   int (*run)(const Given& given) = nullptr;
-  bool computes = false;  // runs kernels, for which the process starts twice
-  // The words that a shell offers for the argument at `place`, of which `word` is the beginning; null: files.
+  bool computes = false;  // it runs kernels, so the process starts twice
+  // The words that a shell offers for the argument at `place`, which begins with `word`; null: files.
   std::vector<std::string> (*offers)(std::size_t place, const std::string& word,
                                      const std::function<PluginSearch()>& search) = nullptr;
 };
 
 class Given {
  public:
-  // UsageError for an option or a value that the command does not have.
+  // UsageError for an option or a value that the command does not accept.
   Given(const Command& command, const std::vector<std::string>& args);
 
   const std::string& command() const noexcept { return command_; }
@@ -66,20 +66,20 @@ class Given {
   // Without the option these are empty.
   std::string text(const std::string& option) const;
   std::vector<std::string> texts(const std::string& option) const;
-  // A path, which is relative to the current directory, as an absolute one.
+  // Returns a path relative to the current directory as an absolute one.
   std::string path(const std::string& option) const;
-  // The option has a value.
+  // The option must have a value.
   std::int64_t integer(const std::string& option) const;
   std::uint64_t natural(const std::string& option) const;
   double number(const std::string& option) const;
 
   std::vector<std::string> arguments() const { return texts("argument"); }
-  // The only argument, which is a `what`. UsageError for none and for more.
+  // Returns the only argument, which is a `what`. UsageError for none, and for several.
   std::string argument(const std::string& what) const;
-  // Directories of runs. UsageError for fewer than `at_least`, which is 1 or 2.
+  // Returns directories of runs. UsageError for fewer than `at_least` (1 or 2).
   std::vector<std::string> runs(std::size_t at_least) const;
 
-  // Whether the option is "json"; UsageError if it is not "text" either.
+  // Whether the option is "json". UsageError if it is not "text" either.
   bool is_json(const std::string& option) const;
   // "; see belay COMMAND --help"
   std::string see_help() const { return "; see belay " + command_ + " --help"; }

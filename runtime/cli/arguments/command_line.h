@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of commands. Each is declared in the file of its name.
+// The table of commands. The file of each name declares it.
 #pragma once
 
 #include <string>
@@ -35,15 +35,15 @@ Command declare_schema();
 Command declare_show();
 Command declare_validate();
 
-// In the order of the help.
+// Returns them in the order of the help.
 const std::vector<Command>& commands();
 // Null: there is no such command.
 const Command* find_command(std::string_view name);
 std::vector<std::string> command_names();
-// The text after an unknown name: the command that was meant, by its spelling or its name in other programs.
+// Returns the hint after an unknown name: a command with a similar spelling, or with that name in other programs.
 std::string meant_command(const std::string& name);
 
-// "belay --help", and the first line of "belay --version".
+// Returns the text of "belay --help". Its first line is that of "belay --version".
 std::string help_text();
 std::string version_line();
 

@@ -11,7 +11,7 @@ namespace belay::runtime {
 
 // Searches a manifest's path, BELAY_PLUGIN_PATH, ~/.local/lib/belay and the installed directory.
 PluginSearch search_behind(const std::vector<std::string>& manifest_path);
-// Without a manifest.
+// Searches without a manifest.
 PluginSearch default_search();
 
 }  // namespace belay::runtime

@@ -10,9 +10,9 @@
 namespace belay::runtime {
 
 struct ManifestArguments {
-  std::vector<std::string> manifests;  // one over the other, the last wins; "-": standard input
+  std::vector<std::string> manifests;  // later ones override earlier ones; "-": standard input
   std::vector<std::string> sets;
-  bool json_diagnostics = false;  // what is wrong with them is printed as JSON
+  bool json_diagnostics = false;  // prints their mistakes as JSON
 };
 
 // Returns the options of all of them, then the command's own.

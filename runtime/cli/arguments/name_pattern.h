@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A regular expression that chooses names, as warm_start's `vars` does. It must match from a name's start. Names come
-// from files of others, so RE2 matches them: its stack and its time are bounded for names of any length.
+// A regular expression that chooses names, as the option `vars` of warm_start does. It must match from a name's start.
+// Names may come from other people's files. RE2 matches them, since its stack and its time are bounded for names of any
+// length.
 #pragma once
 
 #include <re2/re2.h>
@@ -16,8 +17,7 @@ class NamePattern {
   NamePattern(const std::string& option, const std::string& text);
   bool matches(const std::string& name) const;
   bool matches_all() const { return regex_.pattern().empty(); }
-  // NOT_FOUND if no `thing` ("tensor") of these names matches. The error has the nearest name, and the first 20
-  // names.
+  // NOT_FOUND if no `thing` ("tensor") of these names matches. The error has the nearest name and the first 20 names.
   [[noreturn]] void fail_unmatched(const std::string& thing, std::vector<std::string> names) const;
 
  private:

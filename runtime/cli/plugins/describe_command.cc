@@ -68,7 +68,7 @@ Description describe(const std::string& path) {
       (near.empty() ? "" : "did you mean \"" + near + "\"? ") + std::string("`belay plugins` lists what exists"));
 }
 
-// The files that have what was asked for, each with those plugins.
+// Returns the files that have the plugin, each with its matching plugins.
 std::vector<Description> find(const std::string& what, const PluginSearch& search) {
   const bool is_path =
       what.find('/') != std::string::npos || (what.size() > 3 && what.compare(what.size() - 3, 3, ".so") == 0);
@@ -108,7 +108,7 @@ std::vector<Description> find(const std::string& what, const PluginSearch& searc
   fail_unknown(name, search);
 }
 
-// As one writes it in a manifest.
+// Returns the value as a manifest writes it.
 std::string written(const OptionValue& value) {
   const auto one = [](const auto& v) -> std::string {
     using T = std::decay_t<decltype(v)>;
@@ -166,7 +166,7 @@ void print_block(const std::string& block, std::ostream& out) {
   out << "\n";
 }
 
-// The options below a table follow it.
+// Returns all options; those inside a table follow it.
 std::vector<OptionInfo> all_options(const PluginInfo& plugin) {
   std::vector<OptionInfo> all;
   for (const OptionInfo& option : plugin.options) {
@@ -177,13 +177,13 @@ std::vector<OptionInfo> all_options(const PluginInfo& plugin) {
   return all;
 }
 
-// The note's facts about its code.
+// Prints the facts about the code that the note has.
 void print_uses(const PluginInfo& plugin, std::ostream& out) {
   if (plugin.uses && !plugin.uses->empty()) out << "  callbacks: " << escaped(joined(*plugin.uses)) << "\n";
   if (plugin.state) out << (*plugin.state ? "  keeps a state in checkpoints\n" : "  keeps no state\n");
 }
 
-// The words of a text in lines of at most so many columns, unless a word is longer.
+// Breaks a text into lines of at most so many columns, unless a word is longer.
 std::string wrapped(const std::string& text, const std::string& indent, std::size_t columns) {
   std::string all, line;
   for (std::size_t at = 0; at < text.size();) {
@@ -199,7 +199,8 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
   return line.empty() ? all : all + indent + line + "\n";
 }
 
-// A row for each option; where that is wider than two terminals, what an option may be and does is below it instead.
+// Returns a row for each option. If a row would be wider than two terminals, the limits and the purpose of each option
+// are below it instead.
 std::string options_text(const std::vector<OptionInfo>& options) {
   constexpr std::size_t kWidest = 160, kColumns = 100;
   TextTable wide, narrow;
@@ -301,7 +302,7 @@ Json json_of(const Description& d) {
   return json;
 }
 
-// An export: which model of which step, its files, and what the model's training learned of its data.
+// Describes an export: its model and step, its files, and the columns and classes that the training learned.
 void describe_export(const std::filesystem::path& folder, bool json, std::ostream& out) {
   const std::unique_ptr<OpenDirectory> directory = posix_file_system().open_directory(folder.string());
   constexpr std::uint64_t kMost = std::uint64_t{1} << 20;
@@ -330,7 +331,7 @@ void describe_export(const std::filesystem::path& folder, bool json, std::ostrea
   out << "export " << escaped(folder.string()) << "\n" << table.text("  ");
 }
 
-// NAME, and KIND:NAME where the kind is written.
+// Returns the names of all plugins, as KIND:NAME if the word has a kind.
 std::vector<std::string> plugins_to_describe(const std::string& word, const PluginSearch& found) {
   std::vector<std::string> names;
   for (const FoundPlugin& p : found.plugins()) {

@@ -31,7 +31,7 @@
 namespace belay::runtime {
 namespace {
 
-// The findings, and the odd ones among them once more.
+// The findings, with the odd ones repeated at the end.
 struct Findings {
   TextTable table;
   std::vector<std::string> odd;
@@ -113,7 +113,8 @@ std::string file_system_name(long type) {
   }
 }
 
-// Milliseconds to write and sync 4 KiB, the median of some times; negative: it failed, errno says why.
+// Returns the milliseconds to write and sync 4 KiB: the median of several times. Negative: it failed, and errno has the
+// reason.
 double sync_milliseconds(const std::string& directory) {
   using SteadyClock = std::chrono::steady_clock;
   std::string path = directory + "/.belay-doctor-XXXXXX";
@@ -168,7 +169,7 @@ void look_at_plugins(const PluginSearch& search, Findings& found) {
   for (const std::string& warning : search.warnings()) found.odd.push_back(escaped(warning));
 }
 
-// The first program of that name in PATH; empty: there is none.
+// Returns the first program of that name in PATH; empty: there is none.
 std::string program_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::istringstream directories(path == nullptr ? "" : path);

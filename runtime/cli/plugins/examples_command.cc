@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-// The comment at its start, without what follows its first clause.
+// Returns the first clause of the comment at its start.
 std::string about(const Example& example) {
   std::string text;
   for (std::size_t begin = 0; example.text.substr(begin, 2) == "# ";) {
@@ -27,7 +27,7 @@ std::string about(const Example& example) {
   return text.substr(0, end);
 }
 
-// Its comment about the data that it reads: "./dev data iris"; empty: it reads none.
+// Returns its comment about its data: "./dev data iris". Empty: it reads none.
 std::string data_of(const Example& example) {
   const std::size_t begin = example.text.find("./dev data ");
   if (begin != example.text.npos)
@@ -45,7 +45,7 @@ const Example& find_example(const std::string& name) {
                    "; belay examples lists them");
 }
 
-// In the tree their runs are beside examples/.
+// In the source tree the run directories are beside examples/.
 std::string below_the_manifest(std::string_view text) {
   const std::string there = "dir = \"../runs/", here = "dir = \"runs/";
   std::string changed(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay examples [NAME...]`: the manifests of examples/, which the build makes string literals of (CMakeLists.txt).
+// `belay examples [NAME...]`: the manifests of examples/. The build makes string literals of them (CMakeLists.txt).
 #pragma once
 
 #include <ostream>
@@ -16,12 +16,12 @@ struct Example {
   std::string_view text;
 };
 
-// By name.
+// Returns them in the order of their names.
 const std::vector<Example>& examples();
 
-// Without names a list on `out`. Else each as `directory`/NAME.toml, with run directories below that directory, and on
-// `out` how to train it. Throws UsageError if there is no such example, and if a file is there already; then
-// nothing is written.
+// Without names it prints a list on `out`. Otherwise it writes each as `directory`/NAME.toml, with run directories in
+// that directory, and prints on `out` how to train it. Throws UsageError if there is no such example, or if a file
+// exists already; then nothing is written.
 int examples_command(const std::vector<std::string>& names, FileSystem& files, const std::string& directory,
                      std::ostream& out);
 

@@ -30,7 +30,7 @@ BlockHead head_of(PluginKind kind) {
   std::abort();
 }
 
-// A required option without an example gets something of its type, which the user replaces.
+// Returns a value of the option's type for a required option without an example. The user replaces it.
 std::string stand_in(const OptionInfo& option) {
   if (option.type == OptionType::kTable) return "{ }";
   const std::string one = option.type == OptionType::kBool ? "true"

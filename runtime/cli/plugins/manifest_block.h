@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines to paste into a manifest to use a plugin.
+// The lines that a user pastes into a manifest to use a plugin.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace belay::runtime {
 
-// The table with the plugin's required options and those that its note has an example of, in lines:
+// Returns the lines of the table. It has the plugin's required options, and those with an example in its note:
 //
 //   [[hooks]]
 //   plugin = "logging_tensor"
 //   tensors = ["loss"]
 //
-// `file`: of a plugin that is not found by its name; empty: it is.
+// `file`: of a plugin that its name does not find; empty: the name finds it.
 std::string manifest_block(const PluginInfo& plugin, const std::string& file);
 
 }  // namespace belay::runtime

@@ -25,7 +25,7 @@
 namespace belay::runtime {
 namespace {
 
-// A name in the text that is to be exchanged.
+// A name in the text that must be replaced.
 struct Renaming {
   int line = 0;
   std::size_t offset = 0;  // in its line, in bytes
@@ -55,7 +55,7 @@ std::string_view line_at(std::string_view text, int number) {
 
 bool is_key_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-// The place of a name in its line, as a separate word; nothing if it is written in another way there.
+// Returns the place of a name in its line, as a separate word. None: the line spells it in another way.
 std::optional<std::size_t> find_name(std::string_view line, const std::string& name, std::size_t from) {
   for (std::size_t at = line.find(name, from); at != line.npos; at = line.find(name, at + 1)) {
     const std::size_t end = at + name.size();
@@ -99,7 +99,7 @@ class Migrator {
     return nullptr;
   }
 
-  // The section that a table at the top is, by our name of it; its own where it is ours, or unknown.
+  // Returns the section of a table at the top, by belay's name. If the table's name is belay's, or unknown, it stays.
   std::string section_of(const TomlEntry& entry, const TomlTable& root) const {
     if (is_one_of(entry.key, keys_of_section("")) || entry.key == "version") return entry.key;
     if (std::holds_alternative<std::string>(entry.node.value)) return entry.key;
@@ -121,7 +121,7 @@ class Migrator {
     return dot != ours.npos && tables != nullptr && find(*tables, ours.substr(dot + 1)) == nullptr ? ours : entry.key;
   }
 
-  // [trainer], [trainer.x], [[callbacks]]: each header that begins with the name.
+  // Renames [trainer], [trainer.x], [[callbacks]]: each header that begins with the name.
   void rename_headers(const TomlEntry& entry, const std::string& section) {
     int number = 0;
     for (std::string_view rest = source_.text; !rest.empty();) {
@@ -153,7 +153,7 @@ class Migrator {
     for (const TomlEntry& entry : *table) look_at(section, entry, *table, keys);
   }
 
-  // All that this table may have; nothing where that is not known.
+  // Returns all keys that this table may have; none if they are not known.
   std::vector<std::string> keys_that_are(const std::string& section, const TomlTable& table) const {
     std::vector<std::string> keys = keys_of_section(section);
     PluginKind kind = PluginKind::kHook;
@@ -180,13 +180,13 @@ class Migrator {
       for (const OptionInfo& option : plugins.find(kind, name == nullptr ? "sgd" : *name).info.options)
         keys.push_back(option.name);
     } catch (const LoadError&) {
-      // The section has keys of its own, which every optimizer has.
+      // The section has separate keys, which every optimizer has.
       return section == "optimizer" ? keys : std::vector<std::string>();
     }
     return keys;
   }
 
-  // An input's keys are the same for each of them.
+  // The keys of all inputs are the same.
   static bool same_section(const std::string& section, const std::string& other) {
     return section == other || (section.starts_with("input.") && other.starts_with("input."));
   }
@@ -196,7 +196,7 @@ class Migrator {
     const std::string plain = plain_name(key);
     for (const std::string& known : keys)
       if (plain_name(known) == plain) return known;
-    // One with a remark is not done by its name alone.
+    // A new name is not enough for a key with a remark.
     for (const OtherName& other : other_names())
       if (*other.kind == '\0' && *other.remark == '\0' && same_section(section, other.section) &&
           is_one_of(other.key, keys) && is_one_of_words(plain, other.names))
@@ -230,7 +230,7 @@ std::string with(std::string text, const std::vector<Renaming>& renamings) {
   return text;
 }
 
-// The mistakes in the names of plugins and their options.
+// Finds the mistakes in the names of plugins and their options.
 void check_plugins(const Manifest& manifest, const PluginSearcher& search, const Environment& env,
                    Diagnostics& problems) {
   const Registry linked;
@@ -242,7 +242,7 @@ void check_plugins(const Manifest& manifest, const PluginSearcher& search, const
   if (trains(manifest.run.mode)) resolver.resolve_optimizer(manifest, found);
 }
 
-// "[trainer]", with the brackets that ours has.
+// Returns the name with the brackets of belay's section: "[trainer]".
 std::string shown(const Renaming& renaming, const std::string& name) {
   if (!renaming.section) return name;
   return section_header(renaming.is).starts_with("[[") ? "[[" + name + "]]" : "[" + name + "]";
@@ -263,7 +263,7 @@ Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& r
   if (within_limits(source, unread))
     if (const std::optional<TomlNode> root = parse_toml(source, unread))
       renamings = Migrator(source, renamed, search).renamings(*root);
-  // A name that leads to ours may have had a value of another kind: verbose = true.
+  // Another program's name may have had a value of another kind: verbose = true.
   Diagnostics with_all;
   (void)parse_manifest(ManifestSource{source.file, with(source.text, renamings)}, {}, env, with_all);
   std::set<int> wrong;

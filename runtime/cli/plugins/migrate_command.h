@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay migrate MANIFEST.toml`: a manifest of an older spelling, or with keys as other programs spell them, in the
-// spelling of this belay. Names of keys and sections are exchanged where they are, in their section, and nothing else:
-// comments, order and values stay byte by byte.
+// `belay migrate MANIFEST.toml` rewrites a manifest in the spelling of this belay. The manifest may have an older
+// spelling, or the keys of other programs. It replaces only names of keys and sections, at their place. Comments, order
+// and values stay byte by byte.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace belay::runtime {
 
-// A key that this belay spells in another way than one before it.
+// A key that this belay spells in another way than an earlier one.
 struct RenamedKey {
   const char* section;  // "run"; "": the key is a section
   const char* was;
@@ -35,11 +35,11 @@ struct Migration {
   };
   std::string text;
   std::vector<Change> changes;  // by line
-  Diagnostics left;  // what is wrong with `text` all the same, as `belay check` says it, without running plugins
+  Diagnostics left;             // the mistakes that `belay check` still finds in `text` without running plugins
 };
 
-// Text that is no TOML stays as it is. A plugin's table is changed if `search` finds the plugin, so that its own option
-// is never taken for another program's name of a key.
+// Text that is no TOML stays as it is. A plugin's table is changed only if `search` finds the plugin. So another
+// program's name of a key is never confused with the plugin's option.
 Migration migrate(const ManifestSource& source, const std::vector<RenamedKey>& renamed, const PluginSearcher& search,
                   const Environment& env);
 
@@ -48,8 +48,8 @@ struct MigrateArguments {
   std::string output;  // empty: the file itself; "-": stdout
 };
 
-// Says on `out` what it has changed, on `err` what is left. Status 2 if that is something. The file as it was is
-// kept beside it as NAME.before; UsageError if that is there already, and nothing is written then.
+// Prints its changes on `out`, and the remaining mistakes on `err`; then the status is 2. It keeps the original file
+// beside it as NAME.before. UsageError if that exists already, and nothing is written then.
 int migrate_command(const MigrateArguments& arguments, FileSystem& files, const PluginSearcher& search,
                     std::ostream& out, std::ostream& err);
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace belay::runtime {
 namespace {
 
-// The names of a plugin in its files.
+// The forms of a plugin's name in its files.
 struct Names {
   std::string plugin;  // loss-ceiling, in manifests and file names
   std::string symbol;  // loss_ceiling, in C++
@@ -68,16 +68,16 @@ void check_kind(const std::string& kind) {
 }
 
 void check_name(const std::string& name) {
-  // A vendor's name is added in the source: here the name becomes files, a class and a target, too.
+  // A vendor's name is added in the source. Here the name becomes files, a class and a target, too.
   if (!detail::is_plugin_name(name) || name.find('.') != std::string::npos)
     throw UsageError("belay new: \"" + escaped(name) + "\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}");
-  // The name becomes a target of the build, which has these of its own.
+  // The name becomes a target of the build, and every build has these targets already.
   for (const char* taken : {"all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test"})
     if (name == taken)
       throw UsageError("belay new: \"" + name + "\" is a target that every CMake build has; choose another name");
 }
 
-// The argument with which cmake finds this program's SDK; empty if it looks there by itself.
+// Returns the argument with which cmake finds this program's SDK. Empty: cmake looks there by itself.
 std::string prefix_argument() {
   std::error_code error;
   const fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
@@ -97,7 +97,7 @@ int new_command(const std::string& kind, const std::string& name, FileSystem& fi
   if (parent->exists(name))
     throw UsageError("belay new: \"" + name + "\" is there already; choose another name or remove it");
   const Names from = names_of("my_" + kind), to = names_of(name);
-  // Under another name until it is whole.
+  // The folder has another name until it is complete.
   const std::string unfinished = "." + name + ".new";
   if (parent->exists(unfinished)) parent->remove_tree(unfinished);
   const auto made = parent->make_directory(unfinished);
@@ -118,7 +118,7 @@ int new_command(const std::string& kind, const std::string& name, FileSystem& fi
 
 namespace {
 
-// Models of plugins are searched, since a program may have fewer plugins.
+// Looks for the model among the plugins, since a program may have fewer plugins.
 bool has_model(const std::string& name) {
   for (const FoundPlugin& p : default_search().plugins())
     if (p.info.kind == PluginKind::kModel && p.info.name == name) return true;

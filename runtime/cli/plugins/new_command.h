@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay new KIND NAME`: a folder NAME with a plugin that works, its test, its build and a manifest that runs it.
+// `belay new KIND NAME` makes a folder NAME with a complete plugin, its test, its build and a manifest that runs it.
 #pragma once
 
 #include <ostream>
@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// Makes `directory`/NAME, whole or not at all, and says on `out` what to do next. Throws UsageError if the kind or
-// the name is none, and if NAME is there already.
+// Makes `directory`/NAME, whole or not at all, and prints the next steps on `out`. Throws UsageError if the kind is
+// unknown, the name is invalid, or NAME exists already.
 int new_command(const std::string& kind, const std::string& name, FileSystem& files, const std::string& directory,
                 std::ostream& out);
 

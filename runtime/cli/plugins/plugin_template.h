@@ -7,7 +7,7 @@
 
 namespace belay::runtime {
 
-// Name and content have "my_KIND" and "MyKind" in place of the new plugin's name.
+// Name and content have "my_KIND" and "MyKind" instead of the new plugin's name.
 struct TemplateFile {
   std::string_view kind;
   std::string_view name;

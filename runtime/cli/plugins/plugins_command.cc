@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 std::string heading(PluginKind kind) { return std::string(kind_name(kind)) + "s"; }
 
-// In the order of names; the ones that are used, or those that are not.
+// Returns the used plugins, or the others, in the order of names.
 std::vector<const FoundPlugin*> plugins_of(const PluginSearch& search, PluginKind kind, bool used) {
   std::vector<const FoundPlugin*> all;
   for (const FoundPlugin& p : search.plugins())
@@ -33,7 +33,7 @@ std::vector<const FoundPlugin*> plugins_of(const PluginSearch& search, PluginKin
   return all;
 }
 
-// Lines that a terminal does not break.
+// Cuts lines, so that a terminal does not break them.
 std::string fitted(const std::string& text, int columns) {
   if (columns <= 0) return text;
   std::string out;
@@ -46,7 +46,7 @@ std::string fitted(const std::string& text, int columns) {
   return out;
 }
 
-// A path is longer than a terminal is wide, mostly; there what the plugin does is worth more.
+// A path is mostly wider than a terminal. So a terminal shows the plugin's purpose instead.
 void print_used(const PluginSearch& search, int columns, std::ostream& out) {
   bool any = false;
   for (const PluginKind kind : kPluginKinds) {

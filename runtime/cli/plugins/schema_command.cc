@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay schema`: the manifest's JSON Schema, with the options of every plugin that is found, for editors (taplo and
-// what is built on it read Draft 4) and for checks elsewhere.
+// `belay schema` prints the manifest's JSON Schema, with the options of every plugin that is found. It is for editors
+// (taplo and its relatives read Draft 4) and for checks elsewhere.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -25,13 +25,13 @@ Json typed(const char* type) { return {{"type", type}}; }
 
 Json list_of(Json element) { return {{"type", "array"}, {"items", std::move(element)}}; }
 
-// By if and then, not by anyOf: a validator then names the key that is wrong, and not that no branch fits.
+// It uses if and then, not anyOf. So a validator names the wrong key, and does not report that no branch fits.
 Json depends(Json condition, Json then, Json otherwise) {
   return {{"if", std::move(condition)}, {"then", std::move(then)}, {"else", std::move(otherwise)}};
 }
 Json list_or(Json list, Json single) { return depends(typed("array"), std::move(list), std::move(single)); }
 
-// `key` has this value; or is left out, where that means the same.
+// The condition that `key` has this value. If the value is the default, the key may also be missing.
 Json is_value(const std::string& key, const std::string& value, bool is_default) {
   Json condition = {{"properties", {{key, {{"const", value}}}}}};
   if (!is_default) condition["required"] = Json::array({key});
@@ -71,12 +71,12 @@ Json value_schema(const OptionInfo& option) {
   return option.single ? list_or(std::move(list), std::move(schema)) : list;
 }
 
-// The keys of `table`, "layers[]", of those below it that `nested` has; in tables whose `decider` is `value` where
-// there is one.
+// The schema of `table` ("layers[]") with its keys in `nested`. If the table has a `decider`, it is for tables with
+// `value` there.
 Json nested_table(const std::vector<OptionInfo>& nested, const std::string& table, const std::string& decider,
                   const std::string& value);
 
-// Returns the schema at `path`, which is a separate table or a list of such.
+// Returns the schema at `path`, which is a separate table or a list of tables.
 Json nested_schema(const std::vector<OptionInfo>& nested, const std::string& path) {
   std::string decider;
   for (const OptionInfo& o : nested)
@@ -111,7 +111,7 @@ Json nested_table(const std::vector<OptionInfo>& nested, const std::string& tabl
     } else if (!o.when.empty() && std::find(o.when.begin(), o.when.end(), value) == o.when.end()) {
       continue;
     } else {
-      // A key of any name in a manifest may have dots: it is a table of tables then.
+      // A key with any name in a manifest may have dots: then it is a table of tables.
       schema = described(key == decider ? Json{{"enum", {value}}} : value_schema(o), o);
       if (key == "*") schema = {{"anyOf", {std::move(schema), typed("object")}}};
       const bool has_default = o.default_value && *o.default_value == OptionValue(value);
@@ -141,8 +141,8 @@ Json option_schema(const OptionInfo& option, const std::vector<OptionInfo>& nest
   return described(option.type == OptionType::kTable ? table_schema(option, nested) : value_schema(option), option);
 }
 
-// A table that names one of the plugins by the key `name` and has its options beside the host's `keys`; or a file,
-// whose options are not known here. `otherwise`: the plugin where the key is left out; empty: it must be there.
+// The schema of a table that names a plugin by the key `name` and has its options beside the host's `keys`. The options
+// of a plugin's file are not known here. `otherwise`: the plugin if the key is missing; empty: the key is required.
 Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* name, const Json& keys,
                        const std::string& otherwise) {
   Json names = Json::array(), all = Json::array();
@@ -157,7 +157,7 @@ Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* 
       if (kind == PluginKind::kOp) break;  // attributes: a model sets them
       properties[option.name] = option_schema(option, p.info.nested);
       if (option.required) required.push_back(option.name);
-      // Groups of variables have options of their own.
+      // Groups of variables have separate options.
       if (properties.contains("groups"))
         properties["groups"]["items"]["properties"][option.name] = properties[option.name];
     }
@@ -180,7 +180,7 @@ Json tables_of_plugins(const PluginSearch& search, PluginKind kind, const char* 
 // Collects the keys of a section, each with its schema.
 class SchemaFields final : public Fields {
  public:
-  // `search`: of a section with the options of plugins.
+  // `search`: for a section with the options of plugins.
   explicit SchemaFields(const PluginSearch* search = nullptr) : search_(search) {}
 
   void boolean(const char* key, bool& value) override { add(key, typed("boolean")).emplace("default", value); }
@@ -220,7 +220,7 @@ class SchemaFields final : public Fields {
     visit_members(members);
     Json number = ranged(range);
     number["default"] = value;
-    // The one table of this kind is a learning rate's.
+    // A learning rate has the one table of this kind.
     Json table = tables_of_plugins(*search_, PluginKind::kSchedule, "schedule", std::move(members).properties(), "");
     add(key, depends(typed("object"), std::move(table), std::move(number)));
   }
@@ -231,7 +231,7 @@ class SchemaFields final : public Fields {
     add(key, list_of({{"type", "object"}, {"properties", std::move(members).properties()}}));
   }
   void options(std::vector<PluginOption>&) override {}
-  // Which value of another key a key belongs to: said, not enforced.
+  // A key may need a value of another key. The schema describes this and does not enforce it.
   void only_for(const char*, const char* owner, bool) override { owner_ = owner; }
   void check(bool, const char*, const std::string&, const std::string&) override {}
 
@@ -296,7 +296,7 @@ Json plugin_schema(const PluginSearch& search, PluginKind kind, PluginTable tabl
   return tables_of_plugins(search, kind, "plugin", reserved_properties(table), "");
 }
 
-// No schema has these: rules over several keys, ranges of lists' lengths, names that a graph must have.
+// A schema cannot have these: rules over several keys, ranges of lists' lengths, names that a graph must have.
 int schema_command(const PluginSearch& search, std::ostream& out, std::ostream& err) {
   for (const std::string& warning : search.warnings()) err << "warning: " << escaped(warning) << "\n";
   const Json init_fn = plugin_schema(search, PluginKind::kInitFn, PluginTable::kInitFn);

@@ -23,7 +23,7 @@ constexpr int kCheckWidth = 28;
 void print(const CheckResult& result, std::ostream& out) {
   out << "  " << std::left << std::setw(kCheckWidth) << result.check << verdict_name(result.verdict) << "\n";
   if (result.text.empty()) return;
-  // A load error brings its help on a line of its own.
+  // A load error has its help on a separate line.
   std::size_t begin = 0;
   while (begin <= result.text.size()) {
     const std::size_t end = std::min(result.text.find('\n', begin), result.text.size());

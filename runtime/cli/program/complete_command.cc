@@ -17,7 +17,7 @@ using Candidates = std::vector<std::string>;
 
 void append(Candidates& names, const Candidates& more) { names.insert(names.end(), more.begin(), more.end()); }
 
-// "text" and "json" of "text|json"; none of "KEY=VALUE" or "N".
+// Returns "text" and "json" for "text|json"; none for "KEY=VALUE" or "N".
 Candidates choices_of(const std::string& value) {
   Candidates all;
   for (std::size_t begin = 0; begin <= value.size();) {
@@ -30,7 +30,7 @@ Candidates choices_of(const std::string& value) {
   return all;
 }
 
-// The words that follow an option: its own words, or names of plugins. None: files, or free text.
+// Returns the words after an option: its choices, or names of plugins. None: files, or any words.
 Candidates values_of(const CommandOption& option, const std::function<PluginSearch()>& search) {
   Candidates names = choices_of(option.value);
   if (!option.plugins) return names;

@@ -12,8 +12,8 @@
 
 namespace belay::runtime {
 
-// `args` has the number, counted from 0, and then the words. The first word is the program. `search` is called if
-// plugins' names are needed. Words that are no command line have no completion.
+// `args` has the number, counted from 0, and then the words. The first word is the program. `search` is called only for
+// the names of plugins. Words that are no command line have no completion.
 int complete_command(const std::vector<std::string>& args, const std::function<PluginSearch()>& search,
                      std::ostream& out);
 

@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A key, and the words that it may be; none: any value.
+// A key and its possible words; none: any value.
 struct Setting {
   std::string key;
   Words values;
@@ -27,7 +27,7 @@ struct PluginsTable {
   Words reserved;      // keys that are the host's
 };
 
-// The manifests before the word, with what --set changes of them; mistakes do not matter here.
+// Reads the manifests before the word, with the changes of --set. Mistakes do not matter here.
 std::optional<Manifest> manifest_of(const Words& words) {
   Words files, sets;
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -42,7 +42,7 @@ std::optional<Manifest> manifest_of(const Words& words) {
   return parse_manifests(files, sets, process_environment(), ignored);
 }
 
-// Those that every manifest may have, and those that this one has.
+// Returns the tables that every manifest may have, and those of this one.
 std::vector<PluginsTable> plugins_tables(const Manifest& manifest) {
   std::vector<PluginsTable> all;
   const auto add = [&](const std::string& name, PluginKind kind, PluginTable table, const PluginUse* use) {
@@ -64,7 +64,7 @@ std::vector<PluginsTable> plugins_tables(const Manifest& manifest) {
   add_list("scaffold.init_fn", PluginKind::kInitFn, PluginTable::kInitFn, manifest.scaffold.init_fn);
   add_list("hooks", PluginKind::kHook, PluginTable::kHook, manifest.hooks);
   add_list("exporters", PluginKind::kExporter, PluginTable::kExporter, manifest.exporters);
-  // Their other keys are among those of the sections.
+  // The sections have the other keys of these.
   all.push_back({"optimizer", PluginKind::kOptimizer, "name", optimizer_use(manifest.optimizer).plugin, {}});
   all.push_back(
       {"optimizer.learning_rate", PluginKind::kSchedule, "schedule", manifest.optimizer.learning_rate.schedule, {}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shell offers these after `--set`: the keys of the sections, and the options of the plugins that the manifests of
-// the command line name; after a key's '=' the words that it may be.
+// A shell offers these after `--set`: the keys of the sections, and the options of the plugins in the command line's
+// manifests. After a key's '=' it offers the possible words.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace belay::runtime {
 
-// `words`: the command line's, before the one that is written. Each is "KEY=" or "KEY=VALUE", whatever `word` begins
-// with.
+// `words`: the command line's, before the word at the cursor. Each result is "KEY=" or "KEY=VALUE", for any beginning
+// in `word`.
 std::vector<std::string> settings_to_offer(const std::vector<std::string>& words, const std::string& word,
                                            const std::function<PluginSearch()>& search);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kSectionPage = "commands";
 
-// Topics that are called otherwise on their page, or are a part of one: a section, or the whole page.
+// Topics that have another name on their page, or are a part of one: a section, or the whole page.
 struct Alias {
   std::string_view topic, page, heading;
 };
@@ -27,7 +27,7 @@ constexpr Alias kAliases[] = {
     {"resume", "checkpoint", ""},
 };
 
-// "exit-statuses" of "Exit statuses"; empty: a command's section, which has its name in `...`.
+// Returns "exit-statuses" for "Exit statuses". Empty: it is a command's section, which has its name in `...`.
 std::string topic_of(std::string_view heading) {
   if (heading.find('`') != heading.npos) return "";
   std::string topic;
@@ -49,7 +49,7 @@ std::map<std::string, std::string> sections_of(const std::string& page) {
   return sections;
 }
 
-// "checkpoint" is a command's name already.
+// "checkpoint" is already a command's name.
 std::string topic_of_page(const std::string& page) {
   if (page == "checkpoint") return "checkpoints";
   std::string topic = page;

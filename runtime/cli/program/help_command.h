@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay help`: the commands; `belay help NAME`: a command's options, a page of docs/reference, or a section of the
-// page on commands. The pages are in the program.
+// `belay help` prints the commands. `belay help NAME` prints a command's options, a page of docs/reference, or a
+// section of the page on commands. The pages are in the program.
 #pragma once
 
 #include <iosfwd>
@@ -9,10 +9,10 @@
 
 namespace belay::runtime {
 
-// Throws UsageError for a name that is none of help_topics, and for more than one.
+// Throws UsageError for a name that is not in help_topics, and for several names.
 int help_command(const std::vector<std::string>& args, std::ostream& out);
 
-// Besides the commands: "manifest", "hooks", "exit-statuses", "signals", ... in the order of the alphabet.
+// Returns the topics besides the commands: "manifest", "hooks", "exit-statuses", "signals", ... in alphabetical order.
 std::vector<std::string> help_topics();
 
 // The build adds each file by its name without ".md".

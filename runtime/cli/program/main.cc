@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host. Its one long story is `belay run`, which run_command.cc prints while api/run_driver.cc drives it:
+// The host. `belay run` is its long part: run_command.cc prints while api/run_driver.cc drives the run:
 //
 //   manifest -> plugins -> scaffold -> session -> hooks
 //
-// Nothing is global: each stage takes what the one before made.
+// Nothing is global: each stage takes the results of the previous one.
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -48,7 +48,7 @@ int dispatch(const std::string& name, const std::vector<std::string>& args) {
   return kExitDone;
 }
 
-// Whether the command runs kernels: the others need not start twice.
+// Whether the command runs kernels. The other commands need not start twice.
 bool computes(const std::string& name) {
   const Command* command = find_command(name);
   return command != nullptr && command->computes;

@@ -10,7 +10,8 @@
 namespace belay::runtime {
 namespace {
 
-// As it is, for roff: a backslash and a hyphen mean something else there, and so does a dot or ' that begins a line.
+// Escapes text for roff: a backslash and a hyphen have another meaning there, and so has a dot or ' at the start of a
+// line.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -21,7 +22,7 @@ std::string roff(std::string_view text) {
   return (out.starts_with('.') || out.starts_with('\'') ? "\\&" : "") + out;
 }
 
-// A cell of a table in Markdown: without `...`, [text](link) as its text, "\|" as a bar.
+// Returns a cell of a table in Markdown without `...`: [text](link) as its words, "\|" as a bar.
 std::string plain(std::string_view cell) {
   std::string out;
   for (std::size_t i = 0; i < cell.size(); ++i) {
@@ -51,7 +52,7 @@ void paragraph(std::ostringstream& out, const std::string& head, const std::stri
   out << ".TP\n.B " << roff(head) << "\n" << roff(text) << "\n";
 }
 
-// The table of a section of the page on commands: its first column, and the last one.
+// Writes the first and the last column of the table in a section of the page on commands.
 void table(std::ostringstream& out, const std::string& topic) {
   std::ostringstream page;
   help_command({topic}, page);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay man`: the manual page belay(1) for man, made from the declarations of the commands and from the pages that
-// `belay help` prints. The build writes it into share/man.
+// `belay man` prints the manual page belay(1) for man. It is made from the declarations of the commands and from the
+// pages of `belay help`. The build writes it into share/man.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay bisect A B`: where two runs part. What their directories say first, then both replayed from the last step at
-// which they are equal, each in a process of its own, and in the end the first step that differs, tensor by tensor.
+// `belay bisect A B` finds where two runs part. First it compares their directories. Then it replays both from the last
+// step at which they are equal, each in a separate process. At the end it compares the first step that differs, tensor
+// by tensor.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -35,8 +36,8 @@ constexpr const char* kDigests = "metrics.jsonl";  // the hook state_digest writ
 
 struct BisectArguments {
   std::vector<std::string> runs;           // two directories
-  std::string belay_a = {}, belay_b = {};  // the programs that replay them; empty: this one
-  std::string output = {};                 // absolute, of the replays; empty: a folder that is removed
+  std::string belay_a = {}, belay_b = {};  // the programs of the replays; empty: this one
+  std::string output = {};                 // absolute, for the replays; empty: a folder that is removed
   bool json = false;
 };
 
@@ -45,7 +46,7 @@ BisectArguments bisect_arguments(const Given& given) {
   out.runs = given.runs(2);
   if (out.runs.size() != 2)
     throw UsageError("belay bisect: two runs are compared, these are " + std::to_string(out.runs.size()));
-  // A path as it is seen from here; a name is looked for in PATH.
+  // Returns the absolute path of a program. A plain name stays as it is, and PATH finds it later.
   const auto program = [&](const char* option) {
     const std::string text = given.text(option);
     return text.find('/') == text.npos ? text : absolute_path(text);
@@ -57,7 +58,7 @@ BisectArguments bisect_arguments(const Given& given) {
   return out;
 }
 
-// The user's folder, which stays: new, or empty.
+// Makes the user's folder, which stays. It must be new, or empty.
 std::string made_folder(const std::string& path) {
   if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path)))
     throw UsageError("belay bisect: " + single_quoted(path) +
@@ -68,7 +69,7 @@ std::string made_folder(const std::string& path) {
 
 class Bisect {
  public:
-  // `signal`: 0, or the one that is to end it.
+  // `signal`: 0, or the signal that must end it.
   Bisect(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search, Logger& log,
          const std::atomic<int>& signal)
       : arguments_(arguments), files_(files), savers_(search, log), log_(log), signal_(signal) {
@@ -119,7 +120,7 @@ StoredPlace Bisect::checkpoint_of(const std::string& run, std::int64_t step) {
   return find_stored(files_, run + "/" + name->second, log_);
 }
 
-// Nothing to report if one of them has left a digest alone.
+// There is nothing to report if one of them has left only a digest.
 void Bisect::compare_variables(std::int64_t step) {
   const StoredPlace a = checkpoint_of(report_.a, step), b = checkpoint_of(report_.b, step);
   if (a.checkpoint == nullptr || b.checkpoint == nullptr) return;
@@ -142,8 +143,8 @@ void Bisect::replay_between(std::int64_t from, std::int64_t to, const std::strin
   report_.step = step;
 }
 
-// The directories of the replays, each with that file. One that ends with other bits than its run is kept in mind; one
-// that leaves no such file is an error.
+// Returns the directories of the replays, each with that file. It notes a replay with other bits than its run. A replay
+// without the file is an error.
 Bisect::Both Bisect::replay(const std::vector<std::string>& arguments, const std::string& file,
                             const std::string& folder) {
   const std::array<std::string, 2> sides{"a", "b"};
@@ -200,12 +201,12 @@ void Bisect::compare_step(std::int64_t step, const Both& replays) {
   report_.tensors = difference_of_steps({lists[0], *tensors[0], npz}, {lists[1], *tensors[1], npz});
 }
 
-// An exit status: kExitDone if nothing that both have differs, kExitTrainingFailed if something does.
+// Returns kExitDone if no common part differs, kExitTrainingFailed if one does.
 int bisect_command(const BisectArguments& arguments, FileSystem& files, const std::function<PluginSearch()>& search,
                    std::ostream& out, std::ostream& err) {
   Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
-  // The replays end with it, before their folder goes.
+  // The signal ends the replays, before their folder is removed.
   std::atomic<int> signal{0};
   SignalRequests requests;
   requests.stop = [&signal](int s, bool) { signal = s; };

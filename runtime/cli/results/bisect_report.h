@@ -16,9 +16,9 @@ namespace belay::runtime {
 struct BisectReport {
   std::string a, b;  // the directories, as they were given
   RunComparison runs;
-  // Variables that differ at the first common step, where none before it is equal.
+  // Variables that differ at the first common step, if no earlier step is equal.
   std::vector<StoredDifference> variables = {};
-  // The replays.
+  // The steps of the replays.
   std::optional<std::int64_t> replayed_from = {}, replayed_to = {};  // steps, of each side
   std::vector<std::string> unproved = {};                            // sides whose replay came to other bits: "a", "b"
   std::optional<std::int64_t> step = {};                             // the first that differs

@@ -40,7 +40,7 @@ struct CheckpointArguments {
   std::string verb;  // ls, show, verify, diff, convert, rm, pin
   std::string path;
   std::string second;        // of diff and convert
-  std::string saver;         // empty: by the file; of convert the one that writes
+  std::string saver;         // empty: by the file; for convert the saver that writes
   std::string source_saver;  // of convert; empty: by the file
   std::string only;          // a regular expression; empty: all tensors
   std::string tensor;        // of show; empty: a table of all
@@ -67,14 +67,14 @@ std::vector<std::string> checkpoint_verbs() {
   return verbs;
 }
 
-// "." and ".." do not say what they are called.
+// Makes "." and ".." absolute, since they do not have the folder's name.
 std::string with_name(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const std::string last = std::filesystem::path(path).filename().string();
   return last == "." || last == ".." ? absolute_path(path) : path;
 }
 
-// The verb's row; its paths are counted, and options of other verbs refused.
+// Finds the verb's row. It checks the number of paths, and refuses options of other verbs.
 void check_verb(const std::vector<std::string>& words, const Given& given) {
   const std::string see = given.see_help();
   const std::vector<std::string> known = checkpoint_verbs();
@@ -155,7 +155,7 @@ class CheckpointCommand {
     return kExitDone;
   }
 
-  // `saver`: for a file, in place of what its name and content say.
+  // `saver`: for a file, instead of the saver by its name and content.
   OpenStored open(const std::string& path, const std::string& saver) {
     StoredPlace place = find_stored(files_, path, *log_);
     OpenStored opened;
@@ -178,7 +178,7 @@ class CheckpointCommand {
     return step_of_file(path_parts(stored.tensors->path()).name);
   }
 
-  // NOT_FOUND if the pattern matches no tensor: else a comparison of none would succeed.
+  // NOT_FOUND if the pattern matches no tensor. Otherwise a comparison of no tensors would succeed.
   static void require_match(const NamePattern& only, const std::vector<const StoredTensors*>& places) {
     if (only.matches_all()) return;
     std::vector<std::string> names;
@@ -344,11 +344,11 @@ class CheckpointCommand {
   std::ostream& err_;
   const std::unique_ptr<Logger> log_;
   LoadedSavers savers_;
-  std::string missing_;  // a saver that was looked for in vain
+  std::string missing_;  // a saver that was not found
 };
 
-// Returns an exit status. `search`: where savers are looked for; called when one is needed. Starts neither oneDNN nor a
-// team of threads.
+// Returns an exit status. `search` finds savers; it is called when one is needed. Starts neither oneDNN nor a team of
+// threads.
 int checkpoint_command(const CheckpointArguments& arguments, FileSystem& files,
                        const std::function<PluginSearch()>& search, std::ostream& out, std::ostream& err) {
   try {

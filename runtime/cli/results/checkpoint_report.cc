@@ -177,7 +177,7 @@ void print_values(const NamedTensor& tensor, bool json, std::ostream& out) {
   }
   Json one{{"name", tensor.name}};
   one.update(json_of(info));
-  // Line by line, without the whole of it as JSON in memory.
+  // It prints line by line, and does not keep all of it as JSON in memory.
   std::string head = shown_json(one.dump(-1, ' ', false, Json::error_handler_t::replace));
   head.pop_back();
   out << head << ",\"values\":[";

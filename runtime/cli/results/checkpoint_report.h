@@ -15,13 +15,13 @@
 
 namespace belay::runtime {
 
-// `now_ns`: since 1970, for the ages.
+// `now_ns`: nanoseconds since 1970, for the ages.
 void print_list(const StoredList& list, std::int64_t now_ns, bool json, std::ostream& out);
 
-// A tensor as `show` has it.
+// A tensor in the output of `show`.
 struct ShownTensor {
   TensorInfo info;
-  std::optional<TensorStatistics> statistics = {};  // none: of a type that belay does not read
+  std::optional<TensorStatistics> statistics = {};  // none: of a type that belay cannot read
   std::string min = {}, max = {};                   // as text; empty: no element is finite
 };
 struct ShownStored {
@@ -30,13 +30,13 @@ struct ShownStored {
   std::string saver;
   std::vector<ShownTensor> tensors = {};
   std::string schema = {};  // as JSON (data/schema.h); empty: it keeps none
-  std::string digest = {};  // of all variables, as the checkpoint keeps it; empty: it keeps none
+  std::string digest = {};  // of all variables, from the checkpoint; empty: it has none
 };
-// With the elements that are the smallest and the largest.
+// Adds the smallest and the largest elements.
 ShownTensor shown(const NamedTensor& tensor);
 void print_shown(const ShownStored& stored, bool json, std::ostream& out);
 
-// One row of the last dimension a line.
+// Prints one row of the last dimension on each line.
 void print_values(const NamedTensor& tensor, bool json, std::ostream& out);
 
 void print_differences(const std::vector<StoredDifference>& differences, const ComparedStored& sums, bool json,

@@ -29,7 +29,7 @@ Json json_of(const std::optional<CurvePoint>& p) {
   return p ? Json{{"value", p->value}, {"step", p->step}} : Json(nullptr);
 }
 
-// A value that is not finite is null, as JSON has none.
+// A value that is not finite is null, since JSON has none.
 Json json_of(const MetricOfRun& of, const std::string& path) {
   Json json = {{"path", path}, {"best", json_of(of.best)}, {"last", json_of(of.last)}};
   if (of.not_finite_since) json["last"]["not_finite_since"] = *of.not_finite_since;
@@ -121,7 +121,7 @@ std::string differences_text(const std::vector<RunRecord>& runs) {
 
 struct CompareArguments {
   std::vector<std::string> runs;  // directories, two at least
-  std::string metric;             // a regular expression; empty: what is_metric says
+  std::string metric;             // a regular expression; empty: is_metric decides
   bool json = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay events DIR`: what a run's event files hold.
+// `belay events DIR` prints the contents of a run's event files.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -38,14 +38,14 @@ std::string time_text(double seconds) {
   return text;
 }
 
-// A long text is cut: the other formats have all of it.
+// A long text is cut; the other formats have all of it.
 std::string short_text(const EventValue& value) {
   constexpr std::size_t kMostColumns = 60;
   const std::string text = escaped(value.text);
   return display_width(text) <= kMostColumns ? text : std::string(cut_to_width(text, kMostColumns - 3)) + "...";
 }
 
-// An entry of a session's log has no tag, and is shown by its kind.
+// An entry of a session's log has no tag. It is shown by its kind.
 std::string tag_text(const EventValue& value) { return value.tag.empty() ? "(" + value.kind + ")" : value.tag; }
 
 void print_table(const ReadEvents& events, std::ostream& out) {
@@ -96,7 +96,7 @@ void print_events_json(const ReadEvents& events, std::ostream& out) {
   out << "\n]\n";
 }
 
-// By run, tag and step; of one step in the order written.
+// Sorts by run, tag and step. Points of one step keep the order of the file.
 void sort(std::vector<EventPoint>& points) {
   std::stable_sort(points.begin(), points.end(), [](const EventPoint& a, const EventPoint& b) {
     return std::tie(a.run, a.value.tag, a.step) < std::tie(b.run, b.value.tag, b.step);
@@ -112,7 +112,7 @@ struct EventsArguments {
   EventsFormat format = EventsFormat::kTable;
 };
 
-// "100:200", ":200", "100:", "100".
+// Parses "100:200", ":200", "100:", "100".
 void parse_steps(const std::string& text, EventsArguments& out) {
   const auto number = [&](std::string_view part, std::int64_t& value) {
     if (part.empty()) return;
@@ -170,7 +170,7 @@ int print_events(const EventsArguments& arguments, FileSystem& files, std::ostre
   return damaged ? kExitTrainingFailed : kExitDone;
 }
 
-// Returns an exit status: 1 if a file is damaged; one that ends within a record is a warning.
+// Returns an exit status: 1 if a file is damaged. A file that ends within a record is a warning.
 int events_command(const EventsArguments& arguments, FileSystem& files, std::ostream& out, std::ostream& err) {
   try {
     return print_events(arguments, files, out, err);

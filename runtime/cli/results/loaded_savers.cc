@@ -28,7 +28,7 @@ const SaverUse& LoadedSavers::use(const std::string& name) {
 
 SaverUse LoadedSavers::load(const std::string& name) {
   if (!search_) search_.emplace(make_search_());
-  search_->find(PluginKind::kSaver, name);  // says best why there is none
+  search_->find(PluginKind::kSaver, name);  // its error has the best reason
   Diagnostics problems;
   PluginResolver resolver(registry_, *search_, policy_, cpu_, {{"."}, process_environment()}, problems);
   std::optional<ResolvedPlugin> plugin = resolver.resolve(PluginKind::kSaver, plugin_use(name, {}, "the saver"));

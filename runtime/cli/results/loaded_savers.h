@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saver plugins for commands that have no run: each is searched and loaded when it is first asked for, and nothing
-// else is started.
+// Saver plugins for commands that have no run. Each is searched and loaded at its first use, and nothing else is
+// started.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ class LoadedSavers {
   // `search` is called once, when the first saver is asked for.
   LoadedSavers(std::function<PluginSearch()> search, Logger& log);
 
-  // Valid as long as this. LoadError if there is none or it was refused; what its `create` fails with.
+  // It is valid as long as this object. LoadError if there is none or it was refused; errors of its `create` are
+  // thrown.
   const SaverUse& use(const std::string& name);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay reduce`: from a run that ended with an error to the smallest manifest and data that end so, as a folder to
-// send to somebody else. The run's directory is only read.
+// `belay reduce` starts with a run that ended with an error. It makes the smallest manifest and data that end with the
+// same error, as a folder to send to somebody else. The run's directory is only read.
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -37,11 +37,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// So many steps before the one that fails are looked at: more than one only where what it takes is a state that the
-// ones before made.
+// It tries so many steps before the failing one. More than one is needed only if the failure needs a state of earlier
+// steps.
 constexpr std::int64_t kSteps = 3;
 
-// The step that the message is of; -1: it names none.
+// Returns the step in the message; -1: it names none.
 std::int64_t step_in(const std::string& message) {
   const std::string words = "at step ";
   const std::size_t at = message.rfind(words);
@@ -101,15 +101,15 @@ class ReduceCommand {
   const TemporaryFolder scratch_{"reduce"};
   RunControl control_;
   std::atomic<int> signal_{0};
-  // The run's, as TOML. Hooks that only watch are in none of the trials, unless it takes one of them to fail: they
-  // write files, which may lie anywhere.
+  // The run's manifest, as TOML. Hooks that only watch are left out of the trials, unless the failure needs one: they
+  // write files anywhere.
   std::string manifest_, all_hooks_;
   std::string checkpoint_;  // the newest whole one
-  std::int64_t from_ = 0;   // its step, or that of the one that make_start() made
+  std::int64_t from_ = 0;   // its step, or the step of make_start()'s checkpoint
   TrialEnd wanted_;
   std::int64_t failing_step_ = -1;
   CapturedBatches captured_;
-  bool resumes_ = false;  // a case continues from the checkpoint, with the input as it was
+  bool resumes_ = false;  // a case continues from the checkpoint, with the unchanged input
   FilePolicy policy_;
   std::optional<LoadedSavers> savers_;
   std::optional<CaseFolder> folder_;
@@ -130,7 +130,7 @@ void ReduceCommand::check_output(const std::string& directory) const {
                      " is there; name another folder by --out DIR2, or remove it");
 }
 
-// The run as it was, from its newest checkpoint on, in a new directory.
+// Runs the unchanged run again, from its newest checkpoint, in a new directory.
 TrialEnd ReduceCommand::run_whole(const std::string& folder, const std::vector<std::string>& sets) const {
   fs::create_directories(folder + "/run");
   fs::copy(checkpoint_, folder + "/run/" + path_parts(checkpoint_).name, fs::copy_options::recursive);
@@ -142,7 +142,7 @@ TrialEnd ReduceCommand::run_whole(const std::string& folder, const std::vector<s
   return end;
 }
 
-// The checkpoint kSteps before the step that fails, or the run's own if there is none.
+// Makes the checkpoint kSteps before the failing step, or takes the run's if there is none.
 void ReduceCommand::make_start() {
   const std::int64_t wanted = failing_step_ - kSteps;
   const std::string folder = scratch_ / "start";
@@ -220,7 +220,7 @@ FailingCase ReduceCommand::whole_case() const {
   return whole;
 }
 
-// With the batches as data if it fails so, else as a run that continues. Nothing: neither fails.
+// Returns a case with the batches as data if it fails in the same way, else a run that continues. None: neither fails.
 std::optional<FailingCase> ReduceCommand::failing_case(const WatchedRun& prepared) {
   savers_.emplace(
       [&] {
@@ -297,7 +297,7 @@ int ReduceCommand::read_run() {
   }
 }
 
-// Runs it once more, to see the error that a case must have. Returns an exit status.
+// Runs it again, to see the error that a case must have. Returns an exit status.
 int ReduceCommand::fail_again() {
   log_.info("", "runs " + escaped(arguments_.run) + " once more, from step " + std::to_string(from_) + " on");
   wanted_ = run_whole(scratch_ / "whole", {});
@@ -369,7 +369,7 @@ int ReduceCommand::run() {
   Signals::die_of(signal_);
 }
 
-// An exit status: kExitTrainingFailed if the run does not fail again.
+// Returns an exit status: kExitTrainingFailed if the run does not fail again.
 int reduce_command(const ReduceArguments& arguments) {
   Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay replay`: steps of a run once more, from its checkpoint before them, with hooks that were not there. The run's
-// directory is only read.
+// `belay replay` makes steps of a run again, from the checkpoint before them, with new hooks. The run's directory is
+// only read.
 #include <atomic>
 #include <iostream>
 #include <memory>
@@ -123,7 +123,7 @@ int ReplayCommand::work() {
   return status == kExitDone ? static_cast<int>(RunDriver(*run, problems, *this).replay(replay_)) : status;
 }
 
-// An exit status: kExitTrainingFailed if the bits are not those of the run.
+// Returns an exit status: kExitTrainingFailed if the bits are not those of the run.
 int replay_command(const ReplayRequest& request) {
   Signals::block();
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());

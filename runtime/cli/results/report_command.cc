@@ -70,7 +70,7 @@ std::string facts_text(const RunRecord& run) {
   return table.text("  ");
 }
 
-// The training's loss, else the first metric.
+// Returns the training's loss, else the first metric.
 const Curve* curve_to_show(const RunRecord& run) {
   if (const Curve* loss = find_curve(run, "loss")) return loss;
   for (const Curve& c : run.curves)
@@ -119,7 +119,7 @@ ReportArguments report_arguments(const Given& given) {
   return out;
 }
 
-// Whether the terminal's locale is one of UTF-8, as the C library would find it.
+// Whether the terminal's locale is one of UTF-8, by the rules of the C library.
 bool speaks_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
     if (const auto value = process_environment()(name); value && !value->empty())

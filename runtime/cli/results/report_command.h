@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay report` and `belay compare`: what became of trainings. Both read run directories, also while a run trains, and
-// load no plugin.
+// `belay report` and `belay compare` show the results of trainings. Both read run directories, also while a run trains,
+// and load no plugin.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace belay::runtime {
 
-// The runs of the paths, with a line on `err` for what is torn or damaged. `damaged`: whether anything is.
+// Returns the runs of the paths. `err` gets a line for each torn or damaged file. `damaged`: whether there is one.
 std::vector<RunRecord> read_runs(FileSystem& files, const std::vector<std::string>& paths, std::ostream& err,
                                  bool& damaged);
 

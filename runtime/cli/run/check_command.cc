@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay check MANIFEST.toml...`: everything that `run` would find wrong before it writes anything.
+// `belay check MANIFEST.toml...` finds every mistake that `run` would find before its first write.
 #include <iostream>
 
 #include "runtime/api/log.h"

@@ -15,7 +15,7 @@ CommandTrace::CommandTrace(PreparedRun& run, const std::string& file) : run_(run
     path.replace_filename(path.stem().string() + "-" + std::to_string(rank) + path.extension().string());
   RunHost& host = run.host;
   const std::string folder = path.parent_path();
-  // A worker may be here before the chief has made it.
+  // A worker may be here before the chief has made the directory.
   const std::unique_ptr<OpenDirectory> directory =
       file.empty() ? host.files().make_directories(folder) : host.files().open_directory(folder);
   trace_.emplace(*directory, path.filename(), host.clock(), host.log());

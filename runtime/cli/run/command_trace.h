@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay run --trace[=FILE]`: the file that a training traces into.
+// `belay run --trace[=FILE]`: the file into which a training traces.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace belay::runtime {
 
-// On the thread that trains, for as long as it lives. After open_directory().
+// It traces the training thread for as long as it lives. Make it after open_directory().
 class CommandTrace {
  public:
-  // `file`: empty: trace.json in the run's directory. Of several processes that train together each has a file: that of
-  // rank 2 is trace-2.json.
+  // `file`: empty: trace.json in the run's directory. If several processes train together, each has a file:
+  // trace-2.json is that of rank 2.
   CommandTrace(PreparedRun& run, const std::string& file);
   ~CommandTrace();
   CommandTrace(const CommandTrace&) = delete;
@@ -27,7 +27,7 @@ class CommandTrace {
   std::optional<ObservesActivity> observing_;
 };
 
-// An exit status; what is wrong is in the run's log.
+// Returns an exit status; the run's log has the error.
 int open_trace(std::optional<CommandTrace>& trace, PreparedRun& run, const std::string& file);
 
 }  // namespace belay::runtime

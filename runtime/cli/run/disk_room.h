@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the disk has room for what a training will keep, known before its first step.
+// Whether the disk has room for the files of a training, before its first step.
 //
 //   const DiskRoom room = disk_room(run);
 //   require_room(room);                                   // not even one checkpoint fits
@@ -16,20 +16,20 @@ namespace belay::runtime {
 
 struct DiskRoom {
   std::string directory;
-  std::uint64_t checkpoint = 0;       // bytes of one; without the files' own few kilobytes
+  std::uint64_t checkpoint = 0;       // bytes of one, without the few kilobytes around the values
   std::int64_t kept = 0;              // so many are kept; 0: all
   std::int64_t there = 0;             // of this run, already
   std::optional<std::uint64_t> free;  // none: not known, or the run keeps nothing
 };
 
-// After the graph of the PreparedRun is built; the directory exists.
+// Call it after the graph of the PreparedRun is built; the directory exists.
 DiskRoom disk_room(PreparedRun& run);
 
-// RESOURCE_EXHAUSTED with what helps, if the disk has no room for one checkpoint.
+// RESOURCE_EXHAUSTED with the remedy, if the disk has no room for one checkpoint.
 void require_room(const DiskRoom& room);
 
-// A warning if one fits, and fewer than two, or fewer than are still to come; one more is written before the oldest
-// is removed. Empty: there is room, or it is not known.
+// Returns a warning if one checkpoint fits, but not two, or not all that will follow. One more is written before the
+// oldest is removed. Empty: there is room, or it is not known.
 std::string tight_disk(const DiskRoom& room);
 
 }  // namespace belay::runtime

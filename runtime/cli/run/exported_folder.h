@@ -10,11 +10,12 @@
 
 namespace belay::runtime {
 
-// Its manifest; empty: `path` is no such folder.
+// Returns its manifest; empty: `path` is no such folder.
 std::string manifest_of_exported(const std::string& path);
-// The manifest's settings that differ there: the weights are the folder's.
+// Returns the settings that differ from the manifest there: the weights are the folder's.
 std::vector<std::string> sets_of_exported(const std::string& path);
-// A line for each plugin that was another one when the folder was written. What cannot be read is a warning, too.
+// Logs a line for each plugin that differs from the folder's. An unreadable list is a warning,
+// too.
 void warn_of_other_plugins(const std::string& path, const Registry& plugins, Logger& log);
 
 }  // namespace belay::runtime

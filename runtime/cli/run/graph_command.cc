@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay graph MANIFEST.toml`: the graph that a manifest describes, and how a training step would run it.
+// `belay graph MANIFEST.toml` prints the graph of a manifest, and the plan of its training step.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ struct GraphArguments : ManifestArguments {
   bool plan = false;
   bool json = false;
   GraphDrawing drawing = GraphDrawing::kNone;
-  bool nodes = false;  // of a drawing: each node, not the model by layers
+  bool nodes = false;  // draws each node, not the model by layers
 };
 
 GraphArguments graph_arguments(const Given& given) {
@@ -48,8 +48,8 @@ std::string drawing_of(const NodeGraph& graph, const GraphArguments& arguments) 
                                                  : svg_of(layers, arguments.manifests[0], true);
 }
 
-// With --plan some training steps are run from freshly initialized variables; no run directory is made, and nothing is
-// kept.
+// With --plan it runs some training steps from freshly initialized variables. It makes no run directory, and keeps
+// nothing.
 int graph_command(const GraphArguments& arguments) {
   const std::unique_ptr<Logger> log = make_stderr_logger(LogFormat::kText, LogLevel::kInfo, system_clock());
   RunControl control;

@@ -35,7 +35,7 @@ ReportedStep report_step(const PlanStep& step) {
   if (nodes.empty()) nodes.push_back(step.node);
   for (const Node* n : nodes) {
     r.nodes.push_back(n->name);
-    // The value of a variable when it is read, kept for a stage that runs after it was written.
+    // A variable's value at its read, kept for a stage that runs after the next write.
     r.ops.push_back(n->op->effect == Effect::kVariable ? "Copy" : n->op->name);
   }
   r.outputs = outputs_of(*nodes.back());

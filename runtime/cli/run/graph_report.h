@@ -34,7 +34,7 @@ struct ReportedStep {
   std::vector<std::string> nodes;  // more than one: fused
   std::vector<std::string> ops;
   std::vector<std::string> outputs;
-  bool waits = false;                       // a queue, or another thing outside of the graph
+  bool waits = false;                       // a queue, or something else outside of the graph
   std::optional<double> microseconds = {};  // the median of the traced steps
 };
 
@@ -50,7 +50,7 @@ struct ReportedPlan {
   std::vector<std::string> folded;                         // computed when the plan was made
   std::vector<std::pair<std::string, std::string>> twins;  // a node, and the earlier one that replaces it
   std::size_t arena_bytes = 0;
-  std::size_t arena_bound = 0;  // the most that is alive at one step: no arena can be smaller
+  std::size_t arena_bound = 0;  // the most that is alive at one step: an arena cannot be smaller
 };
 
 struct ReportedSignature {

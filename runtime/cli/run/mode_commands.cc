@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay evaluate`, `predict` and `export`: `belay run` with the settings that their options are short for.
+// `belay evaluate`, `predict` and `export` are `belay run` with some settings. Their options are short forms of these.
 #include <algorithm>
 #include <utility>
 
@@ -29,7 +29,7 @@ bool is_path(const std::string& checkpoint) {
          (checkpoint.empty() || checkpoint.find_first_not_of("0123456789") != checkpoint.npos);
 }
 
-// Options of a command, as settings of the manifest.
+// Returns the options of a command as settings of the manifest.
 std::vector<std::string> settings_of(const Given& given) {
   std::vector<std::string> sets;
   const auto set = [&](const char* option, const std::string& key, const auto& text_of) {

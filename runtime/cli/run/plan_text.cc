@@ -43,14 +43,14 @@ std::string variables_text(const NodeGraph& graph) {
   return text + "  " + std::to_string(parameters) + " trainable parameters\n";
 }
 
-// "default" or, where the model brings the piece and the manifest names none, "the model's".
+// Returns "default". It is "the model's" if the model brings the piece and the manifest names none.
 std::string unnamed_piece(const ModelOutputs& outputs, const std::string& key) {
   const std::string name = key.ends_with("_op") ? key : key + "_op";
   const bool brought = std::find(outputs.pieces.begin(), outputs.pieces.end(), name) != outputs.pieces.end();
   return brought ? "the model's" : "default";
 }
 
-// Which pieces the session takes; those that are not named are found in the graph's collections or made.
+// Returns the session's pieces. Those without a name are found in the graph's collections, or made.
 std::string scaffold_text(const PreparedRun& run) {
   const ResolvedPlugins& found = run.plugins.found();
   std::string text = "scaffold  saver " + found.saver->info.name;

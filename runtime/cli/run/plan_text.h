@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a run, for --dry-run and check: inputs, model, variables, hooks, one line each.
+// The parts of a run, for --dry-run and check: inputs, model, variables and hooks, each on one line.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// After build_scaffold().
+// Call it after build_scaffold().
 std::string plan_text(const PreparedRun& run);
 
 }  // namespace belay::runtime

@@ -25,7 +25,7 @@
 namespace belay::runtime {
 namespace {
 
-// A headline, rows of a label and a text, and the same as fields.
+// A headline and rows of a label and a text; the same facts are fields.
 class Block {
  public:
   explicit Block(std::string headline) : headline_(std::move(headline)) {}
@@ -61,7 +61,7 @@ void add_model(const PreparedRun& run, Block& block) {
   block.fields().add("parameters", parameters);
 }
 
-// First-party inputs spell this option alike; 0: this input does not have it.
+// First-party inputs have the same name for this option; 0: this input does not have it.
 std::int64_t batch_size(const ResolvedPlugin& input, const PluginUse& section) {
   const OptionInfo* option = input.info.option("batch_size");
   std::optional<OptionValue> value = option == nullptr ? std::nullopt : option->default_value;
@@ -122,7 +122,7 @@ void add_disk(const PreparedRun& run, const DiskRoom& room, Block& block) {
   block.row("disk", text);
 }
 
-// A session usually begins with a save, after which the memory of hooks is known.
+// A session usually begins with a save. After it the memory of hooks is known.
 void add_memory(const RunHost& host, Block& block) {
   const std::shared_ptr<RunSaver>& saver = host.saver();
   const RunSaver::Memory memory = saver == nullptr ? RunSaver::Memory() : saver->memory();
@@ -141,7 +141,7 @@ std::string from_text(PreparedRun& run, const std::string& path) {
     const std::int64_t age = run.host.clock().wall_ns() - run.host.files().status(path).modified_ns;
     text += ", " + age_text(age) + " old";
   } catch (const Error&) {
-    // It was moved away meanwhile.
+    // The checkpoint was moved away meanwhile.
   }
   return text;
 }
@@ -204,7 +204,7 @@ void add_best(PreparedRun& run, Block& block) {
     block.fields().add("best_checkpoint", name);
     block.fields().add("best_value", best.value);
   } catch (const Error&) {
-    // Who reads the list is told.
+    // Other readers of the list report the error.
   }
 }
 
@@ -237,8 +237,8 @@ bool is_set(const PluginUse& use, const std::string& key, bool by_default) {
   return by_default;
 }
 
-// The change without which the hook that ended this run also ends the next start before its first step. Empty: it does
-// not end it, as far as is known here.
+// Returns the condition under which the hook also ends the next start before its first step. Empty: it does not, as far
+// as is known here.
 std::string what_stops_again(const PluginUse& hook) {
   const std::string &plugin = hook.plugin, &name = hook_name(hook);
   if (plugin == "early_stopping" || plugin == "threshold_stop" ||
@@ -257,7 +257,7 @@ std::string what_stops_again(const PreparedRun& run, const TrainingResult& resul
   return "";
 }
 
-// If the last save failed: the steps that the next start makes again.
+// Adds the steps that the next start makes again, if the last save failed.
 void add_unsaved(PreparedRun& run, const TrainingResult& result, Block& block) {
   if (result.save_error.empty() || run.host.saver() == nullptr) return;
   const std::int64_t saved = run.host.saver()->saved_step();
@@ -289,7 +289,7 @@ bool can_predict(const PreparedRun& run) {
   return !input.empty() && !never_ends(run.plugins.found().inputs.at(input), manifest.inputs.at(input));
 }
 
-// The manifests and settings as they were given, to be pasted into a shell. A mode is the command's.
+// Returns the given manifests and settings, for a shell. The command has the mode.
 std::string same_arguments(const ManifestArguments& given) {
   std::string text;
   for (const std::string& manifest : given.manifests) text += " " + shell_word(manifest);
@@ -303,7 +303,7 @@ void add_next(const PreparedRun& run, const TrainingResult& result, const Manife
   block.row("next start", next_start(run, result));
   if (result.checkpoint.empty()) return;
   std::string commands;
-  // Standard input is read once.
+  // Standard input can be read only once.
   if (std::ranges::count(given->manifests, "-") == 0) {
     if (!eval_inputs(run.manifest).empty()) commands += "belay evaluate" + same_arguments(*given) + "; ";
     if (can_predict(run)) commands += "belay predict" + same_arguments(*given) + "; ";

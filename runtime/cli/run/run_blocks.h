@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks that a run logs at its begin and at its end: a line, and rows below it with the facts for that moment. In
-// a JSON log a block is one object with fields.
+// The blocks that a run logs at its beginning and at its end: a line, and rows with facts below it. In a JSON log a
+// block is one object with fields.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace belay::runtime {
 
-// Model, data, optimizer, machine, room on the disk and memory that saving takes; new, or from which checkpoint and how
-// old. When there is a session, before its first step; `ends`: why there will be none, else empty. A warning follows if
-// the disk is tight.
+// Logs model, data, optimizer, machine, free space on the disk and the memory for saving. It also logs that the run is
+// new, or its checkpoint with its age. Call it when there is a session, before its first step. `ends`: why there will
+// be no step, else empty. A warning follows if the disk is nearly full.
 void say_begin(PreparedRun& run, const std::string& ends, Logger& log);
 
-// Why it ended, the last and the best checkpoint, what the time went into, what the next start does and the next
-// commands. `given`: what the run was started with; null: a --short run, of which nothing is kept.
+// Logs why it ended, the last and the best checkpoint, the shares of its time, the next start and the next commands.
+// `given`: the arguments of the start; null: a --short run, which keeps nothing.
 void say_end(PreparedRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log);
 
-// Logs what is saved after an error, and from where the next start continues.
+// Logs the saved state after an error, and from where the next start continues.
 void say_what_is_kept(PreparedRun& run, Logger& log);
 
-// After a divergence, which `error` names: the command that finds its first step. Nothing if no directory is kept, or a
-// hook stopped the run for numbers that are finite.
+// Logs, after a divergence in `error`, the command that finds its first step. It logs nothing if no directory is kept,
+// or if a hook stopped the run for finite numbers.
 void say_how_to_search(PreparedRun& run, const std::string& error, Logger& log);
 
 }  // namespace belay::runtime

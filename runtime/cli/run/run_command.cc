@@ -81,7 +81,7 @@ class RunCommand final : public WatchedRun {
         signals_(signal_requests()) {}
   ~RunCommand() override;
 
-  // An exit status.
+  // Returns an exit status.
   int work();
 
  private:
@@ -112,8 +112,8 @@ class RunCommand final : public WatchedRun {
   Signals signals_;
 };
 
-// Whichever way the run went: a plugin's destroy is its code, too. It may take away what the run needs, and it may
-// block.
+// This holds for any end of the run. A plugin's destroy is the plugin's code, too: it may take away things that the
+// run needs, and it may block.
 RunCommand::~RunCommand() {
   trace_.reset();
   if (run != nullptr)
@@ -268,7 +268,7 @@ void RunCommand::exported(const ExportedCheckpoint& result) {
 
 // ---- all of it
 
-// The work of --dry-run.
+// Does the work of --dry-run.
 int RunCommand::plan() {
   const int status = prepare(Preparation::kCompare);
   if (status == kExitDone) std::cout << plan_text(*run) << std::flush;
@@ -320,7 +320,8 @@ int run_command(const RunArguments& arguments) {
 
 namespace {
 
-// `belay run --short N`: the same in a directory that is removed. A whole evaluation may take longer than N steps.
+// `belay run --short N` runs in a directory that is removed afterwards. A whole evaluation may take longer than N
+// steps.
 int run_short(RunArguments arguments) {
   arguments.run.most_eval_batches = arguments.short_steps;
   const std::string steps = std::to_string(std::exchange(arguments.short_steps, 0));

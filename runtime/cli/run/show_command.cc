@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay show MANIFEST.toml...`: the effective manifest.
+// `belay show MANIFEST.toml...` prints the effective manifest.
 #include <iostream>
 
 #include "runtime/cli/arguments/command_line.h"

@@ -13,7 +13,7 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::array<const char*, 5> kOtherFormats{"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y"};
-constexpr std::int64_t kFewRows = 20;  // fewer say nothing of a column
+constexpr std::int64_t kFewRows = 20;  // fewer rows are not enough to judge a column
 constexpr std::size_t kShownWords = 10, kShownCell = 40;
 
 std::string shown_cell(std::string_view cell) {
@@ -34,7 +34,7 @@ std::string plain_spelling(std::string_view cell) {
   return plain;
 }
 
-// True for words that often stand for a missing value.
+// Returns true for words that often mean a missing value.
 bool may_be_gap(std::string_view cell) {
   const std::string plain = plain_spelling(cell);
   for (const char* word :

@@ -45,7 +45,7 @@ class ColumnNotes {
   std::string first_word_, first_word_place_;
   Moment first_date_{std::numeric_limits<std::int32_t>::max()}, last_date_{0};
   std::map<std::string, std::int64_t, std::less<>> counts_;   // rows of each cell
-  std::map<std::string, std::int64_t, std::less<>> formats_;  // cells that are dates in each other format
+  std::map<std::string, std::int64_t, std::less<>> formats_;  // cells that are dates in each of the other formats
   std::map<std::string, std::string, std::less<>> labels_;    // the label of each cell
   std::int64_t equal_ = 0;                                    // rows whose cell is the label
   bool decides_ = true;                                       // equal cells have equal labels

@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// Prints what the files hold. `label` is the column to predict; empty: it is not known. Returns the exit status: 2 if
-// the files cannot be read.
+// Prints the contents of the files. `label` is the column to predict; empty: it is not known. Returns the exit status:
+// 2 if the files cannot be read.
 int look_command(const TableFiles& files, const std::string& label, std::ostream& out, std::ostream& err);
 
 }  // namespace belay::runtime

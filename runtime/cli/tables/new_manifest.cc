@@ -15,9 +15,9 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::int64_t kBatch = 64;
-constexpr std::int64_t kManyRows = 1000;  // from here on a word of fewer than five rows counts as unknown
+constexpr std::int64_t kManyRows = 1000;  // with so many rows, a word of fewer than five rows counts as unknown
 
-// Words are classes, and so are 0 to k - 1 and 1 to k.
+// Words are classes, and so are the numbers 0 to k - 1 and 1 to k.
 bool is_class(const ColumnProfile& label) {
   const auto parsed = [](const std::string& word) {
     double value = 0;
@@ -30,7 +30,7 @@ bool is_class(const ColumnProfile& label) {
                      [&](const auto& word) { return parsed(word.first) <= static_cast<double>(label.different); });
 }
 
-// Refuses a label that no training takes.
+// Refuses a label that no training can use.
 void check_label(const ColumnProfile& label, const std::string& path) {
   if (label.gaps != 0)
     fail(Code::kFailedPrecondition, "--label: " + count_text(static_cast<std::uint64_t>(label.gaps), "row") + " of '" +
@@ -97,7 +97,7 @@ std::string columns_of(const csv::File& file, const TableProfile& table, std::si
   return text;
 }
 
-// A gap is one in all columns. So a word that another column has cannot become one.
+// A gap word is a gap in all columns. So a word that is a value of another column cannot become one.
 void check_gap(const std::vector<ColumnProfile>& columns, const ColumnProfile& column, const std::string& word) {
   for (const ColumnProfile& other : columns)
     for (const auto& [known, rows] : other.words)
@@ -107,7 +107,7 @@ void check_gap(const std::vector<ColumnProfile>& columns, const ColumnProfile& c
                  "\", which is a value of \"" + other.name + "\"; repair these rows of \"" + column.name + "\"");
 }
 
-// Returns the cells of numbers and dates that are none, besides the usual gaps.
+// Returns cells that are neither numbers nor dates in columns of such values, besides the usual gaps.
 std::vector<std::string> gaps_of(const std::vector<ColumnProfile>& columns, const std::string& label) {
   std::vector<std::string> gaps(std::begin(kGaps), std::end(kGaps));
   const std::size_t usual = gaps.size();
@@ -120,7 +120,7 @@ std::vector<std::string> gaps_of(const std::vector<ColumnProfile>& columns, cons
   return gaps.size() == usual ? std::vector<std::string>() : gaps;
 }
 
-// Returns the lines that name the files, and that split their rows; training and evaluation have the same.
+// Returns the lines that name the files and split their rows. Training and evaluation have the same lines.
 std::string files_of_input(const NewManifest& m, char delimiter) {
   std::string text = "plugin = \"csv\"\npath = " +
                      (m.data.paths.size() == 1 ? toml_string(m.data.paths[0]) : toml_list(m.data.paths)) + "\n";

@@ -15,14 +15,14 @@ struct NewManifest {
   TableFiles data;
   std::string label;
   std::string split;        // "random" or "every"
-  bool has_tabular = true;  // the model `tabular` is found; else `mlp` takes its place
+  bool has_tabular = true;  // whether the model `tabular` is found; else `mlp` replaces it
 };
 
 // Returns the manifest. FAILED_PRECONDITION: the table cannot be trained on, since rows are damaged or labels are
 // missing. INVALID_ARGUMENT: the label is neither a number nor a class.
 std::string manifest_text(const NewManifest& manifest);
 
-// Makes `directory`/NAME.toml and says on `out` what to do next. Returns the exit status. UsageError: NAME is no name,
+// Makes `directory`/NAME.toml and prints the next steps on `out`. Returns the exit status. UsageError: NAME is invalid,
 // or the file exists.
 int new_manifest(const NewManifest& manifest, FileSystem& files, const std::string& directory, std::ostream& out,
                  std::ostream& err);

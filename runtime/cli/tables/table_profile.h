@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table holds: types, gaps, values and what is odd, by column. The types are those that the csv input guesses.
+// The facts of a table: types, gaps, values and oddities, by column. The types are those that the csv input guesses.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct ColumnProfile {
   std::string values;                                       // "18 to 92", or the most frequent words with their rows
   std::vector<std::pair<std::string, std::int64_t>> words;  // most frequent first, at most ten
   std::vector<std::string> formats;                         // of dates, if they are not all of ISO 8601
-  std::vector<std::string> strangers;                       // cells of numbers or dates that are none; at most 20
-  bool constant = false, id = false;                        // each cell is the same, or another one
+  std::vector<std::string> strangers;                       // cells that are neither numbers nor dates; at most 20
+  bool constant = false, id = false;                        // all cells are the same, or all differ
   std::vector<std::string> odd;                             // sentences
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands in messages have a form that can be pasted into a shell. [any thread]
+// Commands in messages have a form that a user can paste into a shell. [any thread]
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// Dots that are characters, or eighths of characters.
+// Dots of a drawing: characters, or eighths of characters.
 class DotGrid {
  public:
   DotGrid(std::size_t columns, std::size_t rows, bool braille)
@@ -36,7 +36,7 @@ class DotGrid {
   }
 
  private:
-  // In braille's order: the left column's three upper dots, the right one's, then the two lowest.
+  // The order is that of braille: the left column's three upper dots, the right one's, then the two lowest.
   unsigned bits_of(std::size_t c, std::size_t r) const {
     if (!braille_) return dots_[r * width_ + c] ? 1 : 0;
     constexpr unsigned kBits[4][2] = {{1, 8}, {2, 16}, {4, 32}, {64, 128}};

@@ -14,9 +14,9 @@
 
 namespace belay::runtime {
 
-// `columns` and `rows` of the drawing itself; each line after `indent`. With `braille` a character has two by four
-// dots, else a star. By its logarithm where the values are positive and of very different sizes. Empty if no value
-// is finite.
+// `columns` and `rows` of the drawing itself; each line follows `indent`. With `braille` a character has two by four
+// dots, else a star. If the values are positive and of very different sizes, it draws their logarithms. Empty if no
+// value is finite.
 std::string terminal_curve(const Curve& curve, std::size_t columns, std::size_t rows, bool braille,
                            const std::string& indent);
 

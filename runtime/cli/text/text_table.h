@@ -23,7 +23,7 @@ class TextTable {
 std::string count_text(std::uint64_t n, const std::string& what);
 // "512 bytes", "1.2 MiB"
 std::string bytes_text(std::uint64_t bytes);
-// "40 s", "3 min", "2 h", "5 d"; of a time that has not come "0 s"
+// Returns "40 s", "3 min", "2 h", "5 d"; "0 s" for a time in the future.
 std::string age_text(std::int64_t ns);
 
 }  // namespace belay::runtime

@@ -48,18 +48,18 @@ struct NamedSignal {
 };
 constexpr NamedSignal kCrashes[] = {
     {SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"}, {SIGFPE, "SIGFPE"}, {SIGABRT, "SIGABRT"}};
-// A plugin may have asked the kernel for these: alarm, timers, a limit of processor time. Without a handler each ends
-// the process with no word.
+// A plugin may have caused these by alarm, timers or a limit of processor time. Without a handler each ends the process
+// without a message.
 constexpr NamedSignal kOthers[] = {{SIGALRM, "SIGALRM"}, {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"},
                                    {SIGXCPU, "SIGXCPU"}, {SIGSYS, "SIGSYS"},       {SIGTRAP, "SIGTRAP"}};
 
-// Handlers get no argument of ours.
+// A handler gets no argument of the host.
 std::atomic<const EndReport*> current_report{nullptr};
 std::atomic<bool> crashed{false};
 std::atomic<bool> exits_watched{false};
-std::atomic<int> status_at_end{-1};     // of the process; -1: the host has not come to its end
-std::atomic<double> patience_secs{0};   // what may make no progress for so long; 0: for ever
-std::atomic<bool> end_is_timed{false};  // SIGALRM says that the patience is over
+std::atomic<int> status_at_end{-1};     // of the process; -1: the host has not ended
+std::atomic<double> patience_secs{0};   // the longest time without progress; 0: for ever
+std::atomic<bool> end_is_timed{false};  // SIGALRM means that this time is over
 
 std::string_view name_of(int signal) {
   for (const NamedSignal& s : kCrashes)
@@ -75,7 +75,7 @@ void say_call(LastWords& out, const PluginInstance& instance, const char* callba
   out << " at step " << step;
 }
 
-// The monitors show calls on this thread from before a handler ran, and calls on others.
+// The monitors show calls on this thread from before a handler ran, and calls on other threads.
 bool say_meanwhile(LastWords& out) {
   const EndReport* report = current_report;
   if (report == nullptr) return false;
@@ -91,14 +91,14 @@ bool say_meanwhile(LastWords& out) {
   return said;
 }
 
-// The plugin whose code is on this stack, the innermost; null: none.
+// Returns the innermost plugin whose code is on this stack; null: none.
 const char* plugin_on(std::span<void* const> frames) {
   for (void* frame : frames)
     if (const char* path = plugin_at(static_cast<const char*>(frame) - 1)) return path;
   return nullptr;
 }
 
-// " in hook "x" (...) in after_run at step 17": what this thread is calling. False if that is no plugin.
+// Writes the call of this thread: " in hook "x" (...) in after_run at step 17". False if it calls no plugin.
 bool say_own_call(LastWords& out) {
   if (const char* path = library_being_loaded()) {
     out << " in plugin '" << path << "', while it was loaded";
@@ -112,7 +112,8 @@ bool say_own_call(LastWords& out) {
   return false;
 }
 
-// Else the plugin whose code is on the stack, and what is being called anywhere. False if no plugin is being called.
+// If this thread calls no plugin, it writes the plugin whose code is on the stack, and the calls on other threads.
+// False if no plugin is being called.
 bool say_who(LastWords& out, std::span<void* const> frames) {
   if (say_own_call(out)) return true;
   const char* path = plugin_on(frames);
@@ -135,7 +136,7 @@ bool in_allocator(std::span<void* const> frames) {
   return false;
 }
 
-// The last calls of each thread that calls plugins, the latest first, and one for each plugin.
+// Writes the last calls of each thread that calls plugins: the latest first, and one for each plugin.
 void say_past_calls(LastWords& out, std::string_view before) {
   const EndReport* report = current_report;
   if (report == nullptr) return;
@@ -212,7 +213,7 @@ void say_starved(LastWords& out) {
       << " KiB\n  help: raise that limit, or set run.threads lower\n";
 }
 
-// SIGBUS of a read of a file: what is mapped there.
+// Writes the mapped file at a read that caused SIGBUS.
 void say_mapped_file(LastWords& out, const void* address) {
   static MappedPlace place;  // one crash is told
   if (!find_mapped_place(address, place)) return;
@@ -240,16 +241,16 @@ void say_overwritten(LastWords& out) {
 
 constexpr int kFrames = 64;
 
-// The crash that is told; of the thread that crashed first.
+// The crash in the report: that of the thread that crashed first.
 struct Crash {
   LastWords out;
   const int signal;
   const void* const address;
-  const bool after_end;  // of the run: a plugin left this thread running
+  const bool after_end;  // of the run: a plugin did not end this thread
   const bool starved;    // see is_starved()
   bool facts_said = false, told_the_rest = false;
 
-  // All that is known without the stack, which may be none, or end in code that is none any more.
+  // Writes all facts that need no stack. The stack may be missing, or end at an address that is no code any more.
   void say_facts() {
     facts_said = true;
     out << "\n";
@@ -264,7 +265,7 @@ struct Crash {
   }
 };
 
-// A plugin may damage memory that crashes later, in other code. This does not know which plugin did.
+// A plugin may damage memory, and other code crashes later. This report cannot know which plugin did it.
 void say_suspects(LastWords& out, bool in_heap, bool in_plugin) {
   if (in_heap)
     say_past_calls(out,
@@ -294,12 +295,12 @@ void tell(Crash& crash) {
   const bool of_memory = crash.signal == SIGSEGV || crash.signal == SIGBUS || crash.signal == SIGABRT,
              in_heap = of_memory && in_allocator(stack);
   if (of_memory && !crash.after_end && !crash.starved) say_suspects(crash.out, in_heap, in_plugin);
-  // A copy could not allocate then.
+  // A copy could not allocate memory in this state.
   if (is_process_copy() || in_heap || !write_frames_in_copy(STDERR_FILENO, frames, n))
     ::backtrace_symbols_fd(frames, n, STDERR_FILENO);
 }
 
-// tell() itself has crashed.
+// Writes the rest if tell() itself has crashed.
 void tell_the_rest(Crash& crash) {
   if (std::exchange(crash.told_the_rest, true)) return;
   if (!crash.facts_said) {
@@ -310,7 +311,8 @@ void tell_the_rest(Crash& crash) {
   crash.out.flush();
 }
 
-// A handler of exit or a destructor of a global object does not return. Runs in a signal handler: allocates nothing.
+// Ends the process if a handler of exit, or a destructor of a global object, does not return. It runs in a signal
+// handler: it allocates nothing.
 [[noreturn]] void end_for_no_progress() {
   void* frames[kFrames];
   const int n = ::backtrace(frames, kFrames);
@@ -326,7 +328,7 @@ void tell_the_rest(Crash& crash) {
   end_now(kExitNoProgress);
 }
 
-// Another thread tells how the process ends.
+// Another thread writes how the process ends.
 void wait_for_its_end() {
   for (int i = 0; i < 50; ++i) ::usleep(100'000);
 }
@@ -334,11 +336,11 @@ void wait_for_its_end() {
 void handle_signal(int signal, siginfo_t* info, void*) {
   if (signal == SIGBUS && replace_lost_page(info->si_addr)) return;
   if (signal == SIGALRM && end_is_timed) end_for_no_progress();
-  // Two threads may crash at once: the second one waits for the first to end the process. One that crashes in here,
-  // too, does not.
+  // Two threads may crash at once: the second one waits for the first to end the process. A thread that crashes inside
+  // of this function does not wait.
   static thread_local Crash* telling = nullptr;
   if (!crashed.exchange(true)) {
-    // A thread that a plugin left running does not change how the run ended.
+    // A thread that a plugin did not end does not change how the run ended.
     const bool after_end = status_at_end >= 0 && ::gettid() != ::getpid() && !is_process_copy();
     Crash crash{{}, signal, info->si_addr, after_end, is_starved()};
     telling = &crash;
@@ -354,7 +356,7 @@ void handle_signal(int signal, siginfo_t* info, void*) {
   ::raise(signal);
 }
 
-// After a std::bad_alloc that nothing caught, in a thread of its own for instance. Allocates nothing.
+// Ends the process after a std::bad_alloc that nothing caught, for example in a separate thread. Allocates nothing.
 [[noreturn]] void end_for_want_of_memory() {
   if (crashed.exchange(true)) wait_for_its_end();
   const int ended = status_at_end;
@@ -387,7 +389,7 @@ std::terminate_handler terminate_before = nullptr;
   std::abort();
 }
 
-// The library that called exit, where it is no plugin: libgomp does where it cannot start its threads.
+// Returns the library that called exit, if it is no plugin. libgomp does it if it cannot start its threads.
 const char* caller_of_exit(std::span<void* const> frames) {
   Dl_info own{}, c_library{}, info{};
   ::dladdr(reinterpret_cast<const void*>(&caller_of_exit), &own);
@@ -447,7 +449,7 @@ void on_quick_exit_of_process() {
 
 // A plugin calls this instead of the C library's: `name` is "_exit" or "_Exit". The host itself calls end_now.
 [[noreturn]] void end_at_once(const char* name, int status) {
-  // A copy or a child ends as it likes, and so does a program whose exits are not watched.
+  // A copy or a child may end in any way, and so may a program whose exits are not watched.
   if (!is_own_process() || !exits_watched) end_now(status);
   if (const int wanted = status_at_end; wanted >= 0) end_now(wanted);
   char call[32];
@@ -462,7 +464,7 @@ void watch_exits() {
   ::at_quick_exit(on_quick_exit_of_process);
 }
 
-// A sanitizer has a better report of its own.
+// A sanitizer has a better report.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kReportsCrashes = false;
 #else
@@ -478,7 +480,7 @@ struct sigaction crash_action() {
 
 void watch_signals() {
   if constexpr (!kReportsCrashes) return;
-  static const SignalStack stack;  // the crash may be an overflow of the other one
+  static const SignalStack stack;  // the crash may be an overflow of the other stack
   const struct sigaction action = crash_action();
   for (const NamedSignal& s : kCrashes) ::sigaction(s.number, &action, nullptr);
   for (const NamedSignal& s : kOthers) {
@@ -531,7 +533,7 @@ EndReport::~EndReport() { current_report = nullptr; }
 
 }  // namespace belay::runtime
 
-// Exported by the program, so that they come before the C library's wherever a plugin calls them.
+// The program exports these, so they come before the C library's, wherever a plugin calls them.
 extern "C" {
 [[gnu::visibility("default")]] void _exit(int status) { belay::runtime::end_at_once("_exit", status); }
 [[gnu::visibility("default")]] void _Exit(int status) noexcept { belay::runtime::end_at_once("_Exit", status); }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report if the process ends although the host does not end it: it crashes (SIGSEGV, SIGABRT, ...), or a
-// plugin calls exit or quick_exit, in a callback or in a thread of its own. It names the plugin that was being called,
-// or whose code called exit, and the checkpoint from which the next start continues. After a crash the process dies of
-// the signal, as it would have without this; an exit becomes status 3.
+// The report if the process ends and the host did not end it. It crashes (SIGSEGV, SIGABRT, ...), or a plugin calls
+// exit or quick_exit in a callback or a separate thread. The report names the plugin that was being called, or whose
+// code called exit. It also names the checkpoint from which the next start continues. After a crash the process dies of
+// the signal, as it would without this. An exit becomes status 3.
 //
 //   belay crashed with SIGSEGV in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
 //   the next start goes on from: model_checkpoint_path: "model.ckpt-10"
@@ -14,7 +14,7 @@
 //   EndReport report(monitors, run_directory);   // before the first plugin is loaded
 //   int main() { ...; return leave(status); }
 //
-// _exit, exec and a raw system call end the process before a report; the attempt's mark leads to one at the next start
+// _exit, exec and a raw system call end the process before a report. The attempt's mark causes one at the next start
 // (runtime/monitored/run/attempt_mark.h).
 #pragma once
 
@@ -27,14 +27,14 @@
 
 namespace belay::runtime {
 
-// The host has done its work: returns the status, and from now on no plugin's code can change it. If it is not 0 the
-// process ends here, without the exit handlers that plugins left. If it is 0 they run, and one that does not return
+// Returns the status, after the host has done its work. From now on no plugin's code can change it. If it is not 0, the
+// process ends here, without the exit handlers that plugins left. If it is 0, they run. A handler that does not return
 // within the last run's no_progress_secs is named, with status 124.
 int leave(int status);
 
-// From the construction on a crash is reported, until the process ends, and an exit, until leave(). While the object
-// lives the report has the callbacks that are in progress and the checkpoint to continue from. The monitors are
-// borrowed; run_directory: empty if there is none. One at a time. [main], before other threads
+// A crash is reported from the construction until the process ends, and an exit is reported until leave(). While the
+// object lives, the report has the running callbacks and the checkpoint to continue from. The monitors are borrowed;
+// run_directory: empty if there is none. One at a time. [main], before other threads
 class EndReport {
  public:
   EndReport(std::vector<const CallMonitor*> monitors, std::string run_directory, double no_progress_secs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message on stderr before the process ends. One write prints it, so that no line of the log comes into it. Nothing
-// here allocates or locks, because a crash may have come from inside of malloc.
+// A message on stderr before the process ends. One write prints it, so no line of the log can break it. Nothing here
+// allocates or locks, because a crash may come from inside of malloc.
 #pragma once
 
 #include <unistd.h>

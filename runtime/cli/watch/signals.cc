@@ -37,7 +37,7 @@ Signals::Signals(SignalRequests requests) : requests_(std::move(requests)), thre
 
 Signals::~Signals() {
   done_ = true;
-  pthread_kill(thread_.native_handle(), SIGUSR2);  // else its wait would continue for a while
+  pthread_kill(thread_.native_handle(), SIGUSR2);  // without it, its wait would continue for some time
   thread_.join();
 }
 
@@ -86,7 +86,8 @@ void Signals::die_of(int s) {
   sigaddset(&set, s);
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   kill(getpid(), s);
-  // The signal reaches some thread at once; a default action that does not kill (it cannot for these) ends here.
+  // The signal reaches some thread at once. If the default action did not kill (these signals' actions do), the process
+  // ends here.
   end_now(128 + s);
 }
 

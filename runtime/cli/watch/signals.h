@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals as requests. All that a run cares about are blocked in every thread and taken by one, so nothing ever runs in
-// a signal handler.
+// Signals as requests. Every thread blocks the signals that a run needs, and one thread takes them. So nothing ever
+// runs in a signal handler.
 //
 //   SIGTERM, SIGINT, SIGUSR1   first: stop at the next step's boundary, save, end; second: exit at once, without saving
 //   SIGUSR2                    save now, continue
@@ -18,33 +18,35 @@
 namespace belay::runtime {
 
 struct SignalRequests {
-  // Once; like all of these, called from the signal thread. from_itself: this process sent it, not another one.
+  // Called once, on the signal thread, like all of these. from_itself: this process sent it, not another one.
   std::function<void(int signal, bool from_itself)> stop;
-  std::function<void(int signal)> wake;  // half a second later and from then on: the step may be waiting for input
+  std::function<void(int signal)> wake;  // half a second later, and repeatedly: the step may wait for input
   std::function<void()> late;            // once, when half of the grace is over
   std::function<void()> save;
   std::function<void()> stacks;
-  // The last word before the process ends without more: a second signal came, or the grace of so many seconds is over.
+  // Writes the last message before the process ends at once: a second signal came, or the grace of so many seconds is
+  // over.
   std::function<void(int signal, std::optional<double> grace_secs)> give_up;
 };
 
 class Signals {
  public:
-  // Blocks the signals in this thread and those that it starts. First thing in main, before any thread.
+  // Blocks the signals in this thread and in those that it starts. main calls it first, before any thread starts.
   static void block();
 
-  // Begins to serve them.
+  // Begins to handle them.
   explicit Signals(SignalRequests requests);
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  // From the first stop request on; when it is over the process ends as by a second one. Until it is set: 25.
+  // The grace starts at the first stop request. When it is over, the process ends as by a second one. Before this call
+  // it is 25.
   void set_grace(double seconds) noexcept { grace_secs_ = seconds; }
   // The signal that asked to stop; 0: none.
   int stop_signal() const noexcept { return stop_signal_.load(); }
 
-  // Ends the process as if the signal had never been caught, so that the parent sees death by signal.
+  // Ends the process as if the signal were not caught, so the parent sees death by signal.
   [[noreturn]] static void die_of(int signal);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// std::cout writes into this while main runs. It remembers why a write failed, which a stream does not.
+// std::cout writes into this while main runs. It remembers why a write failed; a stream does not.
 #pragma once
 
 #include <array>
@@ -9,13 +9,13 @@ namespace belay::runtime {
 
 class StandardOutput final : public std::streambuf {
  public:
-  // std::cout writes through it as long as it lives.
+  // std::cout writes through it while it lives.
   StandardOutput();
   ~StandardOutput() override;
   StandardOutput(const StandardOutput&) = delete;
   StandardOutput& operator=(const StandardOutput&) = delete;
 
-  // Writes what is left. The number of the first error that any write had; 0: all of it arrived.
+  // Writes the rest. Returns the number of the first error of any write; 0: everything arrived.
   int finish();
 
  protected:

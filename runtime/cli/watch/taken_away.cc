@@ -40,7 +40,7 @@ TakenAway::~TakenAway() {
   if (descriptor_ >= 0 && !is_closed()) ::close(descriptor_);
 }
 
-// Another file may have its number meanwhile.
+// Another file may have its number now.
 bool TakenAway::is_closed() const noexcept {
   struct stat now {};
   struct stat null {};

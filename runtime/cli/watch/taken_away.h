@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin may take things that its host needs from the process: limits, which it changes, descriptors, or the run
-// directory. What fails then is some later file or thread of the host's, whose error names no plugin.
+// A plugin may take from the process what its host needs: limits, descriptors, or the run directory. Then a later file
+// or thread of the host fails, and the error names no plugin.
 //
 //   TakenAway taken;                             // before the first plugin is loaded
 //   taken.needs(registry, run_directory, true);  // while the plugins are known
@@ -22,16 +22,17 @@ class TakenAway {
   TakenAway(const TakenAway&) = delete;
   TakenAway& operator=(const TakenAway&) = delete;
 
-  // `directory`: that of the run, which is there now; empty: it has none. `stays`: at the end it is there as well.
+  // `directory`: the run's, which exists now; empty: it has none. `stays`: it must also exist at the end.
   void needs(const Registry& plugins, const std::string& directory, bool stays);
-  // With the libraries that may have done it: those that are not in the folder of Belay's own. Empty: nothing is gone.
+  // Returns what is gone, and the libraries that may be the cause: those outside of Belay's folder. Empty: nothing is
+  // gone.
   std::string text() const;
 
  private:
   bool is_closed() const noexcept;
 
   const ProcessLimits limits_;
-  const int descriptor_;   // of /dev/null, which only its owner has a reason to close
+  const int descriptor_;   // of /dev/null, and only its owner has a reason to close it
   std::string directory_;  // empty: need not be there
   bool removed_ = false;
   std::vector<std::string> others_;  // libraries

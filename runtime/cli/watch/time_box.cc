@@ -20,7 +20,7 @@ TimeBox::~TimeBox() {
   if (thread_.joinable()) thread_.join();
 }
 
-// False: the box has ended before.
+// Returns false if the box has ended before.
 bool TimeBox::wait_until(std::int64_t ns) {
   std::unique_lock lock(mutex_);
   while (!done_ && clock_.monotonic_ns() < ns) clock_.wait_until(lock, changed_, ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `belay run --max-time`: asks a run to stop when so much time has passed since the program started it, as a signal
-// would: at the next step's boundary, with a checkpoint. A wait for input is ended half a second later.
+// `belay run --max-time` asks a run to stop when so much time has passed since the program started it. It stops as
+// after a signal: at the next step's boundary, with a checkpoint. A wait for input is ended half a second later.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace belay::runtime {
 
 class TimeBox {
  public:
-  // `stop` once, `wake` again and again from half a second after it on; both on the box's own thread. seconds 0:
-  // never.
+  // It calls `stop` once. From half a second later it calls `wake` repeatedly. Both are called on the box's thread.
+  // seconds 0: never.
   TimeBox(double seconds, Clock& clock, std::function<void()> stop, std::function<void()> wake);
   ~TimeBox();
   TimeBox(const TimeBox&) = delete;

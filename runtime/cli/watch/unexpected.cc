@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// The current directory may have been removed while a shell was in it.
+// The user may have removed the current directory while a shell was in it.
 std::string without_current_directory() {
   std::error_code error;
   static_cast<void>(std::filesystem::current_path(error));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text for an exception that passed every place that expects errors.
+// The text for an exception that no part of the program expects.
 #pragma once
 
 #include <exception>
@@ -7,8 +7,8 @@
 
 namespace belay::runtime {
 
-// Whether the machine ran out of something (memory, threads, the current directory), and what to do; else it is a bug
-// of ours.
+// Returns what the machine lacks (memory, threads, the current directory), and the remedy. Otherwise the exception is a
+// bug of belay.
 std::string unexpected_text(const std::exception& e);
 
 }  // namespace belay::runtime

@@ -35,7 +35,7 @@ Watchdog::~Watchdog() {
 
 Watchdog::Seen Watchdog::look() const noexcept {
   if (options_.disk == nullptr) return {count_, 0, false};
-  // In this order: a call that ends in between looks as if it were under way, once more.
+  // The order matters: a call that ends in between looks once more as if it were running.
   const std::uint64_t ended = options_.disk->ended;
   return {count_, ended, options_.disk->begun != ended};
 }
@@ -80,7 +80,7 @@ void Watchdog::watch() {
     while (!done_ && clock_.monotonic_ns() < next) clock_.wait_until(lock, changed_, next);
     if (done_) return;
     const bool saves_beside = saved_beside;
-    saved_beside = options_.saves_beside && options_.saves_beside();  // before the look: it may end in between
+    saved_beside = options_.saves_beside && options_.saves_beside();  // read before the look: it may end in between
     const Seen now = look();
     if (now.progress != seen.progress || (now.disk != seen.disk && !saves_beside)) {
       since = clock_.monotonic_ns();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends a run that makes no progress: a warning at half of the time, then the stacks of all threads and exit status 124.
 //
-// Progress is what the run reports with progress(): a finished step, a batch of the evaluation, a phase of the start;
-// and each wait for a disk that has ended, whoever writes: a call of the file system, or one that a plugin has told of
-// (waits_for_disk of abi/core.h). While it waits nothing hangs but the disk: that is a warning, however long it takes,
-// since a save that is cut off helps no one.
+// Progress is a call of progress() by the run: a finished step, a batch of the evaluation, a phase of the start. The
+// end of each wait for a disk is progress, too, for any writer. It may be a call of the file system, or one that a
+// plugin announced (waits_for_disk of abi/core.h). While the process waits for the disk, it only warns, however long
+// that takes, since an interrupted save has no use.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@ namespace belay::runtime {
 
 struct WatchdogOptions {
   double no_progress_secs = 1800;  // 0: never
-  // Returns what runs now, for the messages: "hook "x" in after_run at step 17". Called from the watchdog's thread.
+  // Returns what runs now, for the messages: "hook "x" in after_run at step 17". It is called on the watchdog's thread.
   std::function<std::string()> activity;
   const DiskCalls* disk = nullptr;  // borrowed; null: none are watched
-  // Called instead of ending the process; a test's.
+  // A test sets it; it is called instead of ending the process.
   std::function<void()> give_up;
-  // Called after the warning, unless the run waits for a disk: saves what can be saved before the end.
+  // Called after the warning, unless the run waits for a disk. It saves as much as it can before the end.
   std::function<void()> on_warning = {};
-  // Whether that saves, also in the background: what it writes is no progress of the callback that hangs.
+  // Whether on_warning saves, also in the background. Its writes are no progress of the callback that hangs.
   std::function<bool()> saves_beside = {};
 };
 
@@ -39,7 +39,7 @@ class Watchdog {
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
-  // Cheap; any thread.
+  // It is cheap. Any thread may call it.
   void progress() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
 
  private:

@@ -22,7 +22,7 @@ nlohmann::ordered_json diagnostic_json(const Diagnostic& d) {
           {"code", d.code},    {"message", d.message}, {"help", d.help}};
 }
 
-// A process that was started to evaluate is outside the group of those that train.
+// A process that evaluates is outside the group of the training processes.
 std::optional<Manifest> manifest_of(const ManifestArguments& arguments, const Environment& environment,
                                     Diagnostics& problems) {
   std::optional<Manifest> manifest = parse_manifests(arguments.manifests, arguments.sets, environment, problems);
@@ -77,7 +77,7 @@ WatchedRun::WatchedRun(const Platform& of, RunControl& controlled_by, ManifestAr
 void WatchedRun::report_error(const std::string& what, const Error& error) const {
   Diagnostics of_data;
   std::string text = what + error.what();
-  // It names the first of many places.
+  // If the error names several places, the log has only the first.
   if (add_data_problems(run->plugins.found().inputs, error, of_data))
     text.resize(std::min(text.find("\\n"), text.size()));
   platform.log.status_line("");

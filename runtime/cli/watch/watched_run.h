@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that work on a manifest share this: all that comes before a run directory.
+// The part that all commands on a manifest share: everything before a run directory.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ Platform make_platform(Logger& log);
 // column, length, message and help.
 void print(const Diagnostics& problems, const ManifestArguments& arguments);
 
-// A run, the report of a plugin that crashes in it, and the watchdog that ends it if a plugin hangs. Both work from
-// before the first plugin is loaded. Problems of the run are printed on stderr.
+// A run, the report of a plugin that crashes in it, and the watchdog for a plugin that hangs. Both work from before the
+// first plugin is loaded. Problems of the run are printed on stderr.
 struct WatchedRun : RunObserver {
   // Platform and control are borrowed.
   WatchedRun(const Platform& platform, RunControl& control, ManifestArguments arguments = {});
@@ -37,11 +37,11 @@ struct WatchedRun : RunObserver {
   // The callback of a plugin that runs at the moment; empty: none. [any thread]
   std::string activity() const;
 
-  // Reads the manifest, and finds what it names; no plugin is loaded. An exit status, kExitDone to continue.
+  // Reads the manifest, and finds its plugins; no plugin is loaded. Returns an exit status, kExitDone to continue.
   int find();
-  // The same of a manifest that was read already; none: it could not be, as `problems` says.
+  // Finds the plugins of a manifest that was read already. None: it could not be read, and `problems` has the reasons.
   int find(std::optional<Manifest> manifest);
-  // The rest of the preparation. After find().
+  // Does the rest of the preparation. Call it after find().
   int prepare(Preparation until);
 
   void refused(const Diagnostics& found) override;
@@ -50,8 +50,8 @@ struct WatchedRun : RunObserver {
   void phase_over() override { watchdog->progress(); }
   void progress() override { watchdog->progress(); }
 
-  // An error that ended what the run was doing, behind what that was ("the evaluation failed: "): a line of the log,
-  // and the lines of data files that it names as print() does.
+  // Logs an error that ended the current work. `what` comes before it ("the evaluation failed: "). It also prints the
+  // lines of data files that the error names, like print().
   void report_error(const std::string& what, const Error& error) const;
 
   const Platform platform;
