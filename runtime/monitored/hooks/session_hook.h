@@ -40,7 +40,7 @@ auto without_end_of_input(F&& f) {
 
 class SessionHook {
  public:
-  // Borrows the instance.
+  // It borrows the instance.
   SessionHook(PluginInstance& instance, Logger& log, OnHookError on_error = OnHookError::kStop);
 
   const std::string& name() const { return instance_->name(); }
@@ -73,7 +73,7 @@ class SessionHook {
   // From now on a before_run that returns feeds fails, with their names and this advice.
   void refuse_feeds(std::string advice) { feeds_refused_ = std::move(advice); }
   const std::string& feeds_refused() const noexcept { return feeds_refused_; }  // empty: it may feed
-  // Tells if the hook has the slot. A missing one is not called.
+  // Whether the hook has the slot. A missing one is not called.
   bool has_before_run() const noexcept { return has_before_run_; }
   bool has_after_run() const noexcept { return has_after_run_; }
 

@@ -70,7 +70,7 @@ void merge(const RunOptions& from, RunOptions& into) {
   fail(Code::kInvalidArgument, "it feeds " + names + ", and may only watch; " + advice);
 }
 
-// Reads the elements while no plugin is being called. A wild address then fails here, where its name is known.
+// Reads the elements while no plugin is being called. So a wild address fails here, and its name is known.
 void touch(const belay_tensor& value) {
   if (value.bytes == 0) return;
   const auto* bytes = static_cast<const volatile char*>(value.data);

@@ -36,9 +36,9 @@ class HookedSession final : public SessionLayer {
   std::any run_step_fn(const StepFn& step) override;
   // Names the hook that asked to stop, and its reason. It is empty until one has.
   const std::string& stop_reason() const noexcept { return stop_reason_; }
-  // Returns true if every hook was told of the last step. It is false after an error in an after_run.
+  // Returns true if every hook saw the last step. It is false after an error in an after_run.
   bool whole() const noexcept { return whole_; }
-  // The stop request of a hook outside of a run: in after_save.
+  // Handles the stop request of a hook outside of a run: in after_save.
   void request_stop(const std::string& hook, const std::string& reason);
   // Sets the object that refuses the hooks' requests. Null: nothing does.
   void set_refusal(std::shared_ptr<StopRefusal> refusal) { refusal_ = std::move(refusal); }
@@ -69,7 +69,7 @@ class HookedSession final : public SessionLayer {
   void take(HookRequest& request, const SessionHook& hook);
   FetchSet* fetch_set(HookRequest& request, const SessionHook& hook);
   void say_what_is_own(const HookRequest& request, const SessionHook& hook);
-  // Gives the values of the hook's own fetches, valid until its next run.
+  // Sets the values of the hook's own fetches, valid until its next run.
   static void fetch(HookRequest& request, const Run& run, belay_run_values& values);
   // Called in the hook's after_run. It looks next to the values only.
   void check_guards(const HookRequest& request) const;
@@ -94,7 +94,7 @@ class HookedSession final : public SessionLayer {
   std::vector<FetchSet*> hook_fetches_;
   std::optional<std::vector<bool>> own_;  // own_values.h; not set: no hook has fetched anything yet
   std::vector<belay_feed> feeds_;
-  CallerOptions options_;  // of this run: the caller's and the hooks' together
+  CallerOptions options_;  // of this run: the options of the caller and of the hooks together
   belay_run_options raw_options_ = detail::sized<belay_run_options>();  // the same, as hooks see it
   FetchSet watched_;                                                    // of this run: its debug_tensor_watches
   RunMetadata metadata_;                                                // of this run

@@ -125,7 +125,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
   return layers;
 }
 
-// A visit that may not recover runs below the layer that does.
+// A visit that may not recover runs in the layer inside of the recovering one.
 SessionLayer& MonitoredSession::layers_of(const Visit& visit) const {
   SessionLayer* layers = visit.may_recover() ? layers_.get() : below_recovery_;
   if (layers == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
@@ -205,7 +205,7 @@ bool MonitoredSession::should_stop() {
   }
 }
 
-// The result of should_stop where it cannot recover.
+// The result of should_stop for a caller that cannot recover.
 bool MonitoredSession::look() {
   if (turns_.at_end()) return true;
   if (hooked_ == nullptr) return false;  // a recovery makes it anew

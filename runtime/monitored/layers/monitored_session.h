@@ -102,11 +102,11 @@ class MonitoredSession {
   // context asks to stop, STOP is thrown, and should_stop() is true from then on.
   std::any run_step_fn(const StepFn& step);
 
-  // Returns true if somebody asked to stop, a thread failed, or the session is closed. close throws the error of a
-  // thread, this does not; it throws only the error of a recovery. Inside a callback it only looks: a preemption that a
-  // thread reported is no stop.
+  // Returns true if there is a stop request, a thread failed, or the session is closed. It throws only the error of a
+  // recovery; close throws the error of a thread. Inside a callback it only looks: a preemption that a thread reported
+  // is no stop.
   bool should_stop();
-  // Ends the loop as a hook would.
+  // Ends the loop as a hook does.
   void request_stop(const std::string& reason);
   // Ends the loop at once, for a signal. It acts like request_stop, and a run that waits, for example for input, ends
   // with STOP. Nothing of its step has happened. The scope ends normally, with every hook's end and its last
@@ -200,7 +200,7 @@ class MonitoredSession {
   std::vector<std::string> unjoined_;
 };
 
-// It is always the chief and never recovers: ABORTED and UNAVAILABLE are errors like others.
+// This session is always the chief and never recovers: ABORTED and UNAVAILABLE are errors like others.
 class SingularMonitoredSession final : public MonitoredSession {
  public:
   SingularMonitoredSession(NodeGraph& graph, const RunEnvironment& environment, HookSet& hooks,

@@ -13,7 +13,7 @@ namespace belay::runtime {
 
 class OpenSession {
  public:
-  // Returns null while a recovery makes the session anew, and after the end.
+  // Returns null while a recovery makes the session again, and after the end.
   std::shared_ptr<DirectSession> get() const;
   // A session was made. Its runs end at once if stop_now was called meanwhile.
   void set(const std::shared_ptr<DirectSession>& session);
@@ -21,7 +21,7 @@ class OpenSession {
 
   // The first reason counts.
   void request_stop(const std::string& reason);
-  // Ends a run that is under way with that error, but for those of the end. Comes after request_stop.
+  // Ends a running run with that error, but not the runs of the end. Call it after request_stop.
   void stop_now(const Error& stop);
   bool stop_requested() const noexcept { return stop_requested_; }
   bool stops_now() const noexcept { return stop_now_; }

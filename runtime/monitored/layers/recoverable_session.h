@@ -3,9 +3,9 @@
 // run or a step function, or one of its threads reports it. The same run is repeated, and the caller notices nothing.
 //
 // The settings limit recoveries without progress: max_recoveries. The first one comes at once, the next after a pause
-// that doubles from recovery_backoff_secs up to a minute. Progress is a global step beyond the last one of all sessions
-// before. A repeated step is none. The runs of some sessions move no step (an evaluation, a graph without one). Such a
-// session makes progress with more runs than its predecessor.
+// that doubles from recovery_backoff_secs up to a minute. Progress is a global step after the last one of all earlier
+// sessions. A repeated step is none. The runs of some sessions move no step (an evaluation, a graph without one). Such
+// a session makes progress with more runs than its predecessor.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace belay::runtime {
 class RecoverableSession final : public SessionLayer {
  public:
   using Factory = std::function<std::unique_ptr<SessionLayer>()>;
-  // Called before each attempt with the error and the number of recoveries in this run so far.
+  // Called before each attempt with the error and the number of earlier recoveries in this run.
   using OnRecovery = std::function<void(const Error&, std::int64_t)>;
 
   using Pause = std::function<void(double seconds)>;
@@ -33,7 +33,8 @@ class RecoverableSession final : public SessionLayer {
   std::int64_t recoveries() const noexcept { return recoveries_; }
 
  protected:
-  // A preemption error that a thread reported makes the session anew (false). Another error is kept for close (true).
+  // Makes the session again for a preemption error of a thread, and returns false. It keeps another error for close,
+  // and returns true.
   bool check_stop() override;
 
  private:
@@ -52,7 +53,7 @@ class RecoverableSession final : public SessionLayer {
   OnRecovery on_recovery_;
   std::int64_t recoveries_ = 0;
   std::int64_t without_progress_ = 0;
-  std::int64_t furthest_step_ = -1;                   // the last that a session before this one has committed
+  std::int64_t furthest_step_ = -1;                   // the last step that an earlier session has committed
   std::int64_t first_step_ = -1;                      // the step that this session began with; -1: there is none
   std::int64_t runs_ = 0, runs_of_last_session_ = 0;  // runs that have returned; runs_: of this session
 };

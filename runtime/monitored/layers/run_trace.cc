@@ -48,7 +48,7 @@ RunTrace::RunTrace(OpenDirectory& directory, const std::string& name, Clock& clo
 
 RunTrace::~RunTrace() {
   if (!on()) return;
-  // Readers of JSON want no comma after the last element.
+  // JSON allows no comma after the last element.
   lines_ += R"({"ph":"M","name":"process_sort_index","pid":0,"args":{"sort_index":0}})";
   lines_ += "\n]\n";
   flush();

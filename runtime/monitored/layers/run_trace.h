@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records what a training does when. The file is for ui.perfetto.dev and chrome://tracing (the JSON array of Chrome's
-// trace events). The first track has a slice for each step. In it are slices for each callback of a hook, for the run
-// and for the wait for the input. Saves and evaluations are between the steps. The second track has the operations of
-// each run. The third one, for a training of several processes, has the exchanges of its gradients.
+// Records the times of a training's parts. The file is for ui.perfetto.dev and chrome://tracing (the JSON array of
+// Chrome's trace events). The first track has a slice for each step. In it are slices for each callback of a hook, for
+// the run and for the wait for the input. Saves and evaluations are between the steps. The second track has the
+// operations of each run. The third one, for a training of several processes, has the exchanges of its gradients.
 //
 //   RunTrace trace(directory, "trace.json", clock, log);
 //   const ObservesActivity observing(trace);      // on the session's thread: saves, evaluations and waits
@@ -39,7 +39,7 @@ class RunTrace final : public ActivityObserver {
   RunTrace(const RunTrace&) = delete;
   RunTrace& operator=(const RunTrace&) = delete;
 
-  // False: the file is full, or cannot be written.
+  // Returns false if the file is full, or cannot be written.
   bool on() const noexcept { return file_ != nullptr; }
   std::int64_t now_ns() noexcept override { return clock_.monotonic_ns(); }
   // Adds a slice from start_ns until now. `what` may be empty: "after_run" of the hook `name`.

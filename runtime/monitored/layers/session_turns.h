@@ -17,19 +17,19 @@ namespace belay::runtime {
 
 class SessionTurns {
  public:
-  // Where the thread is that is inside.
+  // The place of the thread that is inside.
   enum class Place { kOutside, kStepFn, kRun, kSave, kRecovery, kEnd };
 
-  // One call: from outside, when its turn has come, or from inside, if a step function makes it.
+  // One call. It comes from outside and has its turn, or a step function makes it from inside.
   class Visit {
    public:
     Visit(SessionTurns& turns, const char* call, Place place);
-    // The turn is taken already.
+    // The caller has taken the turn already.
     Visit(SessionTurns& turns, Place place);
     ~Visit();
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
-    // A recovery is the outermost call's, and never that of a thread which it would wait for.
+    // A recovery belongs to the outermost call. A thread for which it would wait cannot make it.
     bool may_recover() const noexcept { return !inside_ && own_ == nullptr; }
 
    private:
@@ -41,7 +41,7 @@ class SessionTurns {
     std::shared_ptr<Coordinator> own_;  // the thread's, if it is one of the session's
   };
 
-  // Says for its lifetime that the thread is in the step function itself, and not in a run of it.
+  // While it lives, the thread is in the step function itself, and not in a run of it.
   class InStepFn {
    public:
     explicit InStepFn(SessionTurns& turns) : turns_(turns) { turns_.place_ = Place::kStepFn; }
@@ -60,20 +60,20 @@ class SessionTurns {
   bool mine() const noexcept { return turns_.mine(); }
   // A Visit that has the turn already follows. False: it would have to wait.
   bool try_take() { return turns_.try_take(); }
-  // True if the thread that is inside, which calls, ends the session.
+  // True if the calling thread is inside and ends the session.
   bool at_end() const noexcept { return place_ == Place::kEnd; }
   void check_outside(const char* call) const;
 
   // The coordinator that the calling thread was started with, if the session made it.
   std::shared_ptr<Coordinator> own_coordinator() const;
-  // Whether it is that of the session that is open.
+  // Whether the coordinator is that of the open session.
   bool is_open(const Coordinator& coordinator) const noexcept { return &coordinator == coordinator_; }
   // The session of that coordinator is open from now on.
   void opened(const Coordinator& coordinator) noexcept { coordinator_ = &coordinator; }
   // None is open until the next opened(). refuse_waiting() lets those that wait ask again.
   void abandoned() noexcept { coordinator_ = nullptr; }
   void refuse_waiting() { turns_.wake(); }
-  // The session closes: who waits is refused.
+  // Closes the session. Threads that wait are refused.
   void close();
   bool closing() const noexcept { return closing_; }
 
@@ -83,8 +83,8 @@ class SessionTurns {
   const void* const owner_;
   Turns turns_;
   Place place_ = Place::kOutside;
-  std::atomic<const Coordinator*> coordinator_{nullptr};  // of the session that is open; only compared
-  std::atomic<bool> closing_{false};  // a thread that asks should_stop is not to wait for the join that waits for it
+  std::atomic<const Coordinator*> coordinator_{nullptr};  // of the open session; it is only compared
+  std::atomic<bool> closing_{false};  // a thread that asks should_stop must not wait for its own join
 };
 
 }  // namespace belay::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets one thread at a time into a monitored session. Threads that come meanwhile wait, and have precedence over one
-// that comes back at once. [any thread]
+// Lets one thread at a time into a monitored session. Threads that wait go first, before a thread that returns at once.
+// [any thread]
 #pragma once
 
 #include <atomic>
@@ -53,13 +53,13 @@ class Turns {
       } while (taken());
     } catch (...) {
       --waiting_;
-      if (!taken() && waiting_ != 0) changed_.notify_one();  // the signal may have been for this thread, which leaves
+      if (!taken() && waiting_ != 0) changed_.notify_one();  // the signal may have been for this thread, and it leaves
       throw;
     }
     --waiting_;
   }
 
-  std::mutex mutex_;  // for the following, which a thread may read about itself without it
+  std::mutex mutex_;  // for the members below; a thread may read its own entry without it
   std::condition_variable changed_;
   std::atomic<std::thread::id> inside_{};
   int waiting_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts that a model gives about the graph that it built.
+// The facts about a graph from the model that built it.
 #pragma once
 
 #include <string>

@@ -44,7 +44,7 @@ void FailedSaves::say(std::int64_t saved_step, std::int64_t step) {
               ", and what lies between is lost if the process ends; the last save failed with: " + error_);
 }
 
-// Returns "failure 2 in a row, on_save_error = "stop" behind 3".
+// Returns the reaction as a clause: how many saves failed one after the other, and the setting on_save_error.
 std::string FailedSaves::reaction() const {
   if (settings_.on_save_error == OnSaveError::kContinue) return "on_save_error = \"continue\"";
   return "failure " + std::to_string(count_) + " in a row, on_save_error = \"" +

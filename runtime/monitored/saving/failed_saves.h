@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the saves that failed one after the other, and decides what follows: the run continues, waits or ends, as
-// [checkpoint] on_save_error says. [session thread, but for stop_waiting and allow_waiting]
+// Counts the saves that failed one after the other. Then [checkpoint] on_save_error decides: the run continues, waits
+// or ends. [session thread, but for stop_waiting and allow_waiting]
 #pragma once
 
 #include <cstdint>
@@ -23,28 +23,29 @@ class FailedSaves {
   void note(std::int64_t step, std::int64_t begun_ns, const Error& error);
   // Logs the failure of a save that no other save follows.
   void note_last(std::int64_t step, const Error& error);
-  // A checkpoint was written: nothing fails any more.
+  // A checkpoint was written, so the count begins again.
   void note_written() noexcept;
 
   std::int64_t count() const noexcept { return count_; }
   // Returns the error of the newest save, or nothing if that did not fail.
   const std::string& error() const noexcept { return error_; }
 
-  // True if it is to be said again that saves fail.
+  // True if it is time to log again that saves fail.
   bool must_say() const noexcept { return unsaved_ && environment_.clock.monotonic_ns() >= unsaved_->say_at_ns; }
   // `saved_step`: that of the newest checkpoint, or -1.
   void say(std::int64_t saved_step, std::int64_t step);
 
   // True if the training waits until a checkpoint can be written.
   bool must_wait() const noexcept;
-  // False if stop_waiting ended the wait. Looks into the directory now and then: the watchdog counts that as progress.
+  // Returns false if stop_waiting ended the wait. It looks into the directory now and then, and the watchdog counts
+  // that as progress.
   bool wait(double seconds, const std::string& directory);
-  // Ends the wait that is under way, and those to come, until allow_waiting(). Any thread.
+  // Ends the current wait and later ones, until allow_waiting(). Any thread.
   void stop_waiting(const Error& reason) { pause_.end(reason); }
   void allow_waiting() { pause_.reset(); }
 
  private:
-  // It begins with the first of the saves that fail now.
+  // The series of failed saves. It begins with the first one.
   struct Unsaved {
     std::int64_t since_ns, say_at_ns;
   };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows the newest evaluation of a run, and whether what is saved now are the variables that it was of. [session
-// thread]
+// Knows the newest evaluation of a run, and whether a save has the same variables as that evaluation. [session thread]
 #pragma once
 
 #include <cstdint>
@@ -14,14 +13,14 @@ namespace belay::runtime {
 
 class LastEvaluation {
  public:
-  // True if an evaluation of the store's variables would be one of the same values. Asked if something was written to
-  // them since; empty: it would not.
+  // True if an evaluation of the store's variables would have the same values. It is called only if a variable was
+  // written since. Empty: the values would differ.
   using StillEvaluated = std::function<bool(VariableStore&)>;
 
   void note(std::int64_t step, double value, StillEvaluated still) { last_ = {step, value, {}, std::move(still)}; }
-  // The session was restored from a checkpoint. `best`: its place among the best; null: it has none.
+  // Notes that the session was restored from a checkpoint. `best`: its place among the best; null: it has none.
   void note_restored(const BestCheckpoint* best, const DirectSession& session);
-  // The session begins a save. The variables are those that were evaluated, if no save came before.
+  // Notes that the session begins a save. If no save came before, the variables are those of the evaluation.
   void note_save(const DirectSession& session);
   // Returns the value of the variables that are saved now; none if others were evaluated. A hook may have put the
   // averages that were evaluated into the place of the weights.

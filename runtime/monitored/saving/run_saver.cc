@@ -169,7 +169,7 @@ void RunSaver::save_after_error(DirectSession& session, HookSet& hooks) noexcept
   }
 }
 
-// The hooks are told of a written checkpoint when their thread comes back.
+// The hooks learn of a written checkpoint when their thread returns.
 void RunSaver::save_beside(DirectSession& session, HookSet& hooks, const PluginInstance& busy) noexcept {
   thread_.wait();
   Save save{.step = step_of(session), .begun_ns = environment_.clock.monotonic_ns()};
@@ -239,7 +239,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
 }
 
 // Returns true if the thread writes save_ from now on. Otherwise the save is finished, and the reason that stopped it
-// is its error. The hooks are told outside of the try, since their errors are not the save's.
+// is its error. The hooks are called outside of the try, since their errors are not the save's.
 bool RunSaver::begin_write(DirectSession& session, const std::map<std::string, HookState>& states) {
   try {
     take(session, states, *save_);

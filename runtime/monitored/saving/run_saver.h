@@ -158,13 +158,13 @@ class RunSaver {
     std::map<std::string, HookState> states;
     std::optional<std::uint64_t> asked_at;  // the variables' versions at the last request
   };
-  // A checkpoint from its snapshot until the hooks were told of it. While the thread writes it, the thread owns it.
+  // A checkpoint from its snapshot until after_save of the hooks. While the thread writes it, the thread owns it.
   struct Save {
     std::int64_t step = 0;
     std::int64_t begun_ns = 0;
     CheckpointContent content = {};
     double seconds = 0;               // its duration
-    bool was_there = false;           // it is the one that was restored: nothing is written
+    bool was_there = false;           // it is the restored one: nothing is written
     std::uint64_t versions = 0;       // the variables'
     bool again = false;               // the last checkpoint, of this step, has these variables: it is written again
     std::string path = {};            // set when it is durable

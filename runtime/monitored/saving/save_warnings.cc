@@ -23,7 +23,7 @@ void SaveWarnings::say_if_disk_is_full(const DirectSession& session, const std::
   }
 }
 
-// A signal's save begins after the step that is under way, and after the save that is. So it has not all of the grace.
+// A signal's save begins after the current step, and after the current save. So it has less than the whole grace.
 void SaveWarnings::say_if_slower_than_grace(double seconds, double grace, bool in_background) {
   constexpr double kPartForTheSave = 0.8;
   if (grace <= 0 || seconds * (in_background ? 2 : 1) <= grace * kPartForTheSave || said_grace_) return;
@@ -34,7 +34,7 @@ void SaveWarnings::say_if_slower_than_grace(double seconds, double grace, bool i
                                    ": its last checkpoint may not be written; raise signal_grace_secs");
 }
 
-// A run whose saves come faster than its disk writes waits again and again.
+// If a run saves faster than its disk writes, it waits again and again.
 void SaveWarnings::say_that_it_waits(std::int64_t step, std::int64_t being_written) {
   if (std::exchange(said_wait_, true)) return;
   environment_.log.info("", "step " + std::to_string(step) + " is to be saved while the checkpoint of step " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says at most once each what a user should know about the saves of a run.
+// Warns of problems with the saves of a run, at most once each.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class SaveWarnings {
   // Warns if the disk of the directory has no room for one checkpoint. [session thread]
   void say_if_disk_is_full(const DirectSession& session, const std::string& directory);
   // Warns if a save of so many seconds does not fit into the grace after a signal. `in_background`: another save may be
-  // under way when the signal comes. grace 0: nothing ends a save. [the thread that wrote]
+  // running when the signal comes. grace 0: nothing ends a save. [the thread that wrote]
   void say_if_slower_than_grace(double seconds, double grace, bool in_background);
-  // Says that the training waits with the save of `step` for that of another one. [session thread]
+  // Warns that the save of `step` waits for that of another step, and the training with it. [session thread]
   void say_that_it_waits(std::int64_t step, std::int64_t being_written);
 
  private:

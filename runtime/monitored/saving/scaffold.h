@@ -27,7 +27,7 @@ using InitFn = std::function<void(const SessionScaffold&, DirectSession&)>;
 // Fills the memory with the value that a variable begins with; false: it has none.
 using InitialValues = std::function<bool(const std::string& variable, const belay_tensor& value)>;
 
-// A program's pieces, and those that only the host gives.
+// A program's pieces, and those of the host.
 struct ScaffoldOptions : belay::Scaffold {
   // The host asks it for each global variable before the init operation, and sets the values after that operation.
   InitialValues initial_values = {};

@@ -12,8 +12,8 @@
 namespace belay::runtime {
 namespace {
 
-// While it lives, an interrupt of the environment ends the runs of a session that is being made. Nobody else knows that
-// session yet. An interrupt does not end a run of a finished session.
+// While it lives, an interrupt of the environment ends the runs of a session that is being made. No other object has
+// that session yet. An interrupt does not end a run of a finished session.
 class InterruptsRuns {
  public:
   InterruptsRuns(const RunEnvironment& environment, DirectSession& session)

@@ -71,8 +71,8 @@ class SessionManager {
     bool ready = false;
   };
   Recovered recover_session(const PrepareArgs& args);
-  // Waits until another session has made the store's variables ready, with a new session per look, then runs local
-  // init. DEADLINE_EXCEEDED: max_wait_secs leaves less than the next wait.
+  // Waits until another session has made the store's variables ready, with a new session for each look. Then it runs
+  // local init. DEADLINE_EXCEEDED: max_wait_secs leaves less than the next wait.
   CreatedSession wait_for_session(const std::string& target, double max_wait_secs);
 
  private:

@@ -137,8 +137,8 @@ std::vector<TensorInfo> small_ones_from(const std::vector<TensorInfo>& tensors, 
   return found;
 }
 
-// Returns tensor i from memory, read with some that follow it. Null: it is read alone. A fault of a tensor that nobody
-// asked for is not reported.
+// Returns tensor i from memory, read with some that follow it. Null: it is read alone. A fault of a tensor that was not
+// requested is not reported.
 const NamedTensor* read_ahead(OpenCheckpoint& c, std::size_t i) {
   const auto there = [&] { return i - c.ahead_begins < c.ahead->tensors().size(); };
   if (c.ahead == nullptr || !there()) {

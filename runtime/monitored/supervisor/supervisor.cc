@@ -85,7 +85,7 @@ void Supervisor::find_global_step() {
       if (is_step) global_step_ = graph_.output({named->id, 0});
     }
   }
-  // Sessions and savers look for it there.
+  // Sessions and savers look for the global step there.
   if (global_step_) graph_.replace_collection(collections::kGlobalStep, {graph_.resolve(global_step_.raw())});
 }
 
@@ -140,7 +140,7 @@ void Supervisor::managed_session(const std::function<void(DirectSession&)>& body
   std::shared_ptr<DirectSession> session;
   std::optional<Error> late;
   const auto report = [&](const Error& error) {
-    // The coordinator keeps only the first request. An error after somebody's stop request would be lost there.
+    // The coordinator keeps only the first request. An error after a stop request would be lost there.
     if (should_stop() && !coordinator_->requested_exception() && error.code() != Code::kCancelled &&
         !is_end_of_input(error.code()))
       late = error;

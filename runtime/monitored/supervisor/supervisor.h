@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to run a session from before monitored sessions: no hooks and no recovery, but services on timers beside the
+// Runs a session in the way from before monitored sessions: no hooks and no recovery, but services on timers beside the
 // training loop. It is for existing programs of that form. A new program uses MonitoredTrainingSession.
 //
 //   Supervisor supervisor(graph, environment, setup);
@@ -13,15 +13,14 @@
 // It does not throw the CANCELLED of a run that the stop ended. It throws ABORTED and UNAVAILABLE, too: a supervisor
 // does not recover, its caller loops. Nothing is saved at the end: the last checkpoint may be save_model_secs old.
 //
-// The chief has services: a thread each for checkpoints, summaries and steps per second, and whatever loop() adds. The
+// The chief has services: a thread each for checkpoints, summaries and steps per second, and those that loop() adds. The
 // first action of each comes at once. They have costs beside training:
 //   * The summary service runs the summary operation in its own run, while the training continues. That run has its own
 //     plan and arena. It takes as much memory as its operations need for one batch, besides the training's. It uses one
 //     thread and takes the processor's time from the training.
 //   * It gets no feeds: a summary that needs a placeholder fails, and stops everything. One that depends on a queue
-//   takes
-//     a batch out of it, which the training then does not see. Summaries of values that the training run computes
-//     belong to the training run: fetch them there and give them to summary_computed.
+//     takes a batch out of it, and the training does not see that batch. Summaries of values that the training run
+//     computes belong to the training run: fetch them there, and pass them to summary_computed.
 //   * A checkpoint needs a copy of the variables, in memory that every save uses again. It delays the training's writes
 //     while it copies, not while it writes.
 //
@@ -44,7 +43,7 @@
 
 namespace belay::runtime {
 
-// A program's options, and what only the host gives. The path of the logdir is absolute.
+// A program's options, and the parts that only the host has. The path of the logdir is absolute.
 struct SupervisorSetup : SupervisorOptions {
   std::optional<RunSaverOptions> run_saver = {};         // none, or a graph without variables to save: no checkpoints
   std::shared_ptr<SessionManager> session_manager = {};  // none: made of the pieces
@@ -52,8 +51,8 @@ struct SupervisorSetup : SupervisorOptions {
 
 class Supervisor {
  public:
-  // Finds and makes the pieces, and freezes the graph. RunInUse where another run holds the directory. INVALID_ARGUMENT
-  // for a period or a grace that is negative.
+  // Finds and makes the pieces, and freezes the graph. RunInUse if another run holds the directory. INVALID_ARGUMENT
+  // for a negative period or grace.
   Supervisor(NodeGraph& graph, const RunEnvironment& environment, SupervisorSetup setup = {});
   // Stops, within the grace period; errors go into the log.
   ~Supervisor();
