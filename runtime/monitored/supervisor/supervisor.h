@@ -13,8 +13,8 @@
 // It does not throw the CANCELLED of a run that the stop ended. It throws ABORTED and UNAVAILABLE, too: a supervisor
 // does not recover, its caller loops. Nothing is saved at the end: the last checkpoint may be save_model_secs old.
 //
-// The chief has services: a thread each for checkpoints, summaries and steps per second, and those that loop() adds. The
-// first action of each comes at once. They have costs beside training:
+// The chief has services: a thread each for checkpoints, summaries and steps per second, and those that loop() adds.
+// The first action of each comes at once. They have costs beside training:
 //   * The summary service runs the summary operation in its own run, while the training continues. That run has its own
 //     plan and arena. It takes as much memory as its operations need for one batch, besides the training's. It uses one
 //     thread and takes the processor's time from the training.
