@@ -8,7 +8,7 @@
 //   float loss = s.run({loss_output})[0].scalar<float>();
 //
 // A run is atomic. At its end it changes all the variables that it writes. If it fails, is cancelled or is late, it
-// changes none. The returned Run keeps the results until it dies.
+// changes none. The returned Run keeps the results until it is destroyed.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ namespace belay::runtime {
 
 using QueueFactory = std::function<std::unique_ptr<Queue>(const Node&)>;
 
-// A program's options, and what only the host gives. Hooked runs use all of `threads`, others run on one thread.
+// A program's options, and those of the host. Hooked runs use all of `threads`, others run on one thread.
 struct DirectSessionOptions : SessionOptions {
   QueueFactory queues = {};  // runtime/data/make_queue.h; a graph with queues needs it
   Clock* clock = nullptr;    // null: the system's
@@ -152,7 +152,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   // Waits until no thread is inside a run. After close() they end soon, and none begins.
   void wait_for_runs();
   bool closed() const noexcept { return closed_.load(); }
-  // Cancels the current runs, with this reason, and those that begin before resume().
+  // Cancels the current runs with this reason, and those that begin before resume().
   void interrupt(const Error& reason) { cancellation_.cancel(reason); }
   void resume() { cancellation_.reset(); }
 

@@ -73,9 +73,9 @@ class Emitter {
     }
   }
 
-  // Finds each node's group, and the condition under which a swallowed value is recomputed. That is the condition of
-  // its users outside of groups, and of members that would read the recomputed value. Such members are in this group,
-  // or in an earlier one of the list that does without the value.
+  // Finds each node's group, and the condition under which a swallowed value is recomputed. It is true for users
+  // outside of groups, and for members that would read the recomputed value. Such members are in this group, or in an
+  // earlier one of the list that needs no such value.
   void index_groups(const std::vector<FusedGroup>& groups) {
     group_of_.assign(graph_.size(), nullptr);
     recompute_.resize(groups.empty() ? 0 : graph_.size());
@@ -117,8 +117,8 @@ class Emitter {
     }
   }
 
-  // A variable is read in the stage of its first user in a main stage. Users in later main stages get a copy from that
-  // place, so that one run sees one value.
+  // A variable is read in the stage of its first user in a main stage. Users in later main stages get a copy from
+  // there. So one run sees one value.
   void find_variable_stages() {
     for (std::uint32_t id = 0; id < graph_.size(); ++id) {
       if (!s_.planned[id] || s_.commit[id] || !s_.simplified.runs(id)) continue;
@@ -419,8 +419,8 @@ class Emitter {
       if (writes || m == last.id) emit_slots(graph_.node(m));
   }
 
-  // Emits the group at its first member's place. If somebody fetches a value that the member swallowed, the member also
-  // runs alone. For values of both, the group's counts.
+  // Emits the group at its first member's place. If a fetch wants a value that the member swallowed, the member also
+  // runs alone. If both make a value, the group's counts.
   void emit_leading_group(const FusedGroup& g) {
     const Node& first = graph_.node(g.members.front());
     const Condition& again = recompute_[first.id];

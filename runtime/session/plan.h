@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan: the nodes that a request needs, their order, and the places at which the run may wait or write.
+// A plan: the nodes that a request needs, their order, and the places of waits and writes.
 //
 // A run is a sequence of stages. A main stage computes from its values. It holds the store's gate shared if it reads
 // variables. Host kernels follow it; they may wait and hold no gate. Nodes that depend on a host kernel's output are in

@@ -75,7 +75,7 @@ class PlanCache {
   std::shared_ptr<CachedPlan> make(const PlanKey& key, const std::vector<Port>& hook_fetches);
   static void attach(FetchSet& set, const std::shared_ptr<CachedPlan>& plan, bool is_hook_fetch);
 
-  // Its plans own it. So a fetch set from a session that is gone never takes this session for that one.
+  // Its plans own it. So a fetch set from a destroyed session never confuses this session with that one.
   const std::shared_ptr<const char> identity_ = std::make_shared<const char>('\0');
   const NodeGraph& graph_;
   const VariablesByNode& variable_of_;

@@ -11,7 +11,7 @@
 namespace belay::runtime {
 namespace {
 
-// Copies a fetched value out of the run. The buffer is used again unless somebody still holds the last value.
+// Copies a fetched value out of the run. The buffer is used again, unless the last value still has another owner.
 class CopyToSlot final : public Kernel {
  public:
   CopyToSlot(FetchBuffer& buffer, TensorSpec spec) : buffer_(buffer), spec_(std::move(spec)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes that a plan needs, and the place at which each runs. Vectors are by node id.
+// The nodes that a plan needs, and the place of each. Vectors are by node id.
 #pragma once
 
 #include <cstdint>

@@ -204,7 +204,7 @@ class PluginThread final : public Joinable {
     const std::lock_guard lock(mutex_);
     return error_;
   }
-  // False: `arg` is of another thread, or the thread was joined or forgotten. Waits for a join that is under way.
+  // Returns false if `arg` is of another thread, or the thread was joined or forgotten. Waits for a running join.
   bool forget(const void* arg) {
     const std::lock_guard lock(mutex_);
     if (done_ || arg_ != arg) return false;

@@ -24,7 +24,7 @@ enum class TensorOrigin : std::uint8_t {
   kVariable,  // before the step
   kHost,      // from a host operation: the batch
   kComputed,  // by a step that the run makes anyway
-  kBeside,    // no step keeps it: a fused one passes over it, or only a hook wants it; fetching it computes it
+  kBeside,    // no step keeps it: a fused one does not store it, or only a hook needs it. A fetch computes it
   kWritten,   // a variable after the step
 };
 const char* origin_text(TensorOrigin origin) noexcept;  // "constant", "variable", "batch", ...

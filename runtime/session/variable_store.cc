@@ -103,7 +103,7 @@ void VariableStore::mark_clean() {
 
 namespace {
 
-// False: the memory exists already.
+// Returns false if the memory exists already.
 bool take_memory(const std::vector<Variable*>& variables, Snapshot& into) {
   if (into.names.size() == variables.size()) return false;
   into.names.clear();

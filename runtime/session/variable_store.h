@@ -63,7 +63,7 @@ class VariableStore {
   // shape. Its address stays the same as long as the store lives.
   Variable& find_or_create(const std::string& name, DType dtype, const Dims& dims, bool trainable);
   Variable* find(const std::string& name);
-  // Sorted by name.
+  // They are sorted by name.
   std::vector<Variable*> all();
 
   Gate& gate() noexcept { return gate_; }
@@ -72,8 +72,8 @@ class VariableStore {
   // name, INVALID_ARGUMENT both dtypes and shapes.
   void assign(const std::string& name, const TensorView& value);
 
-  // The position of each input: that of the last batch whose step committed. The slot's address stays the same as long
-  // as the store lives. It is written under the exclusive gate.
+  // The position of each input after the last batch of a committed step. The slot's address stays the same as long as
+  // the store lives. It is written under the exclusive gate.
   std::optional<Position>* position_slot(const std::string& input);
   std::map<std::string, Position> positions();
   void replace_positions(const std::map<std::string, Position>& positions);
