@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes of nodes: those that an operation declares, and those that a node was given.
+// The attributes of nodes: an operation declares them, and a node gets values for them.
 //
 //   .attrs = {float_attr("alpha", "the slope below 0").defaults_to(0.2),            // OpDef.attrs
 //             string_attr("padding", "what is put round images").one_of({"SAME", "VALID"}).defaults_to("VALID"),
@@ -58,7 +58,7 @@ struct AttrDef {
 
   AttrDef defaults_to(AttrValue value) &&;
   AttrDef defaults_to(DType value) && { return std::move(*this).defaults_to(static_cast<std::int64_t>(value)); }
-  // Makes it optional. Attrs::has then tells whether a node was given it.
+  // Makes it optional. Attrs::has is true if a node has it.
   AttrDef optional() &&;
   AttrDef at_least(double least) &&;
   AttrDef above(double bound) &&;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guards a plugin's callback that gets a graph which is being built. A callback must close the scopes, control scopes
-// and bodies that it opens. Else it would change the names and the order of nodes that the host and others add.
+// Guards a plugin's callback that gets an unfinished graph. A callback must close the scopes, control scopes and bodies
+// that it opens. Otherwise it would change the names and the order of later nodes.
 //
 //   const CallbackScopes scopes(graph);
 //   optimizer.call("apply", ...);
 //   scopes.check();
 //
-// A callback cannot close what was open before. After it the same is open as before, even if it failed. A frozen graph
-// has no scopes to enter, so there is nothing to remember. [main]
+// A callback cannot close earlier scopes. After it the same scopes are open as before, even if it failed. A frozen
+// graph has no scopes to enter, so there is nothing to remember. [main]
 #pragma once
 
 #include "runtime/graph/node_graph.h"

@@ -4,7 +4,7 @@
 namespace belay {
 namespace {
 
-// Of this thread; null: there is none.
+// The innermost scope of this thread; null: there is none.
 DefaultGraph*& innermost_scope() noexcept {
   thread_local DefaultGraph* scope = nullptr;
   return scope;

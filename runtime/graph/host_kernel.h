@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host kernel: an operation that waits, or whose output's shape only running shows (queues, lists of names). It runs
+// A host kernel: an operation that waits, or whose output shape only a run shows (queues, lists of names). It runs
 // between the stages of a plan, outside the store's gate, and passes whole tensors.
 #pragma once
 

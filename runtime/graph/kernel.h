@@ -36,7 +36,8 @@ struct KernelSpec {
   const Node& node;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  int threads = 1;         // the team that runs it, always this size, so that the work is always split the same way
+  int threads = 1;         // the team that runs it; its size is always this one, so the work is always split in the
+                           // same way
   std::uint64_t seed = 0;  // the run's; random kernels mix in the node's name
   // The members of a fused group in order, with `node` among them; else empty.
   std::vector<const Node*> members = {};

@@ -54,8 +54,7 @@ struct Node {
   std::vector<std::pair<DType, Shape>> outputs;
 };
 
-// Which operation runs in the place of another one from a global step on: a train operation whose variables become
-// more.
+// Replaces an operation by another one from a global step on, for a train operation that gets more variables.
 class Successions {
  public:
   bool empty() const noexcept { return all_.empty(); }
@@ -111,7 +110,7 @@ class NodeGraph {
   void hold();
   void release() noexcept;
 
-  // Checks that the output is of this graph and exists. Else the message names the culprits of both graphs.
+  // Checks that the output is of this graph and exists. Otherwise the message names the nodes of both graphs.
   Port resolve(const belay_output& output) const;
   // Finds a role, a node or "node:index"; see belay_graph_api.find. NOT_FOUND suggests the nearest.
   Port find(std::string_view name) const;
@@ -125,8 +124,8 @@ class NodeGraph {
   const std::string& end_body(const std::vector<Port>& outputs);
   // Returns the closed body of that name. NOT_FOUND names `asking`.
   const GraphBody& body(const std::string& name, const std::string& asking) const;
-  // Returns the port that stands for this one in new nodes. Outside the open body that is its capture, which is added
-  // if there is none yet. Else it is the port itself. INVALID_ARGUMENT: the port is in a body that is not open.
+  // Returns the port that replaces this one in new nodes. Outside the open body that is its capture, which is added if
+  // there is none yet. Otherwise it is the port itself. INVALID_ARGUMENT: the port is in a body that is not open.
   Port visible(Port port);
   // Fails if the port is in a body: outputs inside a body cannot be fetched, fed or collected.
   void need_outside_bodies(Port port) const;
@@ -147,7 +146,7 @@ class NodeGraph {
   Floor begin_callback() noexcept;
   // Closes what is open above the floor, and restores the outer floor.
   void end_callback(const Floor& outer) noexcept;
-  // Returns a sentence about things that the callback left open, or closed although they were not its own. Empty: there
+  // Returns a sentence about scopes that the callback left open, or closed although it did not open them. Empty: there
   // are none.
   std::string left_by_callback() const;
 

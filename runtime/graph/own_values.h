@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the values that differ between processes which train together. Each rank has another part of the input, other
+// Finds the values that differ between the processes of a training. Each rank has another part of the input, other
 // random numbers and other feeds. Variables are the same on all ranks. So are sums over the ranks (MeanOverRanks: loss,
 // metrics, gradients), and values computed only from these. The batch itself is not in the list. It plainly differs,
 // and hooks ask for its number of rows.
@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// By node, for a frozen graph; empty: it is a graph of one process.
+// Returns a flag for each node of a frozen graph. Empty: it is a graph of one process.
 std::vector<bool> own_values(const NodeGraph& graph);
 
 }  // namespace belay::runtime

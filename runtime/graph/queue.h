@@ -42,7 +42,7 @@ class Queue {
   virtual void close(bool cancel_pending) = 0;
   // Closes it since its filler failed. Readers get the remaining elements, then this error.
   virtual void close_with_error(const Error& error) = 0;
-  // Empties it and opens it again, for another pass of an input. Nobody waits in it then.
+  // Empties it and opens it again, for another pass of an input. No thread waits in it then.
   virtual void reopen() = 0;
   virtual bool closed() const = 0;
   virtual std::int64_t size() const = 0;
