@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that run bodies: Cond and While. Inside a body, BodyInput stands for one of their inputs.
+// Nodes that run bodies: Cond and While. Inside a body, a BodyInput node has the value of one of their inputs.
 #include "belay/ops/control_flow.h"
 
 #include <cstring>

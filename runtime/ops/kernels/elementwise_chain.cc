@@ -199,8 +199,7 @@ class ElementwiseChain final : public Kernel {
       if (works_in(spec, values, m, v) == in_place) free.push_back(slot[v]);
     }
   }
-  // True if member m may write into value v. It must allow that for each input that reads it, and the sizes must be
-  // equal.
+  // True if member m may write into value v. Each of its inputs that is v must allow it, and the sizes must be equal.
   bool works_in(const KernelSpec& spec, const std::vector<TensorSpec>& values, std::size_t m, std::uint32_t v) const {
     if (values[v].bytes() != values[n_inputs_ + m].bytes()) return false;
     for (std::size_t k = first_operand_[m], i = 0; k < first_operand_[m + 1]; ++k, ++i)

@@ -73,8 +73,8 @@ Team::~Team() {
 
 }  // namespace belay::runtime
 
-// Compilers call this function for `omp parallel`, in our code and in oneDNN's. It replaces libgomp's. OpenMP does not
-// define the floating-point mode of a team's threads. They have the mode of the thread that once made them.
+// Compilers call this function for `omp parallel`, in our code and in oneDNN's. It replaces libgomp's function. OpenMP
+// does not define the floating-point mode of a team's threads. They have the mode of the thread that made them.
 extern "C" __attribute__((visibility("default"))) void GOMP_parallel(void (*body)(void*), void* data, unsigned threads,
                                                                      unsigned flags) {
   using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);

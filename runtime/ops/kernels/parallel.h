@@ -2,8 +2,8 @@
 // The one thread pool: OpenMP's, which oneDNN uses, too. All our loops that split work use these functions.
 //
 // The split depends only on n, the grain and the team's size, never on load. So results are the same bits at every run.
-// All threads of a team compute in the floating-point mode of the thread that opens it. That holds whichever library
-// made them, and for any mode that they had. For kernels the mode is KernelMode
+// All threads of a team compute in the floating-point mode of the thread that opens it. Neither the library that made
+// the threads nor their earlier mode matters. For kernels the mode is KernelMode
 // (runtime/platform/threads/floating_point.h).
 //
 // In the tsan preset the loops run on std::thread, since the thread sanitizer does not see OpenMP's runtime.

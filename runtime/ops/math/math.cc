@@ -42,7 +42,7 @@ struct SquaredDifferenceOf : Cheap {
 struct DivideOf : Cheap {
   auto operator()(auto a, auto b) const { return a / b; }
 };
-// Rounds towards minus infinity. Integers give 0 for x / 0, since a trap would end the process.
+// Rounds towards minus infinity. Integers have the result 0 for x / 0, since a trap would end the process.
 struct FloorDivOf : Cheap {
   template <class T>
   T operator()(T a, T b) const {
@@ -61,7 +61,7 @@ struct FloorDivOf : Cheap {
     }
   }
 };
-// The remainder of FloorDivOf, with the sign of b. Integers divided by 0 give 0.
+// The remainder of FloorDivOf, with the sign of b. For integers divided by 0 it is 0.
 struct FloorModOf : Expensive {
   template <class T>
   T operator()(T a, T b) const {
@@ -151,7 +151,7 @@ void grad_squared_difference(GradContext& c) {
   if (c.wanted(0)) c.set(0, sum_to_input(c, 0, grad));
   if (c.wanted(1)) c.set(1, sum_to_input(c, 1, -grad));
 }
-// Gives the gradient to a if `takes_a`, else to b.
+// Passes the gradient to a if `takes_a`, else to b.
 void share_gradient(GradContext& c, const Output& takes_a) {
   const Output zero = ops::scalar(c.graph(), 0, c.grad().dtype());
   if (c.wanted(0)) c.set(0, sum_to_input(c, 0, ops::select(takes_a, c.grad(), zero)));

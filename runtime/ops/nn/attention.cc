@@ -146,7 +146,7 @@ struct Scores {
   const T* mask;
   T scale;
   std::int64_t rows, row, computed;  // computed: number of keys with scores
-  std::int64_t seen, seen_step;      // keys that row 0 sees, and the number that each next row sees more
+  std::int64_t seen, seen_step;      // keys that row 0 sees, and how many more each next row sees
 };
 
 // Turns scores into weights; log_sum[r] is log(sum(e^score)).

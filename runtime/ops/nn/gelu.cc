@@ -33,7 +33,7 @@ inline double normal_below(double x, double) { return 0.5 * std::erfc(-x * M_SQR
 struct GeluOf : Expensive {
   template <class T>
   T operator()(T x) const {
-    // e^(-x^2/2) is 0 long before x^2 overflows. An infinite x would give 0 * infinity.
+    // e^(-x^2/2) is 0 long before x^2 overflows. Otherwise an infinite x would become 0 * infinity.
     const T y = x * normal_below(x, exp_of(T(-0.5) * x * x));
     return x < T(-40) ? T(0) : y;
   }

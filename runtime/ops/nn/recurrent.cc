@@ -16,7 +16,7 @@ AttrDef wants_x_attr() { return bool_attr("wants_x", "compute the gradient of x,
 
 namespace {
 
-// Checks that input i, called `what`, has these dims (-1: any) and the dtype of input 0.
+// Checks that input i has these dims (-1: any) and the dtype of input 0. `what` is its name in errors.
 void need_shape(const InferContext& c, std::size_t i, const char* what, const Dims& wanted) {
   c.need_same_dtype(0, i);
   bool ok = true;

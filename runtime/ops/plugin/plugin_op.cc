@@ -193,7 +193,7 @@ class PluginKernel final : public Kernel {
   }
 
  private:
-  // The plan's memory has no gaps. So the first runs get memory of their own, and later ones cost nothing.
+  // The plan's memory has no gaps. So the first runs get separate memory, and later ones cost nothing.
   void run_guarded() {
     --guarded_runs_;
     GuardedOutputs guarded(inputs_, outputs_);

@@ -44,7 +44,7 @@ void infer_shuffle_queue(InferContext& c) {
   infer_queue(c);
 }
 
-// Checks the input that tells an enqueue which elements to keep: one value for all, or one for each.
+// Checks an enqueue's input that selects the elements to keep: one value for all, or one for each.
 void need_keep(const InferContext& c, std::size_t i, bool many) {
   c.need_dtype(i, DType::kBool);
   if (c.shape(i).has_rank() && (c.shape(i).rank() == 0 || (many && c.shape(i).rank() == 1))) return;

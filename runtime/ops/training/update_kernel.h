@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common part of updates of variables: their shape rule, a kernel that updates one or more variables in one pass,
-// and a kernel that updates the rows of one variable.
+// The common part of updates of variables: their shape rule, and two kernels. One updates one or more variables in one
+// pass. The other updates rows of one variable.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ template <class F>
 }
 
 // Updates one or more variables in one pass; their inputs follow each other. Threads share the elements of all of them.
-// An Update<T> is one kind: In names its inputs, prepare() reads the shared inputs, and update() changes a range of one
+// An Update<T> is one kind: In names its inputs, and prepare() reads the shared inputs. update() changes a range of one
 // variable's elements by as many elements of a gradient.
 template <class T, class Update>
 class UpdateKernel final : public Kernel {
@@ -84,8 +84,8 @@ std::unique_ptr<Kernel> make_update(const KernelSpec& spec) {
                   [&]<class T>(std::type_identity<T>) { return std::make_unique<UpdateKernel<T, Update<T>>>(spec); });
 }
 
-// Updates the rows of a variable and its slots that the indices name. Each row gets the bits that UpdateKernel gives to
-// its elements. The indices are those of SumIndexedSlices: ascending, each once, then -1 for rows that are unused.
+// Updates the rows of a variable and its slots that the indices name. The bits are those of UpdateKernel for these
+// rows. The indices are those of SumIndexedSlices: ascending, each once, then -1 for rows that are unused.
 template <class T, class Update>
 class SparseUpdateKernel final : public Kernel {
  public:
