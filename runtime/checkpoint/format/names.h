@@ -49,7 +49,7 @@ struct CheckpointName {
 };
 std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
 
-// True if the host writes the file of that name into a checkpoint, so that no saver may.
+// True if the host writes the file of that name into a checkpoint. So no saver may write it.
 constexpr bool is_hosts_file(std::string_view name) noexcept {
   return name == kIndexName || name == kStateName || name == kStateDataName || name == kManifestName ||
          name == kSchemaName || name == kPinnedName || name == kCrashedName;

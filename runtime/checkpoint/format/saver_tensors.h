@@ -64,8 +64,8 @@ class TensorsToWrite final : public SaverTensors {
 // Provides memory for the wanted tensors, and lists all.
 class TensorsToRead final : public SaverTensors {
  public:
-  // `wanted` is by name. Each is in the caller's memory, which must have the dtype and shape that the saver finds. The
-  // map must outlive the object.
+  // `wanted` is by name. Each is in the caller's memory, with the dtype and shape that the saver must find. The map
+  // must outlive the object.
   explicit TensorsToRead(const std::map<std::string, NamedTensor, std::less<>>& wanted) : wanted_(wanted) {}
   std::uint64_t count() const override { return 0; }
   const NamedTensor& get(std::uint64_t i) const override;

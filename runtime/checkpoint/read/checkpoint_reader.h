@@ -72,9 +72,9 @@ class CheckpointReader final : public StoredTensors {
   CheckFiles check_;
 };
 
-// Opens anything that a user may name. A checkpoint's directory, a run directory (its newest whole checkpoint), or the
-// file `best` of a run directory (the best whole one of that list). Also one foreign file that `saver` can read
-// (without checksums, since it has no index).
+// Opens anything that a user may name: a checkpoint's directory, a run directory (its newest whole checkpoint), or the
+// file `best` in one (the best whole one of that list). It also opens one foreign file that `saver` can read, without
+// checksums, since it has no index.
 std::unique_ptr<StoredTensors> open_stored_tensors(FileSystem& files, const std::string& path, const SaverUse& saver,
                                                    Logger& log);
 

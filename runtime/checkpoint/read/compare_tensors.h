@@ -11,8 +11,7 @@
 namespace belay::runtime {
 
 // Returns a table of every difference, one line each, sorted by name; empty: there is none. For a variable that the
-// checkpoint lacks, it has the name under which it was probably saved. That is one that the graph lacks, of the same
-// type and shape.
+// checkpoint lacks, it adds a probable older name. That is a name that the graph lacks, of the same type and shape.
 //
 //   missing   hidden/kernel  float32 [784, 256]; saved as 'dense/kernel'?
 //   extra     dense/kernel   float32 [784, 256]

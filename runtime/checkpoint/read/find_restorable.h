@@ -20,8 +20,8 @@
 
 namespace belay::runtime {
 
-// `basename` is the checkpoints' name before "-STEP"; empty: that of basename_in. `unreadable` has those that are
-// unchanged but that their saver could not read, with its error.
+// `basename` is the checkpoints' name before "-STEP"; empty: that of basename_in. `unreadable` has unchanged
+// checkpoints that their saver could not read, with its error.
 //
 // Returns it opened, and verified by `check`. With kWhenRead the first one may still be damaged, which its read()
 // reports. Then the caller calls again, with it in `unreadable`. The others are verified whatever `check` is. Null: the

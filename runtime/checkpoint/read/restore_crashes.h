@@ -15,7 +15,7 @@ namespace belay::runtime {
 
 inline constexpr std::uint64_t kMostRestoreCrashes = 2;
 
-// Returns the number for that checkpoint since its last restore; 0 if that cannot be found out.
+// Returns the number for that checkpoint since its last restore; 0 if it cannot be found.
 std::uint64_t restore_crashes(const OpenDirectory& run, const std::string& checkpoint) noexcept;
 
 // While it lives, a crash counts for that checkpoint. Only one at a time. [session]

@@ -176,7 +176,7 @@ std::string SaverDirectory::name_by_others(std::string_view name) {
     // Pairs are "model" and ".index", "x" and ".index".
     const std::string_view ending = name.substr(std::min(name.find('.'), name.size()));
     const bool same = !ending.empty() && one.size() > ending.size() && one.ends_with(ending);
-    // It is another format of the same saver, which asks for that first.
+    // It is another format of the same saver. The saver asks for that one first.
     if (!same && saver_of_name(one) == saver_of_name(name) && !saver_of_name(one).empty()) return "";
     if (!same && name.ends_with(".json") && !begins_as_json(*directory_.open(one))) return "";
     begin_ = name.substr(0, name.size() - (same ? ending.size() : 0));

@@ -36,9 +36,9 @@ class SaverDirectory {
   static SaverDirectory for_writing(OpenDirectory& directory);
   // It has only these files.
   static SaverDirectory for_reading(const OpenDirectory& directory, std::vector<std::string> names);
-  // Reads one foreign file, `name`. It stands for the name that the saver opens and that has the same ending. If no
-  // ending is equal, it stands for the first one. Later files of the saver may be beside it, with the same start of the
-  // name ("model.data-0" of "model.index" is "x.data-0" of "x.index"), or with their names.
+  // Reads one foreign file, `name`. It replaces the name with the same ending that the saver opens. If no ending is
+  // equal, it replaces the first one. Later files of the saver may be beside it with their names, or with the same
+  // start of the name: "model.data-0" of "model.index" is "x.data-0" of "x.index".
   static SaverDirectory for_reading_one(const OpenDirectory& directory, std::string name);
   SaverDirectory(SaverDirectory&&) = delete;  // the saver has its address
   ~SaverDirectory();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds stored tensors that a user names, and the saver that reads them.
+// Finds the stored tensors that a user names, and their saver.
 //
 //   StoredPlace place = find_stored(files, "runs/mnist", log);             // its newest whole checkpoint
 //   StoredPlace place = find_stored(files, "bert/model.safetensors", log); // by the name, else by the content
@@ -46,7 +46,7 @@ struct StoredPlace {
 
 // Accepts a checkpoint, a run directory (its newest whole checkpoint; TensorFlow's current one), the file `best` of a
 // run directory, or a file. It also accepts a checkpoint in TensorFlow's sense: the path without ".index". NOT_FOUND
-// names what exists. Errors of a checkpoint are those of CheckpointReader::open.
+// lists the existing ones. Errors of a checkpoint are those of CheckpointReader::open.
 StoredPlace find_stored(FileSystem& files, const std::string& path, Logger& log);
 
 // Returns the common name of several shards: "model" for "model-00001-of-00005".

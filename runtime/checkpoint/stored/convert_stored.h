@@ -31,8 +31,8 @@ struct StoredCopy {
   std::vector<TensorInfo> left_out = {};  // types that belay does not read
 };
 
-// Reads the wanted tensors. `checkpoint` is one of belay's, whose state is copied, too. Null: a foreign file. Its step
-// is that of its tensor global_step, else that of its name, else 0. INVALID_ARGUMENT: none is wanted.
+// Reads the wanted tensors. `checkpoint` is belay's, and its state is copied, too. Null: a foreign file. Its step is
+// that of its tensor global_step, else that of its name, else 0. INVALID_ARGUMENT: none is wanted.
 StoredCopy read_copy(const StoredTensors& stored, const SaverUse& saver, const CheckpointReader* checkpoint,
                      const std::function<bool(const std::string&)>& wanted);
 

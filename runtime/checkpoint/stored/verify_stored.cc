@@ -94,7 +94,7 @@ class Walk {
     is_checkpoint ? checkpoint(directory, name) : this->directory(*inner);
   }
 
-  // Reports damage that f finds in it, but not that it was removed meanwhile.
+  // Reports damage that f finds in it. It ignores a checkpoint that was removed meanwhile.
   template <class F>
   void one(const OpenDirectory& parent, const std::string& name, F&& f) {
     VerifiedStored found{path_in(parent.path(), name)};

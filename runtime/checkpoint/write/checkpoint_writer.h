@@ -2,12 +2,12 @@
 // Writes one checkpoint. A crash at any moment leaves it whole or absent.
 //
 //   1. model.ckpt-N.tmp-<random>/ is made
-//   2. the saver writes its files into it; each is checksummed as it passes, and synced before it closes
-//      the variables are the same bits after it: it got them to read
+//   2. the saver writes its files into it; each is checksummed while it passes, and synced before it closes
+//      the variables have the same bits after it: the saver may only read them
 //   3. `state.data` if hooks keep tensors, `manifest.toml`, `schema.json`, `state`, then `index`, each synced; then the
-//      directory; if it is asked for, all of it is read back through the saver, and is what was to be saved
-//   4. renamed to model.ckpt-N; an older one of the same step is first renamed aside, to model.ckpt-N.old-<random>
-//   5. the run directory is synced; the one aside is removed
+//      directory; on request all of it is read back through the saver and compared
+//   4. renamed to model.ckpt-N; an older one of the same step is first renamed to model.ckpt-N.old-<random>
+//   5. the run directory is synced; the renamed older one is removed
 //
 // An exception undoes everything: the temporary directory is removed, and the older checkpoint has its name again.
 // After a crash, remove_leftovers (leftovers.h) cleans up when the next run starts.

@@ -31,8 +31,8 @@ struct MissingVersion {
 };
 std::vector<MissingVersion> missing_versions(const std::string& path, const std::string& library_path);
 
-// A library that `path`, or a library that it needs, would load from its own directories. But this process has already
-// loaded another file of that name, and the dynamic linker loads only the first one of a name.
+// `path`, or a library that it needs, would load a library from its directories. But this process has already loaded
+// another file of that name. The dynamic linker loads only the first one of a name.
 struct ShadowedDependency {
   std::string name;    // "libz.so.1"
   std::string own;     // found by its rpath, LD_LIBRARY_PATH or runpath

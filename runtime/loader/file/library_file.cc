@@ -115,8 +115,8 @@ std::string first_of(std::vector<std::string> names, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? " (" : "s (") + joined(names) + (n > kMost ? ", ...)" : ")");
 }
 
-// True if a mangled name belongs to the C++ standard library. Its templates show in every library that uses them,
-// whatever the compiler's flags, and are equal in each.
+// True if a mangled name belongs to the C++ standard library. Its templates are visible in every library that uses
+// them, with any compiler flags, and are equal in each.
 bool is_of_standard_library(std::string_view name) {
   if (name == "_ZnwmPv" || name == "_ZnamPv" || name == "_ZdlPvS_" || name == "_ZdaPvS_") return true;  // placement new
   if (name.substr(0, 2) != "_Z") return false;

@@ -55,7 +55,7 @@ OpenLibrary open_library(const std::string& path);
 std::vector<std::string> link_flaws(const ElfFile& elf);
 
 // Returns faults of a plugin's exports besides its module: unique symbols, which other plugins share, and symbols that
-// the host's libraries may replace. Templates of the C++ standard library are left out.
+// the host's libraries may replace. It ignores templates of the C++ standard library.
 std::vector<std::string> export_flaws(const ElfFile& elf);
 
 // Returns the error UNUSABLE, with the reason why a plugin of the library cannot be used.

@@ -59,7 +59,7 @@ struct FoundPlugin {
   std::size_t directory = 0;   // index in directories()
 };
 
-// A *.so that cannot be used, a plugin of one, or a directory that is not allowed.
+// A *.so or a plugin in it that cannot be used, or a directory that is not allowed.
 struct RejectedFile {
   std::string path;
   LoadError error;
@@ -78,7 +78,7 @@ class PluginSearch {
   const std::vector<SearchDirectory>& directories() const noexcept { return path_.directories; }
   const std::vector<FoundPlugin>& plugins() const;  // in the order of search
   const std::vector<RejectedFile>& rejected() const;
-  // Returns elements of the path that were left out, and files and directories that others may write.
+  // Returns the omitted elements of the path, and the files and directories that other users may write.
   const std::vector<std::string>& warnings() const noexcept { return path_.warnings; }
   // Returns "/a, /b (does not exist), /c (refused: it can be written by everybody)", or "no directory".
   std::string searched() const;

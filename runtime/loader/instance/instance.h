@@ -99,8 +99,8 @@ class ThreadOfCalls {
   ThreadOfCalls(const ThreadOfCalls&) = delete;
   ThreadOfCalls& operator=(const ThreadOfCalls&) = delete;
 
-  // Warns of calls that left another mode, which was restored at once. The modes are checked together, since a check at
-  // once would make the processor wait (VectorMode). That is at the end of a phase at the latest, while the monitor's
+  // Warns of calls that left another mode; it was restored at once. It checks all modes together, since a check at once
+  // would make the processor wait (VectorMode). It does so at the end of a phase at the latest, while the monitor's
   // step is still theirs.
   void look() noexcept;
 
@@ -288,8 +288,8 @@ class PluginInstance final : public CurrentPlugin {
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  private:
-  // Checks each argument of every callback: a sized struct that the plugin fills keeps its size and has flags that this
-  // host knows.
+  // Checks each argument of every callback. A sized struct that the plugin fills must keep its size, and this host must
+  // know its flags.
   template <class P, class A>
   static void check_filled(const A& arg) {
     using Pointed = std::remove_pointer_t<P>;

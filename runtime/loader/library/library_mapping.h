@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which memory of this process belongs to a loaded library, and which library owns an address.
+// Knows the memory of each loaded library in this process, and the library of an address.
 #pragma once
 
 #include <cstdint>

@@ -45,8 +45,8 @@ void each_overwritten_plugin(void (*call)(void* context, const char* path), void
 
 class Loader {
  public:
-  // Borrows both. `library_path` is LD_LIBRARY_PATH, to explain missing and replaced libraries. `patience` is the time
-  // after which stderr reports that a library's initializers still run.
+  // Borrows both. `library_path` is LD_LIBRARY_PATH; it explains missing and replaced libraries. After `patience`,
+  // stderr reports that a library's initializers still run.
   Loader(FilePolicy& policy, const CpuFeatures& cpu, std::string library_path,
          std::chrono::milliseconds patience = kLoadingPatience);
   ~Loader();

@@ -44,7 +44,7 @@ class ModuleChecker {
                     "build it again; was the file edited or replaced?");
   }
 
-  // `what` names the field that points there.
+  // `what` names the field with the pointer.
   void require_own(const std::string& what, const void* data, std::uint64_t size) const {
     if (library_ == nullptr || library_->holds(data, size)) return;
     throw LoadError(
