@@ -4,11 +4,11 @@
 // zeros (strings: empty) pad their ends. [any thread]
 //
 // Its promises:
-//   A reader takes each element that an enqueue has put in, or the queue still has it. After a close, waiting enqueues
+//   If an enqueue has added an element, a reader takes it, or the queue still has it. After a close, waiting enqueues
 //   still get in, and readers end when these elements are taken.
 //   Enqueues that wait for room get in by the order in which they began. Readers that wait for elements do, too.
-//   One reader at a time gathers several elements. If it fails (late, cancelled, too few at the end, shapes that cannot
-//   be stacked), they are the oldest again, in their order, even if others have filled their places.
+//   One reader at a time gathers several elements. It may fail: late, cancelled, too few at the end, shapes that do not
+//   stack. Then they are the oldest again, in their order, even if others have filled their places.
 //   An enqueue refuses an element with other dtypes or shapes than the queue's. If one of several is so, none gets in.
 #pragma once
 

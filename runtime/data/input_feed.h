@@ -5,7 +5,7 @@
 //   feed->prime();                                                   // the first batch: an empty input shows here
 //   InputFeed::Tensors t = feed->add_to_graph(graph);                // a queue, its dequeue, a queue runner
 //
-// Every batch in the queue has the input's position after it. The run that takes the batch commits that position with
+// Every batch in the queue has the input's position after it. When a run takes the batch, it commits that position with
 // its writes. A new session first seeks the input to the committed position.
 #pragma once
 

@@ -50,7 +50,7 @@ void OpQueueRunner::fill(const std::shared_ptr<Shared>& shared, const std::share
   const bool closed = error && std::find(clean.begin(), clean.end(), error->code()) != clean.end();
   const bool stopping = coordinator != nullptr && coordinator->should_stop();
   if (closed || stopping) error.reset();
-  // The queue comes first, so that its readers see the error, and not the end that the coordinator's stop makes.
+  // The queue comes first. So its readers see the error, and not the end that the coordinator's stop causes.
   if (const auto last = shared->ended(*session, error); last && !session->closed())
     shared->close(*session, last->failure);
   if (!error) return;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delivers its elements in random order. While it is open, at least min_after_dequeue stay in it, so that there is a
-// choice. A closed one is emptied. The choices depend only on the seed and the name. But the threads that fill it
-// decide which elements are there, and a checkpoint does not keep them. So a run with such a queue resumes only
-// approximately.
+// Delivers its elements in random order. While it is open, at least min_after_dequeue stay in it, so there is a choice.
+// A closed one is emptied. The choices depend only on the seed and the name. But the threads that fill it decide which
+// elements exist, and a checkpoint does not keep them. So a run with such a queue resumes only approximately.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts that a training learned from its data: its input's features and labels with the names of columns and
-// classes, the values that the input fitted, and the options that decide about its batches. The schema belongs to the
-// model. Checkpoints, exports and the run directory keep it as `schema.json`. Every other input of the model is matched
-// with it.
+// The facts that a training learned from its data. It has the input's features and labels with the names of columns and
+// classes. It also has the values that the input fitted, and the options that decide about its batches. The schema
+// belongs to the model. Checkpoints, exports and the run directory keep it as `schema.json`. Every other input of the
+// model is matched with it.
 //
 //   const Schema trained = parse_schema(text);
 //   SchemaMatch match = match_schema(trained, declared, {.name = "eval", .use = InputUse::kEvaluation});
@@ -71,9 +71,8 @@ Schema parse_schema(std::string_view text);
 struct MatchedInput {
   std::string name;  // "eval", for messages
   InputUse use = InputUse::kEvaluation;
-  std::set<std::string> written =
-      {};                     // options that the manifest sets for it, with values that differ from the training's
-  bool common_alone = false;  // true: parts that only one of both has are no problem
+  std::set<std::string> written = {};  // options that the manifest sets for it, other than the training's
+  bool common_alone = false;           // true: parts that only one of both has are no problem
   // Options that its section sets, even to the training's value. Their element types are not compared.
   std::set<std::string> said = {};
 };

@@ -15,8 +15,8 @@
 
 namespace belay::runtime {
 
-// Returns the replacement of a key or section of other programs: "write learning_rate in [optimizer]". Empty: the name
-// is not in the table, or is valid in `section`, where it was found.
+// Returns the replacement of a key or section of other programs: "write learning_rate in [optimizer]". `section` is the
+// place of the name. Empty: the name is not in the table, or is valid in `section`.
 std::string help_for_other_key(std::string_view name, std::string_view section = "");
 
 // Returns the one of `words` that such a name means. Kind "option" is for the options of a plugin ("size" for

@@ -10,9 +10,9 @@ namespace belay::runtime {
 inline constexpr int kMaxKeyParts = 64;
 inline constexpr int kMaxLevels = 64;
 
-// True if the parser may see `source`. Else `problems` gets the first problem. That is the file's size, bytes that are
-// no UTF-8, a NUL, a key with too many parts, or too many levels of tables and lists. It knows strings and comments,
-// and only as much TOML as it needs. Other faults pass.
+// True if the parser may see `source`. Otherwise `problems` gets the first problem: the file's size, bytes that are no
+// UTF-8, a NUL, a key with too many parts, or too many levels of tables and lists. It knows strings and comments, and
+// only as much TOML as it needs. It ignores other faults.
 bool within_limits(const ManifestSource& source, Diagnostics& problems);
 
 }  // namespace belay::runtime

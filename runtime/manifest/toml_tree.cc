@@ -113,7 +113,7 @@ std::pair<std::string_view, std::string_view> scope_and_reason(std::string_view 
 }
 
 // The library points after a bad number, or at the end of a pair with a repeated key. This marks the text that its
-// message quotes, if that is just before.
+// message quotes, if it is just before that place.
 void mark_quoted(std::string_view reason, std::string_view line, Explanation& e) {
   const std::size_t open = reason.find('\''), close = reason.rfind('\'');
   if (open == reason.npos || close <= open + 1) return;

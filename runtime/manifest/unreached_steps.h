@@ -9,8 +9,8 @@
 
 namespace belay::runtime {
 
-// Returns a warning for each, with the key's place: a warm-up that ends after max_steps, a group whose training begins
-// after it.
+// Returns a warning for each, with the key's place: a warm-up that ends after max_steps, or a group whose training
+// begins after it.
 std::vector<std::string> unreached_steps(const Manifest& manifest);
 
 }  // namespace belay::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether a type that crosses the boundary is a sized struct, which every call and callback checks.
+// Tests whether a type at the boundary is a sized struct, which every call and callback checks.
 #pragma once
 
 #include "belay/detail/sized.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin that this thread is calling, for parts of the runtime that know no plugins, such as services. The loader
-// sets it.
+// The plugin that this thread is calling, for parts of the runtime without plugins, such as services. The loader sets
+// it.
 #pragma once
 
 #include <cstdint>

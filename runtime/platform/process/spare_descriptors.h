@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// File descriptors that are kept for the host's files. If a plugin has used up all others of the process, a save still
-// has the few that it needs. The file system opens with one of these, and keeps one again after it has closed
-// something. Files that a plugin opens itself (a saver that calls fopen) do not use them. [any thread]
+// File descriptors that are kept for the host's files. If a plugin has used up all others, a save still has the few
+// that it needs. The file system opens with one of these, and keeps one again after it has closed something. Files that
+// a plugin opens itself (a saver that calls fopen) do not use them. [any thread]
 #pragma once
 
 namespace belay::runtime {

@@ -7,8 +7,8 @@
 
 namespace belay::runtime {
 
-// Returns "1e+39, which is no float32: the largest one is 3.4028235e+38"; empty: it survives. `has_max` and `max` give
-// the range of the number. A range that ends just below a float32 excludes that float32.
+// Returns "1e+39, which is no float32: the largest one is 3.4028235e+38"; empty: it fits. `has_max` and `max` are the
+// limit of the number. A limit just below a float32 excludes that float32.
 std::string float32_problem(double value, bool has_max = false, double max = 0);
 
 }  // namespace belay::runtime

@@ -34,7 +34,7 @@ class Joinable {
  public:
   virtual ~Joinable() = default;
   virtual const std::string& name() const = 0;
-  // Returns the name for messages, with its owner and with what it waits for, if that is known.
+  // Returns the name for messages, with its owner and the reason of its wait, if they are known.
   virtual std::string label() const { return name(); }
   // A shared coordinator calls it after it has registered this one.
   virtual void registered_with(std::shared_ptr<Coordinator> /*coordinator*/) {}
