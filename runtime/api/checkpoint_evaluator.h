@@ -30,8 +30,8 @@ class CheckpointEvaluator {
  public:
   CheckpointEvaluator(Estimator& estimator, CheckpointEvaluatorOptions options);
 
-  // Evaluates the newest checkpoint and exports it. One that there is not, or that was evaluated before, is a warning
-  // every ten minutes at most. `is_final`: there will be no other one.
+  // Evaluates the newest checkpoint and exports it. If there is none, or it was evaluated before, it warns every ten
+  // minutes at most. `is_final`: no other checkpoint will follow.
   EvalOutcome evaluate(bool is_final = false);
   // If the newest one was evaluated already, exports it as the last one, unless that was done.
   void export_as_final();

@@ -9,7 +9,7 @@
 
 namespace belay {
 
-// Threads keep the coordinator, so that one which outlives the grace period may still use it.
+// Threads keep the coordinator. So a thread that outlives the grace period may still use it.
 struct OwnedCoordinator::Insides {
   std::shared_ptr<runtime::Coordinator> coordinator;
 };

@@ -28,7 +28,7 @@ class RunObserver {
 
   // The manifest is wrong.
   virtual void refused(const Diagnostics& problems) = 0;
-  // An error ended this part. `problems`: found before it; what the error says of the manifest may go there.
+  // An error ended this part. `problems`: found before it. The function may add the error's facts about the manifest.
   virtual void failed(RunPart part, const Error& error, Diagnostics& problems) = 0;
   // The text for other ranks if the run ends before it has met them; empty: none.
   virtual std::string refusal() const { return {}; }

@@ -26,7 +26,7 @@ RunStatus status_of(RunPart part, const Error& e) {
   if (is_a<LoadError>(e)) return RunStatus::kPlugin;
   switch (part) {
     case RunPart::kPlan:
-      // A run that is not there, or steps that it has not made, are the caller's mistake.
+      // If a run does not exist, or has not made the steps, that is the caller's mistake.
       if (!is_a<RestoreError>(e) && (is_wrong_name || code == Code::kOutOfRange)) return RunStatus::kUsage;
       return status_of_work(e);
     case RunPart::kDirectory: return is_a<RunInUse>(e) ? RunStatus::kInUse : RunStatus::kUsage;
@@ -36,7 +36,7 @@ RunStatus status_of(RunPart part, const Error& e) {
       // train.
       return code == Code::kDataLoss || code == Code::kUnknown ? RunStatus::kTrainingFailed : RunStatus::kUsage;
     case RunPart::kTraining:
-      // The error may have come through a hook, as one of its own.
+      // The error may have come through a hook, as an error of the hook.
       return is_a<RunInUse>(e) ? RunStatus::kInUse : status_of_work(e);
     case RunPart::kMode: return is_wrong_name ? RunStatus::kUsage : status_of_work(e);
     default: return status_of_work(e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// launched_place() reads which process of a run this is. The program that started it has set that in the environment.
+// launched_place() returns which process of a run this is. The program that started it set that in the environment.
 //
 //   torchrun            RANK, WORLD_SIZE, LOCAL_RANK; by hand, too: RANK=0 WORLD_SIZE=2 belay run M.toml
 //   Open MPI's mpirun   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK
@@ -27,9 +27,9 @@ struct LaunchedPlace {
   friend bool operator==(const LaunchedPlace&, const LaunchedPlace&) = default;
 };
 
-// INVALID_ARGUMENT if a variable is not a number, one of a pair is missing, or the rank is not below the size. The same
-// if two launchers contradict each other (the error names both), or if a task of TF_CONFIG trains in no group (ps,
-// evaluator).
+// INVALID_ARGUMENT if a variable is not a number, one of a pair is missing, or the rank is not less than the size. It
+// is the same if two launchers contradict each other (the error names both), or if a task of TF_CONFIG trains in no
+// group (ps, evaluator).
 LaunchedPlace launched_place(const Environment& environment);
 
 // Whether this process was started to evaluate a training of others: "evaluator" in TF_CONFIG or BELAY_CONFIG.

@@ -224,7 +224,8 @@ Membership::Look Membership::look_at(const OpenDirectory& rendezvous) const {
   return look;
 }
 
-// It is enough at once if all have come. A chief that follows another one does not know who is left, so it waits.
+// If all ranks have come, it is enough at once. A chief that follows another one cannot know the remaining ranks, so it
+// waits.
 bool Membership::is_enough(const Look& look, double waited_secs) const {
   if (look.missing.empty() && look.cut_off.empty()) return true;
   const bool later = !last_.members.empty() || look.trained;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankControl has the ways in which the ranks stop the run, and in which the run stops them. All of it is borrowed.
+// RankControl connects the ranks with the run: each side can stop the other. All of it is borrowed.
 #pragma once
 
 #include <functional>

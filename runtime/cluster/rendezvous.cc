@@ -23,7 +23,8 @@ constexpr std::uint64_t kMostBytesOfName = 256;
 constexpr int kTries = 10;
 constexpr std::chrono::milliseconds kBetweenTries{10};
 
-// The folder goes as a whole, by a rename. A worker that has just found it may still write into it, and that goes too.
+// The folder is removed as a whole, by a rename. A worker that has just found it may still write into it, and those
+// files are removed too.
 void remove_rendezvous(LockedDirectory& run, const std::string& unused) {
   if (!run.exists(kRendezvousName)) return;
   run.rename(kRendezvousName, unused);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads from BELAY_CONFIG or TF_CONFIG which task of which cluster this process is.
+// Reads from BELAY_CONFIG or TF_CONFIG the task and the cluster of this process.
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"

@@ -84,7 +84,8 @@ void VariablesAlike::note_alike() {
   }
 }
 
-// The values are assigned after all of them have come. So a rank that is lost during that leaves no rank with a part.
+// The values are assigned after all of them have arrived. So a rank that is lost meanwhile leaves no rank with only
+// some of them.
 void VariablesAlike::take_written(RankGroup& group) {
   std::vector<std::int64_t> mine;
   for (std::size_t i = 0; i < variables_.size(); ++i) {

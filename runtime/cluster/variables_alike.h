@@ -36,7 +36,7 @@ class VariablesAlike {
   // Returns how often they were written since note_alike(), and how often assigned. A step writes the same on all
   // ranks, a hook does not.
   std::pair<std::int64_t, std::int64_t> writes() const;
-  // All take the chief's value of each variable that a rank assigned, or that only some ranks wrote.
+  // All ranks take the chief's value of each variable that a rank assigned, or that only some ranks wrote.
   void take_written(RankGroup& group);
 
  private:

@@ -18,8 +18,8 @@ namespace {
 using detail::guard;
 using detail::view;
 
-// Returns null in a copy of the process. The records are those of the original process, which writes them. The copy
-// lacks the writer's thread, which may have held a lock at that moment.
+// Returns null in a copy of the process. The original process writes the records. The copy lacks the writer's thread,
+// which may have held a lock at that moment.
 EventWriter* writer_of(belay_host* host) {
   if (is_process_copy()) return nullptr;
   return InstanceHost::from(host).services().context<RunEvents>().writer();

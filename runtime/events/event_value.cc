@@ -97,7 +97,7 @@ std::string strings_text(const pb::TensorProto& t) {
   return text;
 }
 
-// The metadata may name the plugin that shows the tensor; then that decides the kind.
+// If the metadata names the plugin that shows the tensor, that decides the kind.
 EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
   if (plugin == "images" && t.string_val_size() >= 2)
     return {

@@ -78,7 +78,7 @@ class EventWriter {
   void add_graph(std::string_view graph_def, std::int64_t step = 0);
   // Adds a serialized RunMetadata message of one run of the session. INVALID_ARGUMENT: the tag was used before.
   void add_run_metadata(std::string_view tag, std::string_view run_metadata, std::int64_t step);
-  // Adds that of the run that made a step, under the tag "step_N". False, and nothing is added: that step or a later
+  // Adds that of the run that made a step, under the tag "step_N". False: it adds nothing, since that step or a later
   // one has a message already. It remembers only the last step, since a run may have millions.
   bool add_step_trace(std::string_view run_metadata, std::int64_t step);
   // Adds kStart at the first step of this attempt. TensorBoard drops the records of earlier attempts from there on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training that fails, in parts that `belay reduce` can leave out.
+// A training that fails, in parts. `belay reduce` can leave out each part.
 #pragma once
 
 #include <cstddef>

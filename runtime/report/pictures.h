@@ -56,8 +56,8 @@ struct Pictures {
   std::vector<std::string> left_out;
 };
 
-// `points` are those of all files, without contents. It skips points that are redone, or in a run that is not `shown`.
-// It reads the files of `path` again if there is something to keep.
+// `points` are those of all files, without contents. It skips points that are written again, or in a run that is not
+// `shown`. It reads the files of `path` again if there is something to keep.
 Pictures read_pictures(FileSystem& files, const std::string& path, const ReadEvents& events,
                        const std::vector<bool>& shown);
 

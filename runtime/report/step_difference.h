@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares one step of two runs, tensor by tensor in the order of the first one's plan (estimator/steps/step_file.h).
-// It finds the first tensor that differs, and those that one plan lacks, since it is fused differently. [any thread]
+// It finds the first tensor that differs. It also finds those that one plan lacks, since its nodes are fused in another
+// way. [any thread]
 #pragma once
 
 #include <cstdint>

@@ -204,7 +204,7 @@ struct Process {
 
 namespace {
 
-// The name of the plugin behind a table of the module.
+// Returns the name of the plugin with this table in the module.
 std::string name_of(const belay_module& module, const void* table) {
   for (std::uint64_t i = 0; i < module.n_plugins; ++i)
     if (module.plugins[i]->table == table) return module.plugins[i]->name;

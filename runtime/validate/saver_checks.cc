@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a saver reads back all that it wrote, and finds damage.
+// Checks that a saver reads back everything it wrote, and finds damage.
 #include <cstring>
 #include <random>
 

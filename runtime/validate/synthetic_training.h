@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook in a synthetic training: the names that every model has, variables with gradients, and values that fall and
+// A hook in a synthetic training. It has the names of every model, variables with gradients, and values that fall and
 // waver.
 //
 //   SyntheticTraining training(subject);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that two runs have the same results, bit for bit. It is for tests of a plugin that must change no bit: a hook
-// that watches, another way to compute the same, a run that was killed and continued. Link belay::testing_runtime.
+// that only watches, another way to compute the same, a killed run that continued. Link belay::testing_runtime.
 //
 //   run("a", {});
 //   run("b", {"hooks=[{plugin = \"my_watching_hook\"}]"});   // by ManifestRun, or the program belay
