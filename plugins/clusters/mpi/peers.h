@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which of the other ranks are there. A launcher ends the job when a process dies. It does not notice a rank that
-// was stopped or left, or whose machine hangs. So a separate thread sends the others a sign of life four times in the
-// timeout. Each rank also announces its end.
+// Knows whether the other ranks are alive. A launcher ends the job when a process dies. It does not notice a rank that
+// was stopped, that left, or whose machine hangs. So a separate thread sends the others a sign of life four times in
+// the timeout. Each rank also announces its end.
 #pragma once
 
 #include <atomic>

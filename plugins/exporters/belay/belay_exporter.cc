@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a folder for `belay predict DIR`: the manifest, the weights, and the list of its plugins.
 //
-//   belay.toml           the run's manifest, as it was in effect
-//   model.safetensors    the variables that the model predicts with, and global_step
+//   belay.toml           the run's effective manifest
+//   model.safetensors    the variables for predictions, and global_step
 //   signature.json       its inputs and outputs
 //   plugins.json         name, version and hash of each plugin: `belay predict` warns if one differs
 #include <belay/plugin.h>

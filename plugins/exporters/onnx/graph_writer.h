@@ -32,8 +32,8 @@ class GraphWriter {
   // Borrows both arguments.
   GraphWriter(const belay::ExportContext& model, belay::onnx::Graph& graph);
 
-  // Returns the name of the value of a node's input. UNIMPLEMENTED: the node that computes it has no translation of
-  // that output.
+  // Returns the name of the value of a node's input. UNIMPLEMENTED: that output of the computing node has no
+  // translation.
   std::string input(const belay::ExportNode& node, std::uint32_t index) const;
   // Does the same for any output.
   std::string value(const belay::Output& output) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the norm of the gradient, of all variables together and of each. A training that is about to diverge shows
-// there first, and so does a layer that learns nothing. It also writes the norm of the weights, and the distance that a
+// Writes the norm of the gradient: of all variables together, and of each. A training that is about to diverge shows
+// there first. So does a layer that learns nothing. It also writes the norm of the weights, and the distance that a
 // step moves them.
 #include <belay/due_steps.h>
 #include <belay/ops/reductions.h>
@@ -99,8 +99,8 @@ class GradientNorms final : public belay::Hook {
     if (!norm) norm = belay::ops::global_norm(of, name);
     norms_.push_back({tag, of_all, graph.fetch(norm)});
   }
-  // The run fetches the weights as it found them, and a later read gets the new ones. A node that waited for the train
-  // operation would change where groups thaw later.
+  // The run fetches the weights from before its step, and a later read gets the new ones. A node that waits for the
+  // train operation would change the steps at which groups thaw.
   void write_updates(const belay::RunValues& values, const belay::Session& session, std::int64_t step,
                      std::string& text) const {
     const belay::RunResult now = session.run({variables_.begin(), variables_.end()});

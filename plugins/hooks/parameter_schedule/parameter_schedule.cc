@@ -60,8 +60,8 @@ class ParameterSchedule final : public belay::Hook {
     value_ = belay::Tensor(found.dtype(), {});
     old_ = {};
   }
-  // The checkpoint has the value that was set, or that another hook has set since. The hook sets it again if the
-  // manifest now has another value, and if the variables begin anew.
+  // The checkpoint has the value that this hook, or a later one, set. The hook sets it again if the manifest now has
+  // another value, and if the variables begin anew.
   void after_create_session(belay::Session& session) override {
     step_.forget();
     const std::int64_t step = step_.read(session);
@@ -69,7 +69,7 @@ class ParameterSchedule final : public belay::Hook {
     set(session, step);
   }
   belay::RunArgs before_run(belay::RunContext&) override { return {step_.fetch()}; }
-  // Sets the value for the next run, which begins with the step that this run reached.
+  // Sets the value for the next run. That run begins with the step that this run reached.
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     set(run.session(), step_.predicted(values));
   }

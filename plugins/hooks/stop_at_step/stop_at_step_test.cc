@@ -167,8 +167,7 @@ TEST(StopAtStep, AnotherNumStepsIsANewTarget) {
   EXPECT_EQ(hook->save_state().at("target"), 54);
 }
 
-// A finished run is started again and fails before its first checkpoint. So the state that is restored is that of the
-// finished run.
+// A finished run starts again and fails before its first checkpoint. So the restored state is that of the finished run.
 TEST(StopAtStep, ARecoveryOfAProlongedRunKeepsItsTarget) {
   const StoredState state{{"num_steps", 10}, {"target", 10}};
   const auto hook = started({{"num_steps", 10}}, 10, &state);

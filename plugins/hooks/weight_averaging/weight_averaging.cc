@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The averages are variables of the graph: weight_averaging/VARIABLE. So checkpoints have them, and an evaluation finds
-// them by their names (runtime/monitored/saving/averages.h) while the variable weight_averaging/evaluate is 1. Each
-// update adds the weights that its step begins with, in the run of that step.
+// The averages are variables of the graph: weight_averaging/VARIABLE. So checkpoints have them. While the variable
+// weight_averaging/evaluate is 1, an evaluation finds them by their names (runtime/monitored/saving/averages.h). Each
+// update adds the weights with which its step begins, in the run of that step.
 #include <belay/ops/control.h>
 #include <belay/ops/math.h>
 #include <belay/ops/shape.h>
@@ -130,7 +130,7 @@ class WeightAveraging final : public belay::Hook {
     return ops::select(ops::less(n, ops::scalar(graph, 0.5, DType::kFloat32)), one, share);
   }
 
-  // Swaps weights and averages, so that a run that continues after its end has lost nothing.
+  // Swaps weights and averages. So a run that continues after its end loses nothing.
   void swap(const belay::Session& session) {
     const Graph graph = session.graph();
     std::vector<belay::FetchRef> both;

@@ -29,7 +29,7 @@ class Transposes {
   // INVALID_ARGUMENT: axes are no permutation.
   explicit Transposes(const belay::Table& table);
 
-  // Returns the axes for this variable's tensor of that rank, by the first entry that matches. None: no entry matches.
+  // Returns the axes for this variable's tensor of that rank, by the first matching entry. None: no entry matches.
   // INVALID_ARGUMENT: the axes have another rank.
   std::optional<std::vector<std::int64_t>> axes_for(const std::string& variable, std::size_t rank);
   // Returns a sentence for each pattern that matched no name.

@@ -211,7 +211,7 @@ TEST(IdxFile, T_62c_BytesBehindTheCompressedDataAreRefused) {
   const std::string packed = gzipped(images(2, 2, 2));
   for (const std::string& more : {std::string("x"), std::string(1, '\0'), std::string("\x1f\x8b"), packed}) {
     const std::string path = folder.write("more.gz", packed + more);
-    // A second compressed file is unpacked, and its bytes are more elements than the header says.
+    // A second compressed file is unpacked, and its bytes are more elements than the header has.
     const std::string code = more == packed ? "[B3023] " : "";
     EXPECT_THAT(error_of([&] { read_whole(path); }), StartsWith("DATA_LOSS: " + code + "images: '" + path + "' "))
         << more;

@@ -119,8 +119,8 @@ TEST(Linear, GradientsAgreeWithFiniteDifferencesAndAStepLowersTheLoss) {
 
 TEST(Linear, R2IsOverAWholePass) {
   const auto model = built({}, DType::kFloat32, Mode::kEval);
-  // The prediction is 0 everywhere. The squared errors sum to 25 + 0 + 1, those about the mean to 26 - 16 / 3, in any
-  // batches.
+  // The prediction is 0 everywhere. In any batches the squared errors sum to 25 + 0 + 1, and those about the mean to 26
+  // - 16 / 3.
   EXPECT_NEAR(model->metric_over("r2", {kNumbers}), 1 - 26 / (26 - 16.0 / 3), 1e-6);
 }
 

@@ -114,7 +114,7 @@ TEST(Tabular, AnEvaluationHasTheMetricsOfTables) {
   EXPECT_NEAR(evaluating({{"loss", "binary"}, {"positive_class", "0"}})->metric_over("f1", {kRows}), 8 / 10.0, 1e-12);
 }
 
-// All probabilities are below 1/500. Of the four pairs three are in order.
+// All probabilities are below 1/500. Three of the four pairs are in order.
 TEST(Tabular, TheAreaUnderTheCurveTellsProbabilitiesOfARareClassApart) {
   const ModelBatch rare = {{"features", Tensor({4, 1}, {-8.f, -7.5f, -7.f, -6.5f})},
                            {"label", Tensor({4}, std::vector<std::int64_t>{0, 1, 0, 1})}};

@@ -104,7 +104,7 @@ class ArrayReader {
     bytes_.read(to + here, size_ - here);
   }
 
-  // Reorders elements whose first dimension runs fastest, so that the last one does.
+  // Reorders elements, so that the last dimension runs fastest and not the first one.
   void transpose(unsigned char* data, std::size_t width) const {
     const std::vector<unsigned char> columns(data, data + size_);
     const belay::Dims& dims = header_.shape;

@@ -19,8 +19,8 @@ belay::DType dtype_of_descr(std::string_view descr);
 std::string npy_head(belay::DType dtype, const belay::Dims& dims);
 
 bool is_ascii(std::string_view name);
-// True if other programs can read a zip's entry of that name. It is UTF-8 without a NUL. libzip opens no name that
-// mixes control characters with characters that are not ASCII.
+// True if other programs can read a zip's entry of that name. It is UTF-8 without a NUL. libzip cannot open a name with
+// both control characters and characters that are not ASCII.
 bool is_zip_name(std::string_view name);
 
 }  // namespace npz_saver

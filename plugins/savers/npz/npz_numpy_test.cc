@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// numpy itself reads the files that are written, and writes the files that are read.
+// numpy itself reads the written files, and writes the files to read.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -29,7 +29,7 @@ constexpr std::string_view kIndex = "model.safetensors.index.json";
 // Messages name the file so. It may have another name, which the host adds.
 constexpr const char* kAnyFile = "the .safetensors file";
 
-// A .safetensors file that is being read; `what` begins its messages.
+// An open .safetensors file; `what` begins its messages.
 class TensorFile {
  public:
   TensorFile(belay::File file, std::string what) : file_(std::move(file)), what_(std::move(what)) { read_header(); }

@@ -173,7 +173,7 @@ class StringFile final : public leveldb::WritableFile {
 }  // namespace
 
 Records read_table(std::string_view file) {
-  read_footer(file);  // so that a file that is no table gets that error
+  read_footer(file);  // a file that is no table must get this error
   const TableBytes bytes(file);
   try {
     Records records = records_of(bytes, file);
