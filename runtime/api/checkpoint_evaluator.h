@@ -62,9 +62,9 @@ void check_exporters(Estimator& estimator, const InputFn& input, const ModelExpo
 
 // Calls of a training's session; false asks it to stop.
 struct CheckpointCalls {
-  // Before the first step, if the training continued from a checkpoint of that step.
+  // Called before the first step, if the training continued from a checkpoint of that step.
   std::function<bool(std::int64_t step)> restored = {};
-  // After each checkpoint, when it is durable.
+  // Called after each checkpoint, when it is durable.
   std::function<bool(std::int64_t step)> saved = {};
 };
 OwnHook checkpoint_listener(const std::string& name, CheckpointCalls calls);

@@ -51,7 +51,7 @@ Experiment::Experiment(Estimator& estimator, InputFn train_input, InputFn eval_i
 
 // ---- train and evaluate
 
-// No list of the Experiment's is changed: what one call adds is gone after it.
+// It changes no list of the Experiment: the additions of one call are gone after it.
 void Experiment::train_with(double delay_secs, const std::vector<OwnHook>& more_listeners) {
   const WorkerDelay delay = worker_delay(estimator_->config().task_index(), options_.delay_workers_by_global_step);
   TrainOptions o{.hooks = options_.train_hooks,

@@ -82,9 +82,9 @@ struct ManifestRun::Insides final : runtime::RunObserver {
   runtime::RunControl control;
   runtime::Diagnostics problems;
   std::optional<runtime::Manifest> manifest;
-  RunStatus names = RunStatus::kUsage;  // kDone: the plugins' files have what the manifest names
+  RunStatus names = RunStatus::kUsage;  // kDone: the plugins' files have everything in the manifest
   bool begun = false;
-  bool done_as_asked = false;  // somebody asked for the end, which an error brought
+  bool done_as_asked = false;  // CANCELLED ended the run, as was requested
   RunReport report;
   std::unique_ptr<runtime::PreparedRun> run;
 };

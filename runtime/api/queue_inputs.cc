@@ -22,7 +22,7 @@ using Lists = std::vector<std::vector<Output>>;
 
 std::string_view name_or(std::string_view name, std::string_view function) { return name.empty() ? function : name; }
 
-// How full a queue is, from 0 to 1, if `least` of its elements do not count.
+// Summarizes how full a queue is, from 0 to 1, if `least` of its elements do not count.
 void summarize_fill(const QueueRef& q, const std::string& tag, std::int64_t capacity, std::int64_t least = 0) {
   const Graph g = q.handle.graph();
   const std::string queue = g.node_name_of(q.handle);

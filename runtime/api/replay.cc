@@ -122,7 +122,7 @@ RunStatus ProgramReplay::drive() {
   return runtime::RunDriver(*run_, problems_, *this).replay(replay_);
 }
 
-// Also of the steps before an error.
+// Notes the archives, also those of the steps before an error.
 void ProgramReplay::note_archives() {
   const runtime::ReplayPlan& plan = replay_.planned();
   for (std::int64_t step = plan.first; step <= plan.last && (options_.batch || !options_.fetches.empty()); ++step) {

@@ -91,7 +91,7 @@ RunStatus RunDriver::train() {
   return status == RunStatus::kDone && run_.keep_going() ? finish_training(result) : status;
 }
 
-// An evaluation that somebody stopped has not failed.
+// An evaluation that was stopped has not failed.
 RunStatus RunDriver::finish_training(const TrainingResult& result) {
   const RunStatus status = stage(RunPart::kEvaluation, [&] {
     try {

@@ -6,7 +6,7 @@
 //   RunDriver driver(run, problems, observer);
 //   if (driver.prepare(Preparation::kNames) == RunStatus::kDone) status = driver.run();
 //
-// If it ends the run, it has told the observer why.
+// If it ends the run, the observer has got the reason.
 #pragma once
 
 #include <functional>
@@ -26,11 +26,11 @@ class RunDriver {
   RunDriver(const RunDriver&) = delete;
   RunDriver& operator=(const RunDriver&) = delete;
 
-  // So far, and no further.
+  // Prepares the run up to this stage, and no further.
   RunStatus prepare(Preparation until);
-  // Prepares all of it, and then does what the mode asks for.
+  // Prepares all of it, and then does the work of the mode.
   RunStatus run();
-  // The same of a run that has the replay's manifest and options.
+  // Does the same for a run with the replay's manifest and options.
   RunStatus replay(Replay& replay);
 
  private:

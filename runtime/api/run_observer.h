@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run tells its owner these events while run_driver.h drives it. `belay run` prints them, and a program's run
-// reports them.
+// The events of a run for its owner, while run_driver.h drives it. `belay run` prints them, and a program's run reports
+// them.
 //
 //   phase_over... -> opens_directory -> begins                            before the work of the mode
 //   session -> progress... -> trained -> evaluated_at_end... -> exported_at_end          mode train
 //   progress... -> used -> evaluated, predicted, sampled... or exported                  the other modes
 //   progress... -> replayed                                               a replay
 //
-// With refused or failed the run ends. All calls come on the thread that drives the run.
+// The run ends with refused or failed. All calls come on the thread that drives the run.
 #pragma once
 
 #include <string>
@@ -35,9 +35,10 @@ class RunObserver {
 
   // ---- the start
   virtual void phase_over() {}
-  // Before the directory of a training stays. Another status than kDone ends the run; what is thrown is of kDirectory.
+  // Called before the directory of a training stays. Another status than kDone ends the run; its errors are of
+  // kDirectory.
   virtual RunStatus opens_directory() { return RunStatus::kDone; }
-  // Before the work of the mode. Another status than kDone ends the run.
+  // Called before the work of the mode. Another status than kDone ends the run.
   virtual RunStatus begins() { return RunStatus::kDone; }
 
   // ---- the work

@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// `part`: what the run was doing when the error ended it.
+// `part`: the work that the error ended.
 RunStatus status_of(RunPart part, const Error& error);
 
 }  // namespace belay::runtime

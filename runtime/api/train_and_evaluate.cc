@@ -44,7 +44,7 @@ EvalSpec::EvalSpec(InputFn input, EvalSpecOptions options) : input_(std::move(in
 
 namespace {
 
-// One call, in whatever task.
+// One call, in any task.
 class TrainAndEvaluate {
  public:
   TrainAndEvaluate(Estimator& estimator, const TrainSpec& training, const TrainAndEvaluateOptions& options)
@@ -163,7 +163,7 @@ TrainAndEvaluateResult TrainAndEvaluate::evaluate(const EvalSpec& spec) {
   return {evaluator.last().metrics, evaluator.exported()};
 }
 
-// At least a second if there was nothing to evaluate: else the loop keeps a core busy.
+// Waits at least a second if there was nothing to evaluate. Otherwise the loop would keep a core busy.
 void TrainAndEvaluate::wait_for_next(const EvalSpec& spec, const EvalOutcome& outcome, std::int64_t begun_ns) const {
   const double throttle = spec.options().throttle_secs;
   const bool idle = outcome.status != EvalStatus::kEvaluated;

@@ -48,7 +48,7 @@ MonitoredSession::~MonitoredSession() = default;
 
 namespace {
 
-// Without the default hooks: a period of 0 leaves one out.
+// Leaves out the default hooks: a period of 0 leaves one out.
 TrainingSessionOptions without_default_hooks(const SingularSessionOptions& o) {
   TrainingSessionOptions options;
   options.checkpoint_dir = o.checkpoint_dir;

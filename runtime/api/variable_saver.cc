@@ -26,7 +26,7 @@
 namespace belay {
 
 struct VariableSaver::Insides {
-  // A variable of the graph and its name in what is stored.
+  // A variable of the graph, and its name in the file.
   struct SavedVariable {
     std::string stored_name;
     std::string name;
@@ -62,7 +62,7 @@ struct VariableSaver::Insides {
     for (const SavedVariable& v : variables) names[v.name] = true;
     return names.size() == session.variables().size();
   }
-  // Sorted by the names in what is stored. Null: all of the graph.
+  // Sorts by the names in the file. Null: all variables of the graph.
   static std::vector<SavedVariable> saved_variables(const OwnedGraph& graph, const std::vector<StoredVariable>* chosen);
   std::string write_file(const runtime::CheckpointContent& content, const std::string& path);
   std::string write_checkpoint(const runtime::CheckpointContent& content, const std::string& path);
@@ -166,7 +166,7 @@ std::string VariableSaver::save(const Session& session, const std::string& path,
   runtime::CheckpointContent content;
   for (std::size_t i = 0; i < snapshot.values.size(); ++i) {
     content.variables.push_back({insides_->variables[i].stored_name, snapshot.values[i].view(), true});
-    // That of the snapshot: other threads may train meanwhile.
+    // Takes the step of the snapshot, since other threads may train meanwhile.
     if (insides_->variables[i].name == raw.global_step_name()) global_step = *snapshot.values[i].data<std::int64_t>();
   }
   content.global_step = step ? *step : std::max<std::int64_t>(global_step, 0);

@@ -75,7 +75,7 @@ void wait_for_input(const CancelToken& cancel, std::unique_lock<std::mutex>& loc
 
 }  // namespace
 
-// One enqueue or dequeue under way. When it leaves, it wakes the next one in the line. Use it under the queue's lock.
+// One running enqueue or dequeue. When it leaves, it wakes the next one in the line. Use it under the queue's lock.
 class BoundedQueue::Place {
  public:
   Place(Line& line, std::condition_variable& changed) : line_(line), changed_(changed), before_(line.last) {
@@ -98,8 +98,7 @@ class BoundedQueue::Place {
   Place* after_ = nullptr;
 };
 
-// Counts the enqueues under way. A close waits for none of them; the readers wait for all. Use it under the queue's
-// lock.
+// Counts the running enqueues. A close waits for none of them; the readers wait for all. Use it under the queue's lock.
 class BoundedQueue::Filling {
  public:
   explicit Filling(BoundedQueue& queue) : queue_(queue), place_(queue.writers_, queue.not_full_) {
@@ -204,7 +203,7 @@ QueueElement BoundedQueue::take_next() {
 }
 
 // The elements become the oldest again. Others may have filled their places. Then the queue has more than its capacity
-// for a while, and nobody adds more.
+// for a while, and accepts no more.
 void BoundedQueue::give_back(std::vector<QueueElement> elements) {
   const auto held = static_cast<std::size_t>(size_);
   if (held + elements.size() > ring_.size()) {

@@ -285,7 +285,7 @@ void InputFeed::fill(Queue& queue, Clock& clock) {
     }
   } catch (...) {
     const Error e = filling_error(queue.name(), input_->label());
-    // If somebody closes the queue, that is the normal end of this thread. The readers get any other error.
+    // If the queue was closed, that is the normal end of this thread. The readers get any other error.
     if (!(e.code() == Code::kCancelled && queue.closed())) queue.close_with_error(e);
   }
 }

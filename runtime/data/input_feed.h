@@ -62,7 +62,7 @@ class InputFeed final : public QueueFiller, public std::enable_shared_from_this<
   // Returns the input's declaration, matched with the training's schema. Calls spec, once for an instance.
   // INVALID_ARGUMENT: it declares nothing; also SchemaMismatch.
   static std::vector<InputComponent> declaration_of(PluginInstance& input, const Options& options);
-  // Returns what a training on this input alone would learn of its data. Calls spec, once for an instance.
+  // Returns the schema that a training on this input alone would learn. Calls spec, once for an instance.
   static Schema learned_by(PluginInstance& input, const std::vector<PluginOption>& options);
   // Calls spec and open; errors as above. The instance must outlive the feed. It needs a separate CallMonitor, since
   // the feeding thread also calls it.

@@ -29,7 +29,7 @@ class InputPasses {
   InputPasses(const InputPasses&) = delete;
   InputPasses& operator=(const InputPasses&) = delete;
 
-  // FAILED_PRECONDITION: the input has not come back from an earlier pass. Other errors are those of its seek.
+  // FAILED_PRECONDITION: an earlier pass of the input has not ended. Other errors are those of its seek.
   void begin();
   // Waits for the next batch; false: the input's end. Throws the input's error.
   bool more(const CancelToken& cancel);

@@ -45,7 +45,8 @@ class BatchBuilder {
 
 // Returns the facts about labels that the model gets in every mode. Labels that are only ids are left out.
 std::vector<DeclaredLabel> declared_labels(const std::vector<InputComponent>& components);
-// The same, with the facts that the training's input kept: "label.counts" and "label.moments" of the label `label`.
+// Returns the same, with the facts that the training's input kept: "label.counts" and "label.moments" of the label
+// `label`.
 std::vector<DeclaredLabel> declared_labels(const Schema& schema);
 
 const belay_input_service* input_service() noexcept;

@@ -75,7 +75,7 @@ std::optional<OpQueueRunner::Running> OpQueueRunner::Shared::ended(const DirectS
 
 void OpQueueRunner::Shared::close(DirectSession& session, const std::optional<Error>& failure) const {
   try {
-    // If somebody closed it before, the failed enqueue is not the cause of the end.
+    // If the queue was closed before, the failed enqueue is not the cause of the end.
     if (failure && session.queue(queue_node).closed()) return;
     if (failure) {
       session.queue(queue_node).close_with_error(*failure);

@@ -108,8 +108,8 @@ class SchemaMatch {
 // label, it may have another name. Predictions need no label.
 SchemaMatch match_schema(const Schema& trained, const Schema& own, const MatchedInput& input);
 
-// Returns what a training on other data would learn differently. Each difference is a clause such as `column "c" of
-// feature "x" is new`. Another order of columns or classes is no difference, since they are matched by name.
+// Returns the differences of a training on other data. Each difference is a clause such as `column "c" of feature "x"
+// is new`. Another order of columns or classes is no difference, since they are matched by name.
 std::vector<std::string> differences_between(const Schema& trained, const Schema& now);
 
 // Returns the class names of the only label besides a weight; empty: there are several, or they are unknown.

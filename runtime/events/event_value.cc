@@ -41,7 +41,7 @@ std::optional<double> raw_at(std::string_view content, std::size_t i) {
   return static_cast<double>(value);
 }
 
-// If the list is shorter than the tensor, its last element stands for the rest.
+// If the list is shorter than the tensor, its last element fills the rest.
 template <class T, class List>
 std::optional<double> element(const List& list, const std::string& raw, std::size_t i) {
   if (list.empty()) return raw_at<T>(raw, i);

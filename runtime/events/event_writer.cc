@@ -297,7 +297,7 @@ void EventWriter::drop_written() noexcept {
   }
 }
 
-// Appends the new records to those that could not be written before, if there are any.
+// Appends the new records to those that an earlier write left, if there are any.
 void EventWriter::take_gathered() {
   const std::lock_guard lock(mutex_);
   if (writing_.empty()) {

@@ -8,7 +8,7 @@
 //
 // One object is one new file named events.out.tfevents.<seconds>.<host>.<pid>.<counter><suffix>. An attempt never
 // appends to another's file. TensorBoard reads files in the order of their names and drops earlier ones. So the name
-// sorts after the existing names, whatever the clock shows. Its seconds may be later than the clock's. The first
+// sorts after the existing names, for any time of the clock. Its seconds may be later than the clock's. The first
 // record, the version, is in the file when the constructor returns.
 //
 // An add makes the record in memory and returns. A thread, belay-events, writes the records flush_secs after the first

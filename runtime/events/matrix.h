@@ -20,7 +20,7 @@ constexpr std::size_t kMostMatrixNumbers = std::size_t{1} << 14;
 Matrix matrix_of(const TensorView& value);
 bool is_too_large(const Matrix& matrix);
 
-// Returns "[[50,0],[3,47]]"; null stands for a number that is not finite.
+// Returns "[[50,0],[3,47]]"; null replaces a number that is not finite.
 std::string matrix_json(const Matrix& matrix);
 // Parses the text of matrix_json. Empty: it is none.
 Matrix parse_matrix(const std::string& json);

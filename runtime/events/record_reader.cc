@@ -33,7 +33,7 @@ bool RecordReader::next(std::string& record) {
   const auto stored_length_crc = little_endian<std::uint32_t>(head + 8);
   const std::uint32_t length_crc = masked_crc(crc32c(head, 8));
   if (length_crc != stored_length_crc) damaged(file_, offset_, "length", length_crc, stored_length_crc);
-  // The length is checked against the file before memory is taken for it.
+  // The length is checked against the file before memory is allocated for it.
   if (length > size - offset_ - kRecordHead - kRecordFoot) return false;
   record.resize(static_cast<std::size_t>(length));
   file_.read_at(offset_ + kRecordHead, record.data(), record.size());

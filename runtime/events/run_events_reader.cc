@@ -73,7 +73,7 @@ class RunReader {
   }
 
   // Marks the points from that step on. This includes points of this file, since a recovered session has a START in the
-  // same one. The session's entries stay, since they tell what happened.
+  // same one. The session's entries stay, since they show its history.
   void mark_redone(std::int64_t from) {
     for (std::size_t i = first_of_run_; i < all_.points.size(); ++i)
       if (all_.points[i].step >= from && !all_.points[i].value.tag.empty()) all_.points[i].redone = true;

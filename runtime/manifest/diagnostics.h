@@ -31,7 +31,7 @@ struct Diagnostic {
   std::string code = {};  // "B1003"; empty: the message has none. add() takes it out of the message.
 };
 
-// Returns the message after its code, as it was given to Diagnostics::add.
+// Returns the message after its code, as Diagnostics::add got it.
 std::string coded_message(const Diagnostic& problem);
 
 class Diagnostics {
@@ -46,7 +46,7 @@ class Diagnostics {
 
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
-  // True if problems are only counted from now on, and no longer kept. So nobody needs to look for help.
+  // True if problems are only counted from now on, and no longer kept. So a caller need not look for help.
   bool full() const;
 
   // Returns the problems by place: files in the order of add_source, those without a place first, ties as added. Each

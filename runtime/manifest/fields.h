@@ -52,7 +52,7 @@ class Fields {
   virtual void word(const char* key, std::string& value, const std::vector<std::string>& words) = 0;
   // A given value is not empty. An empty value means that it is not set.
   virtual void text(const char* key, std::string& value, const char* unset) = 0;
-  // The same for paths, which become absolute.
+  // Does the same for paths, which become absolute.
   virtual void path(const char* key, std::string& value, const char* unset) = 0;
   virtual void paths(const char* key, std::vector<std::string>& value) = 0;
   // The values are names of instances.
@@ -69,8 +69,8 @@ class Fields {
   // All keys of the table that are not visited: a plugin's options, which the loader checks. Call it last for a table.
   virtual void options(std::vector<PluginOption>& options) = 0;
 
-  // The keys from here on are only for `owner` (name = "adam"). `applies` tells whether they apply here. `decided_by`
-  // is the key that decides it.
+  // The keys from here on are only for `owner` (name = "adam"). `applies`: whether they apply here. `decided_by` is the
+  // key that decides it.
   virtual void only_for(const char* decided_by, const char* owner, bool applies) = 0;
   // Checks a rule over several keys. If it is broken, the message is at `key`.
   virtual void check(bool holds, const char* key, const std::string& message, const std::string& help) = 0;

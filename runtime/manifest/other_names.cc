@@ -261,7 +261,7 @@ const std::vector<OtherName>& other_names() {
 std::string help_for_other_key(std::string_view name, std::string_view section) {
   const OtherName* other = find_other("", plain(name));
   if (other == nullptr) return "";
-  // If it is there already, the name belongs to something else.
+  // If the key exists already, the name belongs to something else.
   const bool there = section == other->section && *other->remark == '\0' && (*other->key == '\0' || name == other->key);
   return there ? "" : help_of(*other);
 }

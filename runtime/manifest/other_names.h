@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names from Keras, PyTorch, Lightning, Hugging Face's trainer and TensorFlow 1. They give the help of a message about
+// Names from Keras, PyTorch, Lightning, Hugging Face's trainer and TensorFlow 1. They make the help in a message about
 // an unknown name:
 //
 //   train.toml:12:1: error: unknown key "lr" in [optimizer]

@@ -172,7 +172,7 @@ class ManifestReader {
     return equal_but_for_case(name, "prediction") || equal_but_for_case(name, "inference") ? "predict" : "";
   }
 
-  // True if a missing input is there under a similar name, since that was reported.
+  // True if a missing input exists under a similar name, since that was reported.
   bool is_meant(const std::string& input) const {
     return std::any_of(manifest_.inputs.begin(), manifest_.inputs.end(), [&](const auto& given) {
       return given.first != "train" && given.first != "predict" && !is_eval_input(given.first) &&

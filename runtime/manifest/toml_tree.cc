@@ -160,7 +160,7 @@ std::string without_typographic_quotes(std::string_view word) {
 
 constexpr const char* kValueWanted = "[B1007] a value is wanted here";
 
-// Explains a bare word in the place of a value.
+// Explains a bare word that replaces a value.
 void explain_word(std::string_view line, Explanation& e) {
   const std::string_view word = word_at(line, e.column);
   e.message = word.empty() ? kValueWanted : "[B1007] this is no value";

@@ -190,7 +190,7 @@ class Reduction {
     say(name, needed.size(), all.size());
   }
 
-  // Leaves out elements of the model's lists: its layers, whatever their key is.
+  // Leaves out elements of the model's lists: its layers, under any key.
   void leave_out_of_lists() {
     const TomlEntry* model = find(case_.manifest, "model");
     if (model == nullptr) return;

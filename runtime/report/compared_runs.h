@@ -16,7 +16,7 @@ namespace belay::runtime {
 
 struct MetricOfRun {
   std::size_t run = 0;
-  std::optional<CurvePoint> best = {};  // none: the metric's name does not show what is better, or no value is finite
+  std::optional<CurvePoint> best = {};  // none: the metric's name does not show the better side, or no value is finite
   std::optional<CurvePoint> last = {};
   std::optional<std::int64_t> not_finite_since = {};  // first step of the values that are not finite up to the end;
                                                       // none: the last value is finite
@@ -38,7 +38,7 @@ struct DifferingKey {
 // Compares the metrics that `wanted` selects by name.
 std::vector<ComparedMetric> compare_metrics(const std::vector<RunRecord>& runs,
                                             const std::function<bool(const std::string& name)>& wanted);
-// True for a metric that is shown by default: its name shows what is better, or an evaluation has it.
+// True for a metric that is shown by default: its name shows the better side, or an evaluation has it.
 bool is_metric(const std::string& name);
 
 // Leaves out paths that differ in every run: run.dir.

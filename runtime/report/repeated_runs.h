@@ -32,7 +32,7 @@ struct RepeatedRuns {
   std::vector<RepeatedMetric> metrics;
 };
 
-// Returns the groups of runs whose manifests differ in nothing but seeds and folds. `metrics` are of the same runs.
+// Returns the groups of runs whose manifests differ only in seeds and folds. `metrics` are of the same runs.
 std::vector<RepeatedRuns> repeated_runs(const std::vector<RunRecord>& runs, const std::vector<ComparedMetric>& metrics);
 
 }  // namespace belay::runtime

@@ -15,7 +15,7 @@
 
 namespace belay::runtime {
 
-// NOT_FOUND: one of them is no run's directory. It skips a checkpoint with an unreadable index and gives a warning.
+// NOT_FOUND: one of them is no run's directory. It skips a checkpoint with an unreadable index, with a warning.
 RunComparison difference_of_runs(FileSystem& files, const std::string& a, const std::string& b, Logger& log);
 
 }  // namespace belay::runtime

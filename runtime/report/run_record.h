@@ -30,7 +30,7 @@ const char* end_text(AttemptEnd end);  // "finished"
 
 struct AttemptRecord {
   int number = 1;
-  std::int64_t from_step = 0;  // the step that it continued from; 0: it began anew
+  std::int64_t from_step = 0;  // the step that it continued from; 0: it began at step 0
   std::int64_t last_step = 0;  // the last step with an event
   std::int64_t redone = 0;     // steps of it that the next one made again
   double begin = 0, end = 0;   // times of its events, in seconds since 1970
@@ -53,7 +53,7 @@ struct RunRecord {
   std::string last_words;  // the work of an attempt that ended without a message; empty: there is none
   StoredList checkpoints;
   ManifestValues manifest;       // of the last attempt
-  std::optional<Schema> schema;  // what the training learned of its data; none: the run keeps none
+  std::optional<Schema> schema;  // the schema that the training learned; none: the run keeps none
   std::vector<ChangedKey> changes;
   std::vector<ModelLayer> layers;
   Pictures pictures;

@@ -32,7 +32,7 @@ class TensorLister {
     return plan_.values[v].source == source && plan_.values[v].root == v;
   }
 
-  // Returns kNone if it cannot be fetched, or is there already.
+  // Returns kNone if it cannot be fetched, or is in the list already.
   std::size_t add(Port port, TensorOrigin origin) {
     const Node& node = graph_.node(port.node);
     if (node.body != 0 || port.index >= node.outputs.size() || node.outputs[port.index].first == DType::kString)

@@ -112,8 +112,7 @@ void must_succeed(const std::string& where, F&& f) {
   }
 }
 
-// Works like must_succeed. But if the plugin does not find what it needs among the synthetic things, the check is
-// skipped.
+// Works like must_succeed. But if the plugin misses something among the synthetic things, the check is skipped.
 template <class F>
 void needs(const std::string& where, const std::string& synthetic_things, F&& f) {
   try {

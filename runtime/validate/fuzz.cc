@@ -326,7 +326,7 @@ void run_fuzz_case(const Subject& subject, FuzzCase& fuzz) {
   } catch (const Error& e) {
     require_explained("it", e);
   } catch (const CheckSkipped&) {
-    // It does not find what it needs.
+    // The plugin misses something that it needs.
   } catch (const std::bad_alloc&) {
     // The driver's data, such as a batch, took the memory. If the plugin's did, it would be an Error.
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of `belay validate --fuzz`. A plugin gets values that nobody gives on purpose. It may refuse them with an
+// The cases of `belay validate --fuzz`. A plugin gets values that no user would choose. It may refuse them with an
 // error that explains why. It must not crash, hang, let an exception escape, write to standard output or change the
 // process.
 //

@@ -47,7 +47,7 @@ void life(const Subject& subject) {
     throw CheckFailed("after its end and destruction it left " + more);
 }
 
-// A callback with a misspelt name is no callback, and nobody calls it.
+// A callback with a misspelt name is no callback, and is never called.
 void fetches_are_seen(const Subject& subject) {
   const auto& uses = subject.info.uses;
   if (!uses || std::ranges::find(*uses, "after_run") != uses->end()) return;

@@ -105,7 +105,7 @@ void damaged_file(const Subject& subject) {
     for (auto& [name, bytes] : saver.files().contents)
       for (int flip = 0; flip < 1 + i % 4 && !bytes.empty(); ++flip)
         bytes[random() % bytes.size()] = static_cast<char>(random());
-    may_refuse("reading a damaged file", [&] { saver.read(); });  // the host's checksums find what the codec cannot
+    may_refuse("reading a damaged file", [&] { saver.read(); });  // the host's checksums find that damage
   }
   for (auto& [name, bytes] : saver.files().contents) bytes = "something else altogether";
   must_refuse("reading a foreign file", [&] { saver.read(); });

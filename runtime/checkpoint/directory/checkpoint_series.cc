@@ -175,7 +175,7 @@ bool CheckpointSeries::is_best(const std::string& name) const {
   return step && find_step(best_, *step) != nullptr;
 }
 
-// A checkpoint that does not fit would only fill the disk for others. 0: the file system may not tell.
+// A checkpoint that does not fit would only fill the disk for others. 0: the file system does not know it.
 void CheckpointSeries::check_room(const CheckpointContent& content) const {
   std::uint64_t room = 0;
   try {
@@ -248,7 +248,7 @@ void CheckpointSeries::retain(const std::vector<std::string>& in_use) noexcept {
   }
 }
 
-// True if it is pinned, or if it is due by keep_every_hours, which pins it now. If somebody pinned one at that time, it
+// True if it is pinned, or if it is due by keep_every_hours, which pins it now. If a user pinned one at that time, that
 // is the hour's. So is one whose process was killed before the state file had it. A clock that was set back leaves
 // times in the future.
 bool CheckpointSeries::stays(const CheckpointState::Kept& kept) {
@@ -265,8 +265,8 @@ bool CheckpointSeries::stays(const CheckpointState::Kept& kept) {
   return true;
 }
 
-// Returns true if the name is off the list. If it is not known which files of a checkpoint are ours, it stays and is
-// off the list, too. Otherwise each save would try again.
+// Returns true if the name is off the list. If a checkpoint's list of files is not known, it stays and is off the list,
+// too. Otherwise each save would try again.
 bool CheckpointSeries::try_remove(const std::string& name) {
   try {
     if (!run_.exists(name)) {

@@ -42,12 +42,12 @@ class CheckpointSeries {
                    const CheckpointSettings& settings);
 
   // Continues the state file's list with its existing checkpoints, and with those that are newer than its current one.
-  // In that case a save was killed before it wrote the state file, or somebody went back by hand. A missing or broken
-  // state file gives an empty list. The series does not remove such a directory's checkpoints.
+  // In that case a save was killed before it wrote the state file, or a user chose an older one. A missing or broken
+  // state file is an empty list. The series does not remove such a directory's checkpoints.
   void recover();
   // That checkpoint was verified and restored. It is the newest one that is known to be whole until the next save, and
-  // belongs to the list. The best checkpoints are from now on those of its state. Missing ones give a warning, and
-  // those of another metric begin anew.
+  // belongs to the list. The best checkpoints are from now on those of its state. Missing ones are a warning, and those
+  // of another metric begin again.
   void restored(const std::string& name, const BestList& best = {});
 
   // Writes a checkpoint, then the list of the best, which is content.best from now on, then the state file. Returns the

@@ -102,7 +102,7 @@ struct CheckpointContent : RunState {
   std::vector<NamedTensor> variables;  // the caller's memory, unchanged until the save returns
   std::string graph_hash;
   std::string manifest = {};  // the run's, as TOML; empty: the run has none, and the checkpoint keeps none
-  std::string schema = {};    // what was learned from the data, as JSON; empty: nothing is known, and none is kept
+  std::string schema = {};    // the schema that the training learned, as JSON; empty: there is none
 };
 
 }  // namespace belay::runtime

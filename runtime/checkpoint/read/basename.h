@@ -14,7 +14,7 @@ namespace belay::runtime {
 // than the default counts only if the entry has an index.
 std::vector<std::string> basenames_in(const OpenDirectory& run);
 
-// Returns the state file's, else the only one that is there, else the default.
+// Returns the state file's, else the only existing one, else the default.
 std::string basename_in(const OpenDirectory& run);
 
 // FAILED_PRECONDITION names the existing ones: the directory has checkpoints, but none with this basename. So a run

@@ -40,9 +40,9 @@ class StoredTensors {
 // When the checksums of the saver's files are checked.
 enum class CheckFiles {
   kWhenOpened,
-  // By read(), in the pass that fills the caller's memory. It is twice as fast, but shows damage only afterwards.
-  // Lengths and the host's files are checked when it is opened. Changes that the saver makes to a large tensor after
-  // its read are not found.
+  // It is checked by read(), in the pass that fills the caller's memory. It is twice as fast, but shows damage only
+  // afterwards. Lengths and the host's files are checked when it is opened. Changes that the saver makes to a large
+  // tensor after its read are not found.
   kWhenRead,
 };
 
@@ -57,7 +57,7 @@ class CheckpointReader final : public StoredTensors {
   std::string name() const;
   const CheckpointIndex& index() const noexcept { return index_; }
   const RunState& state() const noexcept { return state_; }
-  // Returns what the model's training learned of its data, as JSON (data/schema.h); empty: the checkpoint has none.
+  // Returns the schema that the model's training learned, as JSON (data/schema.h); empty: the checkpoint has none.
   std::string schema() const;
   std::vector<TensorInfo> tensors() const override;
   void read(const SaverUse& saver, const std::vector<NamedTensor>& targets) const override;

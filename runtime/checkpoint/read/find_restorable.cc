@@ -37,7 +37,7 @@ std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger&
 }
 
 // Returns the newest first. With a checkpoint to start from, it returns that one, the older ones, and then the newer
-// ones. A user who went back by hand had a reason.
+// ones. A user who chose an older one had a reason.
 std::vector<std::string> candidates(const OpenDirectory& run, const std::optional<std::string>& first,
                                     const std::string& basename) {
   std::vector<std::int64_t> steps;

@@ -24,7 +24,7 @@ namespace belay::runtime {
 // checkpoints that their saver could not read, with its error.
 //
 // Returns it opened, and verified by `check`. With kWhenRead the first one may still be damaged, which its read()
-// reports. Then the caller calls again, with it in `unreadable`. The others are verified whatever `check` is. Null: the
+// reports. Then the caller calls again, with it in `unreadable`. The others are verified for any `check`. Null: the
 // directory has no checkpoint and its state file names none, so a run may begin at step 0. RestoreError has every
 // reason: there are checkpoints, but none can be restored.
 std::unique_ptr<CheckpointReader> find_restorable(const OpenDirectory& run, Logger& log, std::string basename = {},

@@ -71,7 +71,7 @@ class SaverDirectory {
   const OpenDirectory& directory_;
   std::vector<std::string> names_;  // files that may be opened
   bool alias_;
-  // The start of the saver's names, and of those that stand for them, after the one file was opened.
+  // The start of the saver's names, and of the names that replace them, after the one file was opened.
   std::string begin_, begin_by_others_;
   std::vector<std::unique_ptr<SaverFile>> open_;
   std::vector<std::unique_ptr<SaverFile>> gone_;  // closed; a saver may still name them

@@ -46,7 +46,7 @@ enum class IfThere { kRefuse, kReplaceFile };
 void write_stored(FileSystem& files, const CheckpointContent& content, const std::string& target, const SaverUse& saver,
                   const Clock& clock, Logger& log, const CheckpointSettings& settings,
                   IfThere if_there = IfThere::kRefuse);
-// Does the same for a copy, whatever its values are.
+// Does the same for a copy with any values.
 void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& target, const SaverUse& saver,
                 const Clock& clock, Logger& log);
 

@@ -72,7 +72,7 @@ bool is_checkpoint_directory(const OpenDirectory& parent, const std::string& nam
   return parent.status(name).kind == FileKind::kDirectory && parent.open_directory(name)->exists(kIndexName);
 }
 
-// Adds the run's facts about its checkpoints. An unreadable one gives a warning, since the list also serves to inspect
+// Adds the run's facts about its checkpoints. An unreadable one is a warning, since the list also serves to inspect
 // broken runs.
 void add_what_the_run_says(const OpenDirectory& run, StoredList& list, Logger& log) {
   const auto attempt = [&](const auto& f) {

@@ -28,7 +28,7 @@ DiskRoom disk_room(PreparedRun& run) {
         ++room.there;
     if (const std::uint64_t free = run.host.files().free_bytes(room.directory); free > 0) room.free = free;
   } catch (const Error&) {
-    // Not known.
+    // The free space is not known.
   }
   return room;
 }

@@ -44,7 +44,7 @@ class EndReport {
 
   const std::vector<const CallMonitor*>& monitors() const noexcept { return monitors_; }
   const std::string& state_file() const noexcept { return state_file_; }
-  // At the construction, in bytes.
+  // The limit at the construction, in bytes.
   rlim_t memory_limit() const noexcept { return memory_limit_; }
 
  private:

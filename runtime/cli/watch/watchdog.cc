@@ -35,7 +35,7 @@ Watchdog::~Watchdog() {
 
 Watchdog::Seen Watchdog::look() const noexcept {
   if (options_.disk == nullptr) return {count_, 0, false};
-  // The order matters: a call that ends in between looks once more as if it were running.
+  // The order matters: a call that ends in between seems to run once more.
   const std::uint64_t ended = options_.disk->ended;
   return {count_, ended, options_.disk->begun != ended};
 }

@@ -54,8 +54,8 @@ class ExportedModel {
   void use_plugins(const Registry& plugins);
 
   // Takes the values to write, until the next call. FAILED_PRECONDITION: a variable has no value, or the store is
-  // dirty. NOT_FOUND: the store has no such variable. `checkpoint`: the path that the store was read from; empty: the
-  // store is of a training.
+  // dirty. NOT_FOUND: the store has no such variable. `checkpoint`: the path that the store was read from; empty: a
+  // training's store.
   void take(VariableStore& store, std::int64_t step, const std::string& checkpoint = {});
 
   // Calls write and, with the directory read-only, check. INTERNAL: the exporter broke its contract.

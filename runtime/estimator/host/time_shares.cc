@@ -201,7 +201,7 @@ void TimeShares::write_events(const Shares& window) const {
     if (!run_.options().dir.empty())
       add("system/free_disk_bytes", static_cast<double>(posix_file_system().free_bytes(run_.options().dir)));
   } catch (const Error&) {
-    // Not known.
+    // The free space is not known.
   }
 }
 

@@ -5,8 +5,8 @@
 //   while (const Prediction* batch = predictions.next_batch()) writer->write(*batch);
 //
 // Nothing is built, opened or called before the first batch is requested. Then the model builds its graph in mode
-// kPredict from the input's features, and a session with the hooks is made. The input gives features and labels, and
-// the model gets the features alone. The session does what TensorFlow's does:
+// kPredict from the input's features, and a session with the hooks is made. The input delivers features and labels, and
+// the model gets the features alone. The session works like TensorFlow's:
 //
 //   begin of each hook, initialization, fill, the input's thread, after_create_session of each hook; a run with hooks
 //   for each batch; end of each hook if the input ends or somebody asks to stop, on_error if something fails

@@ -109,7 +109,7 @@ bool is_text(const std::optional<OptionValue>& value, std::string_view text) {
   return found != nullptr && *found == text;
 }
 
-// The files of a path option, whatever their spelling is and whatever links lead to them.
+// The files of a path option, for any spelling and through any links.
 std::vector<std::filesystem::path> files_of(const std::optional<OptionValue>& value) {
   std::vector<std::string> paths;
   if (const auto* path = value ? std::get_if<std::string>(&*value) : nullptr) paths = {*path};
@@ -149,7 +149,7 @@ SharedFiles shared_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
   return shared;
 }
 
-// True if a row's number decides about its part. Otherwise a value of the row does, in whatever file it is.
+// True if a row's number decides about its part. Otherwise a value of the row does, in any file.
 bool numbers_rows(const ResolvedPlugin& plugin) {
   const std::optional<OptionValue> by = value_of(plugin, "split_by");
   return !is_text(by, "groups") && !is_text(by, "column");

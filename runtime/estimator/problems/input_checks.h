@@ -37,7 +37,7 @@ void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const
 void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,
                      const std::string& help, Diagnostics& problems);
 
-// Checks that the model has a class for each label of the input's first batch. It can tell only if a label is the
+// Checks that the model has a class for each label of the input's first batch. It sees this only if a label is the
 // unchanged input of softmax_cross_entropy. The problem is at the model's option `classes` or `vocabulary`, which all
 // first-party models have.
 void check_first_labels(const InputFeed& feed, const std::vector<NamedOutput>& labels, const NodeGraph& graph,

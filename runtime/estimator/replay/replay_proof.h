@@ -19,8 +19,8 @@ struct StateDifference {
 };
 
 // Compares the session's saved variables, between two runs. The checkpoint is of the same graph: INVALID_ARGUMENT if a
-// variable is not there or has another form, DATA_LOSS if it is damaged. A checkpoint in which the run's end put
-// averages in the place of the weights (averages.h) is read as it was before. Reads a few tensors at a time. [session]
+// variable is missing or has another form, DATA_LOSS if it is damaged. If the run's end replaced the weights by
+// averages (averages.h), the weights from before are compared. Reads a few tensors at a time. [session]
 StateDifference compare_state(DirectSession& session, const CheckpointReader& checkpoint, const SaverUse& saver);
 
 // belay/state_digest.h of the same variables. [session]

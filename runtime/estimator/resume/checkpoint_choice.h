@@ -86,7 +86,7 @@ struct StoredSchema {
   std::string path;  // of the checkpoint or the folder; empty: there is none
   std::string text;  // empty: none is kept there
 };
-// Other errors are left to whoever uses the checkpoint: then the result is empty.
+// The user of the checkpoint reports other errors; here the result is empty.
 //
 //   DATA_LOSS  the index, or the record of an export, lists another schema.json, and the run directory has none
 StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& choice);

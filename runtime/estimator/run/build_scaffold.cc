@@ -77,7 +77,7 @@ void build_training(PreparedRun& run, Diagnostics& problems) {
 // ---- the other modes
 
 // The training's schema decides how the inputs are read, and before the first checkpoint it is not known. The inputs
-// may fit all the same: with the first checkpoint the evaluations are built again.
+// may fit even so: with the first checkpoint the evaluations are built again.
 bool build_evaluations_early(PreparedRun& run) {
   Diagnostics of_data;
   build_evaluations(run, of_data);

@@ -32,7 +32,7 @@ void tell_last_attempt(const PreparedRun& run) {
 
 namespace {
 
-// Nothing is deleted: the files of an earlier run are moved to a directory beside it.
+// This deletes nothing: it moves the files of an earlier run to a directory beside it.
 void start_over(RunHost& host) {
   OpenDirectory& directory = host.directory();
   std::vector<std::string> found;

@@ -64,8 +64,8 @@ std::uint16_t host_machine() noexcept {
 #endif
 }
 
-// Bounds what one call may still read and keep: as many bytes as the file has. This bounds memory and time for tables
-// that overlap or point at each other.
+// Limits the bytes that one call may still read and keep to the size of the file. This bounds memory and time for
+// tables that overlap or point at each other.
 class ElfFile::Budget {
  public:
   Budget(const ElfFile& file, const char* what) : file_(file), left_(file.bytes_.size()), what_(what) {}

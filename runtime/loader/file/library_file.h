@@ -19,7 +19,7 @@
 
 namespace belay::runtime {
 
-// The file of a path, whatever the path is called.
+// The file of a path, for any of its names.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;

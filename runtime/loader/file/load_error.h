@@ -39,7 +39,7 @@ enum class LoadErrorKind {
   kDuplicate,      // two files or entries offer the same plugin
 };
 
-// Returns "train.toml:14:8: ". A place without a line gives its file, no place an empty text.
+// Returns "train.toml:14:8: ". For a place without a line it is the file, for no place an empty text.
 std::string at_text(const Location& at);
 
 // Returns "not_found", "insecure" ...

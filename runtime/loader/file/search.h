@@ -42,9 +42,9 @@ struct SearchPath {
 // Empty and relative elements of BELAY_PLUGIN_PATH are left out with a warning, since they would mean the current
 // directory.
 SearchPath plugin_search_path(const std::vector<std::string>& manifest_path, const Environment& environment);
-// Returns the directory in which `cmake --install` puts plugins: in the prefix of the running program, wherever that
-// was moved. Else it is the folder `plugins` beside the program's, as in a build. If neither exists, it is in the
-// prefix of the build.
+// Returns the directory in which `cmake --install` puts plugins. It is in the prefix of the running program, also after
+// a move of that. Otherwise it is the folder `plugins` beside the program's, as in a build. If neither exists, it is in
+// the prefix of the build.
 std::string installed_plugin_directory();
 // Does the same for the program at this path.
 std::string installed_plugin_directory(const std::string& program);

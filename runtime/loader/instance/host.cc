@@ -45,7 +45,7 @@ using Slot = InstanceHost::Slot;
 constexpr std::uint64_t kIndexBits = 16;
 constexpr std::uint64_t kSlots = std::uint64_t{1} << kIndexBits;
 
-// Data of the process, whatever runs in it. It is never destroyed, since threads of plugins may outlive main.
+// Data of the process, for all runs in it. It is never destroyed, since threads of plugins may outlive main.
 struct Process {
   std::mutex mutex;
   std::array<std::atomic<Slot*>, kSlots> slots{};  // the used ones come first

@@ -9,7 +9,7 @@
 //   std::int32_t scalar(belay_host* host, ...) { InstanceHost::from(host).services().context<EventWriter>()... }
 //
 // InstanceHost exists once per plugin instance and adds the instance's name. The plugin's belay_host* is no address but
-// a number that is never used again. If a plugin forgot a thread, its calls have no effect and give one warning. They
+// a number that is never used again. If a plugin forgot a thread, its calls have no effect and are one warning. They
 // never use a dangling pointer.
 //
 // All services are added before the first instance is created, since a plugin asks for services then. A context may be
@@ -74,7 +74,7 @@ class HostServices {
   void set_attempt(const std::int64_t* attempt) noexcept { attempt_ = attempt; }
   std::int64_t attempt() const noexcept { return attempt_ == nullptr ? 1 : *attempt_; }
 
-  // Counts the instances' waits for a disk. It is borrowed, and any thread calls it. None: nobody asks for them.
+  // Counts the instances' waits for a disk. It is borrowed, and any thread calls it. None: they are not needed.
   void set_disk(DiskCalls* calls) noexcept { disk_ = calls; }
   DiskCalls* disk() const noexcept { return disk_; }
 
@@ -126,11 +126,11 @@ class InstanceHost {
   const std::string& name() const noexcept { return name_; }
   const HostServices& services() const noexcept { return services_; }
 
-  // true: nobody wants the instance's wait any more; false: it is wanted again. [any]
+  // true: the instance's wait is no longer needed; false: it is needed again. [any]
   void set_stopping(bool stopping) noexcept { stopping_ = stopping; }
   bool stopping() const { return stopping_ || services_.stopping(); }
 
-  // A wait of the instance for a disk begins or ends. An end without a start counts for nothing. [any]
+  // A wait of the instance for a disk begins or ends. An end without a start is ignored. [any]
   void wait_for_disk(bool begins) noexcept;
 
   struct Slot;  // found by a belay_host

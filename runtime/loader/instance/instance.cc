@@ -136,7 +136,7 @@ void PluginInstance::create(const ResolvedPlugin& use) {
     thrown = current_exception_text();
   }
   thread.put_mode_back();
-  // If create failed, there is no instance, whatever `self` is, as abi.h states.
+  // If create failed, there is no instance, for any `self`, as abi.h states.
   const char* left = self_ == nullptr
                          ? ""
                          : "; it left an instance behind, which is never destroyed: a create that fails frees its own";

@@ -44,7 +44,7 @@ namespace belay::runtime {
 
 class PluginInstance;
 
-// The same as numbers, in memory that outlives the process. A run's attempt puts its mark there, which the next one
+// The call as numbers, in memory that outlives the process. A run's attempt puts its mark there, which the next one
 // reads (runtime/monitored/run/attempt_mark.h).
 struct CallPlace {
   std::atomic<std::int64_t> step{-1};

@@ -13,7 +13,7 @@
 namespace belay::runtime {
 namespace {
 
-// A module of a later minor is longer than ours, but never longer than this.
+// A module of a later minor is longer than the host's, but never longer than this.
 constexpr std::uint32_t kMaxStructSize = 4096;
 constexpr std::size_t kMaxName = 63;
 

@@ -38,7 +38,7 @@ class Registry {
   // Throws LoadError: bad_module, stale, no_note, abi_major, abi_minor, duplicate. The module must live as long as the
   // registry.
   void add_linked(const belay_module* module);
-  // A library that is there already is skipped. Two files may have the same plugin, since a manifest may name each by
+  // A library that was added already is skipped. Two files may have the same plugin, since a manifest may name each by
   // its file.
   void add_loaded(const LoadedLibrary& library);
 

@@ -50,7 +50,7 @@ struct OptionInfo {
   bool learned = false;                     // true for an input: its other uses in the model take the training's value
   std::string help;
   // These are for a key below a table:
-  bool single = false;            // for a list: one value may stand for it
+  bool single = false;            // for a list: one value may replace it
   std::string when_key;           // empty: it belongs to every table
   std::vector<std::string> when;  // values of that key with which it does
 };
@@ -90,7 +90,7 @@ struct ModuleInfo {
 };
 
 // True if a note or module of that ABI fits this host. 0.x must be equal. From 1.0 on the major must be equal, and the
-// minor not above ours.
+// minor not larger than the host's.
 bool abi_fits(std::int64_t major, std::int64_t minor) noexcept;
 
 // Names the fault in the note and its place: `"plugins.0.options.2.type" is "flaot", must be one of: bool, ...`.

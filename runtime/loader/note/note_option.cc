@@ -134,7 +134,7 @@ void read_when(const NoteField& field, OptionInfo& option) {
   if (option.when.size() > kMaxWhen) field.fail("has more than 64 values");
 }
 
-// Returns the bytes that characters U+0000 to U+00FF stand for.
+// Returns the bytes that characters U+0000 to U+00FF mean.
 std::string read_bytes(const NoteField& field) {
   const std::string text = field.text();
   std::string bytes;

@@ -18,8 +18,7 @@ namespace belay::runtime {
 OptionValues check_options(const PluginInfo& plugin, const PluginUse& use, const PathContext& paths,
                            Diagnostics& problems);
 
-// Helps a user who wrote `file` for an input's data: 'what input "csv" reads is given by "path"'. Empty: no option
-// gives it a file.
+// Helps a user who wrote `file` for an input's data: it names the option for the file. Empty: no option takes a file.
 std::string data_options_text(const PluginInfo& input);
 
 }  // namespace belay::runtime

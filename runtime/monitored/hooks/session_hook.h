@@ -57,7 +57,7 @@ class SessionHook {
     return call_in_step(
         thread, callback, slot, [] {}, args...);
   }
-  // The same for the calls of each step. take() reads the hook's result (PluginInstance::call_in_step).
+  // Does the same for the calls of each step. take() reads the hook's result (PluginInstance::call_in_step).
   template <class... P, class Take, class... A>
   bool call_in_step(ThreadOfCalls& thread, Callback callback, std::int32_t (*belay_hook_api::*slot)(void*, P...),
                     const Take& take, A... args) {
@@ -105,7 +105,7 @@ class HookChoice {
 
 class HookSet {
  public:
-  // INVALID_ARGUMENT: the instance is in the set already. It could not tell its two calls apart.
+  // INVALID_ARGUMENT: the instance is in the set already. Its two calls could not be distinguished.
   void add(const SessionHook& hook);
   std::vector<SessionHook>& all() noexcept { return hooks_; }
   std::size_t size() const noexcept { return hooks_.size(); }

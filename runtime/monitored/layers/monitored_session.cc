@@ -355,7 +355,7 @@ EndReason MonitoredSession::reason_of_normal_end() const {
   if (hooked_ != nullptr && !hooked_->stop_reason().empty())
     return {EndReason::Kind::kStopRequested, hooked_->stop_reason()};
   if (open_.stop_requested()) return {EndReason::Kind::kStopRequested, open_.stop_reason()};
-  // Before the first run a hook has no other way.
+  // Before the first run a hook has no other way to ask for a stop.
   if (const std::string asked = from_handle(raw->coordinator).stop_reason(); !asked.empty())
     return {EndReason::Kind::kStopRequested, asked};
   return {EndReason::Kind::kClosed, "the session was closed"};

@@ -85,7 +85,7 @@ class MonitoredSession {
   // Borrows the hooks. If it throws, what was opened is closed, and no end is called.
   MonitoredSession(std::shared_ptr<SessionCreator> creator, const RunEnvironment& environment, HookSet& hooks,
                    MonitoredSessionOptions options = {});
-  // Closes what is open without calling end, as after an error.
+  // Closes the session without calling end, as after an error.
   ~MonitoredSession();
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;

@@ -4,7 +4,7 @@
 //   MonitoredSession -> RecoverableSession (absent in SingularMonitoredSession) -> CoordinatedSession -> HookedSession
 //   -> the raw session
 //
-// The coordinated and hooked layers, the raw session and the coordinator are made anew at every recovery. [session]
+// The coordinated and hooked layers, the raw session and the coordinator are made again at every recovery. [session]
 // thread, unless a comment names another.
 #pragma once
 

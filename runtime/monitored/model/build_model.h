@@ -23,7 +23,7 @@ namespace belay::runtime {
 ModelOutputs build_model(PluginInstance& model, NodeGraph& graph, Mode mode, const std::vector<NamedOutput>& features,
                          const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared = {},
                          std::int64_t accumulate = 1);
-// The same for a table and an object. An error has the model's own message.
+// Does the same for a table and an object. An error has the model's message.
 ModelOutputs build_model(const ModelHandle& model, NodeGraph& graph, Mode mode,
                          const std::vector<NamedOutput>& features, const std::vector<NamedOutput>& labels,
                          const std::vector<DeclaredLabel>& declared = {}, std::int64_t accumulate = 1);
@@ -37,8 +37,8 @@ struct RankExchange {
   double bucket_mib = 4;          // the most that a bucket has, unless it is a single value
   bool rounds_gradients = false;  // for the exchange; other values then have their own bucket
 };
-// The same two for several processes that train together (runtime/cluster). Each one trains on its own part of the
-// input, whose dequeue is `batch`.
+// These two are for several processes that train together (runtime/cluster). Each one trains on its part of the input;
+// `batch` is the dequeue.
 //
 // Gradients, loss and metrics are means over all processes, weighted by rows, before the gradients are clipped. So are
 // the values that the model's own updates (batch norm's moving averages) assign, add or subtract. These values are in
@@ -46,8 +46,8 @@ struct RankExchange {
 // over each bucket when its last value is ready, and one node (MeanOverRanks) waits for all. A bucket has at most a
 // quarter of all values, too, so that some values are sent early.
 //
-// With settings.accumulate these are means over the batches of the step. The model's own updates use only the last
-// batch, as in one process. INVALID_ARGUMENT names what they cannot share yet. Between the two calls the model has no
+// With settings.accumulate these are means over the batches of the step. The model's updates use only the last batch,
+// as in one process. INVALID_ARGUMENT names the parts that cannot be shared yet. Between the two calls the model has no
 // roles for loss and metrics.
 ModelOutputs build_model_over_ranks(PluginInstance& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                                     const std::vector<NamedOutput>& labels, const std::vector<DeclaredLabel>& declared);

@@ -50,8 +50,8 @@ void add_metric(std::vector<ModelOutputs::Metric>& to, const std::string& name, 
   to.push_back({name, o, update});
 }
 
-// Puts a piece of the scaffold into the collection that Scaffold reads. The local init operation goes into the
-// collection that it runs.
+// Puts a piece of the scaffold into the collection that Scaffold reads. The local init operation joins the collection
+// that it runs.
 void set_piece(ModelSpec& spec, const char* piece, const char* collection, const Output& o) {
   std::vector<std::string>& pieces = spec.outputs.pieces;
   if (std::find(pieces.begin(), pieces.end(), piece) != pieces.end())

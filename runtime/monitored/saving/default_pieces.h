@@ -11,7 +11,7 @@ namespace belay::runtime {
 Output default_init_op(const belay::Graph& graph);
 // Names of the variables, global and local, that have no value yet.
 Output default_ready_op(const belay::Graph& graph);
-// The same of the global variables.
+// Names of the global variables that have no value yet.
 Output default_ready_for_local_init_op(const belay::Graph& graph);
 // Initializes local variables and tables.
 Output default_local_init_op(const belay::Graph& graph);

@@ -231,7 +231,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     environment_.log.info("", "no checkpoint of step " + std::to_string(step) + ": " + e.what());
     return "";
   }
-  // If a hook cannot give its state, it has failed as a hook. A checkpoint without it would restore a run that never
+  // If a hook fails to save its state, it has failed as a hook. A checkpoint without it would restore a run that never
   // existed.
   const std::map<std::string, HookState>& now = states == nullptr ? hooks.save_states() : *states;
   save_ = std::make_unique<Save>(Save{.step = step, .begun_ns = start});

@@ -84,9 +84,9 @@ class RunSaver {
   // While a session ends, the hooks' states are the earlier ones. Checkpoints from here on have this entry, too.
   void note_while_ending(const std::string& hook, const std::string& key, std::int64_t value);
   bool requested() const noexcept { return requested_.load(); }
-  // Returns true if at_boundary has work. A checkpoint was asked for, or a durable one must be told to the hooks. Or
-  // the run's lock was found lost, and the boundary ends the run. Or a warning about failed saves is due again. Asked
-  // at every step. [session]
+  // Returns true if at_boundary has work. A checkpoint was requested, or the hooks must learn of a durable one. Or the
+  // run's lock was found lost, and the boundary ends the run. Or a warning about failed saves is due again. It is
+  // called at every step. [session]
   bool due() const noexcept { return has_to_save() || failures_.must_say(); }
 
   // Called before the first step. It reserves the descriptors for a save. If the settings save by themselves, it warns
@@ -94,7 +94,7 @@ class RunSaver {
   // copy of the saved variables.
   void prepare(const DirectSession& session);
 
-  // The boundary. It tells the hooks of a checkpoint that was written meanwhile, and begins the requested one. It first
+  // The boundary. The hooks learn of a checkpoint that was written meanwhile, and the requested one begins. It first
   // waits for a checkpoint that is still being written. Returns the name of a hook whose after_save asks to stop.
   //
   // A failure is logged and counted. After save_failures of them the next boundary throws the error or waits, as
@@ -111,11 +111,11 @@ class RunSaver {
   void stop_waiting(const Error& reason) { failures_.stop_waiting(reason); }
   void allow_waiting() { failures_.allow_waiting(); }
   // Called if an error ends the run and the variables are those of one whole step. Writes them at once, on this thread,
-  // unless the last checkpoint has them. No hook is told, and a failure is a warning.
+  // unless the last checkpoint has them. It calls no hook, and a failure is a warning.
   void save_after_error(DirectSession& session, HookSet& hooks) noexcept;
 
   // Called while a hook keeps the session's thread, which is held (HeldCall). Writes the variables at once, on this
-  // thread, unless a checkpoint has them. The state of that hook is from the last save. No hook is told, and a failure
+  // thread, unless a checkpoint has them. The state of that hook is from the last save. It calls no hook, and a failure
   // is a warning.
   void save_beside(DirectSession& session, HookSet& hooks, const PluginInstance& busy) noexcept;
 
@@ -127,16 +127,16 @@ class RunSaver {
   void check_last_state() const {
     if (diverged_) throw Error(*diverged_);
   }
-  // Called when a session closes, however it ended. It waits for the thread. No hook is told of a checkpoint that was
+  // Called when a session closes, for any reason. It waits for the thread. No hook learns of a checkpoint that was
   // still being written. The log, saved_step() and save_error() show if it was completed.
   void settle() noexcept;
   // The save of service "checkpoint". It asks for a checkpoint at the next boundary; while the session ends, it writes
   // one.
   void save_requested_by_hook();
 
-  // Returns the step of the last checkpoint that was restored, or written and told to the hooks. -1: none.
+  // Returns the step of the last checkpoint that was restored, or that was written and that the hooks know. -1: none.
   std::int64_t saved_step() const noexcept { return saved_step_; }
-  // The same, but includes the one that is being written.
+  // Returns the same, but includes the one that is being written.
   std::int64_t taken_step() const noexcept { return save_ == nullptr ? saved_step_ : save_->step; }
   const std::string& saved_path() const noexcept { return saved_path_; }
   // Returns the error of the newest attempt to save. It is empty if that succeeded.
@@ -198,7 +198,7 @@ class RunSaver {
   std::uint64_t hook_bytes_ = 0;  // of the hooks' tensors in the newest save
   std::atomic<bool> requested_{false};
   std::atomic<bool> written_{false};  // the thread is done with save_
-  std::unique_ptr<Save> save_;        // null: none is being written, and all were told
+  std::unique_ptr<Save> save_;        // null: none is being written, and the hooks know all
   std::unique_ptr<Ending> ending_;
   LastEvaluation evaluation_;
   std::int64_t saved_step_ = -1;
@@ -208,13 +208,13 @@ class RunSaver {
   FailedSaves failures_{environment_, options_.checkpoint};
   std::optional<Error> diverged_;  // the reason why the last state was not saved
   SaveWarnings warnings_{environment_};
-  BackgroundThread thread_{"belay-save"};  // the last: it ends before what it uses
+  BackgroundThread thread_{"belay-save"};  // the last: it ends before the members that it uses
 };
 
 // Reads all of a checkpoint's variables into the session's store. RestoreError: it does not fit.
 void restore_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver);
-// The same for a session that does not train. The checkpoint may hold more than the session has, and averages instead
-// of variables (averages.h).
+// Does the same for a session that does not train. The checkpoint may hold more than the session has, and averages
+// instead of variables (averages.h).
 void load_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver);
 // Restores all of a session that saves nothing from exactly this path. The path leads to a checkpoint's directory, or
 // to a file that the saver reads. The file holds exactly the session's variables. RestoreError: it does not fit.

@@ -70,8 +70,8 @@ bool is_foreign(FileSystem& files, const std::string& path) {
   return files.status(path).kind != FileKind::kDirectory && path_parts(path).name != kBestName;
 }
 
-// Opens it with the saver that wrote it. The checkpoint's index names that saver; otherwise the file's name and content
-// tell it, and then the run's own is used.
+// Opens it with the saver that wrote it, by the checkpoint's index. Without an index the file's name and content
+// decide, and then the run's saver.
 std::unique_ptr<OpenCheckpoint> opened(belay_host* host, const std::string& path) {
   const RunEnvironment& environment = environment_of(host);
   const SaverUse& own = reading_saver_of(host);

@@ -9,9 +9,9 @@
 //
 // managed_session calls prepare_or_wait_for_session, the body, request_stop with the body's error, and stop. It then
 // closes the session, and drops the errors of that. The end of input (OUT_OF_RANGE, STOP) is a good end. It throws the
-// first other error of the body, a service or a queue runner. After somebody's stop request it throws the body's error.
-// It does not throw the CANCELLED of a run that the stop ended. It throws ABORTED and UNAVAILABLE, too: a supervisor
-// does not recover, its caller loops. Nothing is saved at the end: the last checkpoint may be save_model_secs old.
+// first other error of the body, a service or a queue runner. After a stop request it throws the body's error. It does
+// not throw the CANCELLED of a run that the stop ended. It throws ABORTED and UNAVAILABLE, too: a supervisor does not
+// recover, its caller loops. Nothing is saved at the end: the last checkpoint may be save_model_secs old.
 //
 // The chief has services: a thread each for checkpoints, summaries and steps per second, and those that loop() adds.
 // The first action of each comes at once. They have costs beside training:

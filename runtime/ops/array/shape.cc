@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same elements with another shape: aliases, which run nothing. Also tensors that are made from shapes.
+// Operations that return the same elements with another shape: aliases, which run nothing. Also tensors that are made
+// from shapes.
 #include "belay/ops/shape.h"
 
 #include <algorithm>

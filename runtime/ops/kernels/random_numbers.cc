@@ -44,7 +44,7 @@ struct Avx512 {
 #endif
 
 // Makes blocks first, first + 1, ... of the stream. It fills two registers at a time, since each round waits for the
-// one before.
+// previous one.
 template <class Registers>
 [[gnu::always_inline]] inline void philox_lanes(const RandomStream& stream, std::uint64_t first, Blocks& blocks) {
   using Lanes = typename Registers::Lanes;

@@ -300,7 +300,7 @@ class MeanPoolGradKernel final : public Kernel {
 BELAY_HOT void add_where_positive(const float* dy, const float* y, std::int64_t rows, std::int64_t channels,
                                   float* sum) {
   std::int64_t r = 0;
-  // It adds four rows at once, since a sum in memory makes each row wait for the one before.
+  // It adds four rows at once, since a sum in memory makes each row wait for the previous one.
   for (; r + 4 <= rows; r += 4, dy += 4 * channels, y += 4 * channels)
 #pragma omp simd
     for (std::int64_t c = 0; c < channels; ++c) {

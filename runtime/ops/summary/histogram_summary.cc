@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms of tensors in TensorFlow's buckets: each limit is a tenth larger than the one before, from 1e-12 to 1e20,
-// on both sides of 0.
+// Histograms of tensors in TensorFlow's buckets. Each limit is a tenth larger than the previous one, from 1e-12 to
+// 1e20, on both sides of 0.
 #include <algorithm>
 #include <cmath>
 #include <limits>

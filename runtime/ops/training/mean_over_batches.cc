@@ -58,7 +58,7 @@ class MeanOverBatchesKernel final : public HostKernel {
     return std::equal(dims.begin(), dims.end(), x.raw().dims, x.raw().dims + x.rank());
   }
   void begin(const TensorView& x) {
-    // It reuses the memory of the step before, unless somebody still reads that.
+    // It reuses the memory of the previous step, unless that still has a reader.
     if (!sum_ || !fits(x) || sum_.shared()) sum_ = DenseTensor(x.dtype(), x.dims());
     if (sum_.bytes() != 0) std::memcpy(sum_.data(), x.data(), sum_.bytes());
     count_ = 1;

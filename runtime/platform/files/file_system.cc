@@ -23,8 +23,8 @@
 namespace belay::runtime {
 namespace {
 
-// The umask removes bits, since the user decides who may read a run, as with other programs. A directory that everybody
-// may write is refused as a run's. So none is made, whatever the umask.
+// The umask removes bits, since the user decides about the readers of a run, as with other programs. A directory that
+// everybody may write is refused as a run's. So none is made, for any umask.
 constexpr mode_t kFileMode = 0666, kDirectoryMode = 0775;
 constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB less a page in one call
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;

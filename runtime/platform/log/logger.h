@@ -60,7 +60,7 @@ struct LogOutput {
 // Writes to a copy of `fd`, so that a later file cannot get its number. It waits once for a slow reader, and then drops
 // lines until that has caught up. SIGPIPE does not get out. terminal and colour come from isatty, TERM and NO_COLOR.
 LogOutput fd_output(int fd, std::chrono::milliseconds patience = std::chrono::seconds(1));
-// Sets whether it writes in colour, whatever the environment has.
+// Sets whether it writes in colour, for any environment.
 void set_colour(LogOutput& output, Colour colour);
 
 std::unique_ptr<Logger> make_logger(LogOutput output, LogFormat format, LogLevel level, Clock& clock);

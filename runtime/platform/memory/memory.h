@@ -15,7 +15,7 @@ void* allocate_aligned(std::size_t bytes) noexcept;
 // True if this process may map this many bytes more. Another thread may take them at any time.
 bool has_address_space(std::size_t bytes) noexcept;
 
-// Works like memcpy, for blocks that nobody reads soon: `to` is written past the caches. A line in a cache is read
+// Works like memcpy, for blocks without a reader soon: `to` is written past the caches. A line in a cache is read
 // before it is written. That is half as much traffic again, and it pushes out the caller's data. memcpy goes past the
 // caches only for blocks larger than most of the last one. That is hundreds of MiB if many cores share it. Small blocks
 // use memcpy. Other threads see the copy like any other write.

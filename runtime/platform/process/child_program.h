@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs other programs to their end, such as commands of belay in separate processes, of this build or another. Their
-// standard input is empty. Signals are as in a shell, whatever this process has blocked.
+// standard input is empty. Signals are as in a shell, even if this process has blocked some.
 #pragma once
 
 #include <atomic>

@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// Describes an `error` that reports a missing thread or memory: what is short, the limit of this process and the fix.
+// Describes an `error` that reports a missing thread or memory: the resource, the limit of this process and the fix.
 // Empty: any other error.
 std::string resource_shortage(const std::exception& error);
 

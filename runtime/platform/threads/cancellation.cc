@@ -14,8 +14,8 @@ void CancellationSource::cancel(const Error& reason) {
     cancelled_.store(true, std::memory_order_release);
     for (const Waiter* w = waiters_; w != nullptr; w = w->next_) waiters.emplace_back(&w->waiting_, &w->changed_);
   }
-  // Taking the waiter's mutex ensures that it already sleeps, or has not read the flag yet. We do not hold our mutex,
-  // since a waiter takes ours inside its own.
+  // Taking the waiter's mutex ensures that it already sleeps, or has not read the flag yet. This object's mutex is not
+  // held here, since a waiter takes it inside its own.
   for (const auto& [mutex, changed] : waiters) {
     const std::lock_guard lock(*mutex);
     changed->notify_all();

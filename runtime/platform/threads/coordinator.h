@@ -51,7 +51,8 @@ class Thread final : public Joinable {
   Thread(std::string name, std::function<void()> body, std::shared_ptr<Coordinator> coordinator = nullptr);
   ~Thread() override;
   const std::string& name() const override { return name_; }
-  // Sets a text for messages after its name: what it waits for, if anything. Call it before the thread is registered.
+  // Sets a text for messages after its name: the reason of its wait, if it waits. Call it before the thread is
+  // registered.
   void set_waiting(std::function<std::string()> waiting) { waiting_ = std::move(waiting); }
   std::string label() const override { return waiting_ ? name_ + waiting_() : name_; }
   bool join_for(std::int64_t timeout_ns) override;
@@ -125,7 +126,7 @@ class Coordinator : public std::enable_shared_from_this<Coordinator> {
   void raise_requested_exception() const;
   std::optional<Error> requested_exception() const;
 
-  // Runs f. An exception of f is reported and not rethrown. After a join nobody takes the report, so it is dropped.
+  // Runs f. An exception of f is reported and not rethrown. After a join the report has no reader, so it is dropped.
   template <class F>
   void stop_on_exception(F&& f) {
     try {

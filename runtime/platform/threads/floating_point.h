@@ -77,8 +77,8 @@ class VectorMode {
 // Returns the changed parts of a mode: "the floating-point mode (rounding, traps)".
 std::string mode_change_text(std::uint32_t vector_before, std::uint32_t vector_after, bool x87_changed);
 
-// While it lives, this thread computes like kernels, whatever its mode is: to nearest and without traps. A number too
-// small for its type's full precision is 0. Such denormals take a processor a hundred times as long.
+// While it lives, this thread computes like kernels: to nearest and without traps. Its earlier mode does not matter. A
+// number too small for its type's full precision is 0. Such denormals take a processor a hundred times as long.
 class KernelMode {
  public:
   KernelMode() noexcept : before_(vector_control()) { set_vector_control(kKernelMode); }
