@@ -28,8 +28,8 @@ std::string latest_checkpoint(const std::string& directory);
 // One open checkpoint. Use it from one thread at a time.
 class CheckpointReader {
  public:
-  // `path` is one of: a checkpoint's directory ("/tmp/run/model.ckpt-2000"); a run directory, for its newest
-  // checkpoint; its file "best", for the best one by an evaluation; or one file that the saver can read. `plugins` have
+  // `path` is one of four: a checkpoint's directory ("/tmp/run/model.ckpt-2000"), a run directory (its newest
+  // checkpoint), its file "best" (the best one by an evaluation), or one file that the saver can read. `plugins` have
   // the saver: belay::default_plugins() for the usual saver, safetensors.
   //
   // It checks index, lengths and checksums of the files now, and each tensor when it is read. It keeps only the entries

@@ -46,8 +46,8 @@ struct CheckpointSettings {
   OnSaveError on_save_error = OnSaveError::kContinue;
   // Number of failed saves in a row that trigger on_save_error; at least 1.
   std::int64_t save_failures = 3;
-  // If true, a run that ends with an error saves its state, if that is a whole step after the last checkpoint. An error
-  // DIVERGED (of a hook that found NaN) saves nothing.
+  // If true, a run that ends with an error saves its state, if the state is a whole step after the last checkpoint. An
+  // error DIVERGED (of a hook that found NaN) saves nothing.
   bool save_on_exception = false;
   // If true, a state with NaN or infinity is not saved, with any on_save_error. The run ends with DIVERGED (status 4),
   // and the previous checkpoint stays the newest.

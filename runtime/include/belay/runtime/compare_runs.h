@@ -38,7 +38,7 @@ struct RunComparison {
   std::int64_t last_step_a = 0, last_step_b = 0;
   // Number of steps at which both have a record.
   std::size_t common_steps = 0;
-  // Of those steps: the last equal one before the first difference, and the first different one.
+  // The last equal one of these steps before the first difference, and the first different one.
   std::optional<std::int64_t> last_equal, first_different;
   // Names of the variables that differ at `first_different`, sorted. Empty if one of the runs has only a digest.
   std::vector<std::string> variables;

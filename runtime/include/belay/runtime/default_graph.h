@@ -11,9 +11,9 @@
 //   }
 //   belay::OwnedSession session(graph);             // a session is made over a graph that is named
 //
-// This header declares the functions of belay/ops that take a graph again, without that argument. They use the
-// innermost default graph of their thread. There is no default graph without a scope. The functions that take a graph
-// ignore the default graph. FAILED_PRECONDITION: the thread has no default graph.
+// This header declares the graph functions of belay/ops again, without the graph as an argument. They use the innermost
+// default graph of their thread. There is no default graph without a scope. The functions with a graph ignore the
+// default graph. FAILED_PRECONDITION: the thread has no default graph.
 //
 // Scopes nest. Each ends with its object, so keep the object in a local variable. An Estimator calls its input and
 // model functions with their graph (InputArgs::graph, ModelArgs::graph) as the default graph.
@@ -58,7 +58,7 @@ class DefaultGraph {
 // TensorFlow's get_default_graph: the graph of this thread's innermost scope. FAILED_PRECONDITION: there is none.
 Graph default_graph();
 
-// The same as the function that takes a graph (session.h).
+// Does the same as the function with a graph (session.h).
 inline void add_queue_runner(const QueueRunner& runner) { add_queue_runner(default_graph(), runner); }
 
 inline namespace v0 {

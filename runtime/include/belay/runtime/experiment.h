@@ -60,8 +60,8 @@ struct ContinuousEvalOptions {
 
 class Experiment {
  public:
-  // The Estimator must outlive it. INVALID_ARGUMENT: no input function, a number that is not above 0, or an exporter
-  // that EvalSpec refuses.
+  // The Estimator must outlive it. INVALID_ARGUMENT: there is no input function, a number is not above 0, or EvalSpec
+  // refuses an exporter.
   Experiment(Estimator& estimator, InputFn train_input, InputFn eval_input, ExperimentOptions options = {});
 
   // Waits, and trains to train_steps. Without a delay a task waits 5 s for each task before it, at most a minute.

@@ -13,7 +13,7 @@
 namespace belay::runtime {
 
 // kFinal: once, when a training ends normally (not after an error or a signal). kLatest: after each evaluation. kBest:
-// after an evaluation whose [checkpoint] best_metric is better than that of the newest version.
+// after an evaluation with a better [checkpoint] best_metric than the newest version has.
 enum class ExportWhen { kFinal, kLatest, kBest };
 
 // The effect of a failed export during a training ("latest", "best"): a warning each time, or the end of the training.

@@ -48,9 +48,10 @@ class OwnedGraph : public Graph {
   // "gradients/...", "train/update_w". The result is in the collection "train_op", the gradients in "gradients". Call
   // it outside all scopes.
   //
-  // Without a name it is plain gradient descent, "sgd". The default learning rate is 0.001. optimizer_settings.h has
-  // all settings, schedules and the warm-up too. NOT_FOUND: no plugin has the name. INVALID_ARGUMENT: wrong options, a
-  // loss that depends on no trainable variable, or an operation without a gradient on the way.
+  // The default optimizer is plain gradient descent, "sgd", and the default learning rate is 0.001.
+  // optimizer_settings.h has all settings, schedules and the warm-up too. NOT_FOUND: no plugin has the name.
+  // INVALID_ARGUMENT: wrong options, a loss that depends on no trainable variable, or an operation without a gradient
+  // on the way.
   Output minimize(const Output& loss, const OptimizerSettings& optimizer = {});
 
   // Names an output by its role in the model ("loss", "learning_rate", a metric), so hooks find it under any node name.
@@ -60,7 +61,7 @@ class OwnedGraph : public Graph {
   // Adds an operation that sets each global variable to its initial value. Monitored sessions initialize by themselves;
   // an OwnedSession needs this operation. Each call makes a new one.
   Output global_variables_initializer();
-  // The same for local variables (counters of a metric or of an input's epochs) and tables.
+  // Does the same for local variables (counters of a metric or of an input's epochs) and tables.
   Output local_variables_initializer();
 
   // The plugins that the constructor got.

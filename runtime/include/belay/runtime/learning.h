@@ -6,9 +6,9 @@
 //   const Output train_op = belay::create_train_op(graph, loss, {.optimizer = {.name = "momentum"}});
 //   const double last = belay::train(graph, train_op, {.logdir = "/tmp/run", .number_of_steps = 1000});
 //
-// These are thin functions. create_train_op does the work of OwnedGraph::minimize, and gives access to the steps
-// between gradients and updates. train is a loop over MonitoredTrainingSession and has its guarantees. evaluation_loop
-// is slim.evaluation's.
+// These are thin functions. create_train_op does the work of OwnedGraph::minimize, and allows steps between gradients
+// and updates. train is a loop over MonitoredTrainingSession and has its guarantees. evaluation_loop is
+// slim.evaluation's.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct GradientAndVariable {
   Output variable;
 };
 
-// Scales each gradient so that its own norm is at most max_norm, which must be above 0. Empty ones stay empty.
+// Scales each gradient so that its norm is at most max_norm, which must be above 0. Empty ones stay empty.
 std::vector<GradientAndVariable> clip_gradient_norms(std::vector<GradientAndVariable> gradients, double max_norm);
 
 // A factor for the gradient of a variable: a number, or a scalar of the graph such as a variable.
@@ -143,7 +143,7 @@ struct EvaluationLoopOptions {
   std::vector<Output> final_ops = {};
   // Shortest time from one checkpoint to the next.
   double eval_interval_secs = 60;
-  // Not set: until timeout_secs, or without end.
+  // If it is not set: until timeout_secs, or without end.
   std::optional<std::int64_t> max_number_of_evaluations = {};
   // How long it waits for another checkpoint.
   std::optional<double> timeout_secs = {};

@@ -19,7 +19,7 @@ struct LogOptions {
   // If true, each line is a JSON object (time, level, source, step, message) instead of "12:34:56.789 warning
   // nan_tensor: ...".
   bool json = false;
-  // Lines below this level are left out. Info is the progress of a session; warnings are what a user should look at.
+  // Lines below this level are left out. Info is the progress of a session; warnings are for the attention of a user.
   LogLevel level = LogLevel::kInfo;
 };
 

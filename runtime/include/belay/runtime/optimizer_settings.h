@@ -71,7 +71,7 @@ struct OptimizerSettings {
 
 // The plugin use for the optimizer. Its options from a program have the place "the optimizer's options".
 PluginUse optimizer_use(const OptimizerSettings& settings);
-// The same with the options of one of its groups.
+// Does the same with the options of one of its groups.
 PluginUse optimizer_use(const OptimizerSettings& settings, const VariableGroup& group);
 std::optional<PluginUse> schedule_use(const LearningRate& rate);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks that a program adds to a session: an object of its own class, or a plugin with options.
+// The hooks that a program adds to a session: an object of a class of the program, or a plugin with options.
 //
 //   class Watch final : public belay::Hook { ... };
 //   options.hooks.push_back(belay::own_hook("watch", std::make_unique<Watch>(200)));
 //   options.hooks.push_back(belay::plugin_hook("stop_at_step", {{"last_step", 2000}}));
 //
-// Hooks are called in the order of the list. belay/hook.h states what each callback may do.
+// Hooks are called in the order of the list. belay/hook.h states the rules of each callback.
 #pragma once
 
 #include <concepts>
@@ -32,9 +32,9 @@ struct OwnHook {
   std::optional<PluginUse> plugin = {};
 };
 
-// Adds an object of a program's class that derives from belay::Hook. The session destroys it, with all that it holds,
-// after the session's end. It is for one session; in a second one it is FAILED_PRECONDITION. To keep its results, give
-// the object a reference to something that outlives the session.
+// Adds an object of a program's class that derives from belay::Hook. The session destroys it, with everything that it
+// holds, after the session's end. It is for one session; in a second one it is FAILED_PRECONDITION. To keep its
+// results, let the object refer to something that outlives the session.
 template <class T>
 OwnHook own_hook(std::string name, std::unique_ptr<T> hook) {
   auto held = std::make_shared<std::unique_ptr<T>>(std::move(hook));
@@ -54,9 +54,9 @@ OwnHook own_hook(std::string name, F make) {
 }
 
 // Adds a hook plugin of the session by its name, with options as in a manifest ("layers.0.units" for a key of a nested
-// table). A hook that is also a default hook of the session replaces it. `name`: of the instance; empty: the plugin's,
-// so a second hook of one plugin needs a name. Wrong options, or an unknown plugin, are an error when the session is
-// made.
+// table). A hook that is also a default hook of the session replaces it. `name`: of the instance. Empty: the plugin's
+// name, so a second hook of one plugin needs a name. Wrong options, or an unknown plugin, are an error when the session
+// is made.
 OwnHook plugin_hook(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options = {},
                     const std::string& name = {});
 

@@ -9,8 +9,8 @@
 //
 // The replay takes the newest checkpoint before the step, with the manifest and the plugins of the attempt that made
 // the step. It makes the steps up to it as the run did, and calls the new hooks in it. Then it continues to the run's
-// next checkpoint or digest, and compares all variables with it. docs/guide/time-travel.md is an introduction, and
-// docs/guide/what-is-compared.md states what it proves.
+// next checkpoint or digest, and compares all variables with it. docs/guide/time-travel.md is an introduction.
+// docs/guide/what-is-compared.md states the limits of the proof.
 //
 // Order of calls. The added hooks get the usual calls: `begin` before the graph is frozen, `after_create_session` after
 // the restore, `end` after the last step. `before_run` and `after_run` come only in the steps `step` to `to`. They
@@ -46,9 +46,9 @@ struct ReplayOptions {
   std::int64_t step = 0;
   std::int64_t to = 0;
   // The added hooks, in the order of the list: plugins first, found like the manifest's, then objects of the program.
-  // They may only watch. A plugin with an option that can change a number (`belay describe` shows which) is refused
-  // before anything runs. A hook that feeds a tensor or writes to a variable ends the replay at that place, with its
-  // name.
+  // They may only watch. A plugin with an option that can change a number is refused before anything runs; `belay
+  // describe` shows such options. A hook that feeds a tensor or writes to a variable ends the replay at that place,
+  // with its name.
   std::vector<OwnHook> hooks = {};
   // TOML files with more [[hooks]], which are called before those of `hooks`.
   std::vector<std::string> hook_files = {};
@@ -59,9 +59,9 @@ struct ReplayOptions {
   bool batch = false;
   // The directory to write into: new, or empty. Empty string: replay-of-RUN-STEP in the current directory.
   std::string out = {};
-  // If true, searches for the first step whose loss, or a variable after it, is NaN or infinite, and for that step's
-  // first such tensor. It begins at the newest checkpoint, or at the newest before `step` if that is not 0. Of the
-  // members above only `out` may be set, and what_if must be false.
+  // If true, searches for the first step with a loss, or a variable after it, that is NaN or infinite. It then finds
+  // the first such tensor of that step. It begins at the newest checkpoint, or at the newest before `step` if that is
+  // not 0. Only `out` of the members above may be set, and what_if must be false.
   bool first_non_finite = false;
   // If true, hooks may feed and assign, and plugins and data may differ from the run's. From `step` on it is then
   // another run, and the comparison shows the difference.
@@ -95,14 +95,14 @@ struct NonFiniteFound {
     bool finite = true;
   };
   std::vector<Input> inputs = {};
-  // "the loss is nan, and 3 of 8 variables are not finite behind the step"
+  // A clause such as "the loss is nan, and 3 of 8 variables are not finite ...".
   std::string consequence;
 };
 
 // The result of a replay.
 struct ReplayReport {
   // kDone: the steps were made and no proof contradicts them, or the search found its tensor; with what_if for any
-  // result. kTrainingFailed: other bits, steps that ended before, an unsuccessful search, or an error in a step.
+  // result. kTrainingFailed: other bits, steps that ended earlier, an unsuccessful search, or an error in a step.
   // kUsage, kPlugin and kInUse are as for a run. kNoRestore: the checkpoints cannot be read.
   RunStatus status = RunStatus::kDone;
   // The reason for people, if no step was made or an error ended one. The log has it too.

@@ -126,10 +126,10 @@ struct RunReport {
   std::vector<std::string> disabled_hooks = {};
   // Paths that [[exporters]] wrote after a completed training, or in mode export, in order.
   std::vector<std::string> exports = {};
-  // After a training: one for each [input.eval...]. In mode evaluate: all. In mode continuous_eval: those of the last
+  // For a training: one for each [input.eval...]. For mode evaluate: all. For mode continuous_eval: those of the last
   // checkpoint.
   std::vector<EvaluationReport> evaluations = {};
-  // For mode predict: the number of examples that were written, or the string that was sampled after [predict] prompt.
+  // For mode predict: the number of written examples, or the sampled string after [predict] prompt.
   std::int64_t predicted_examples = 0;
   std::string sampled = {};
 };
@@ -170,7 +170,7 @@ class ManifestRun {
   // Ends the run at the next boundary: the last checkpoint is written, and the report has kDone and this reason. Before
   // run() it ends the run before its first step.
   void request_stop(const std::string& reason);
-  // The same, and ends a wait in progress, such as for input, now.
+  // Does the same, and ends a wait in progress, such as for input, now.
   void stop_now(const std::string& reason);
   // Asks for a checkpoint at the next boundary; the training continues.
   void request_save();

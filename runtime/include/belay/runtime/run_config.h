@@ -5,7 +5,7 @@
 //   RunConfig often = config.replace([](RunConfigOptions& o) { o.save_checkpoints_secs = 30; });   // steps: none then
 //
 // A part of it comes from the environment, as JSON in the variable BELAY_CONFIG. If that is not set, it comes from
-// TF_CONFIG, which the tools that start clusters set:
+// TF_CONFIG, which tools for clusters set:
 //
 //   {"cluster": {"chief": ["host0:2222"], "worker": ["host1:2222"]}, "task": {"type": "worker", "index": 0},
 //    "model_dir": "/tmp/run", "session_master": "", "eval_session_master": "", "service": {...}}
@@ -60,7 +60,7 @@ struct RunConfigOptions {
   SaveMode save = SaveMode::kAsync;
   // Period in steps of the log line with the steps per second, and of the loss in the log.
   std::optional<std::int64_t> log_step_count_steps = 100;
-  // How long a worker waits for the chief.
+  // The longest wait of a worker for the chief, in seconds.
   std::optional<double> session_creation_timeout_secs = 7200;
   // If true, the graph is written to the event file, for TensorBoard.
   bool checkpoint_save_graph_def = true;

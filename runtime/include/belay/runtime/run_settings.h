@@ -2,7 +2,7 @@
 // [run] of a manifest: the directory of a run, its length, its seed.
 //
 // Settings are plain structs that hold their defaults: a manifest and a program fill the same ones. They do not contain
-// the place of a value, and they check nothing. The functions that take them state what they refuse.
+// the place of a value, and they check nothing. The functions with these arguments state which values they refuse.
 //
 //   CheckpointSettings checkpoint{.save_steps = 100, .max_to_keep = 2};
 #pragma once

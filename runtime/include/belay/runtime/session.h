@@ -60,7 +60,7 @@ class OwnedCoordinator : public Coordinator {
     bool ignore_live_threads = false;
   };
   // Waits until every thread has ended, or a stop was requested and the grace period is over. Then it throws the first
-  // error that was reported, else FAILED_PRECONDITION with the names of threads that still run. With
+  // reported error. Without one it throws FAILED_PRECONDITION with the names of threads that still run. With
   // ignore_live_threads it returns those names.
   std::vector<std::string> join(const JoinOptions& options);
   std::vector<std::string> join() { return join(JoinOptions()); }

@@ -16,8 +16,8 @@ struct SessionSettings {
   // off.
   std::optional<std::int64_t> save_summaries_steps = {};
   std::optional<double> save_summaries_secs = {};
-  // Largest delay until a record is in the event file; a crash loses no more than this. A checkpoint and the end write
-  // the records too. 0: no delay.
+  // Largest delay until a record is in the event file; a crash loses at most these seconds. A checkpoint and the end
+  // write the records too. 0: no delay.
   double events_flush_secs = 120;
   // The period of the default step_counter, which logs the steps per second. 0: off.
   std::int64_t log_step_count_steps = 100;
@@ -30,8 +30,8 @@ struct SessionSettings {
   // 124. At half of it there is a warning. A save is progress. 0: no limit. `belay run` only.
   double no_progress_secs = 1800;
 
-  // Number of recoveries from ABORTED and UNAVAILABLE without a new step. One more ends the session with INTERNAL,
-  // which names that error. Runs that advance no step count by their number.
+  // Number of recoveries from ABORTED and UNAVAILABLE without a new step. One more ends the session with INTERNAL, and
+  // the message names that error. Runs that advance no step count by their number.
   std::int64_t max_recoveries = 10;
   // The first recovery in a row comes at once. The second comes after this pause, which then doubles, up to 60 s.
   double recovery_backoff_secs = 1;

@@ -98,8 +98,8 @@ class Supervisor {
   // Adds a service of the program: f is called at once and then at a fixed rate on a new thread, until the stop.
   // interval 0: one call after the other. An exception of f stops everything.
   void loop(double interval_secs, std::function<void()> f);
-  // Writes a Summary message that the training computed in that session. step -1: the session's. FAILED_PRECONDITION:
-  // this is not the chief, or no event file is open.
+  // Writes a Summary message that the training computed in that session. step -1: the session's step.
+  // FAILED_PRECONDITION: this is not the chief, or no event file is open.
   void summary_computed(std::string_view summary, std::int64_t step = -1);
   // The services' event file, for the program's own records. It is empty (false) if this is not the chief or keeps no
   // events.
@@ -109,8 +109,8 @@ class Supervisor {
     bool close_summary_writer = true;
     bool ignore_live_threads = false;  // false: they are an error
   };
-  // Asks all threads to stop and joins them within the grace period. It throws the first error that was reported, else
-  // FAILED_PRECONDITION with the names of threads that still run.
+  // Asks all threads to stop and joins them within the grace period. It throws the first reported error. Without one it
+  // throws FAILED_PRECONDITION with the names of threads that still run.
   void stop(const StopOptions& options);
   void stop() { stop(StopOptions()); }
   void request_stop(const std::string& reason = "");

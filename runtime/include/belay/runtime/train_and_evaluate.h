@@ -95,7 +95,7 @@ struct TrainAndEvaluateOptions {
 
 struct TrainAndEvaluateResult {
   EvalMetrics metrics = {};  // of the last evaluation; empty: this process made none
-  // Paths that the exporters wrote after it, in order; an empty string for each that wrote nothing.
+  // Paths of the exports after it, in the order of the exporters; an empty string for each that wrote nothing.
   std::vector<std::string> exported = {};
 };
 
@@ -106,7 +106,7 @@ struct TrainAndEvaluateResult {
 //   until a checkpoint of max_steps, or the last one
 //
 // A training that continues from a checkpoint without an evaluation evaluates that first. INVALID_ARGUMENT: another
-// task, an evaluator that is not the first, a missing EvalSpec, or a config that saves nothing.
+// task, an evaluator with an index other than 0, a missing EvalSpec, or a config that saves nothing.
 TrainAndEvaluateResult train_and_evaluate(Estimator& estimator, const TrainSpec& training,
                                           const std::optional<EvalSpec>& evaluation,
                                           const TrainAndEvaluateOptions& options = {});

@@ -77,9 +77,9 @@ struct TrainingSessionOptions {
   // session continues from its newest checkpoint. Empty: nothing is saved. One process at a time trains there: a second
   // one is an error that names the first.
   std::string checkpoint_dir = {};
-  // In place of a checkpoint_dir: the session, and each recovery, begins with exactly this checkpoint. It is a
-  // checkpoint's directory, or a file that the saver reads and that holds exactly the graph's variables. Nothing is
-  // saved. A worker takes the chief's variables. INVALID_ARGUMENT: both are set. NOT_FOUND: the path does not exist.
+  // Replaces checkpoint_dir: the session, and each recovery, begins with exactly this checkpoint. It is a checkpoint's
+  // directory, or a file that the saver reads. The file holds exactly the graph's variables. Nothing is saved. A worker
+  // takes the chief's variables. INVALID_ARGUMENT: both are set. NOT_FOUND: the path does not exist.
   std::string checkpoint_filename_with_path = {};
   // Directory of event files for TensorBoard. Empty: checkpoint_dir.
   std::string summary_dir = {};
@@ -128,7 +128,7 @@ class StepContext {
   RunResult run_with_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}) const {
     return run_(fetches, feeds);
   }
-  // The same by name.
+  // Does the same by name.
   template <class Names = NamedFetches, class = detail::IfNamesFetches<Names>>
   NamedResult run_with_hooks(const Names& fetches, const Feeds& feeds = {}) const {
     return detail::run_by_name(fetches, [&](const std::vector<FetchRef>& list) { return run_(list, feeds); });
@@ -160,7 +160,7 @@ class MonitoredSession {
   // one of them asked for. An operation is fetched to run it; its place in the result has no value.
   // FAILED_PRECONDITION: after the end, or inside a hook, whose session() makes raw runs.
   RunResult run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const RunOptions& options = {});
-  // The same without hooks and without a checkpoint; recovery stays.
+  // Does the same without hooks and without a checkpoint; recovery stays.
   RunResult run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
   // Both by name: a map of names to fetches returns the values by these names (NamedResult of belay/session.h).
   //   const belay::NamedResult values = session.run({{"train", train}, {"loss", loss}});
@@ -194,7 +194,8 @@ class MonitoredSession {
   bool should_stop();
   // Ends the loop at the next boundary, like a hook's request. The user reads the first reason.
   void request_stop(const std::string& reason);
-  // The same. A run that waits, for example for input, ends now with STOP; its step has changed nothing. For signals.
+  // Does the same. A run that waits, for example for input, ends now with STOP; its step has changed nothing. It is for
+  // signals.
   void stop_now(const std::string& reason);
   // Writes a checkpoint between two runs and returns its path; empty if a hook refused it. FAILED_PRECONDITION: no
   // checkpoint_dir. DATA_LOSS: it could not be written.
