@@ -35,8 +35,8 @@ inline void save_checkpoint(const Host& host) {
   status.check(host.services().checkpoint.save(host.raw(), status));
 }
 
-// In before_save: prevents this checkpoint, and training continues. The reason goes into the log. The host does not
-// call the later hooks' before_save, nor after_save. It throws Error with the code kSkip, so no code after it runs.
+// Call it in before_save: it prevents this checkpoint, and training continues. The log has the reason. The host does
+// not call the later hooks' before_save, nor after_save. It throws Error with the code kSkip, so no code after it runs.
 [[noreturn]] inline void skip_checkpoint(const std::string& reason) { fail(Code::kSkip, reason); }
 
 // Path of the newest whole checkpoint of a run directory; empty if it has none. Other errors are thrown.

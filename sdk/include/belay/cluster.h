@@ -13,10 +13,10 @@
 // Order. The host calls open on the main thread. Then the other calls come from any thread; calls of different tags may
 // overlap. It calls close when no call is in progress. After a failure it closes, and may open the next generation.
 //
-// Errors. Calls match by group and tag. If a call's peer fails, leaves, or shows no sign of life for the timeout, the
-// call throws Code::kAborted. The message begins with the peer ("rank 1 ..."). Each later call throws the same. open
-// throws Code::kUnavailable and names the missing ranks. The host shows the first rank that failed to the user. So a
-// plugin that only sees a broken connection must find out which rank it belonged to.
+// Errors. Calls match by group and tag. If a call's peer fails, leaves, or is silent for the timeout, the call throws
+// Code::kAborted. The message begins with the peer ("rank 1 ..."). Each later call throws the same. open throws
+// Code::kUnavailable and names the missing ranks. The host shows the first failed rank to the user. So a plugin that
+// only sees a broken connection must find out its rank.
 //
 // Ranks, at the end of this header, is the caller's side, for example for a hook.
 #pragma once
@@ -53,7 +53,7 @@ class ClusterArgs {
   // Number of processes that is enough, in a later generation; else size().
   int min_size() const noexcept { return args_.min_size; }
   std::int64_t generation() const noexcept { return args_.generation; }
-  // How long open waits for the others.
+  // The longest time that open waits for the others.
   std::chrono::nanoseconds wait() const noexcept { return std::chrono::nanoseconds(args_.wait_ns); }
   // A rank without a sign of life for this time has failed. A rank that computes, saves or evaluates for longer has
   // not: test for the process, not for its call.
@@ -101,7 +101,7 @@ class Cluster : public Plugin {
  public:
   // Meets the other ranks. [main]
   virtual ClusterPlace open(const ClusterArgs& args) = 0;
-  // Leaves the other ranks; those that still wait for this rank see that it has left. [main]
+  // Leaves the other ranks. Ranks that still wait for this one see this. [main]
   virtual void close() {}
   // Ends the calls that wait, and later calls until close, with Code::kCancelled. It must not wait. [any]
   virtual void abort() {}

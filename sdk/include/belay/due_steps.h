@@ -21,8 +21,8 @@
 //   };
 //
 // With the saved state a resumed run acts at the same steps as a run without a stop, except for periods in seconds. It
-// is a member of a hook, [session]. Between two due steps it allocates nothing, and reads the clock only for a period
-// in seconds.
+// is a member of a hook, [session]. Between two due steps it allocates nothing. It reads the clock only for a period in
+// seconds.
 #pragma once
 
 #include <cstdint>

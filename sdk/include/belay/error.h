@@ -17,7 +17,7 @@
 // message need not repeat them. Everything here works on any thread.
 #pragma once
 
-// Without C++17 and exceptions nothing below compiles. The include names no file, and ends the compiler's errors there.
+// Nothing below compiles without C++17 and exceptions. The include names no file, and ends the compiler's errors there.
 #define BELAY_NO_SDK "use belay/abi.h"
 #if __cplusplus < 201703L
 #error "the C++ SDK needs C++17 (-std=c++17); with an older standard use belay/abi.h, which is C and C++"
@@ -80,7 +80,7 @@ enum class Code : std::int32_t {
   kUnimplemented = BELAY_UNIMPLEMENTED,
   // A defect of the host or of a plugin.
   kInternal = BELAY_INTERNAL,
-  // Like kAborted, for a thing that may return by itself: a network, a server.
+  // Works like kAborted, for a network or a server that may return by itself.
   kUnavailable = BELAY_UNAVAILABLE,
   // Stored data that is wrong: a truncated file, a checksum that differs.
   kDataLoss = BELAY_DATA_LOSS,
@@ -90,7 +90,7 @@ enum class Code : std::int32_t {
   kStop = BELAY_STOP,
   // A NaN, an infinity, or a passed limit: training cannot continue from these values.
   kDiverged = BELAY_DIVERGED,
-  // From Hook::before_save: this checkpoint is not written. Anywhere else it is an ordinary error.
+  // Thrown by Hook::before_save: this checkpoint is not written. Anywhere else it is an ordinary error.
   kSkip = BELAY_SKIP,
 };
 

@@ -72,7 +72,7 @@ constexpr auto batch_options(std::string_view shuffle_help = "true: another orde
 // It is copyable. Use it from one thread at a time, as an input is called.
 class ExampleOrder {
  public:
-  // The same options with the number of examples, for an input without BatchOptions.
+  // Takes the same options with the number of examples, for an input without BatchOptions.
   struct Options {
     std::int64_t examples = 0;  // of all shards together; at least 1
     std::int64_t batch_size = 32;
@@ -82,7 +82,7 @@ class ExampleOrder {
 
   ExampleOrder() = default;
 
-  // The same with BatchOptions. examples: of all shards together.
+  // Does the same with BatchOptions. examples: the number of all shards together.
   ExampleOrder(std::int64_t examples, const BatchOptions& options, const OpenArgs& args)
       : ExampleOrder(Options{examples, options.batch_size, options.shuffle, options.epochs}, args) {}
 

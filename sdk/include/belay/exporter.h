@@ -14,7 +14,7 @@
 //     }
 //   };
 //
-// Before the call the host builds the model in mode predict, restores a checkpoint's variables, and makes an empty
+// Before the call the host builds the model in mode predict and restores a checkpoint's variables. It makes an empty
 // directory under a temporary name. It calls write, syncs the files, calls check, and renames the directory to its
 // version. So readers see a whole export or none. An exporter neither syncs nor names directories, and reads no file of
 // the run.
@@ -74,7 +74,7 @@ class ExportNode {
     return v ? *static_cast<const std::int64_t*>(v->data) : otherwise;
   }
   bool flag(std::string_view attr, bool otherwise) const { return integer(attr, otherwise ? 1 : 0) != 0; }
-  // The same for a number; a whole number is accepted too.
+  // Does the same for a number; a whole number is accepted too.
   double number_of(std::string_view attr, double otherwise) const {
     belay_value v{};
     detail::Status status;
@@ -130,7 +130,7 @@ class ExportNode {
   std::uint32_t n_inputs_ = 0, n_outputs_ = 0;
 };
 
-// A plugin of the run, for exporters that record what the model needs to run. The views are valid for the call.
+// A plugin of the run. An exporter may record which plugins the model needs. The views are valid for the call.
 struct ExportPlugin {
   std::int32_t kind;  // of BELAY_KIND_...
   std::string_view name, version;
@@ -154,7 +154,7 @@ class ExportContext {
     for (std::uint64_t i = 0; i < args_.n_nodes; ++i) all.emplace_back(graph_, args_.nodes[i], model());
     return all;
   }
-  // The tensors that a caller gives and gets, in the order of the signature.
+  // The tensors that a caller passes and gets, in the order of the signature.
   std::vector<NamedOutput> inputs() const { return named(args_.inputs, args_.n_inputs); }
   std::vector<NamedOutput> outputs() const { return named(args_.outputs, args_.n_outputs); }
   // The signature's name ("serving_default") and method: "predict", "classify" or "regress".

@@ -53,7 +53,7 @@ inline bool begins_as_pickle(std::string_view bytes) {
   return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
 }
 
-// Recognizes the pointer that a git repository has in place of a file that was not fetched.
+// Recognizes the pointer of a git repository, which replaces a file that was not fetched.
 inline FileKind pointer_kind(std::string_view bytes) {
   if (bytes.substr(0, kLfsPointer.size()) == kLfsPointer)
     return {"a pointer of Git LFS", "git lfs pull fetches the file itself"};

@@ -44,7 +44,7 @@ std::size_t first_not_finite(const T* values, std::size_t n) noexcept {
 
 class FiniteValues {
  public:
-  // In spec: what the batches are for.
+  // Call it in spec: sets the use of the batches.
   void set_use(InputUse use) noexcept { use_ = use; }
 
   // Checks a filled tensor of a batch; those of other types than float32 and float64 have only finite values. `place`

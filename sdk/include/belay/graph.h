@@ -161,7 +161,7 @@ inline constexpr const char* kInitOp = "init_op";
 inline constexpr const char* kLocalInitOp = "local_init_op";
 // A string vector: the names of variables that are not initialized. The session is ready when it is empty.
 inline constexpr const char* kReadyOp = "ready_op";
-// The same, evaluated before kLocalInitOp runs. Default: the global variables alone.
+// The same vector, evaluated before kLocalInitOp runs. Default: the global variables alone.
 inline constexpr const char* kReadyForLocalInitOp = "ready_for_local_init_op";
 // Operations that fill tables; part of the default kLocalInitOp.
 inline constexpr const char* kTableInitializers = "table_initializer";
@@ -217,7 +217,7 @@ class Graph {
     status.check(api_->find(self_, detail::str(name), &out, status));
     return output(out);
   }
-  // Like find, but empty if the name is unknown. Other errors stay errors.
+  // Works like find, but returns an empty output if the name is unknown. Other errors stay errors.
   Output find_if_exists(std::string_view name) const {
     belay_output out{};
     detail::Status status;
@@ -226,8 +226,8 @@ class Graph {
     status.check(code);
     return output(out);
   }
-  // Like find, and announces the output to the host as a later fetch. This is optional. It saves a second plan at the
-  // first run with that fetch, so call it in Hook::begin.
+  // Works like find, and announces the output to the host as a later fetch. This is optional. It saves a second plan at
+  // the first run with that fetch, so call it in Hook::begin.
   Output fetch(std::string_view name) const { return fetch(find(name)); }
   // The output must not be inside a body of a cond or while loop.
   Output fetch(const Output& o) const {
@@ -235,12 +235,12 @@ class Graph {
     status.check(api_->will_fetch(self_, o.raw(), status));
     return o;
   }
-  // The same with a check of the element type. INVALID_ARGUMENT, with both types: the dtype is not T.
+  // Does the same with a check of the element type. INVALID_ARGUMENT, with both types: the dtype is not T.
   template <class T>
   Fetch<T> fetch(std::string_view name) const {
     return fetch<T>(find(name), name);
   }
-  // The same for an output. name: the message uses it in place of the output's name.
+  // Does the same for an output. name: the message uses it in place of the output's name.
   template <class T>
   Fetch<T> fetch(const Output& o, std::string_view name = {}) const {
     if (o.dtype() != dtype_of<T>)
@@ -407,7 +407,7 @@ class Graph {
     Body(const Body&) = delete;
     Body& operator=(const Body&) = delete;
     // Sets the body's outputs: at least one, values and not operations. Returns its full name, for the attribute of the
-    // node that runs it. Add that node where the body was begun: outside bodies, or in the same body.
+    // node that runs it. Add that node at the place of begin: outside bodies, or in the same body.
     std::string end(const std::vector<Output>& outputs) {
       if (outputs.empty())
         fail(Code::kInvalidArgument, "a body of a cond or while loop must return at least one output");
@@ -528,7 +528,7 @@ class NodeBuilder {
   // infers its shapes now. INVALID_ARGUMENT: inputs or attributes do not fit. NOT_FOUND, with the nearest name: the
   // operation is unknown. FAILED_PRECONDITION: the graph is frozen.
   Output output(std::uint32_t index = 0) { return graph_.output({graph_.serial(), add(), index}); }
-  // The same for a node without outputs, or a node that is only run.
+  // Does the same for a node without outputs, or a node that is only run.
   Output operation() { return output(BELAY_OPERATION); }
 
  private:

@@ -10,8 +10,8 @@
 //   void save_state(belay::StateWriter& state) const override { file_.save(state); }
 //   void load_state(const belay::StateReader& state) override { file_.load(state); }
 //
-// The first number in a line is its global step. By this number the file finds lines of steps that are repeated. That
-// happens after a resume, after a recovery with or without a checkpoint, and if another process has trained past the
+// The first number in a line is its global step. By this number the file finds lines of repeated steps. Steps are
+// repeated after a resume, after a recovery with or without a checkpoint, and if another process has trained past the
 // last checkpoint. An error of the disk does not end the training (lines_file.h). It is a member of a hook, [session].
 #pragma once
 

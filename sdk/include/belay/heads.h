@@ -67,7 +67,7 @@ inline Output columns_of(const NamedOutput& f) {
 }  // namespace detail
 
 // Returns all features as float32 [examples, columns], in the input's order, each flattened. Features are numbers of
-// any dtype or bool; [examples] becomes one column, and a category one column for each of its ids, with a 1 in the
+// any dtype or bool; [examples] becomes one column. A category becomes one column for each of its ids, with a 1 at the
 // place of the id. INVALID_ARGUMENT: a feature has strings or an unknown size per example, or there is no feature.
 inline Output feature_matrix(const ModelContext& model) {
   std::vector<Output> parts;

@@ -84,7 +84,7 @@ class Host {
   void log(LogLevel level, std::string_view text) const {
     s_.core.log(self_, static_cast<std::int32_t>(level), detail::str(text));
   }
-  // The same with a fixed level.
+  // Does the same with a fixed level.
   void info(std::string_view text) const { log(LogLevel::kInfo, text); }
   void warning(std::string_view text) const { log(LogLevel::kWarning, text); }
   void error(std::string_view text) const { log(LogLevel::kError, text); }

@@ -107,10 +107,10 @@ class InputSpec {
     detail::Status status;
     status.check(api_->set_columns(self_, slot, raw.data(), raw.size(), status));
   }
-  // Keeps values or words that this input fitted on the examples of the training. A name that is an option's name, or
-  // begins with it and a dot ("standardize.mean"), belongs to the option: see Option::learned() in belay/options.h.
-  // Words that end in ".dtype" ("scale.dtype") name the dtype that the option's value is for. The host compares them if
-  // an input inherits the value.
+  // Keeps values or words that this input fitted on the examples of the training. A name belongs to an option if it is
+  // the option's name, or begins with it and a dot ("standardize.mean"): see Option::learned() in belay/options.h.
+  // Words under a name with ".dtype" at its end ("scale.dtype") name the dtype of the option's value. The host compares
+  // them if an input inherits the value.
   void keep(std::string_view name, const std::vector<double>& values) {
     detail::Status status;
     status.check(api_->keep_values(self_, detail::str(name), values.data(), values.size(), status));
@@ -121,7 +121,7 @@ class InputSpec {
     status.check(api_->keep_words(self_, detail::str(name), raw.data(), raw.size(), status));
   }
 
-  // The purpose of this input's batches. It is kTraining with a host that cannot tell.
+  // The purpose of this input's batches. It is kTraining if the host does not know it.
   InputUse use() const { return purpose().first; }
   // True if this input must match a training's schema. False in the first start of a training.
   bool has_learned() const { return purpose().second; }

@@ -7,7 +7,7 @@
 //   file_.flush();                      // in the file, for other readers
 //
 // A failed write is one warning. The lines are kept (at most 1 MiB), and the next flush tries again. If another file is
-// at the path, for example after a log rotation, the object opens that file; this is one warning too. It does not
+// at the path, for example after a log rotation, the object opens that file. This is one warning too. It does not
 // follow a symbolic link, and does not wait for a file that is not regular, such as a pipe.
 //
 // It is a member of a hook, [session]. A line enters the file as a whole, after the lines that others have added.
@@ -154,7 +154,7 @@ class LinesFile {
     if (::lstat(path_.c_str(), &found) != 0) return errno != ENOENT;
     return ::fstat(file_, &opened) == 0 && opened.st_ino == found.st_ino && opened.st_dev == found.st_dev;
   }
-  // Adds the header to a new file. Ends a line that a crash has cut, so that it damages no other line.
+  // Adds the header to a new file. If a crash has cut the last line, it ends that line, so no other line is damaged.
   void begin() {
     begins_ = false;
     const std::int64_t bytes = size();

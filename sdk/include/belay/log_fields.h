@@ -7,7 +7,7 @@
 //   host().info("loss 0.25, 120.5 steps/s" + fields.text());
 //
 // `belay run --log-format json` adds them as members to the line's object, next to "time", "level", "source" and
-// "message", which they cannot replace. A log for people shows the text alone. Write a field's name like TensorBoard
+// "message". They cannot replace those. A log for people shows the text alone. Write a field's name like TensorBoard
 // and metrics.jsonl do: lower case, words joined by '_', a unit at the end.
 //
 // A host that does not know fields shows them escaped, after the text. Use one object for each line. [any]
@@ -45,7 +45,7 @@ inline std::string json_text(std::string_view text) {
   return out += '"';
 }
 
-// Returns all digits that read back to the same number; null for a NaN or infinity, which JSON cannot express.
+// Returns all digits that read back to the same number. For a NaN or infinity it is null, since JSON has neither.
 inline std::string json_number(double v) {
   if (!std::isfinite(v)) return "null";
   char text[32];

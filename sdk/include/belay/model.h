@@ -8,7 +8,7 @@
 //     m.loss(ops::mean_squared_error(m.label("y"), y));
 //   }
 //
-// The host calls build once per graph (training and evaluation have their own). It adds the train operation from
+// The host calls build once per graph; training and evaluation have separate graphs. It adds the train operation from
 // [optimizer]. A model can set all parts of TensorFlow's EstimatorSpec. eval_metric_ops are metrics, export_outputs are
 // signatures, and the scaffold's pieces are roles. The hooks of a mode are those that build adds in that mode. Threads:
 // [main].
@@ -149,9 +149,9 @@ class ModelContext {
   void init_op(const Output& o) { set(BELAY_ROLE_INIT_OP, "init_op", o); }
   // Runs in each session, besides the initializers of local variables and tables.
   void local_init_op(const Output& o) { set(BELAY_ROLE_LOCAL_INIT_OP, "local_init_op", o); }
-  // A string vector: the names of what is not ready. It is empty when the session may run.
+  // A string vector: the names of the parts that are not ready. It is empty when the session may run.
   void ready_op(const Output& o) { set(BELAY_ROLE_READY_OP, "ready_op", o); }
-  // The same, for the local init operation.
+  // The same vector, for the local init operation.
   void ready_for_local_init_op(const Output& o) {
     set(BELAY_ROLE_READY_FOR_LOCAL_INIT_OP, "ready_for_local_init_op", o);
   }

@@ -56,8 +56,8 @@ class OpTraits {
   constexpr OpTraits elementwise() const { return with(inputs_, flags_ | BELAY_OP_ELEMENTWISE, in_place_); }
   // Declares that run draws numbers from seed() and counter(). The host does not merge such nodes or compute them once.
   constexpr OpTraits random() const { return with(inputs_, flags_ | BELAY_OP_RANDOM, in_place_); }
-  // Declares that equal inputs may give other results: it reads a clock, a file, a device. The host does not merge such
-  // nodes or compute them once.
+  // Declares that equal inputs may have different results: it reads a clock, a file, a device. The host does not merge
+  // such nodes or compute them once.
   constexpr OpTraits stateful() const { return with(inputs_, flags_ | BELAY_OP_STATEFUL, in_place_); }
   // Allows output 0 to use the memory of this input (0..31). Then run must read each element before it writes that
   // place.
@@ -76,9 +76,9 @@ class OpTraits {
   std::uint32_t in_place_ = 0;
 };
 
-// The inputs that infer sees, and the outputs that it declares. An input's rank and dimensions may be unknown while the
-// graph is built. Then an output's may be unknown too; they must be known when all inputs are. It is valid for the call
-// of infer. INVALID_ARGUMENT in every function here: the node has no such input.
+// The inputs for infer, and the outputs that it declares. An input's rank and dimensions may be unknown while the graph
+// is built. Then an output's may be unknown too; they must be known when all inputs are. It is valid for the call of
+// infer. INVALID_ARGUMENT in every function here: the node has no such input.
 class OpShapes {
  public:
   OpShapes(const belay_op_service* api, const belay_op_node& node, belay_op_outputs* outputs) noexcept

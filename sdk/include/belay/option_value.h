@@ -57,7 +57,7 @@ struct OptionValue {
 
 namespace detail {
 
-// The same values as they cross the boundary. The views are valid as long as the object.
+// The same values in the form of the boundary. The views are valid as long as the object.
 class RawOptions {
  public:
   explicit RawOptions(std::vector<OptionValue> values) : given_(std::move(values)), texts_(given_.size()) {

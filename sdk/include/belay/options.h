@@ -115,9 +115,8 @@ class List {
   std::size_t size_ = 0;
 };
 
-// The keys and values below one option, flattened: {a = 1, b = {c = 2}} has the keys "a" and "b.c", and an element of a
-// list of tables has its index: "0.units". It has only the keys that the manifest sets; the class applies defaults
-// itself.
+// The keys and values below one option, flattened. {a = 1, b = {c = 2}} has the keys "a" and "b.c", and an element of a
+// list of tables has its index: "0.units". It has only the keys of the manifest; the class applies defaults itself.
 //
 //   for (std::size_t i = 0; i < options.feeds.size(); ++i)
 //     feeds_[std::string(options.feeds.key(i))] = options.feeds.number(i);
@@ -271,8 +270,8 @@ struct Declaration {
     o.is_required = true;
     return o;
   }
-  // Marks an option whose value changes no number of the training, such as the period of a log or the name of an output
-  // file. An option without this mark may change it.
+  // Marks an option whose value changes no number of the training: the period of a log, the name of an output file. An
+  // option without this mark may change one.
   constexpr Self watching() const {
     Self o = self();
     o.is_watching = true;

@@ -51,8 +51,8 @@ inline void check_file_name(std::string_view option, std::string_view name, std:
     fail(Code::kInvalidArgument, given + ", which is the run's own file; give another name");
 }
 
-// Returns the path of the file in the run directory that an option names, for a plugin that needs it. INVALID_ARGUMENT:
-// the name is empty, check_file_name refuses it, or there is no run directory. `owner` begins that message.
+// Returns the path of the file in the run directory for the name in an option. INVALID_ARGUMENT: the name is empty,
+// check_file_name refuses it, or there is no run directory. `owner` begins that message.
 inline std::string path_in_run_directory(const Host& host, std::string_view owner, std::string_view option,
                                          std::string_view name, std::string_view shared = {}) {
   check_file_name(option, name, shared);
@@ -107,8 +107,8 @@ inline bool replace_output_file(const std::string& path, std::string_view conten
   return std::rename(part.c_str(), path.c_str()) == 0;
 }
 
-// The same for a file that the training does not need: a failure is one warning for each `warned`, and the training
-// continues.
+// Does the same for a file that the training does not need: a failure is one warning for each `warned`, and the
+// training continues.
 inline void replace_or_warn(const Host& host, const std::string& path, std::string_view content, bool& warned) {
   const Host::DiskCall call(host);
   if (replace_output_file(path, content) || std::exchange(warned, true)) return;

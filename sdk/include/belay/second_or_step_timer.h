@@ -60,7 +60,7 @@ class SecondOrStepTimer {
     if (every_secs_ && seconds(now - last_time_) >= *every_secs_) return true;
     return every_steps_ && step - *last_step_ >= *every_steps_;
   }
-  // The same at the host's time. It reads the clock only for a period in seconds.
+  // Does the same at the host's time. It reads the clock only for a period in seconds.
   bool should_trigger_for_step(std::int64_t step, const Host& host) const {
     return should_trigger_for_step(step, every_secs_ ? host.monotonic() : std::chrono::nanoseconds{});
   }

@@ -430,8 +430,8 @@ class Session {
 
   // Makes a raw run: no hook sees it, and the step count of hooks does not change. The result has one value per fetch,
   // in order. `feeds` replace the values of outputs in this run. [any] Errors are those of the run: an operation's
-  // error with its node, DEADLINE_EXCEEDED, CANCELLED. INVALID_ARGUMENT: a fetch or feed of another graph, a feed that
-  // does not fit, or an output that is fed twice.
+  // error with its node, DEADLINE_EXCEEDED, CANCELLED. INVALID_ARGUMENT: a fetch or feed is of another graph, a feed
+  // does not fit, or an output is fed twice.
   RunResult run(const std::vector<FetchRef>& fetches, const std::vector<std::pair<Output, Tensor>>& feeds = {},
                 const RunOptions& options = {}) const {
     std::vector<belay_output> outputs;

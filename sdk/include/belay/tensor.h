@@ -157,7 +157,7 @@ inline std::string dims_text(const std::int64_t* dims, std::int32_t rank) {
   }
   return text + "]";
 }
-// The same for a known rank.
+// Does the same for a known rank.
 inline std::string dims_text(const Dims& dims) {
   return dims_text(dims.data(), static_cast<std::int32_t>(dims.size()));
 }
@@ -349,7 +349,7 @@ class Tensor {
       std::memcpy(bytes_.data(), values.data(), bytes_.size());
     }
   }
-  // The same with elements in braces: Tensor({2}, {1.f, 2.f}). An empty list needs an explicit T.
+  // Does the same with elements in braces: Tensor({2}, {1.f, 2.f}). An empty list needs an explicit T.
   template <class T>
   Tensor(Dims dims, std::initializer_list<T> values) : Tensor(std::move(dims), std::vector<T>(values)) {}
   // Copies a view's elements, strings too; the copy outlives the view. It is explicit, because it allocates.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scalar that a hook watches. It is a value of the training step ("loss"), at a period of steps, or a metric of the
-// evaluation ("eval/accuracy"), once for each evaluation.
+// A scalar that a hook watches. It is a value of the training step ("loss") at a period of steps, or a metric of the
+// evaluation ("eval/accuracy") after each one.
 //
 //   WatchedMetric metric("eval/loss", every_n_steps, start_from_step);
 //   void begin(Graph& graph) override { metric.begin(graph, "my_hook"); }

@@ -1,4 +1,4 @@
-// A cluster of one process: what a run on one machine is. To join processes, pass open and the calls on to an engine.
+// A cluster of one process, for a run on one machine. To join processes, pass open and the calls on to an engine.
 #include <belay/plugin.h>
 
 #include <cstring>

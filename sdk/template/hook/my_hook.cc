@@ -23,7 +23,7 @@ class MyHook final : public belay::Hook {
   // The graph is being built: an unknown name or another type fails here, before anything has run.
   void begin(belay::Graph& graph) override { value_ = graph.fetch<float>(options_.tensor); }
 
-  // Every step: what to fetch with it, and then what was fetched.
+  // before_run lists the fetches of every step, and after_run gets their values.
   belay::RunArgs before_run(belay::RunContext&) override { return {value_}; }
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     above_ = values[value_] > options_.max ? above_ + 1 : 0;
@@ -31,7 +31,7 @@ class MyHook final : public belay::Hook {
       run.request_stop(std::string(options_.tensor.view()) + " stayed above " + std::to_string(options_.max));
   }
 
-  // Travels in every checkpoint, so that a killed run continues as if it had not been killed.
+  // Every checkpoint has this state, so a killed run continues as if it had not been killed.
   void save_state(belay::StateWriter& state) const override { state.put("above", above_); }
   void load_state(const belay::StateReader& state) override { above_ = state.integer("above"); }
 

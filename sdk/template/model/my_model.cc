@@ -1,4 +1,4 @@
-// One hidden layer. The head makes a classifier where the label is an integer, a regression where it is a fraction.
+// One hidden layer. The head makes a classifier if the label is an integer, and a regression if it is a fraction.
 #include <belay/heads.h>
 #include <belay/ops/matmul.h>
 #include <belay/plugin.h>

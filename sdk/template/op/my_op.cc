@@ -1,5 +1,4 @@
-// x where it is above zero, slope * x where it is below. In a graph: graph.node("MyOp").in(x).attr("slope",
-// 0.2).output().
+// Returns x if it is above zero, else slope * x. In a graph: graph.node("MyOp").in(x).attr("slope", 0.2).output().
 #include <belay/eigen.h>
 #include <belay/ops/math.h>
 #include <belay/ops/shape.h>

@@ -21,7 +21,7 @@ constexpr std::int64_t kLongestName = 4096, kHighestRank = 32;
   belay::fail(belay::Code::kDataLoss, std::string(kFile) + " " + text);
 }
 
-// Reads on from an offset; what is not there is DATA_LOSS.
+// Reads from an offset to the end; a read past the end is DATA_LOSS.
 class Cursor {
  public:
   explicit Cursor(const belay::File& file) : file_(file), size_(file.size()) {}
@@ -97,7 +97,7 @@ class MySaver final : public belay::Saver {
     belay::Dims dims(static_cast<std::size_t>(in.number(0, kHighestRank, "rank")));
     std::uint64_t elements = 1;
     for (std::int64_t& d : dims) {
-      // No dimension can be larger than what is left of the file, so the product cannot overflow.
+      // No dimension can be larger than the rest of the file, so the product cannot overflow.
       d = in.number(0, static_cast<std::int64_t>(in.left()), "dimension");
       elements *= static_cast<std::uint64_t>(d);
       if (elements > in.left()) damaged("ends before the elements of '" + name + "'");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compile-time checks of a BELAY_MODULE line and of each class in it. Every mistake is one static_assert that
-// states the fix. Code that would fail because of the mistake is left out, so the compiler's first error is that
+// states the fix. Code that would fail because of the mistake is left out. So the compiler's first error is that
 // assertion.
 #pragma once
 

@@ -62,8 +62,7 @@ class NoteWriter {
     while (n != 0) put(digits[--n]);
   }
   // Writes the shortest decimal of at most 17 digits that reads back as v, with one multiplication or division by a
-  // power of ten. It is exact for the decimals that people write as defaults. single: v is a float, and it reads back
-  // as a float.
+  // power of ten. It is exact for usual default values. single: v is a float, and it reads back as a float.
   constexpr void number(double v, bool single = false) {
     if (v < 0) put('-'), v = -v;
     if (v == 0) {

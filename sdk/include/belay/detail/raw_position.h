@@ -45,7 +45,7 @@ class RawPosition {
     const std::uint8_t* guard = room_.data() + capacity();
     read(into, unwritten(guard) && unwritten(guard + window_));
   }
-  // The same with the whole guard: each write up to kGuard bytes past the room is found at once.
+  // Does the same with the whole guard: each write up to kGuard bytes past the room is found at once.
   Position taken() const {
     const std::uint8_t* guard = room_.data() + capacity();
     Position p;

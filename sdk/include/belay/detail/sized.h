@@ -92,7 +92,7 @@ const T& read_sized(const T* theirs, T& room, std::uint32_t known = 0) {
   return read_other_size(theirs, room, known);
 }
 
-// Copies ours into theirs, as far as theirs extends; its struct_size stays.
+// Copies this side's struct into the other side's, as far as that extends; its struct_size stays.
 template <class T>
 void fill_sized(T* theirs, const T& ours) {
   if (theirs == nullptr) fail(Code::kInvalidArgument, std::string(SizedName<T>::value) + " is null");
@@ -107,7 +107,7 @@ void fill_sized(T* theirs, const T& ours) {
   }
 }
 
-// Checks that the other side filled a struct of ours field by field, if it did.
+// Checks that the other side filled this side's struct field by field, if it filled it.
 template <class T>
 void check_sized(const T& ours, std::uint32_t known = 0) {
   if (ours.struct_size != sizeof(T)) refuse_size<T>(ours.struct_size);

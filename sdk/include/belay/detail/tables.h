@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the other side's table: takes its whole slots and puts stubs in the place of the others, so no call site tests
-// for null. Both sides use this: the SDK for the host's services, and the host for the plugins' tables.
+// Reads the other side's table. It takes whole slots and replaces the others by stubs, so no call site tests for null.
+// Both sides use this: the SDK for the host's services, and the host for the plugins' tables.
 #pragma once
 
 #include <cstddef>

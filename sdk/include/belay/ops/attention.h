@@ -57,8 +57,8 @@ inline Output attention(const Output& query, const Output& key, const Output& va
                         const AttentionOptions& options = {}) {
   return detail_attention::build({query, key, value}, false, options);
 }
-// The same for one tensor [batch, time, 3 * width] with query, key and value in this order along its last dimension.
-// One dense layer computes them so, and no copy is made.
+// Does the same for one tensor [batch, time, 3 * width] with query, key and value in this order along its last
+// dimension. One dense layer computes them so, and no copy is made.
 inline Output self_attention(const Output& packed, const AttentionOptions& options = {}) {
   return detail_attention::build({packed}, true, options);
 }

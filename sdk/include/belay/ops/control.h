@@ -40,7 +40,7 @@ inline Output scalar(const Graph& g, double value, DType dtype, std::string_view
 inline Output placeholder(const Graph& g, DType dtype, const Dims& dims, std::string_view name = {}) {
   return g.node("Placeholder", name).attr("dtype", dtype).attr("shape", dims).output();
 }
-// The same without a rank. Operations that need a rank (dense, convolutions) refuse it.
+// Does the same without a rank. Operations that need a rank (dense, convolutions) refuse it.
 inline Output placeholder_of_any_rank(const Graph& g, DType dtype, std::string_view name = {}) {
   return g.node("Placeholder", name).attr("dtype", dtype).attr("unknown_rank", true).output();
 }

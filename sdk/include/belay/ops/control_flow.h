@@ -8,7 +8,7 @@
 //                              [&](const Output& v) { return v * 2; }, ops::constant(g, 1));
 //
 // The functions are called once, while the graph is built. The nodes that they add are a body: a part of the graph that
-// runs only if it is needed. They may use outer outputs, which are then computed before, even if the body does not run.
+// runs only if it is needed. They may use outer outputs. These are computed first, even if the body does not run.
 // Bodies may contain cond and while_loop.
 //
 // Rules; each violation is an INVALID_ARGUMENT with the node's name:
@@ -83,7 +83,7 @@ std::vector<Output> cond_list(const Output& condition, Then&& then_function, Els
   node.attr("else_body", else_body.end(list(else_function())));
   return detail_control_flow::siblings(node.output(), outputs);
 }
-// The same with one output: the first, if the functions return several.
+// Does the same with one output: the first, if the functions return several.
 template <class Then, class Else>
 Output cond(const Output& condition, Then&& then_function, Else&& else_function, std::string_view name = "cond") {
   return cond_list(condition, then_function, else_function, name)[0];
@@ -113,7 +113,7 @@ std::vector<Output> while_loop(Condition&& condition, Body&& body, const std::ve
   node.attr("loop_body", loop_body.end(list(body(arguments(g, values)))));
   return detail_control_flow::siblings(node.output(), values.size());
 }
-// The same with one value.
+// Does the same with one value.
 template <class Condition, class Body>
 Output while_loop(Condition&& condition, Body&& body, const Output& value, std::int64_t maximum_iterations = -1,
                   std::string_view name = "while") {

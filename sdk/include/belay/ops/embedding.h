@@ -23,9 +23,9 @@ namespace ops {
 // end.
 //
 // The gradient of params (floats) is dense, of the size of params: zeros plus the incoming slices at the indices.
-// Slices of one index are added in their order, so the number of threads changes no bit. If params is a variable that
-// gathers along its first dimension alone read, most optimizers take these slices instead (belay/optimizer.h), and a
-// step does not compute the dense gradient.
+// Slices of one index are added in their order, so the number of threads changes no bit. If only gathers along the
+// first dimension read a variable, most optimizers take these slices instead (belay/optimizer.h). Then a step does not
+// compute the dense gradient.
 inline Output gather(const Output& params, const Output& indices, std::int64_t axis = 0, std::string_view name = {}) {
   return params.graph().node("Gather", name).in(params).in(indices).attr("axis", axis).output();
 }

@@ -128,7 +128,7 @@ inline Output log_loss(const Output& predictions, const Output& labels, double e
   return reduce_mean(-yes - no, {}, false, "value");
 }
 // The mean of 1 - sum(predictions * targets) along the axis. Both must have length 1 there (ops::l2_normalize), which
-// is not checked. Equal directions give 0, opposite ones 2.
+// is not checked. It is 0 for equal directions, and 2 for opposite ones.
 inline Output cosine_distance(const Output& predictions, const Output& targets, std::int64_t axis = -1,
                               std::string_view name = {}) {
   const Graph g = predictions.graph();
@@ -136,9 +136,9 @@ inline Output cosine_distance(const Output& predictions, const Output& targets, 
   const auto scope = g.scope(name.empty() ? "cosine_distance" : name);
   return reduce_mean(1.0 - reduce_sum(predictions * targets, {axis}), {}, false, "value");
 }
-// The error in differences, which ignores a common offset. With d = predictions - targets [examples, elements], it is
-// the mean of (d_i - d_j)^2 over all pairs of elements of an example, then the mean over examples. The number of
-// elements must be known and at least two.
+// The error in differences: it ignores a common offset. With d = predictions - targets [examples, elements], it is the
+// mean of (d_i - d_j)^2 over all pairs of elements of an example, then the mean over examples. The number of elements
+// must be known and at least two.
 inline Output mean_pairwise_squared_error(const Output& predictions, const Output& targets,
                                           std::string_view name = {}) {
   const Graph g = predictions.graph();
@@ -153,9 +153,9 @@ inline Output mean_pairwise_squared_error(const Output& predictions, const Outpu
   const Output pairs = reduce_sum(square(d), {1}) * n - square(reduce_sum(d, {1}));
   return reduce_mean(pairs * (2 / (n * (n - 1))), {}, false, "value");
 }
-// The fraction of rows whose largest logit is that of the label: logits [..., classes], labels [...] of any integer
-// dtype. It is a float32 scalar of this batch, for a summary. ops::metrics::accuracy covers all batches of an
-// evaluation. It has no gradient.
+// The fraction of rows whose label has the largest logit: logits [..., classes], labels [...] of any integer dtype. It
+// is a float32 scalar of this batch, for a summary. ops::metrics::accuracy covers all batches of an evaluation. It has
+// no gradient.
 inline Output accuracy(const Output& logits, const Output& labels, std::string_view name = {}) {
   const Graph g = logits.graph();
   const auto scope = g.scope(name.empty() ? "accuracy" : name);

@@ -203,7 +203,8 @@ inline Output operator*(const Output& a, const Output& b) { return ops::mul(a, b
 inline Output operator/(const Output& a, const Output& b) { return ops::real_div(a, b); }
 inline Output operator-(const Output& x) { return ops::neg(x); }
 
-// The same with a number: a constant of the tensor's dtype. Integers drop the fraction (x + 0.5 adds 0 to an int32 x).
+// Does the same with a number: a constant of the tensor's dtype. Integers drop the fraction (x + 0.5 adds 0 to an int32
+// x).
 inline Output operator+(const Output& a, double b) { return ops::add(a, ops::scalar(a.graph(), b, a.dtype())); }
 inline Output operator-(const Output& a, double b) { return ops::sub(a, ops::scalar(a.graph(), b, a.dtype())); }
 inline Output operator*(const Output& a, double b) { return ops::mul(a, ops::scalar(a.graph(), b, a.dtype())); }

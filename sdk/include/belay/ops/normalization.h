@@ -39,8 +39,8 @@ struct LayerNormOptions {
   std::string_view name = "layer_norm";
 };
 
-// The same as a layer with the trainable variables "<name>/scale", initially 1, and "<name>/offset", initially 0. The
-// last dimension must be known.
+// Does the same as a layer with the trainable variables "<name>/scale", initially 1, and "<name>/offset", initially 0.
+// The last dimension must be known.
 inline Output layer_norm(const Output& x, const LayerNormOptions& options) {
   if (x.rank() < 1 || x.dim(-1) < 0)
     fail(Code::kInvalidArgument,
@@ -52,7 +52,7 @@ inline Output layer_norm(const Output& x, const LayerNormOptions& options) {
   const Output offset = variable(g, "offset", zeros(g, dims, x.dtype()));
   return layer_norm(x, scale, offset, options.epsilon);
 }
-// The same with the default options.
+// Does the same with the default options.
 inline Output layer_norm(const Output& x) { return layer_norm(x, LayerNormOptions()); }
 
 // Options of a batch norm. momentum and epsilon have the defaults of tf.layers.batch_normalization.

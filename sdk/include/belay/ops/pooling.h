@@ -17,7 +17,7 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
-// Like WindowOptions, but the strides default to the window's size and there are no dilations.
+// These are like WindowOptions, but the strides default to the window's size and there are no dilations.
 struct PoolOptions {
   // 0: the window's size, so windows touch and do not overlap.
   HeightWidth strides = detail_defaults::value(&PoolOptions::strides, 0);

@@ -63,8 +63,8 @@ inline QueueRef fifo_queue(const Graph& g, std::int64_t capacity, const std::vec
   NodeBuilder n = g.node("FIFOQueue", name);
   return {detail_queues::describe(n.attr("capacity", capacity), components).output(), components};
 }
-// A queue whose elements may differ in the dimensions that are -1, for sequences of different lengths. Elements that
-// are dequeued together are padded at their ends with zeros (strings: empty) to the largest of them.
+// A queue whose elements may differ in the dimensions that are -1, for sequences of different lengths. If several
+// elements are dequeued together, zeros (strings: empty) pad their ends to the size of the largest.
 inline QueueRef padding_fifo_queue(const Graph& g, std::int64_t capacity, const std::vector<QueueComponent>& components,
                                    std::string_view name = {}) {
   NodeBuilder n = g.node("PaddingFIFOQueue", name);

@@ -44,14 +44,14 @@ struct LstmOptions {
   // The scope of the layer's variables.
   std::string_view name = "lstm";
 };
-// Like LstmResult; a GRU has one state.
+// The result is like LstmResult; a GRU has one state.
 struct GruResult {
   // h of each step: [batch, time, units], or [time, batch, units].
   Output y;
   // The state after the last step: [batch, units].
   Output h;
 };
-// Like LstmOptions.
+// The options are like LstmOptions.
 struct GruOptions {
   // If true, x and y are [time, batch, ...].
   bool time_major = detail_defaults::value(&GruOptions::time_major, false);
@@ -108,9 +108,9 @@ inline Output recurrent_kernel(const Graph& g, std::int64_t units, std::int64_t 
 }
 }  // namespace detail_recurrent
 
-// The same as a layer with 4 * units * (features + units + 1) numbers in trainable variables of the shapes above. They
-// are "<name>/kernel" (glorot_uniform), "<name>/recurrent_kernel" (uniform within 1 / sqrt(units)) and "<name>/bias". x
-// has 3 dimensions, and its features are known.
+// Does the same as a layer with 4 * units * (features + units + 1) numbers in trainable variables of the shapes above.
+// They are "<name>/kernel" (glorot_uniform), "<name>/recurrent_kernel" (uniform within 1 / sqrt(units)) and
+// "<name>/bias". x has 3 dimensions, and its features are known.
 inline LstmResult lstm(const Output& x, std::int64_t units, const LstmOptions& options = {}) {
   detail_recurrent::check("lstm", options.name, x, units);
   const Graph g = x.graph();
@@ -122,8 +122,8 @@ inline LstmResult lstm(const Output& x, std::int64_t units, const LstmOptions& o
       concat({zeros(g, {units}, dtype), fill(g, {units}, options.forget_bias, dtype), zeros(g, {2 * units}, dtype)}, 0);
   return lstm(x, kernel, recurrent, variable(g, "bias", begin), options);
 }
-// The same as a layer. Its variables are like those of lstm, with 3 instead of 4, and "<name>/recurrent_bias". Both
-// biases begin at 0.
+// Does the same as a layer. Its variables are like those of lstm, with 3 instead of 4, and "<name>/recurrent_bias".
+// Both biases begin at 0.
 inline GruResult gru(const Output& x, std::int64_t units, const GruOptions& options = {}) {
   detail_recurrent::check("gru", options.name, x, units);
   const Graph g = x.graph();

@@ -67,7 +67,7 @@ inline Output reduce_any(const Output& x, const Axes& axes = {}, bool keep_dims 
 inline Output arg_max(const Output& x, std::int64_t axis = -1, std::string_view name = {}) {
   return x.graph().node("ArgMax", name).in(x).attr("axis", axis).output();
 }
-// The same for the smallest element. NaN counts as the smallest.
+// Does the same for the smallest element. NaN counts as the smallest.
 inline Output arg_min(const Output& x, std::int64_t axis = -1, std::string_view name = {}) {
   return x.graph().node("ArgMin", name).in(x).attr("axis", axis).output();
 }

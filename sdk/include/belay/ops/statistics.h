@@ -23,10 +23,10 @@ namespace ops {
 // The result of moments(): two tensors of one shape.
 struct Moments {
   Output mean;
-  // Of the population: divided by n, as in tf.nn.moments.
+  // The variance of the population: divided by n, as in tf.nn.moments.
   Output variance;
 };
-// Mean and variance over the axes. The variance is the mean of (x - mean)^2, so it is exact also if the mean is much
+// Mean and variance over the axes. The variance is the mean of (x - mean)^2. So it is exact also if the mean is much
 // larger than the deviation. Without elements: NaN.
 inline Moments moments(const Output& x, const Axes& axes = {}, bool keep_dims = false, std::string_view name = {}) {
   const Graph g = x.graph();

@@ -56,7 +56,7 @@ inline Output variable(const Graph& g, std::string_view name, const Output& init
   if (kind == VariableKind::kTrainable) g.collect(collections::kTrainableVariables, v);
   return v;
 }
-// The same with a constant as initial value, which becomes the node "<name>_initial_value".
+// Does the same with a constant as initial value, which becomes the node "<name>_initial_value".
 inline Output variable(const Graph& g, std::string_view name, const Tensor& initial_value,
                        VariableKind kind = VariableKind::kTrainable) {
   return variable(g, name, constant(g, initial_value, std::string(name) + "_initial_value"), kind);

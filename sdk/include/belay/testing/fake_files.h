@@ -6,9 +6,9 @@
 //   files.contents["model.bin"].resize(10);   // a truncated file
 //   files.fill_up_after(100);                 // the disk is full after 100 more bytes
 //
-// SaverDriver (saver_driver.h) combines both; use these alone for tests that it does not cover. The rules of the real
-// host apply here too. A name has no '/', create refuses an existing file, a read past the end is DATA_LOSS, and a
-// tensor is announced once.
+// SaverDriver (saver_driver.h) combines both; use these alone for other tests. The rules of the real host apply here
+// too. A name has no '/', create refuses an existing file, a read past the end is DATA_LOSS, and a tensor is announced
+// once.
 #pragma once
 
 #include <cstdint>
@@ -139,8 +139,8 @@ class FakeFiles {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-// The tensors that a saver writes, or the memory that it reads into. That memory is filled with 0xa5, so an element
-// that the saver did not write is visible.
+// The tensors that a saver writes, or the memory into which it reads. That memory is filled with 0xa5, so an unwritten
+// element is visible.
 class FakeTensors {
  public:
   // Takes the tensors to write.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "graph" without an engine. A test declares the tensors that the plugin looks up, and sees what it added,
-// collected and announced. An undeclared name, a wrong type, another graph's output or a change of the frozen graph
-// fails with the host's own message.
+// Service "graph" without an engine. A test declares the tensors that the plugin looks up. It then sees the tensors
+// that the plugin added, collected and announced. An undeclared name, a wrong type, another graph's output or a change
+// of the frozen graph fails with the host's own message.
 //
 //   FakeHost host;
 //   FakeGraph graph(host);
@@ -11,8 +11,8 @@
 //   graph.global_step();
 //
 // A plugin may add nodes. The fake has no shape rules. A new node has one output with the dtype and shape of its first
-// input (none without an input), unless op() states otherwise. There are no gradients: test a plugin that needs them
-// with the engine.
+// input (none without an input), unless op() states otherwise. There are no gradients: use the engine for a test that
+// needs them.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class FakeGraph {
   Output tensor(std::string_view name, const Dims& dims = {}) {
     return tensor(name, dtype_of<T>, dims);
   }
-  // The same; without dims the rank is unknown.
+  // Does the same; without dims the rank is unknown.
   Output tensor(std::string_view name, DType dtype, const std::optional<Dims>& dims) {
     const std::size_t colon = name.rfind(':');
     Node& node = colon == std::string_view::npos || name.substr(colon) == ":0"

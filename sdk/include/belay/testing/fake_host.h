@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host for tests, without an engine: a log that is kept, a clock that the test moves, a run directory, and the
-// services that a test adds. It implements the real tables, so a plugin cannot tell the difference.
+// A host for tests, without an engine: a log in memory, a clock under the test's control, a run directory, and services
+// of the test. It implements the real tables, so a plugin sees no difference.
 //
 //   belay::testing::FakeHost host;
 //   host.clock.advance(2.5);
@@ -111,7 +111,7 @@ class FakeHost {
     note_breach(std::string(call) + " was called from a thread of the plugin; it belongs to the session's thread");
     return false;
   }
-  // The same as an error.
+  // Does the same as an error.
   void require_thread(std::string_view call) {
     if (!check_thread(call)) fail(Code::kFailedPrecondition, breaches().back());
   }

@@ -2,7 +2,7 @@
 // Service "state": a hook's state as a map. HookDriver uses it; a test sees only the map.
 //
 // A tensor's memory is 64-byte aligned, as with the real host. Memory to fill holds bytes that differ from save to
-// save, so an element that the hook leaves out differs between two states. Memory to read is freed after the callback.
+// save. So an element that the hook leaves out differs between two states. Memory to read is freed after the callback.
 #pragma once
 
 #include <atomic>

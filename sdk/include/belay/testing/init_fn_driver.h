@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs an init function without an engine, on variables and checkpoints that the test makes up.
+// Runs an init function without an engine, on variables and checkpoints of the test.
 //
 //   InitFnDriver init(belay_module_warm_start, {{"from", "runs/a/model.ckpt-100"}});   // an existing file
 //   init.variable("dense/w", Tensor({2}, {0.f, 0.f}));

@@ -12,7 +12,7 @@
 // advances, and no batch comes after the end. A violation is an Error of kind FAILED_PRECONDITION, a wrong call on the
 // host INVALID_ARGUMENT; both name the tensor. The driver throws an exception of the plugin unchanged.
 //
-// Another input of the model gets the data that a training's input declared and kept, as a host gives it:
+// Another input of the model gets the data of a training's input, as a host passes them:
 //
 //   InputDriver train(module(), {{"path", "train.csv"}}), eval(module(), {{"path", "eval.csv"}});
 //   eval.learn(train.schema(), InputUse::kEvaluation);
@@ -317,7 +317,7 @@ class InputDriver {
     }
   };
 
-  // Throws the error that the plugin reports, or a violation of the contract that no error could report.
+  // Throws the error of the plugin, or a violation of the contract that no error can report.
   template <class Slot>
   void call(Slot&& slot) {
     const std::size_t breaches_before = host_.breaches().size();

@@ -90,7 +90,7 @@ inline std::string difference_of_tensors(const DeclaredTensor& learned, const De
          std::to_string(learned.classes);
 }
 
-// The features, or labels, that a model gets, without those that only identify an example.
+// The features, or labels, of a model, without those that only identify an example.
 inline std::vector<const DeclaredTensor*> of_model(const LearnedSchema& schema, bool labels) {
   const auto n = std::count_if(schema.tensors.begin(), schema.tensors.end(), [](const auto& t) { return t.is_label; });
   std::vector<const DeclaredTensor*> found;

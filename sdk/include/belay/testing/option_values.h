@@ -26,7 +26,7 @@ class OptionValues {
   OptionValues() = default;
   OptionValues(std::initializer_list<OptionValue> values) : values_(values) {}
 
-  // The same options with this one set or replaced.
+  // Returns the same options with this one set or replaced.
   OptionValues with(const OptionValue& value) const {
     OptionValues changed = *this;
     for (OptionValue& known : changed.values_) {

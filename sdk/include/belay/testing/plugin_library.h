@@ -69,10 +69,10 @@ inline const belay_module& open_module(std::string_view file) {
   return *static_cast<const belay_module*>(module);
 }
 
-// The module that a test works on: the linked module, or a library file from the environment variable
-// BELAY_PLUGIN_UNDER_TEST. So one program tests both (belay_add_plugin_test in CMake runs it twice). The variable holds
-// one file, or several with colons between them. Of several it takes the file whose first plugin has the linked
-// module's kind and name.
+// The module under test: the linked module, or a library file from the environment variable BELAY_PLUGIN_UNDER_TEST. So
+// one program tests both (belay_add_plugin_test in CMake runs it twice). The variable holds one file, or several with
+// colons between them. If there are several, it takes the file whose first plugin has the linked module's kind and
+// name.
 inline const belay_module& module_under_test(const belay_module& linked) {
   const char* variable = std::getenv("BELAY_PLUGIN_UNDER_TEST");
   if (variable == nullptr || *variable == '\0') return linked;
