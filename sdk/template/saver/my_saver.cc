@@ -21,7 +21,7 @@ constexpr std::int64_t kLongestName = 4096, kHighestRank = 32;
   belay::fail(belay::Code::kDataLoss, std::string(kFile) + " " + text);
 }
 
-// Reads from an offset to the end; a read past the end is DATA_LOSS.
+// Reads the file from its start; a read past the end is DATA_LOSS.
 class Cursor {
  public:
   explicit Cursor(const belay::File& file) : file_(file), size_(file.size()) {}
