@@ -16,7 +16,7 @@ class Board {
 
   // Writes the value. Others see all of it or nothing.
   virtual void put(const std::string& name, const std::string& value) = 0;
-  // Returns the value of a name. Empty: nobody has put it.
+  // Returns the value of a name. Empty: no rank has set it.
   virtual std::string get(const std::string& name) = 0;
   // Called while this rank waits for others. Throws if waiting makes no sense any more.
   virtual void look() {}

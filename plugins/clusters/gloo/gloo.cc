@@ -35,7 +35,7 @@ using belay_gloo::Meeting;
 using belay_gloo::RedisBoard;
 using belay_gloo::Waits;
 
-constexpr int kMostNumbers = 1 << 16;  // numbers of groups: a tag of Gloo has 32 bits, ours has 16
+constexpr int kMostNumbers = 1 << 16;  // numbers of groups: a tag of Gloo has 32 bits, a tag of Belay has 16
 
 // Gloo writes into connections whose other end may be gone. That is an error of the call and must not end the process.
 // Threads that are started inside inherit the block of SIGPIPE.
@@ -222,7 +222,7 @@ class Gloo final : public belay::Cluster {
       use(std::make_unique<Group>(rank, size, Meeting{board, check, limit}, device_, waits));
     });
     if (!redis_) return;
-    // All ranks have read the board, so nobody needs it any more.
+    // All ranks have read the board, so it is no longer needed.
     const belay_collective call = belay::detail::sized<belay_collective>();
     barrier(Collective(call));
     board.forget();

@@ -165,7 +165,7 @@ void Lifelines::fail_other_size(int rank, int size) const {
                                           "; start all ranks with the same number, WORLD_SIZE for instance");
 }
 
-// Reads all callers at the same time, so that a silent one keeps nobody waiting.
+// Reads all callers at the same time, so a silent one delays no other.
 void Lifelines::accept_all(int listening, Clock::time_point end) {
   std::vector<int> missing;
   for (int r = options_.rank + 1; r < options_.size; ++r) missing.push_back(r);

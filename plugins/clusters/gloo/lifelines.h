@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which of the other ranks are there. It has a connection to each of them, only for signs of life.
+// Knows whether the other ranks are alive. It has a connection to each of them, only for signs of life.
 //
 // While ranks meet, each listens at a port, and a stranger may connect to it. The hello of a rank has a token. The
 // listening rank has left this token on the board beside its address. A caller without it takes no rank's seat, and a
-// silent one keeps nobody waiting.
+// silent one delays no other.
 //
-// Gloo notices a broken connection, but not whose fault it was. It cannot tell a computing rank from one whose machine
-// hangs. Here a thread sends a sign of life to each rank four times in the timeout. It does so also while the process
+// Gloo notices a broken connection, but not the rank at fault. It cannot distinguish a computing rank from one on a
+// hanging machine. Here a thread sends a sign of life to each rank four times in the timeout, also while the process
 // computes. A rank has failed if its connection breaks, or if it is silent for the timeout. The first failure is sent
-// on to the other ranks, so that all name the same rank.
+// to the other ranks, so all name the same rank.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ class Lifelines {
   // Announces that this rank leaves, and waits a moment for the others' announcement. Ranks that leave together
   // complete their last call so.
   void leave();
-  // Returns "rank 1 has ended or left"; empty: all are there. Waits at most `wait` for a failure.
+  // Returns "rank 1 has ended or left"; empty: all are alive. Waits at most `wait` for a failure.
   std::string failure(std::chrono::milliseconds wait = {}) const;
 
  private:

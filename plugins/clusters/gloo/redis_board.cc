@@ -89,7 +89,7 @@ void RedisBoard::look() {
   if (Clock::now() - looked_ < kBetweenRenewals) return;
   looked_ = Clock::now();
   if (is_over()) belay::fail(Code::kAborted, "rank 0 has ended or left");
-  for (const Lease& lease : leases_)  // nobody renewed a lapsed one, for example while the process was stopped
+  for (const Lease& lease : leases_)  // a lapsed lease was not renewed, for example while the process was stopped
     if (!redis_.keep(lease.key, count(kLease)) && !redis_.set_new(lease.key, lease.value, count(kLease)))
       belay::fail(Code::kAlreadyExists, lease.taken);
 }

@@ -124,7 +124,8 @@ void Meeting::exchange(int rank, const CallKey& key, int index, int sides, const
     ++e.round;
     changed_.notify_all();
   } else {
-    changed_.wait(lock, [&] { return e.round != round; });  // short: all are there, and reading waits for nobody
+    changed_.wait(lock, [&] { return e.round != round; });  // a short wait: all are there, and a read waits for no
+                                                            // other rank
   }
   if (wrong) throw Error(*wrong);
 }

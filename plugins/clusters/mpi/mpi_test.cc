@@ -27,7 +27,7 @@ Job job(int ranks, const std::string& scenario) {
   const std::string command =
       "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
       "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
-      // MPI's libraries leak at their end, which is no leak of ours.
+      // MPI's libraries leak memory at their end. The leak is theirs.
       "ASAN_OPTIONS=detect_leaks=0 timeout -k 5 120 " MPIRUN " -np " +
       std::to_string(ranks) + " " MPI_RANKS " " + scenario + " 2>&1 < /dev/null";
   Job job;

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 constexpr int kHere = 1, kLeaves = 2;
 constexpr milliseconds kTick{20};
 // At most this much of the time between two looks counts as silence. If this thread waited longer for a processor, a
-// sign may have come that MPI takes at a later look.
+// sign may have arrived that MPI takes at a later look.
 constexpr milliseconds kMostOfALook = 3 * kTick;
 // Limit for the last signs of ranks that leave.
 constexpr milliseconds kBetweenLeaves{1000};

@@ -23,7 +23,7 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  // Returns "rank 1 has ended or left"; empty: all are there. [any]
+  // Returns "rank 1 has ended or left"; empty: all are alive. [any]
   std::string failure() const;
   // Announces to all that this rank leaves. Only the first call counts. [main]
   void leave();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds an ONNX graph: its nodes, its constants, and the names of the values that stand for Belay's outputs.
+// Builds an ONNX graph: its nodes, its constants, and the names of the values for Belay's outputs.
 #pragma once
 
 #include <belay/plugin.h>

@@ -82,8 +82,8 @@ void slice(GraphWriter& to, const ExportNode& node) {
          to.add("Slice", {to.input(node, 0), to.ints(begin), to.ints(end), to.ints(axes)}, shape_name(node)));
 }
 
-// Both count positions by numpy's rule and cut what lies outside. A dimension that is removed is one element of
-// `Slice`; `Squeeze` removes it.
+// Both count positions by numpy's rule and cut places outside. A removed dimension is one element of `Slice`; `Squeeze`
+// removes it.
 void strided_slice(GraphWriter& to, const ExportNode& node) {
   constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
   Ints begin = node.integers("begin"), end = node.integers("end"), strides = node.integers("strides");

@@ -32,7 +32,7 @@ class CheckpointSaver final : public belay::Hook {
   void after_create_session(belay::Session& session) override {
     const std::int64_t step = step_.read(session);
     step_.forget();
-    // A restored timer continues as if nothing had happened. It begins anew if its last step is still ahead.
+    // A restored timer continues its period. It begins again if its last step is still ahead.
     if (timer_.last_triggered_step().value_or(step + 1) > step)
       timer_.update_last_triggered_step(step, host().monotonic());
     save(step);

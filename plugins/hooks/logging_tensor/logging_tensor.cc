@@ -17,7 +17,7 @@ using belay::Output;
 // A string with places for the values of tensors: "loss is {loss}".
 class LineFormat {
  public:
-  // INVALID_ARGUMENT: a place names none of `names`. {{ and }} stand for braces.
+  // INVALID_ARGUMENT: a place names none of `names`. {{ and }} mean braces.
   LineFormat(std::string_view text, const std::vector<std::string>& names) {
     std::string literal;
     for (std::size_t i = 0; i < text.size(); ++i) {

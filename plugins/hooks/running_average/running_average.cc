@@ -65,7 +65,7 @@ class RunningAverage final : public belay::Hook {
   }
 
  private:
-  // The weights of the values add up to `weight`. It is below 1 in the first steps, and dividing by it gives averages
+  // The weights of the values add up to `weight`. It is below 1 in the first steps. A division by it makes averages
   // there, too.
   struct Average {
     double sum = 0;

@@ -90,7 +90,7 @@ class SpikeDetection final : public belay::Hook {
     state.put("spike_steps", steps);
     state.put("spike_numbers", numbers);
   }
-  // Values of a window of another length are not comparable, so the window fills anew.
+  // Values of a window of another length are not comparable, so the window fills again.
   void load_state(const belay::StateReader& state) override {
     seen_ = 0;
     const belay::TensorView stored = state.tensor("window");

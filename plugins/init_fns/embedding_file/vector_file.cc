@@ -153,7 +153,7 @@ class VectorReader {
     ++counts_.tokens;
   }
 
-  // In a GloVe file only the first line tells the width.
+  // In a GloVe file only the first line shows the width.
   void look_at_first(std::string_view line) const {
     std::int64_t tokens = 0, width = 0;
     if (width_ != 1 && is_first_line(line, tokens, width))

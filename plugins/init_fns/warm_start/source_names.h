@@ -15,8 +15,8 @@ struct Source {
   std::string rule;  // the option that maps it, "'names'" or "'scopes.0'": it must exist; empty: the variable's name
 };
 
-// A variable takes the tensor that `names` gives it. Else the longest `to` of `scopes` that begins its name counts,
-// else its name. If there are scopes, a variable outside of all has no source.
+// A variable takes the tensor of its entry in `names`. Otherwise the longest `to` of `scopes` that begins its name
+// counts, else its name. If there are scopes, a variable outside of all has no source.
 class SourceNames {
  public:
   // INVALID_ARGUMENT: a scope does not end in '/', or two scopes have the same `to`.

@@ -39,8 +39,8 @@ struct NpyHeader {
   std::size_t elements() const;
 };
 
-// Reads format versions 1 to 3. Checks that the elements of the shape are there, and nothing after them. Throws an
-// Error if the file is damaged or its elements are no numbers. `prefix` ("features: 'x.npy' ") begins its message.
+// Reads format versions 1 to 3. Checks that all elements of the shape exist, and nothing after them. Throws an Error if
+// the file is damaged or its elements are no numbers. `prefix` ("features: 'x.npy' ") begins its message.
 NpyHeader read_npy_header(std::string_view bytes, const std::string& prefix);
 
 // Reads only the header. `bytes` may end anywhere after it. Elements of other kinds are no error here but a `refusal`.

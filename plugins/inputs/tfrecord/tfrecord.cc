@@ -158,7 +158,7 @@ class TfRecord final : public belay::Input {
  private:
   bool has_classes() const { return o_.classes.value_or(0) > 0 || !o_.class_names.empty(); }
 
-  // Selects all described features, without the label if nobody needs it.
+  // Selects all described features. It leaves out the label if it is not needed.
   void choose_features(bool for_prediction) {
     if (!o_.label.empty() && !for_prediction) find_label();
     specs_.clear();
@@ -239,7 +239,7 @@ class TfRecord final : public belay::Input {
     }
   }
 
-  // Before a training that is evaluated at its end.
+  // Checks all labels before a training that is evaluated at its end.
   void check_all_labels() {
     const std::vector<FeatureSpec> label{specs_[label_]};
     pool_.for_each_row(static_cast<std::int64_t>(records_.size()), [&](std::int64_t row) {

@@ -4,7 +4,7 @@
 //   layers = [{ type = "dense", units = 128, activation = "relu" }, { type = "dense", units = 10 }]
 //
 // Each reader returns the value of a key, or its default. INVALID_ARGUMENT: a wrong kind or range. The message names
-// the layer, the key and the valid values. After all reads, refuse_unknown finds the keys that nobody read.
+// the layer, the key and the valid values. After all reads, refuse_unknown finds the unread keys.
 #pragma once
 
 #include <belay/options.h>

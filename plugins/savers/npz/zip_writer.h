@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a zip archive from start to end, without a step back and without a copy of the content. libzip goes back to
-// write lengths and checksums, which the host's files do not allow. Entries are stored, not packed. Those of 4 GiB and
-// more have zip64's longer fields, and so do those after them. There are no times, so the same content gives the same
+// write lengths and checksums, and the host's files do not allow that. Entries are stored, not packed. Those of 4 GiB
+// and more have zip64's longer fields, and so do those after them. There are no times, so the same content has the same
 // bytes.
 #pragma once
 

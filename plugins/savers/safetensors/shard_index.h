@@ -14,7 +14,7 @@ namespace belay_safetensors {
 // Maps each tensor to its file.
 using WeightMap = std::map<std::string, std::string>;
 
-// DATA_LOSS names the fault: it is no such JSON, a tensor is there twice, or a file is outside of the directory. Other
+// DATA_LOSS names the fault: it is no such JSON, a tensor occurs twice, or a file is outside of the directory. Other
 // content of the JSON is skipped.
 WeightMap parse_shard_index(std::string_view json);
 

@@ -17,10 +17,10 @@ namespace tf_bundle {
 // Keys and values, in the order of the file.
 using Records = std::vector<std::pair<std::string, std::string>>;
 
-// Reads no byte outside `file`, whatever lengths it has. DATA_LOSS names the fault and its place.
+// Reads no byte outside `file`, for any lengths in it. DATA_LOSS names the fault and its place.
 Records read_table(std::string_view file);
 
-// Uses TensorFlow's settings, so the same records give the same bytes as in TensorFlow. Keys ascend.
+// Uses TensorFlow's settings, so the same records become the same bytes as in TensorFlow. Keys ascend.
 std::string write_table(const Records& records);
 
 }  // namespace tf_bundle

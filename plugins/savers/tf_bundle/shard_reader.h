@@ -20,8 +20,8 @@ class ShardReader {
  public:
   ShardReader(const belay::Directory& directory, const BundleIndex& index) : directory_(directory), index_(index) {}
 
-  // Checks that the tensor's bytes lie inside the data files, before memory is taken for it. A missing file is no error
-  // yet.
+  // Checks that the tensor's bytes lie inside the data files, before memory is allocated for it. A missing file is no
+  // error yet.
   void check(const Tensor& tensor);
   // Fills the memory, which has room for all elements. DATA_LOSS names the file and the offset.
   void read_numbers(const Tensor& tensor, void* memory);

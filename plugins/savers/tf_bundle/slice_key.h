@@ -16,7 +16,7 @@
 
 namespace tf_bundle {
 
-// The part of one dimension in the index's spelling. Another spelling of the same part gives another key.
+// The part of one dimension in the index's spelling. Another spelling of the same part is another key.
 struct Extent {
   std::int64_t start = 0;
   std::int64_t length = -1;  // -1: all of it

@@ -41,7 +41,7 @@ std::string fault_of(const std::vector<Slice>& slices, const belay::Dims& dims) 
 
 void for_each_run(const Slice& slice, const belay::Dims& dims, std::uint64_t width,
                   const std::function<void(std::uint64_t, std::uint64_t)>& place) {
-  // A piece covers the last dimensions that the slice has in full, and its part of the one before them.
+  // A piece covers the last dimensions that the slice has in full, and its part of the previous one.
   std::size_t outer = dims.size();
   std::uint64_t run = width;
   while (outer > 0 && slice.length[outer - 1] == dims[outer - 1]) run *= static_cast<std::uint64_t>(dims[--outer]);
