@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of train_and_evaluate and Experiment: the evaluation of the newest checkpoint with its exports, a hook
-// that hears of checkpoints, and a wait.
+// The parts of train_and_evaluate and Experiment: the evaluation of the newest checkpoint with its exports, a hook that
+// learns of checkpoints, and a wait.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class CheckpointEvaluator {
   const EvalOutcome& last() const noexcept { return last_; }
   const std::vector<std::string>& exported() const noexcept { return exported_; }
   std::optional<std::int64_t> last_step() const;
-  // Whether that was one of options' last_step.
+  // Whether that evaluation was of the options' last_step.
   bool reached() const;
 
  private:
@@ -55,9 +55,9 @@ class CheckpointEvaluator {
   std::optional<std::int64_t> warned_ns_;
 };
 
-// INVALID_ARGUMENT for a null one, no name, or one name twice.
+// INVALID_ARGUMENT: an exporter is null or has no name, or two have one name.
 void check_exporters(const ModelExporters& exporters);
-// Each of them checks its options before anything has begun.
+// Lets each of them check its options before anything has begun.
 void check_exporters(Estimator& estimator, const InputFn& input, const ModelExporters& exporters);
 
 // Calls of a training's session; false asks it to stop.

@@ -99,7 +99,7 @@ void warn_of_missing_updates(const OwnedGraph& graph, const TrainOpOptions& opti
                           runtime::joined(missing));
 }
 
-// Multiplied, clipped each by itself, summarized: slim's order.
+// Multiplies, clips each gradient alone, and summarizes, in the order of slim.
 std::vector<runtime::VariableGradient> prepared(const std::vector<runtime::VariableGradient>& computed,
                                                 const TrainOpOptions& options) {
   std::vector<GradientAndVariable> gradients;

@@ -12,7 +12,7 @@ namespace belay::runtime {
 
 std::unique_ptr<Logger> make_log(const LogOptions& options);
 
-// An error of several lines as that many lines of the log.
+// Writes an error of several lines as that many lines of the log.
 void log_error(Logger& log, std::string_view message);
 
 }  // namespace belay::runtime

@@ -44,7 +44,7 @@ class PluginExporter final : public ModelExporter {
 
 std::string PluginExporter::export_model(const ModelExport& model) {
   const bool evaluated = !model.metrics.empty();
-  // The last one of a training is exported as such even if it was exported already.
+  // The last one of a training is exported as the last, even if it was exported already.
   if (evaluated && !last_path_.empty() && model.checkpoint_path == last_checkpoint_) return last_path_;
   std::optional<double> value;
   if (evaluated && best()) value = metric_of(model.metrics, arguments_.best_metric);

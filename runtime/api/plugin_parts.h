@@ -23,7 +23,7 @@ class PluginParts {
 
   // NOT_FOUND if no plugin has that name.
   PluginInstance& create(PluginKind kind, const std::string& name);
-  // Each operation of the plugins; this outlives the registry's graphs.
+  // Adds each operation of the plugins; this object outlives the registry's graphs.
   void add_ops(OpRegistry& ops);
   Logger& log() noexcept { return *log_; }
 

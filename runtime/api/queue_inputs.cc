@@ -33,7 +33,7 @@ void summarize_fill(const QueueRef& q, const std::string& tag, std::int64_t capa
 
 // ---- producers
 
-// The next number of a count that ends at `limit`, or never.
+// Returns the next number of a count that ends at `limit`, or never.
 Output next_epoch(const Graph& g, std::optional<std::int64_t> limit) {
   if (limit && *limit < 1)
     fail(Code::kInvalidArgument, "num_epochs must be at least 1, got " + std::to_string(*limit) +
@@ -152,7 +152,7 @@ Output enqueue_list(const QueueRef& q, const std::vector<Output>& list, const Ou
   return many ? enqueue_many_if(q, keep, list, "enqueue") : enqueue_if(q, keep, list, "enqueue");
 }
 
-// keeps: empty, or one for each list.
+// keeps: empty, or one flag for each list.
 std::vector<Output> batched(const Lists& lists, const std::vector<Output>& keeps, const Stage& s) {
   check_lists(lists, keeps, s);
   const std::vector<QueueComponent> components = components_of(lists, s);
@@ -222,7 +222,7 @@ std::vector<NamedOutput> with_names(std::vector<NamedOutput> tensors, const std:
   return tensors;
 }
 
-// In the order of the first list's names.
+// Returns the outputs in the order of the first list's names.
 std::vector<Output> outputs_like(const std::vector<NamedOutput>& first, const std::vector<NamedOutput>& list) {
   std::vector<std::string> names;
   for (const NamedOutput& t : list) names.push_back(t.name);

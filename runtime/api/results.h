@@ -10,7 +10,7 @@
 namespace belay::runtime {
 
 RunResult run_result(FetchedValues values, const std::vector<FetchRef>& fetches);
-// A run with hooks inside a step function.
+// Makes a run with hooks inside a step function.
 RunResult run_in_step(StepFnContext& context, const std::vector<FetchRef>& fetches, const Feeds& feeds);
 // Returns the stores that all sessions of this process share by their targets: "local:NAME".
 std::shared_ptr<StoreTargets> process_targets();

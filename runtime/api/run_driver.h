@@ -16,7 +16,7 @@
 
 namespace belay::runtime {
 
-// kDone to continue. An error ends the run, and so do problems before the stage or after it.
+// Returns kDone to continue. An error ends the run, and so do problems before the stage or after it.
 RunStatus run_stage(RunPart part, Diagnostics& problems, RunObserver& observer, const std::function<void()>& stage);
 
 class RunDriver {

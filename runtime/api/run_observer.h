@@ -42,13 +42,13 @@ class RunObserver {
   virtual RunStatus begins() { return RunStatus::kDone; }
 
   // ---- the work
-  // There is a session, before its first step. `ends`: why it makes none; empty: it makes steps.
+  // There is a session, before its first step. `ends`: the reason why it makes no step; empty: it makes steps.
   virtual void session(const std::string& /*ends*/) {}
-  // After a step, a batch of an evaluation or of a prediction, and a character.
+  // Called after a step, a batch of an evaluation or of a prediction, and a character.
   virtual void progress() {}
 
-  // ---- what came of it
-  // `untrained`: why no step was ever made; empty: one was, or somebody stopped the run.
+  // ---- the results
+  // `untrained`: the reason why no step was ever made. Empty: one was, or the run was stopped.
   virtual void trained(const TrainingResult& /*result*/, const std::string& /*untrained*/) {}
   virtual void evaluated_at_end(const EvaluatedInput& /*result*/) {}
   virtual void exported_at_end(const std::vector<WrittenExport>& /*exports*/) {}
@@ -57,7 +57,7 @@ class RunObserver {
   virtual void predicted(const Predicted& /*result*/, double /*seconds*/) {}
   // Whether sampled text goes to stdout if [predict] names no output.
   virtual bool prints_sampled() const { return false; }
-  // The prompt, then each character.
+  // Gets the prompt, then each character.
   virtual void sampled(std::string_view /*text*/) {}
   virtual void exported(const ExportedCheckpoint& /*result*/) {}
   virtual void replayed(const ReplayResult& /*result*/) {}

@@ -32,8 +32,7 @@ RunStatus status_of(RunPart part, const Error& e) {
     case RunPart::kDirectory: return is_a<RunInUse>(e) ? RunStatus::kInUse : RunStatus::kUsage;
     case RunPart::kPlugins: return code == Code::kInvalidArgument ? RunStatus::kUsage : RunStatus::kPlugin;
     case RunPart::kScaffold:
-      // An input that is not there or empty is the manifest's mistake. One that breaks while it is read has begun to
-      // train.
+      // A missing or empty input is the manifest's mistake. If an input breaks during a read, the training has begun.
       return code == Code::kDataLoss || code == Code::kUnknown ? RunStatus::kTrainingFailed : RunStatus::kUsage;
     case RunPart::kTraining:
       // The error may have come through a hook, as an error of the hook.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error's meaning for the status that a run ends with. `belay` and programs go by this one table.
+// The meaning of an error for the status at the end of a run. `belay` and programs use this one table.
 #pragma once
 
 #include "belay/error.h"

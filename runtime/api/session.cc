@@ -44,7 +44,7 @@ OwnedSession::OwnedSession(OwnedGraph& graph, const SessionOptions& options)
 OwnedSession::OwnedSession(std::unique_ptr<Insides> insides)
     : Session(insides->session->handle()), insides_(std::move(insides)) {}
 
-// A queue runner's thread keeps the session and not the graph, which may be destroyed next.
+// A queue runner's thread keeps the session but not the graph, which may be destroyed next.
 OwnedSession::~OwnedSession() {
   insides_->session->close();
   insides_->session->wait_for_runs();

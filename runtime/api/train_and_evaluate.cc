@@ -55,7 +55,7 @@ class TrainAndEvaluate {
   TrainAndEvaluateResult evaluate(const EvalSpec& spec);
 
  private:
-  // False once, false for good: the listener is not asked again, and nothing more is evaluated.
+  // After one false it stays false: the listener is not called again, and nothing more is evaluated.
   bool ask() {
     goes_on_ = goes_on_ && (!options_.before_eval || options_.before_eval());
     return goes_on_;

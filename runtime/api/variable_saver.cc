@@ -56,7 +56,7 @@ struct VariableSaver::Insides {
     for (const SavedVariable& v : variables) found.push_back(session.store().find(v.name));
     return found;
   }
-  // Whether these are all that a checkpoint of the session would hold.
+  // Whether these are all variables that a checkpoint of the session would hold.
   bool complete(const runtime::DirectSession& session) const {
     std::map<std::string, bool> names;
     for (const SavedVariable& v : variables) names[v.name] = true;

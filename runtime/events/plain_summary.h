@@ -3,7 +3,7 @@
 // are written unchanged.
 //
 //   if (is_plain_summary(bytes)) ... the bytes go into the file
-//   else                         ... parsed, and said, changed or refused
+//   else                         ... parsed, and logged, changed or refused
 //
 // [any thread]
 #pragma once

@@ -13,7 +13,7 @@
 //
 // Each function has a separate struct of options (DenseOptions for dense and dense_last, PoolOptions for both
 // poolings). A setting of one struct does not affect another. A struct that is made inside the scope begins with the
-// scope's values instead of its own defaults. So a call's settings win, and the scope supplies the rest. This applies
+// scope's values instead of the struct's defaults. So a call's settings win, and the scope supplies the rest. This applies
 // to each member as a whole: `.window = {...}` of a call replaces all of the scope's window. An inner scope begins with
 // the outer scope's values. After its end the outer scope's values, or the defaults of the struct, apply again.
 //
