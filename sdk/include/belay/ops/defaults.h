@@ -13,9 +13,10 @@
 //
 // Each function has a separate struct of options (DenseOptions for dense and dense_last, PoolOptions for both
 // poolings). A setting of one struct does not affect another. A struct that is made inside the scope begins with the
-// scope's values instead of the struct's defaults. So a call's settings win, and the scope supplies the rest. This applies
-// to each member as a whole: `.window = {...}` of a call replaces all of the scope's window. An inner scope begins with
-// the outer scope's values. After its end the outer scope's values, or the defaults of the struct, apply again.
+// scope's values instead of the struct's defaults. So a call's settings win, and the scope supplies the rest. This
+// applies to each member as a whole: `.window = {...}` of a call replaces all of the scope's window. An inner scope
+// begins with the outer scope's values. After its end the outer scope's values, or the defaults of the struct, apply
+// again.
 //
 // Names of layers, and tensors among the options (a mask, a state), belong to one call and are never inherited. The
 // characters of a string_view in the options must live as long as the scope, as those of a literal do.
