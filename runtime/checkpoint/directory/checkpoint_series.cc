@@ -265,7 +265,7 @@ bool CheckpointSeries::stays(const CheckpointState::Kept& kept) {
   return true;
 }
 
-// Returns true if the name is off the list. If a checkpoint's list of files is not known, it stays and is off the list,
+// Returns true if the name is off the list. A checkpoint with foreign or unknown files stays, and is off the list,
 // too. Otherwise each save would try again.
 bool CheckpointSeries::try_remove(const std::string& name) {
   try {

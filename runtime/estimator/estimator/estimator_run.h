@@ -67,8 +67,8 @@ class EstimatorRun {
   ModelSchema& schema() noexcept { return schema_; }
 
   // ---- evaluation and prediction
-  // Chooses the checkpoint of the path, or the newest of the model's directory if the path is empty. NOT_FOUND if the
-  // path does not exist, FAILED_PRECONDITION if it is no checkpoint.
+  // Chooses the checkpoint of the path. If the path is empty, it is the newest of the model's directory, or none.
+  // NOT_FOUND if the path does not exist, FAILED_PRECONDITION if it is no checkpoint.
   void choose_checkpoint(const std::string& path);
   // False: there is none, and the model starts from its initial values.
   bool restores() const noexcept { return choice_.has_value(); }

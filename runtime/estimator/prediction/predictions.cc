@@ -81,7 +81,7 @@ void Predictions::open() {
 
   ScaffoldOptions options;
   if (options_.fill) {
-    options.init_op = default_init_op(graph_->handle());  // not the model's init functions, which are for a new run
+    options.init_op = default_init_op(graph_->handle());  // not the model's operation, which is for a new run
     options.host_init = [this](const SessionScaffold&, DirectSession& session) { options_.fill(session); };
   }
   MonitoredSessionOptions of_session;

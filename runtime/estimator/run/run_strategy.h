@@ -56,7 +56,7 @@ class RunStrategy {
   virtual bool default_hooks() const noexcept { return true; }
 
   // ---- before the session
-  // Checks [cluster], if the manifest has it. Call it after find_plugins().
+  // Checks [cluster]; the manifest has it. Call it after find_plugins().
   virtual void check_cluster(Diagnostics& problems) const;
   virtual void check_launch(Diagnostics& /*problems*/) const {}
   // Returns a text if several processes were started and the manifest has no [cluster] to join them.
@@ -67,7 +67,7 @@ class RunStrategy {
   virtual void use_cluster(PluginInstance& /*cluster*/, const Manifest& /*uses*/) {}
   // `place`: its place among the hooks of the manifest.
   virtual void add_hook(const FoundUse& hook, std::size_t /*place*/) { parts_.training.add_hook(hook); }
-  // Compares the plugins with those that wrote the run's first checkpoint. The run compares its own.
+  // Compares the plugins with those that wrote the checkpoint at the start. The run compares its own.
   virtual void compare_plugins(Diagnostics& /*problems*/) const {}
   virtual void build(PluginInstance& model, const RunInput& input, const std::vector<DeclaredLabel>& declared);
   virtual void add_training(const OptimizerUse& optimizer);
