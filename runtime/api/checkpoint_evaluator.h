@@ -40,7 +40,7 @@ class CheckpointEvaluator {
   const EvalOutcome& last() const noexcept { return last_; }
   const std::vector<std::string>& exported() const noexcept { return exported_; }
   std::optional<std::int64_t> last_step() const;
-  // Whether that evaluation was of the options' last_step.
+  // Whether that evaluation was of the options' last_step, or of a later step.
   bool reached() const;
 
  private:

@@ -146,8 +146,8 @@ class NodeGraph {
   Floor begin_callback() noexcept;
   // Closes what is open above the floor, and restores the outer floor.
   void end_callback(const Floor& outer) noexcept;
-  // Returns a sentence about scopes that the callback left open, or closed although it did not open them. Empty: there
-  // are none.
+  // Returns a sentence about scopes and bodies that the callback left open, or closed although it did not open them.
+  // Empty: there are none.
   std::string left_by_callback() const;
 
   void collect(std::string_view collection, Port port);

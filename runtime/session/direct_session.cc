@@ -169,7 +169,7 @@ Run DirectSession::run(const RunRequest& request) {
   if (closed_) fail(Code::kFailedPrecondition, "Attempted to use a closed session");
   std::shared_ptr<CachedPlan> plan = plans_->plan_for(request);
   Run run(plan, plan->lease());
-  // The lease belongs to the state, and it is returned when `run` is destroyed, also if execute throws.
+  // `run` leases the state, and returns it when `run` is destroyed, also if execute throws.
   PlanState& state = *run.state_;
   state.mask.clear();
   state.mask.add(request.fetches->mask_);
@@ -212,7 +212,7 @@ void DirectSession::execute(PlanState& state, const RunRequest& request) {
       s = plan.passes.stages;
     }
     for (; s < plan.stages.size(); ++s) run_stage(state, s, request, cancel);
-    if (state.finite) drop_host_values(state);  // otherwise a caller may ask for the wrong value
+    if (state.finite) drop_host_values(state);  // otherwise a caller may ask which value was wrong
   } catch (const Error& e) {
     drop_host_values(state);
     if (state.committed && plan.writes_shared)

@@ -73,9 +73,9 @@ class Emitter {
     }
   }
 
-  // Finds each node's group, and the condition under which a swallowed value is recomputed. It is true for users
-  // outside of groups, and for members that would read the recomputed value. Such members are in this group, or in an
-  // earlier one of the list that needs no such value.
+  // Finds each node's group, and the condition under which a swallowed value is recomputed. It is the condition of the
+  // users outside of groups, and of members that would read the recomputed value. Such members are in this group, or in
+  // an earlier one of the list that needs no such value.
   void index_groups(const std::vector<FusedGroup>& groups) {
     group_of_.assign(graph_.size(), nullptr);
     recompute_.resize(groups.empty() ? 0 : graph_.size());

@@ -40,9 +40,9 @@ class StoredTensors {
 // When the checksums of the saver's files are checked.
 enum class CheckFiles {
   kWhenOpened,
-  // It is checked by read(), in the pass that fills the caller's memory. It is twice as fast, but shows damage only
-  // afterwards. Lengths and the host's files are checked when it is opened. Changes that the saver makes to a large
-  // tensor after its read are not found.
+  // The files are checked by read(), in the pass that fills the caller's memory. This is twice as fast, but shows
+  // damage only afterwards. Lengths and the host's files are checked when it is opened. Changes that the saver makes to
+  // a large tensor after its read are not found.
   kWhenRead,
 };
 

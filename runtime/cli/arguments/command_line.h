@@ -43,7 +43,7 @@ std::vector<std::string> command_names();
 // Returns the hint after an unknown name: a command with a similar spelling, or with that name in other programs.
 std::string meant_command(const std::string& name);
 
-// Returns the text of "belay --help". Its first line is that of "belay --version".
+// The text of "belay --help", and the first line of "belay --version".
 std::string help_text();
 std::string version_line();
 

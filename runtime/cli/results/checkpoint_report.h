@@ -32,7 +32,7 @@ struct ShownStored {
   std::string schema = {};  // as JSON (data/schema.h); empty: it keeps none
   std::string digest = {};  // of all variables, from the checkpoint; empty: it has none
 };
-// Adds the smallest and the largest elements.
+// Returns the tensor with its smallest and its largest element.
 ShownTensor shown(const NamedTensor& tensor);
 void print_shown(const ShownStored& stored, bool json, std::ostream& out);
 

@@ -13,9 +13,9 @@
 // on_error = "continue" a warning. A stop ends it at the next batch, and its partial metrics are discarded.
 //
 // The last step is evaluated early if the run keeps its best checkpoints, or if a hook shows evaluations in its end.
-// The session can still save then: it is in the end of the hook of the roles, before any other hook's. Only the ends of
-// the other hooks see that evaluation in the roles. So a run that continues from there sees the same as one that never
-// ended. [session thread]
+// The session can still save then. This happens in the end of the roles' hook, before any other hook's. Only the ends
+// of the other hooks see that evaluation in the roles. So a run that continues from there sees the same as one that
+// never ended. [session thread]
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,7 @@ class EvalWhileTraining {
   // Evaluates, unless the last evaluation was of this step and these variables. Throws the error of the evaluation in
   // the hook's end, if there was one.
   void at_end(VariableStore& trained, std::int64_t step);
-  // Whether the last evaluation of each input was of the same values that the store has now.
+  // Whether the last evaluation of each input was of the same values as an evaluation of the store now.
   bool has_seen(VariableStore& trained) const;
 
   // The names of the inputs, in their order.

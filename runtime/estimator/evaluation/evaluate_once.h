@@ -27,8 +27,8 @@ namespace belay::runtime {
 Output get_or_create_eval_step(const Graph& graph);
 
 // Stops an evaluation after so many runs. Without a number, its input ends it. Logs the progress: every run if there
-// are few, else each tenth of them. If the number is not known, it logs runs 1, 2, 4, 8 and so on. Use it only in
-// evaluate_once, since it reads that counter. [session]
+// are few, else after each tenth part of them. If the number is not known, it logs runs 1, 2, 4, 8 and so on. Use it
+// only in evaluate_once, since it reads that counter. [session]
 class StopAfterNEvals final : public Hook {
  public:
   // INVALID_ARGUMENT if it is not above 0.

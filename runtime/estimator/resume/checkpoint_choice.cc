@@ -52,7 +52,7 @@ class HeldLog final : public Logger {
   std::vector<Line> lines_;
 };
 
-// The checkpoints of a directory, and the list of them that is current.
+// The checkpoints of a directory, the content of its state file, and its best ones.
 struct Look {
   std::vector<std::pair<std::string, std::uint64_t>> checkpoints;  // names and inodes
   std::string state;

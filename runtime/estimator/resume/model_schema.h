@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's knowledge of its model's training data (data/schema.h). It comes from the checkpoint with which the run
+// A run's knowledge of its model's training data (data/schema.h). It comes from the place from which the run
 // continues, or else from the training's input. It is kept with the run's files.
 //
 //   ModelSchema schema;

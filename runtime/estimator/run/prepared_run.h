@@ -39,8 +39,8 @@ struct PreparedRun {
 
   bool is_training() const noexcept { return trains(manifest.run.mode); }
   bool keep_going() const { return !host.control().stopping(); }
-  // Returns the manifest with the default hooks and the default saver, which it may leave out. Parts that the mode does
-  // not use are missing.
+  // Returns the manifest, completed by the default hooks and the default saver. It lacks the parts that the mode does
+  // not use.
   Manifest uses() const;
   // Finds it by section; null: there is none.
   const RunInput* input(const std::string& name) const;

@@ -21,7 +21,7 @@ Manifest manifest_of_rank(const Manifest& manifest, const std::optional<Launched
 Manifest manifest_of_worker(Manifest manifest);
 // Whether its plugin meets without the run's directory (docs/plugins/cluster.md).
 bool meets_elsewhere(const ClusterSection& cluster);
-// Whether a preemption makes its session again: not if a lost rank ends the run.
+// Whether its session is made again after a preemption: not if a lost rank ends the run.
 bool recovers(const Manifest& manifest, const std::optional<LaunchedPlace>& place);
 
 }  // namespace belay::runtime

@@ -19,7 +19,7 @@ std::optional<std::int64_t> epochs_of(const PluginUse& input) {
 
 }  // namespace
 
-// The end is that of the training input, or an error of a hook or operation that has the same code.
+// The end is that of the training input, or an error of a hook or operation that counts as one.
 std::string why_it_ended(const PreparedRun& run, const TrainingResult& result) {
   if (result.reason.kind != EndReason::Kind::kEndOfInput) return result.reason.text;
   const auto train = run.manifest.inputs.find("train");

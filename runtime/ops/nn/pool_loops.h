@@ -32,7 +32,7 @@ struct Taps {
 };
 
 // Number of channels that are processed together, in buffers that stay in the nearest cache. They are plain loops. Each
-// clone of a BELAY_HOT function makes separate vectors of them, but not of vector types.
+// clone of a BELAY_HOT function makes separate vectors of them; with vector types it would not.
 inline constexpr std::int64_t kChannelTile = 32;
 
 // Calls f(channel, n) for n channels from there on. Whole tiles have a size that the compiler knows.
