@@ -200,7 +200,7 @@ class Progress final : public belay::Hook {
     constexpr auto kRedraw = std::chrono::milliseconds(100);
     shows_next_ = now - line_time_ >= (interactive_ ? Seconds(kRedraw) : every_);
   }
-  // Finds the first step after `step` that has a line at any time.
+  // Finds the first step after `step` that has a line, whatever the time is.
   void set_next_mark(std::int64_t step) {
     next_mark_ = INT64_MAX;
     if (max_steps_ <= 0) return;

@@ -101,7 +101,7 @@ class Cluster : public Plugin {
  public:
   // Meets the other ranks. [main]
   virtual ClusterPlace open(const ClusterArgs& args) = 0;
-  // Leaves the other ranks. Ranks that still wait for this one see this. [main]
+  // Leaves the other ranks. Ranks that still wait for this one see that it has left. [main]
   virtual void close() {}
   // Ends the calls that wait, and later calls until close, with Code::kCancelled. It must not wait. [any]
   virtual void abort() {}

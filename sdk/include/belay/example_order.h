@@ -72,7 +72,7 @@ constexpr auto batch_options(std::string_view shuffle_help = "true: another orde
 // It is copyable. Use it from one thread at a time, as an input is called.
 class ExampleOrder {
  public:
-  // Takes the same options with the number of examples, for an input without BatchOptions.
+  // The same options and the number of examples, for an input without BatchOptions.
   struct Options {
     std::int64_t examples = 0;  // of all shards together; at least 1
     std::int64_t batch_size = 32;

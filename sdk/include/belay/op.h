@@ -76,9 +76,9 @@ class OpTraits {
   std::uint32_t in_place_ = 0;
 };
 
-// The inputs for infer, and the outputs that it declares. An input's rank and dimensions may be unknown while the graph
-// is built. Then an output's may be unknown too; they must be known when all inputs are. It is valid for the call of
-// infer. INVALID_ARGUMENT in every function here: the node has no such input.
+// The inputs that infer sees, and the outputs that it declares. An input's rank and dimensions may be unknown while the
+// graph is built. Then an output's may be unknown too; they must be known when all inputs are. It is valid for the call
+// of infer. INVALID_ARGUMENT in every function here: the node has no such input.
 class OpShapes {
  public:
   OpShapes(const belay_op_service* api, const belay_op_node& node, belay_op_outputs* outputs) noexcept

@@ -270,8 +270,8 @@ struct Declaration {
     o.is_required = true;
     return o;
   }
-  // Marks an option whose value changes no number of the training: the period of a log, the name of an output file. An
-  // option without this mark may change one.
+  // Marks an option whose value changes no number of the training, such as the period of a log or the name of an output
+  // file. An option without this mark may change one.
   constexpr Self watching() const {
     Self o = self();
     o.is_watching = true;

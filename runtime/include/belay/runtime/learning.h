@@ -6,9 +6,9 @@
 //   const Output train_op = belay::create_train_op(graph, loss, {.optimizer = {.name = "momentum"}});
 //   const double last = belay::train(graph, train_op, {.logdir = "/tmp/run", .number_of_steps = 1000});
 //
-// These are thin functions. create_train_op does the work of OwnedGraph::minimize, and allows steps between gradients
-// and updates. train is a loop over MonitoredTrainingSession and has its guarantees. evaluation_loop is
-// slim.evaluation's.
+// These are thin functions. create_train_op does the work of OwnedGraph::minimize, and lets a program add steps
+// between gradients and updates. train is a loop over MonitoredTrainingSession and has its guarantees. evaluation_loop
+// is slim.evaluation's.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 // The replay takes the newest checkpoint before the step, with the manifest and the plugins of the attempt that made
 // the step. It makes the steps up to it as the run did, and calls the new hooks in it. Then it continues to the run's
 // next checkpoint or digest, and compares all variables with it. docs/guide/time-travel.md is an introduction.
-// docs/guide/what-is-compared.md states the limits of the proof.
+// docs/guide/what-is-compared.md states what the proof covers.
 //
 // Order of calls. The added hooks get the usual calls: `begin` before the graph is frozen, `after_create_session` after
 // the restore, `end` after the last step. `before_run` and `after_run` come only in the steps `step` to `to`. They

@@ -7,7 +7,7 @@
 //   session.variable("dense/w", Tensor({2}, {1.f, 2.f}));  // what Session::variables and assign see
 //   session.on_run([](const FakeSession::RawRun& run) -> std::vector<Tensor> { ... });   // or anything
 //
-// The fake detects a Session that a plugin keeps after its callback, and a run that is kept after after_run. The call
+// The fake detects a Session that a plugin keeps after its callback, and a run that it keeps after after_run. The call
 // fails, and the breach is recorded. Results of raw runs are overwritten when they are released.
 #pragma once
 
