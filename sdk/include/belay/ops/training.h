@@ -16,7 +16,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "belay/graph.h"
 #include "belay/ops/indexed_slices.h"
@@ -25,12 +27,25 @@ namespace belay {
 inline namespace v0 {
 namespace ops {
 
+namespace detail_training {
+
+// Makes the node of an update. With indices of rows it is the operation of rows, whose last input they are.
+inline NodeBuilder update(const char* op, std::string_view name, const std::vector<Output>& inputs,
+                          const Output& indices = {}) {
+  NodeBuilder node = inputs[0].graph().node(std::string(indices ? "Sparse" : "") + op, name);
+  node.in(inputs);
+  if (indices) node.in(indices);
+  return node;
+}
+
+}  // namespace detail_training
+
 //   var -= learning_rate * grad
 //
 // It has no slots.
 inline Output apply_gradient_descent(const Output& var, const Output& learning_rate, const Output& grad,
                                      std::string_view name = {}) {
-  return var.graph().node("ApplyGradientDescent", name).in(var).in(learning_rate).in(grad).output();
+  return detail_training::update("ApplyGradientDescent", name, {var, learning_rate, grad}).output();
 }
 
 //   accum = momentum * accum + grad
@@ -41,13 +56,7 @@ inline Output apply_gradient_descent(const Output& var, const Output& learning_r
 // 1964; Nesterov's form as in Sutskever et al. 2013).
 inline Output apply_momentum(const Output& var, const Output& accum, const Output& learning_rate, const Output& grad,
                              const Output& momentum, bool use_nesterov = false, std::string_view name = {}) {
-  return var.graph()
-      .node("ApplyMomentum", name)
-      .in(var)
-      .in(accum)
-      .in(learning_rate)
-      .in(grad)
-      .in(momentum)
+  return detail_training::update("ApplyMomentum", name, {var, accum, learning_rate, grad, momentum})
       .attr("use_nesterov", use_nesterov)
       .output();
 }
@@ -71,25 +80,26 @@ struct AdamConstants {
   // Weight decay per step, times the learning rate; 0: plain Adam.
   double weight_decay = 0;
 };
-// m and v begin at 0. The powers are beta1^t and beta2^t at the t-th update, t = 1, 2, .... The caller multiplies them
-// after the updates, once for all variables.
-inline Output apply_adam(const Output& var, const Output& m, const Output& v, const Output& beta1_power,
-                         const Output& beta2_power, const Output& learning_rate, const Output& grad,
-                         const AdamConstants& constants = {}, std::string_view name = {}) {
-  return var.graph()
-      .node("ApplyAdam", name)
-      .in(var)
-      .in(m)
-      .in(v)
-      .in(beta1_power)
-      .in(beta2_power)
-      .in(learning_rate)
-      .in(grad)
+namespace detail_training {
+
+inline Output adam(const std::vector<Output>& inputs, const Output& indices, const AdamConstants& constants,
+                   std::string_view name) {
+  return update("ApplyAdam", name, inputs, indices)
       .attr("beta1", constants.beta1)
       .attr("beta2", constants.beta2)
       .attr("epsilon", constants.epsilon)
       .attr("weight_decay", constants.weight_decay)
       .output();
+}
+
+}  // namespace detail_training
+
+// m and v begin at 0. The powers are beta1^t and beta2^t at the t-th update, t = 1, 2, .... The caller multiplies them
+// after the updates, once for all variables.
+inline Output apply_adam(const Output& var, const Output& m, const Output& v, const Output& beta1_power,
+                         const Output& beta2_power, const Output& learning_rate, const Output& grad,
+                         const AdamConstants& constants = {}, std::string_view name = {}) {
+  return detail_training::adam({var, m, v, beta1_power, beta2_power, learning_rate, grad}, Output(), constants, name);
 }
 
 //   accum += grad^2
@@ -98,7 +108,7 @@ inline Output apply_adam(const Output& var, const Output& m, const Output& v, co
 // accum begins above 0 (TensorFlow: at 0.1); with 0 the first gradient of 0 would divide by 0. Duchi et al. 2011.
 inline Output apply_adagrad(const Output& var, const Output& accum, const Output& learning_rate, const Output& grad,
                             std::string_view name = {}) {
-  return var.graph().node("ApplyAdagrad", name).in(var).in(accum).in(learning_rate).in(grad).output();
+  return detail_training::update("ApplyAdagrad", name, {var, accum, learning_rate, grad}).output();
 }
 
 // Tieleman and Hinton 2012:
@@ -117,13 +127,7 @@ struct RmsPropConstants {
 // ms begins at 1, mom at 0, as in TensorFlow. epsilon is under the root, unlike Adam's.
 inline Output apply_rms_prop(const Output& var, const Output& ms, const Output& mom, const Output& learning_rate,
                              const Output& grad, const RmsPropConstants& constants = {}, std::string_view name = {}) {
-  return var.graph()
-      .node("ApplyRmsProp", name)
-      .in(var)
-      .in(ms)
-      .in(mom)
-      .in(learning_rate)
-      .in(grad)
+  return detail_training::update("ApplyRmsProp", name, {var, ms, mom, learning_rate, grad})
       .attr("decay", constants.decay)
       .attr("momentum", constants.momentum)
       .attr("epsilon", constants.epsilon)
@@ -134,14 +138,7 @@ inline Output apply_rms_prop(const Output& var, const Output& ms, const Output& 
 inline Output apply_centered_rms_prop(const Output& var, const Output& mg, const Output& ms, const Output& mom,
                                       const Output& learning_rate, const Output& grad,
                                       const RmsPropConstants& constants = {}, std::string_view name = {}) {
-  return var.graph()
-      .node("ApplyCenteredRmsProp", name)
-      .in(var)
-      .in(mg)
-      .in(ms)
-      .in(mom)
-      .in(learning_rate)
-      .in(grad)
+  return detail_training::update("ApplyCenteredRmsProp", name, {var, mg, ms, mom, learning_rate, grad})
       .attr("decay", constants.decay)
       .attr("momentum", constants.momentum)
       .attr("epsilon", constants.epsilon)
@@ -162,21 +159,24 @@ struct FtrlConstants {
   // -0.5: rates fall with the root of the sum of squares, like Adagrad's. 0: they stay constant.
   double learning_rate_power = -0.5;
 };
-// accum begins above 0 (TensorFlow: at 0.1), linear at 0, both of the variable's shape. With l1 above 0 variables
-// become exactly 0, as for sparse linear models.
-inline Output apply_ftrl(const Output& var, const Output& accum, const Output& linear, const Output& learning_rate,
-                         const Output& grad, const FtrlConstants& constants = {}, std::string_view name = {}) {
-  return var.graph()
-      .node("ApplyFtrl", name)
-      .in(var)
-      .in(accum)
-      .in(linear)
-      .in(learning_rate)
-      .in(grad)
+namespace detail_training {
+
+inline Output ftrl(const std::vector<Output>& inputs, const Output& indices, const FtrlConstants& constants,
+                   std::string_view name) {
+  return update("ApplyFtrl", name, inputs, indices)
       .attr("l1", constants.l1)
       .attr("l2", constants.l2)
       .attr("learning_rate_power", constants.learning_rate_power)
       .output();
+}
+
+}  // namespace detail_training
+
+// accum begins above 0 (TensorFlow: at 0.1), linear at 0, both of the variable's shape. With l1 above 0 variables
+// become exactly 0, as for sparse linear models.
+inline Output apply_ftrl(const Output& var, const Output& accum, const Output& linear, const Output& learning_rate,
+                         const Output& grad, const FtrlConstants& constants = {}, std::string_view name = {}) {
+  return detail_training::ftrl({var, accum, linear, learning_rate, grad}, Output(), constants, name);
 }
 
 // The same updates for rows of a variable and its slots: those at the indices of a sparse gradient, as
@@ -187,73 +187,29 @@ inline Output apply_ftrl(const Output& var, const Output& accum, const Output& l
 // that it has not seen.
 inline Output sparse_apply_gradient_descent(const Output& var, const Output& learning_rate, const IndexedSlices& grad,
                                             std::string_view name = {}) {
-  return var.graph()
-      .node("SparseApplyGradientDescent", name)
-      .in(var)
-      .in(learning_rate)
-      .in(grad.rows)
-      .in(grad.indices)
-      .output();
+  return detail_training::update("ApplyGradientDescent", name, {var, learning_rate, grad.rows}, grad.indices).output();
 }
 inline Output sparse_apply_momentum(const Output& var, const Output& accum, const Output& learning_rate,
                                     const IndexedSlices& grad, const Output& momentum, bool use_nesterov = false,
                                     std::string_view name = {}) {
-  return var.graph()
-      .node("SparseApplyMomentum", name)
-      .in(var)
-      .in(accum)
-      .in(learning_rate)
-      .in(grad.rows)
-      .in(momentum)
-      .in(grad.indices)
+  return detail_training::update("ApplyMomentum", name, {var, accum, learning_rate, grad.rows, momentum}, grad.indices)
       .attr("use_nesterov", use_nesterov)
       .output();
 }
 inline Output sparse_apply_adam(const Output& var, const Output& m, const Output& v, const Output& beta1_power,
                                 const Output& beta2_power, const Output& learning_rate, const IndexedSlices& grad,
                                 const AdamConstants& constants = {}, std::string_view name = {}) {
-  return var.graph()
-      .node("SparseApplyAdam", name)
-      .in(var)
-      .in(m)
-      .in(v)
-      .in(beta1_power)
-      .in(beta2_power)
-      .in(learning_rate)
-      .in(grad.rows)
-      .in(grad.indices)
-      .attr("beta1", constants.beta1)
-      .attr("beta2", constants.beta2)
-      .attr("epsilon", constants.epsilon)
-      .attr("weight_decay", constants.weight_decay)
-      .output();
+  return detail_training::adam({var, m, v, beta1_power, beta2_power, learning_rate, grad.rows}, grad.indices, constants,
+                               name);
 }
 inline Output sparse_apply_adagrad(const Output& var, const Output& accum, const Output& learning_rate,
                                    const IndexedSlices& grad, std::string_view name = {}) {
-  return var.graph()
-      .node("SparseApplyAdagrad", name)
-      .in(var)
-      .in(accum)
-      .in(learning_rate)
-      .in(grad.rows)
-      .in(grad.indices)
-      .output();
+  return detail_training::update("ApplyAdagrad", name, {var, accum, learning_rate, grad.rows}, grad.indices).output();
 }
 inline Output sparse_apply_ftrl(const Output& var, const Output& accum, const Output& linear,
                                 const Output& learning_rate, const IndexedSlices& grad,
                                 const FtrlConstants& constants = {}, std::string_view name = {}) {
-  return var.graph()
-      .node("SparseApplyFtrl", name)
-      .in(var)
-      .in(accum)
-      .in(linear)
-      .in(learning_rate)
-      .in(grad.rows)
-      .in(grad.indices)
-      .attr("l1", constants.l1)
-      .attr("l2", constants.l2)
-      .attr("learning_rate_power", constants.learning_rate_power)
-      .output();
+  return detail_training::ftrl({var, accum, linear, learning_rate, grad.rows}, grad.indices, constants, name);
 }
 
 // The mean of `value` over the batches of one step. All nodes that it depends on run `batches` times in a run. Each
