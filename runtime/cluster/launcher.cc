@@ -21,12 +21,14 @@ struct Variables {
   const char* local_rank;  // null: the launcher has none
   bool needs_both;         // the rank alone is a mistake, and no variable of another program
 };
+// Scripts and schedulers set the first ones, too. torchrun also sets kOfTorchrun.
 constexpr Variables kVariables[] = {
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", true},
+    {"a launcher (RANK, WORLD_SIZE)", "RANK", "WORLD_SIZE", "LOCAL_RANK", true},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", true},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", true},
     {"an indexed Job", "JOB_COMPLETION_INDEX", "WORLD_SIZE", nullptr, false},
 };
+constexpr const char* kOfTorchrun = "TORCHELASTIC_RUN_ID";
 // A step may have fewer tasks than its job. The interactive step of salloc has one.
 constexpr Variables kSlurmStep = {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", false};
 constexpr Variables kSlurm = {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", false};
@@ -59,6 +61,7 @@ std::optional<LaunchedPlace> place_of(const Environment& environment, const Vari
   }
   LaunchedPlace place{*rank, *size, number_of(environment, variables.local_rank).value_or(-1), variables.launcher};
   check(place, variables.rank, variables.size);
+  if (&variables == kVariables && environment(kOfTorchrun)) place.launcher = "torchrun";
   return place;
 }
 

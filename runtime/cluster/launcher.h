@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // launched_place() returns which process of a run this is. The program that started it set that in the environment.
 //
-//   torchrun            RANK, WORLD_SIZE, LOCAL_RANK; by hand, too: RANK=0 WORLD_SIZE=2 belay run M.toml
+//   torchrun            RANK, WORLD_SIZE, LOCAL_RANK, TORCHELASTIC_RUN_ID
+//   others, or by hand  RANK=0 WORLD_SIZE=2 belay run M.toml, perhaps with LOCAL_RANK
 //   Open MPI's mpirun   OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK
 //   MPICH's mpirun      PMI_RANK, PMI_SIZE, MPI_LOCALRANKID
 //   TF_CONFIG           the chief is rank 0, worker i is rank i + 1; or BELAY_CONFIG

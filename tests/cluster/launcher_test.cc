@@ -26,13 +26,16 @@ LaunchedPlace expected(int rank, int size, int local_rank, const std::string& la
   return {rank, size, local_rank, launcher};
 }
 
+constexpr const char* kByHand = "a launcher (RANK, WORLD_SIZE)";
 constexpr const char* kWorker1 =
     R"({"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 1}})";
 
 TEST(Launcher, EachLaunchersVariablesAreRead) {
   EXPECT_EQ(place({}), LaunchedPlace{});
-  EXPECT_EQ(place({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), expected(0, 2, -1, "torchrun"));
-  EXPECT_EQ(place({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}}), expected(5, 8, 1, "torchrun"));
+  EXPECT_EQ(place({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), expected(0, 2, -1, kByHand));
+  EXPECT_EQ(place({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}}), expected(5, 8, 1, kByHand));
+  EXPECT_EQ(place({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RUN_ID", "none"}}),
+            expected(5, 8, 1, "torchrun"));
   EXPECT_EQ(place({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}}),
             expected(3, 4, 1, "Open MPI"));
   EXPECT_EQ(place({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}}), expected(1, 2, 1, "MPICH"));
@@ -75,8 +78,8 @@ TEST(Launcher, AnEvaluatorIsStartedToEvaluate) {
 
 TEST(Launcher, TwoThatContradictEachOtherAreBothNamed) {
   EXPECT_EQ(error({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}),
-            "INVALID_ARGUMENT: two launchers contradict each other: torchrun says rank 1 of 2, Open MPI says rank 0 of "
-            "2; unset the variables of one of them");
+            "INVALID_ARGUMENT: two launchers contradict each other: a launcher (RANK, WORLD_SIZE) says rank 1 of 2, "
+            "Open MPI says rank 0 of 2; unset the variables of one of them");
   EXPECT_EQ(
       error({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}, {"TF_CONFIG", kWorker1}}),
       "INVALID_ARGUMENT: two launchers contradict each other: MPICH says rank 2 of 4, TF_CONFIG says rank 2 of 3; "
@@ -84,9 +87,9 @@ TEST(Launcher, TwoThatContradictEachOtherAreBothNamed) {
 }
 
 TEST(Launcher, TwoThatAgreeAreOne) {
-  EXPECT_EQ(place({{"RANK", "2"}, {"WORLD_SIZE", "3"}, {"TF_CONFIG", kWorker1}}), expected(2, 3, -1, "torchrun"));
+  EXPECT_EQ(place({{"RANK", "2"}, {"WORLD_SIZE", "3"}, {"TF_CONFIG", kWorker1}}), expected(2, 3, -1, kByHand));
   EXPECT_EQ(place({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}}),
-            expected(1, 2, 1, "torchrun"));
+            expected(1, 2, 1, kByHand));
 }
 
 // mpirun and torchrun run inside an allocation, whose variables count what Slurm started.
@@ -129,7 +132,7 @@ TEST(Launcher, OneProcessIsAloneAndSeveralAreNot) {
   EXPECT_EQ(why({}), "");
   EXPECT_EQ(why({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "");
   EXPECT_EQ(why({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
-            "torchrun has started 2 processes, which this version does not train together");
+            "a launcher (RANK, WORLD_SIZE) has started 2 processes, which this version does not train together");
   EXPECT_EQ(why({{"RANK", "0"}}), "RANK is set and WORLD_SIZE is not: a process of a group needs both");
 }
 
