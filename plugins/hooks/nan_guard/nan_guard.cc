@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -69,7 +70,7 @@ class NanGuard final : public belay::Hook {
     std::vector<Output> checks;
     if (o_.weights)
       for (const Output& variable : graph.collection(collections::kTrainableVariables))
-        add_check(variable, "'" + graph.node_name_of(variable) + "', as the step found it", checks);
+        add_check(variable, "the norm of '" + graph.node_name_of(variable) + "', as the step found it", checks);
     if (o_.gradients) add_gradients(graph, checks);
     if (checks.empty())
       belay::fail(Code::kFailedPrecondition, "the graph has no trainable variables of floating-point numbers");
@@ -83,6 +84,10 @@ class NanGuard final : public belay::Hook {
 
   void on_error(const belay::Error& error) override {
     if (error.code() != Code::kDiverged) return;
+    if (std::string_view(error.what()).find("infinite") != std::string_view::npos)
+      host().error(
+          "a norm is infinite if an element is, or if an element is too large to be squared (above 1.8e19 in "
+          "float32)");
     const std::string path = last_finite_checkpoint();
     host().error(path.empty() ? std::string("there is no checkpoint to go back to")
                               : "the last checkpoint that is finite is '" + path +
@@ -109,7 +114,8 @@ class NanGuard final : public belay::Hook {
                   "the graph has no gradients: [optimizer] puts them into the collections 'gradients' and "
                   "'gradient_variables'; set gradients = false to check the weights alone");
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      add_check(gradients[i], "the gradient of '" + graph.node_name_of(variables[i]) + "', before it was applied",
+      add_check(gradients[i],
+                "the norm of the gradient of '" + graph.node_name_of(variables[i]) + "', before it was applied",
                 checks);
   }
 

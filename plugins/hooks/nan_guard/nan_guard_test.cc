@@ -63,8 +63,8 @@ class NanGuard : public ::testing::Test {
 TEST_F(NanGuard, ChecksGradientsAndWeightsByTheirNames) {
   HookDriver& hook = started();
   const std::string graph = hook.graph().text();
-  EXPECT_THAT(graph, HasSubstr("the gradient of 'dense/w', before it was applied"));
-  EXPECT_THAT(graph, HasSubstr("'dense/w', as the step found it"));
+  EXPECT_THAT(graph, HasSubstr("the norm of the gradient of 'dense/w', before it was applied"));
+  EXPECT_THAT(graph, HasSubstr("the norm of 'dense/w', as the step found it"));
   EXPECT_THAT(hook.step().fetched, ElementsAre("nan_guard/all"));
 }
 
@@ -97,6 +97,14 @@ TEST_F(NanGuard, NamesTheLastFiniteCheckpoint) {
   hook.error(belay::Error(belay::Code::kDiverged, "the gradient"));
   EXPECT_THAT(hook.logged().back(),
               HasSubstr("error: the last checkpoint that is finite is '" + folder_.path() + "/model.ckpt-20'; lower"));
+}
+
+TEST_F(NanGuard, AnInfiniteNormMayBeOfFiniteElements) {
+  HookDriver& hook = started();
+  hook.error(belay::Error(belay::Code::kDiverged, "the norm of the gradient: the tensor has infinite values"));
+  EXPECT_THAT(hook.logged(),
+              ElementsAre(HasSubstr("a norm is infinite if an element is, or if an element is too large"),
+                          HasSubstr("there is no checkpoint")));
 }
 
 TEST_F(NanGuard, LooksAtEveryElementOfEveryFloatingPointType) {
