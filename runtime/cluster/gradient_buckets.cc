@@ -13,10 +13,15 @@
 
 namespace belay::runtime {
 
-GradientBuckets::GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt)
-    : sizes_(std::move(sizes)), sum_(std::move(sum)), interrupt_(std::move(interrupt)), times_(sizes_.size()) {
+GradientBuckets::GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt, Gather gather)
+    : sizes_(std::move(sizes)),
+      sum_(std::move(sum)),
+      interrupt_(std::move(interrupt)),
+      gather_(std::move(gather)),
+      times_(sizes_.size()) {
   for (const Size& size : sizes_) {
-    DenseTensor& memory = memory_.emplace_back(DType::kFloat32, Dims{size.elements});
+    rows_.emplace_back(size.rows ? size.elements : 0, gather_.ranks);
+    DenseTensor& memory = memory_.emplace_back(DType::kFloat32, Dims{size.rows ? 0 : size.elements});
     if (memory.bytes() != 0) std::memset(memory.data(), 0, memory.bytes());
   }
   thread_ = std::thread([this] { work(); });
@@ -54,17 +59,21 @@ void GradientBuckets::work() {
   for (std::size_t bucket = 0;; bucket = bucket + 1 == sizes_.size() ? 0 : bucket + 1) {
     begun_.wait(done_.load(std::memory_order_relaxed), std::memory_order_acquire);
     if (ends_.load(std::memory_order_relaxed)) return;
-    if (!failure_) sum_next(bucket);
+    if (!failure_) exchange(bucket);
     done_.fetch_add(1, std::memory_order_release);
     done_.notify_one();
   }
 }
 
-void GradientBuckets::sum_next(std::size_t bucket) {
+void GradientBuckets::exchange(std::size_t bucket) {
   const Clock* const clock = clock_;
   if (clock != nullptr) times_[bucket].first = clock->monotonic_ns();
   try {
-    sum_(TensorView(memory_[bucket].view()), sizes_[bucket].gradients);
+    if (sizes_[bucket].rows) {
+      rows_[bucket].gather(gather_.call);
+    } else {
+      sum_(TensorView(memory_[bucket].view()), sizes_[bucket].gradients);
+    }
   } catch (const Error& e) {
     failure_ = e;
   } catch (const std::exception& e) {
@@ -89,10 +98,11 @@ std::vector<GradientBuckets::Size> buckets_of(const NodeGraph& graph) {
   std::vector<GradientBuckets::Size> sizes;
   for (std::uint32_t id = 0; id < graph.size(); ++id) {
     const Node& n = graph.node(id);
-    if (n.op->name != "BeginBucket") continue;
+    const bool rows = n.op->name == "BeginRows";
+    if (!rows && n.op->name != "BeginBucket") continue;
     const auto bucket = static_cast<std::size_t>(n.attrs.integer("bucket"));
     if (sizes.size() <= bucket) sizes.resize(bucket + 1);
-    sizes[bucket] = {n.attrs.integer("elements"), n.attrs.flag("gradients")};
+    sizes[bucket] = {n.attrs.integer("elements"), rows || n.attrs.flag("gradients"), rows};
   }
   return sizes;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GradientBuckets holds the buckets of a step of several processes. Its thread sums them over the ranks while the
-// backward pass still runs.
+// GradientBuckets holds the buckets of a step of several processes. Its thread exchanges them with the other ranks
+// while the backward pass still runs.
 //
 //   GradientBuckets buckets({{.elements = 4096, .gradients = true}, ...}, sum, interrupt);   // before the first step
 //   float* to = buckets.memory(0);         // in each step: fill it,
@@ -10,6 +10,13 @@
 //
 // All ranks begin and sum the buckets in the same order, so the calls of the cluster match. Their memory is made once.
 // Handing one over is a store, and a wake-up if the thread sleeps.
+//
+// A bucket of rows has rows of a table with their ids, as many as each rank needs. It is gathered, not summed:
+//
+//   float* to = buckets.records(2, count, room);      // in each step: this rank's records (graph/step_ranks.h)
+//   buckets.begin(2);
+//   buckets.wait();
+//   const RowsOfRanks all = buckets.rows(2);          // those of all ranks
 //
 // After the first error nothing more is summed, and each wait throws it, because the ranks are not together any more.
 // After a step that ended between two of its buckets no further step can be made. One thread calls this object.
@@ -22,6 +29,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cluster/row_bucket.h"
 #include "runtime/graph/dense_tensor.h"
 #include "runtime/platform/threads/clock.h"
 
@@ -32,17 +40,23 @@ class NodeGraph;
 class GradientBuckets {
  public:
   struct Size {
-    std::int64_t elements = 0;
-    bool gradients = false;  // it holds only gradients, so they may be rounded on the way
+    std::int64_t elements = 0;  // of the bucket, or of each row
+    bool gradients = false;     // it holds only gradients, so they may be rounded on the way
+    bool rows = false;          // it is a bucket of rows
     friend bool operator==(const Size&, const Size&) = default;
   };
   // Sums the values over the ranks. The thread of this object calls it.
   using Sum = std::function<void(const TensorView& values, bool gradients)>;
-  // Makes a running Sum return soon.
+  // Writes the values of each of `ranks` ranks to `all`, in the order of the ranks. The thread of this object calls it.
+  struct Gather {
+    int ranks = 1;
+    std::function<void(const TensorView& mine, const TensorView& all)> call = {};
+  };
+  // Makes a running Sum or Gather return soon.
   using Interrupt = std::function<void()>;
 
-  GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt);
-  // Interrupts a running sum.
+  GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt, Gather gather = {});
+  // Interrupts a running call.
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
@@ -51,6 +65,11 @@ class GradientBuckets {
   // The memory of the bucket's elements is aligned, and zero at first. The caller owns it until begin() and after
   // wait().
   float* memory(std::size_t bucket) const noexcept { return memory_[bucket].data<float>(); }
+  // The same for a bucket of rows. The memory grows with `room` alone, so equal batches allocate nothing.
+  float* records(std::size_t bucket, std::int64_t count, std::int64_t room) {
+    return rows_[bucket].records(count, room);
+  }
+  RowsOfRanks rows(std::size_t bucket) const { return rows_[bucket].all(); }
   // FAILED_PRECONDITION if it is the turn of another bucket.
   void begin(std::size_t bucket);
   void wait();
@@ -62,12 +81,14 @@ class GradientBuckets {
 
  private:
   void work();
-  void sum_next(std::size_t bucket);
+  void exchange(std::size_t bucket);
 
   const std::vector<Size> sizes_;
   const Sum sum_;
   const Interrupt interrupt_;
+  const Gather gather_;
   std::vector<DenseTensor> memory_;
+  std::vector<RowBucket> rows_;  // by bucket; those of sums have none
   std::vector<std::pair<std::int64_t, std::int64_t>> times_;
   const Clock* clock_ = nullptr;
   std::size_t next_ = 0;                 // the bucket that begin() expects
@@ -89,8 +110,8 @@ struct LossMarks {
 // Makes room for `ranks` marks. Returns none if no bucket holds the graph's loss.
 std::optional<LossMarks> add_loss_marks(const NodeGraph& graph, int ranks, std::vector<GradientBuckets::Size>& sizes);
 
-// Returns the sizes that the graph's nodes BeginBucket give, by the number of the bucket. The list is empty for a
-// training of one process.
+// Returns the sizes that the graph's nodes BeginBucket and BeginRows give, by the number of the bucket. The list is
+// empty for a training of one process.
 std::vector<GradientBuckets::Size> buckets_of(const NodeGraph& graph);
 
 }  // namespace belay::runtime

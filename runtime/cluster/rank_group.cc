@@ -121,6 +121,13 @@ void RankGroup::all_reduce(const TensorView& tensor, DType wire, std::uint32_t t
   cluster_.call("all_reduce", &Api::all_reduce, static_cast<const belay_collective*>(&call), &tensor.raw());
 }
 
+void RankGroup::all_gather(const TensorView& mine, const TensorView& all, std::uint32_t tag) {
+  const Doing doing(Activity::kOtherRanks);
+  belay_collective call = call_from(0);
+  call.tag = tag;
+  cluster_.call("all_gather", &Api::all_gather, static_cast<const belay_collective*>(&call), &mine.raw(), &all.raw());
+}
+
 std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>& mine) {
   std::vector<std::int64_t> own = mine, all(mine.size() * static_cast<std::size_t>(size()));
   const ListTensor<std::int64_t> from(DType::kInt64, own.data(), own.size());

@@ -50,6 +50,8 @@ class RankGroup {
   std::string broadcast(std::string text, int from);
   // `wire` is kBFloat16 if elements are rounded to it on the way. [any thread, each with its own tag]
   void all_reduce(const TensorView& tensor, DType wire, std::uint32_t tag);
+  // Writes each rank's elements to `all`, in the order of the ranks. [any thread, each with its own tag]
+  void all_gather(const TensorView& mine, const TensorView& all, std::uint32_t tag);
   // Returns each rank's numbers, one after the other.
   std::vector<std::int64_t> all_gather(const std::vector<std::int64_t>& mine);
   // Returns each rank's string, by rank. A string may have any length.

@@ -2,6 +2,7 @@
 #include "runtime/cluster/step_of_ranks.h"
 
 #include <cmath>
+#include <utility>
 
 #include "runtime/cluster/rank_wait.h"
 #include "runtime/platform/files/crc32c.h"
@@ -16,7 +17,7 @@ constexpr std::uint32_t kBucketTag = 1;  // the calls of the buckets' thread hav
 void compare_buckets(RankGroup& group, const std::vector<GradientBuckets::Size>& sizes) {
   std::uint32_t sum = 0;
   for (const GradientBuckets::Size& size : sizes) {
-    const std::int64_t numbers[] = {size.elements, size.gradients ? 1 : 0};
+    const std::int64_t numbers[] = {size.elements, (size.gradients ? 1 : 0) + (size.rows ? 2 : 0)};
     sum = crc32c(numbers, sizeof(numbers), sum);
   }
   const auto count = static_cast<std::int64_t>(sizes.size());
@@ -44,7 +45,12 @@ void StepOfRanks::make(DirectSession& session) {
   const auto sum = [this, &group](const TensorView& values, bool gradients) {
     group.all_reduce(values, gradients ? wire_ : DType::kInvalid, kBucketTag);
   };
-  buckets_ = std::make_unique<GradientBuckets>(std::move(sizes), sum, [this] { meeting_.cluster().interrupt(); });
+  const auto gather = [&group](const TensorView& mine, const TensorView& all) {
+    group.all_gather(mine, all, kBucketTag);
+  };
+  buckets_ = std::make_unique<GradientBuckets>(
+      std::move(sizes), sum, [this] { meeting_.cluster().interrupt(); },
+      GradientBuckets::Gather{meeting_.size(), gather});
 }
 
 void StepOfRanks::end() noexcept {
@@ -91,7 +97,7 @@ void StepOfRanks::wait() {
   const RankWait waiting(control_.waits);
   const Doing doing(Activity::kOtherRanks);
   buckets_->wait();
-  under_way_ = false;
+  if (!std::exchange(under_way_, false)) return;  // another node of the step has waited
   look_at_losses();
   trace_buckets();
 }

@@ -50,6 +50,10 @@ class StepOfRanks final : public StepRanks {
   float* bucket(std::size_t number) override { return buckets_->memory(number); }
   void begin(std::size_t number) override;
   void wait() override;
+  float* records(std::size_t number, std::int64_t count, std::int64_t room) override {
+    return buckets_->records(number, count, room);
+  }
+  RowsOfRanks rows(std::size_t number) override { return buckets_->rows(number); }
   const std::vector<std::pair<const std::string*, Position>>& others_took() const override { return others_took_; }
 
  private:

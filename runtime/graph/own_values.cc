@@ -6,7 +6,8 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::string_view kSummed = "MeanOverRanks";
+// The values are the same on all ranks.
+bool is_of_all_ranks(const OpDef& op) { return op.name == "MeanOverRanks" || op.name == "RowsOverRanks"; }
 
 bool begins_anew(const OpDef& op) {
   return op.effect == Effect::kRandom || op.effect == Effect::kBlocking || op.role == Role::kPlaceholder;
@@ -19,7 +20,7 @@ std::vector<bool> own_values(const NodeGraph& graph) {
   bool several = false;
   for (std::uint32_t id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
-    if (node.op->name == kSummed) {
+    if (is_of_all_ranks(*node.op)) {
       several = true;
       continue;
     }

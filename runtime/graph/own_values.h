@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the values that differ between the processes of a training. Each rank has another part of the input, other
 // random numbers and other feeds. Variables are the same on all ranks. So are sums over the ranks (MeanOverRanks: loss,
-// metrics, gradients), and values computed only from these. The batch itself is not in the list. It plainly differs,
-// and hooks ask for its number of rows.
+// metrics, gradients), their rows of tables (RowsOverRanks), and values computed only from these. The batch itself is
+// not in the list. It plainly differs, and hooks ask for its number of rows.
 #pragma once
 
 #include <vector>

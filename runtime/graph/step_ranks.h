@@ -13,6 +13,14 @@
 
 namespace belay::runtime {
 
+// The rows of one table that all ranks have for a step, in the order of the ranks. A record is an id, with the bits of
+// an int64, and after it the float32 elements of the row. An id of -1 is no row.
+struct RowsOfRanks {
+  const float* records = nullptr;
+  std::int64_t count = 0;  // of the records
+  std::int64_t room = 0;   // for records: it depends only on the shapes of the ranks' batches
+};
+
 class StepRanks {
  public:
   virtual ~StepRanks() = default;
@@ -26,10 +34,17 @@ class StepRanks {
   virtual float* bucket(std::size_t number) = 0;
   virtual void begin(std::size_t number) = 0;  // does not wait
   virtual void wait() = 0;
+  // The graph's nodes BeginRows describe buckets of rows, which the ranks gather. Such a bucket has no bucket(number).
+  // records() returns memory for this rank's records of the step, until begin(). `room` is the most that a batch of
+  // this shape has. rows() has those of all ranks, from wait() until the bucket is filled.
+  virtual float* records(std::size_t number, std::int64_t count, std::int64_t room) = 0;
+  virtual RowsOfRanks rows(std::size_t number) = 0;
   // Returns the inputs of other ranks that the last dequeue took from, if this rank keeps their positions. Names
   // outlive the queue. The position is that after the dequeue.
   virtual const std::vector<std::pair<const std::string*, Position>>& others_took() const = 0;
 };
+
+inline constexpr std::int64_t kFloatsOfId = 2;  // that a record begins with
 
 // A queue whose elements the processes take together.
 class QueueOfRanks : public Queue {

@@ -38,6 +38,7 @@ void add_part_ops(OpRegistry& registry);           // parts.cc: transpose, slice
 void add_strided_slice_ops(OpRegistry& registry);  // strided_slice.cc: strided slice, pad, tile
 void add_sorting_ops(OpRegistry& registry);        // sorting.cc: top k, cumulative sums
 void add_step_mean_ops(OpRegistry& registry);      // mean_over_batches.cc
+void add_slices_of_step_op(OpRegistry& registry);  // rows_of_step.cc; add_step_mean_ops calls it
 void add_training_ops(OpRegistry& registry);       // training.cc: updates of variables
 
 // Makes a registry with all of them.

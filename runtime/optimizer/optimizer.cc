@@ -190,13 +190,16 @@ void average_gradients(const Graph& graph, std::vector<VariableGradient>& gradie
 
 namespace {
 
-// Changes each element of the gradients. A row that no id has is never read.
+// Changes each element of the gradients. The nodes that the step uses come first. So their names are the same in both
+// forms, and tools that compare two runs by names find them.
 template <class F>
 void change_gradients(std::vector<VariableGradient>& gradients, const F& changed) {
   for (VariableGradient& v : gradients) {
-    v.gradient = changed(v.gradient);
-    if (v.slices) v.slices->rows = changed(v.slices->rows);
+    Output& used = v.slices ? v.slices->rows : v.gradient;
+    used = changed(used);
   }
+  for (VariableGradient& v : gradients)
+    if (v.slices) v.gradient = changed(v.gradient);
 }
 
 }  // namespace
@@ -381,6 +384,15 @@ void check_settings(const OptimizerSettings& settings) {
 }
 
 }  // namespace
+
+void take_sparse_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, const OptimizerUse& use) {
+  for (UpdateGroup& group : update_groups(graph, use, gradients)) {
+    take_sparse_gradients(graph, group.gradients, *group.optimizer);
+    for (const VariableGradient& taken : group.gradients)
+      for (VariableGradient& v : gradients)
+        if (v.variable == taken.variable) v.slices = taken.slices;
+  }
+}
 
 Output update_variables(const Graph& graph, const std::vector<VariableGradient>& gradients, const OptimizerUse& use,
                         const StepParts& parts) {

@@ -77,6 +77,10 @@ std::vector<VariableGradient> gradients_of_step(const Graph& graph, const Output
                                                 const OptimizerSettings& settings,
                                                 const std::vector<Output>& variables);
 
+// Fills in `slices` of the sparse gradients that the optimizers of their groups take (sparse_gradients.h). The
+// functions below do so too, for those that have none.
+void take_sparse_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, const OptimizerUse& use);
+
 // The parts of a step besides the updates of the optimizer.
 struct StepParts {
   std::optional<std::vector<Output>> update_ops = {};  // none: the collection "update_ops"

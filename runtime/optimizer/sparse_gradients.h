@@ -4,7 +4,9 @@
 // The dense node stays in the graph, and a plan computes it only for a node that reads it.
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "runtime/optimizer/optimizer.h"
@@ -15,11 +17,19 @@ namespace belay::runtime {
 std::vector<ops::IndexedSlices> slices_of(const Graph& graph, const VariableGradient& v);
 
 // Fills in `slices` of each sparse gradient if the optimizer takes them, and puts their rows into the collection
-// "gradients". Otherwise tell_of_dense says which are dense.
+// "gradients". A mean over the batches of a step has the rows of all batches. Otherwise a line of the log says which
+// gradients could be sparse and are dense.
 void take_sparse_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, PluginInstance& optimizer);
 
-// Logs a line about those of the gradients that could be sparse, in the name of the optimizer. Their means are dense.
-void tell_of_dense(const Graph& graph, const std::vector<VariableGradient>& gradients, const PluginInstance& optimizer,
-                   const std::string& reason);
+// Returns the sum for each id of slices that are padded: of several batches or processes (SlicesOfStep, RowsOverRanks).
+ops::IndexedSlices sum_padded_slices(const Output& variable, const ops::IndexedSlices& slices, std::string_view name);
+
+// Returns the rows of all batches of a step, which run one after the other. With a queue of several processes they have
+// the weights of this process (SlicesOfStep).
+ops::IndexedSlices slices_of_step(const ops::IndexedSlices& of_batch, const std::optional<Output>& queue,
+                                  std::int64_t batches, std::string_view name);
+
+// Returns the dense form of a sparse gradient. A step computes it only for a node that reads it.
+Output dense_of(const Output& variable, const ops::IndexedSlices& slices, std::string_view name);
 
 }  // namespace belay::runtime

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cstring>
 #include <future>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/platform/fake_clock.h"
@@ -60,6 +62,62 @@ TEST(GradientBuckets, AreSummedInTheirOrderAndSayWhichAreGradients) {
     buckets.wait();
   }
   EXPECT_THAT(sums, ElementsAre("16", "32 gradients", "48 gradients", "16", "32 gradients", "48 gradients"));
+}
+
+// A record of a row of one element.
+void put(float* to, std::int64_t id, float element) {
+  std::memcpy(to, &id, sizeof(id));
+  to[kFloatsOfId] = element;
+}
+using Row = std::pair<std::int64_t, float>;
+std::vector<Row> rows_of(const RowsOfRanks& all) {
+  std::vector<Row> rows;
+  for (std::int64_t i = 0; i < all.count; ++i) {
+    std::int64_t id = 0;
+    std::memcpy(&id, all.records + i * (kFloatsOfId + 1), sizeof(id));
+    rows.emplace_back(id, all.records[i * (kFloatsOfId + 1) + kFloatsOfId]);
+  }
+  return rows;
+}
+
+// This rank is rank 0 of 2, and rank 1 has these values.
+GradientBuckets::Gather with_rank_1(const std::vector<std::int64_t>& header, const std::vector<float>& records) {
+  return {2, [=](const TensorView& mine, const TensorView& all) {
+            const bool first = mine.dtype() == DType::kInt64;
+            auto* const to = static_cast<char*>(all.mutable_data());
+            std::memcpy(to, mine.data(), mine.bytes());
+            std::memcpy(to + mine.bytes(), first ? static_cast<const void*>(header.data()) : records.data(),
+                        mine.bytes());
+          }};
+}
+
+TEST(GradientBuckets, RowsOfAllRanksAreGatheredInTheOrderOfTheRanks) {
+  std::vector<float> others(6);
+  put(others.data(), 7, 0.5F), put(others.data() + 3, 9, 0.25F);
+  GradientBuckets buckets({{1, true, true}}, doubled, kNothing, with_rank_1({2, 4}, others));
+  for (int step = 0; step < 3; ++step) {
+    put(buckets.records(0, 1, 3), 5, 2.F);
+    buckets.begin(0);
+    buckets.wait();
+    EXPECT_THAT(rows_of(buckets.rows(0)), ElementsAre(Row(5, 2.F), Row(-1, 0.F), Row(7, 0.5F), Row(9, 0.25F)));
+    EXPECT_EQ(buckets.rows(0).room, 8) << "the larger room, for each rank";
+  }
+}
+
+TEST(GradientBuckets, NoRankNeedsToHaveARow) {
+  GradientBuckets buckets({{1, true, true}}, doubled, kNothing, with_rank_1({0, 4}, {}));
+  buckets.records(0, 0, 4);
+  buckets.begin(0);
+  buckets.wait();
+  EXPECT_EQ(buckets.rows(0).count, 0);
+  EXPECT_EQ(buckets.rows(0).room, 8);
+}
+
+TEST(GradientBuckets, ACountOfRowsThatCannotBeIsRefused) {
+  GradientBuckets buckets({{1, true, true}}, doubled, kNothing, with_rank_1({5, 4}, {}));
+  buckets.records(0, 0, 4);
+  buckets.begin(0);
+  EXPECT_EQ(said_by_wait(buckets), "DATA_LOSS: rank 1 has 5 rows in room for 4, which cannot be");
 }
 
 // The first sum ends only when the other buckets have been begun.

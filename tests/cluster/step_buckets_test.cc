@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,8 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "belay/ops/embedding.h"
 #include "belay/ops/losses.h"
 #include "belay/ops/matmul.h"
+#include "belay/ops/reductions.h"
+#include "belay/ops/shape.h"
 #include "belay/testing/allocations.h"
 #include "plugins/default_plugins.h"
 #include "runtime/cluster/gradient_buckets.h"
@@ -70,7 +74,11 @@ class RankOfTwo final : public StepRanks {
           auto* to = static_cast<float*>(const_cast<void*>(values.data()));
           for (std::size_t i = 0; i < values.size(); ++i) to[i] *= 2;
         },
-        [] {});
+        [] {}, GradientBuckets::Gather{2, [](const TensorView& mine, const TensorView& all) {
+                                         auto* const to = static_cast<char*>(all.mutable_data());
+                                         std::memcpy(to, mine.data(), mine.bytes());
+                                         std::memcpy(to + mine.bytes(), mine.data(), mine.bytes());
+                                       }});
   }
   std::size_t count() const { return buckets_->sizes().size(); }
   const std::vector<GradientBuckets::Size>& sizes() const { return buckets_->sizes(); }
@@ -82,6 +90,10 @@ class RankOfTwo final : public StepRanks {
     buckets_->begin(number);
   }
   void wait() override { buckets_->wait(); }
+  float* records(std::size_t number, std::int64_t count, std::int64_t room) override {
+    return buckets_->records(number, count, room);
+  }
+  RowsOfRanks rows(std::size_t number) override { return buckets_->rows(number); }
   const std::vector<std::pair<const std::string*, Position>>& others_took() const override { return none_; }
 
  private:
@@ -142,6 +154,20 @@ class StepBuckets : public SessionTest {
     const LinkedOptimizer optimizer(settings, default_plugins());
     add_train_op_over_ranks(graph, optimizer.use(), batch[0],
                             {.ranks = 2, .bucket_mib = bucket_mib, .rounds_gradients = rounds}, outputs_);
+  }
+  // The labels are ids of rows of a table. With `also_densely` the loss has the table as a whole, too, times 0.
+  void build_with_table(const OptimizerSettings& settings, bool also_densely) {
+    const ops::QueueRef queue =
+        ops::fifo_queue(g, 2, {{DType::kFloat32, {kRows, kColumns}}, {DType::kInt64, {kRows}}}, "train_queue");
+    const std::vector<Output> batch = ops::dequeue(queue, "batch");
+    std::vector<float> initial(5 * kColumns);
+    for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = static_cast<float>(i % 7) * 0.125F;
+    const Output table = ops::variable(g, "table", Tensor({5, kColumns}, initial));
+    const Output x = ops::concat({batch[0], ops::gather(table, batch[1])}, 1);
+    outputs_.loss = ops::softmax_cross_entropy(ops::dense(x, 3, {}), batch[1]);
+    if (also_densely) outputs_.loss = outputs_.loss + ops::reduce_sum(table) * ops::scalar(g, 0, DType::kFloat32);
+    const LinkedOptimizer optimizer(settings, default_plugins());
+    add_train_op_over_ranks(graph, optimizer.use(), batch[0], {.ranks = 2, .bucket_mib = 4}, outputs_);
   }
   void start(RankOfTwo::Before begins = {}, RankOfTwo::Before sums = {}) {
     DirectSessionOptions options;
@@ -256,6 +282,38 @@ TEST_F(StepBuckets, AnErrorOfOneEndsTheStepAndChangesNothing) {
 
 TEST_F(StepBuckets, AWarmStepAllocatesNothing) {
   build(kOneEach);
+  start();
+  for (int i = 0; i < 5; ++i) step();
+  const std::uint64_t before = belay::testing::allocations();
+  for (int i = 0; i < 20; ++i) step();
+  EXPECT_EQ(belay::testing::allocations() - before, 0U);
+}
+
+// Both ranks have the same rows, each with half of the weight.
+TEST_F(StepBuckets, RowsOfATableTrainToTheBitsOfTheDenseForm) {
+  class Steps final : public StepBuckets {
+   public:
+    void TestBody() override {}
+    std::vector<float> run(const OptimizerSettings& settings, bool also_densely) {
+      build_with_table(settings, also_densely);
+      start();
+      EXPECT_EQ(ranks.count(), also_densely ? 1U : 2U);
+      for (int i = 0; i < 10; ++i) step();
+      return weights();
+    }
+  };
+  for (const char* name : {"sgd", "adagrad"})
+    for (const std::int64_t batches : {1, 3}) {
+      OptimizerSettings settings{.name = name};
+      settings.accumulate = batches;
+      const std::vector<float> sparse = Steps().run(settings, false);
+      EXPECT_FALSE(sparse.empty());
+      EXPECT_EQ(sparse, Steps().run(settings, true)) << name << ", batches of a step: " << batches;
+    }
+}
+
+TEST_F(StepBuckets, AWarmStepWithRowsAllocatesNothing) {
+  build_with_table({.name = "adagrad"}, false);
   start();
   for (int i = 0; i < 5; ++i) step();
   const std::uint64_t before = belay::testing::allocations();

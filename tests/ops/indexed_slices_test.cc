@@ -48,6 +48,24 @@ TEST(SumIndexedSlices, ThereAreNoMoreRowsThanTheTableHas) {
   EXPECT_EQ(run_op<float>(summed(true), in), (std::vector<float>{6, 0}));
 }
 
+// Rows of several batches or processes, each after the other: a sum is in this order.
+TEST(SumIndexedSlices, PaddedSlicesWithoutARowAreLeftOut) {
+  const auto padded = [](bool rows) -> Build {
+    return [=](const Inputs& in) {
+      const Output indices =
+          in[0].graph().node("SumIndexedSlices").in(in[0]).in(in[1]).in(in[2]).attr("padded", true).output();
+      return rows ? indices.sibling(1) : indices;
+    };
+  };
+  const std::vector<Tensor> in = {Tensor({6, 1}, std::vector<float>(6)),
+                                  Tensor({6, 1}, {1e8f, 5.f, 99.f, 1.f, -1e8f, 99.f}),
+                                  Tensor({6}, Ids{3, 4, -1, 3, 3, -1})};
+  EXPECT_EQ(run_op<std::int64_t>(padded(false), in), (Ids{3, 4, -1, -1, -1, -1}));
+  EXPECT_EQ(run_op<float>(padded(true), in), (std::vector<float>{1e8f + 1.f - 1e8f, 5, 0, 0, 0, 0}));
+  EXPECT_EQ(run_error(padded(false), {Tensor({3}, {1.f, 2.f, 3.f}), Tensor({1}, {1.f}), Tensor({1}, Ids{-2})}),
+            "INVALID_ARGUMENT: node 'SumIndexedSlices' (SumIndexedSlices): index -2 at position 0 is not in [0, 3)");
+}
+
 struct SumCase {
   std::int64_t entries, width;
   std::vector<std::int64_t> picks;  // of each part

@@ -274,6 +274,12 @@ class RankMeans {
     }
     values_.push_back({&value, like.dims(), kind, accumulate_ > 1});
   }
+  // The rows of all ranks replace the gradient's, with the same weights. It stays sparse.
+  void add_rows(VariableGradient& v, const std::string& name) {
+    check(v.slices->rows, v.variable);
+    if (accumulate_ > 1) v.slices = sum_padded_slices(v.variable, of_step(*v.slices, name), name + "/sum_of_step");
+    rows_.push_back({&v, name});
+  }
   // The mean over the rows of the step's last batch.
   void add_of_last_batch(Output& value, const Output& like) {
     check(value, like);
@@ -288,6 +294,10 @@ class RankMeans {
       before = begin_bucket(b, before);
       mean.control(before);
     }
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      before = begin_rows(buckets_.size() + i, *rows_[i].gradient, before);
+      mean.control(before);
+    }
     std::vector<std::int64_t> buckets, offsets, shapes;
     for (const Value& v : values_) {
       buckets.push_back(static_cast<std::int64_t>(v.bucket));
@@ -298,6 +308,7 @@ class RankMeans {
     mean.attr("buckets", buckets).attr("offsets", offsets).attr("shapes", shapes);
     const Output first = mean.attr("batches", accumulate_).attr("ranks", exchange.ranks).output();
     for (std::size_t i = 0; i < values_.size(); ++i) *values_[i].value = first.sibling(static_cast<std::uint32_t>(i));
+    for (std::size_t i = 0; i < rows_.size(); ++i) take_rows(buckets_.size() + i, rows_[i], before);
   }
 
  private:
@@ -308,6 +319,10 @@ class RankMeans {
     bool summed;  // it is multiplied by its weight already
     std::size_t bucket = 0;
     std::int64_t offset = 0;
+  };
+  struct Rows {
+    VariableGradient* gradient;
+    std::string name;
   };
   struct Bucket {
     std::vector<const Value*> values = {};
@@ -369,10 +384,36 @@ class RankMeans {
     return node.operation();
   }
 
+  ops::IndexedSlices of_step(const ops::IndexedSlices& of_batch, const std::string& name) {
+    const auto after = graph_.handle().after({batch_});
+    return slices_of_step(of_batch, queue_, accumulate_, name + "/of_step");
+  }
+  // Buckets of rows come last: the gradients of the first layer are ready last.
+  Output begin_rows(std::size_t number, const VariableGradient& v, const Output& before) {
+    NodeBuilder node = graph_.handle().node("BeginRows", "over_ranks/bucket_" + std::to_string(number));
+    node.in(queue_).in(v.slices->indices).in(v.slices->rows).control(before);
+    node.attr("bucket", static_cast<std::int64_t>(number)).attr("elements", count_of(row_of(v)));
+    return node.attr("summed", accumulate_ > 1).operation();
+  }
+  // `last` begins the last bucket of the step.
+  void take_rows(std::size_t number, const Rows& rows, const Output& last) {
+    VariableGradient& v = *rows.gradient;
+    NodeBuilder node = graph_.handle().node("RowsOverRanks", rows.name + "/over_ranks");
+    node.in(queue_).control(last).attr("bucket", static_cast<std::int64_t>(number)).attr("row", row_of(v));
+    const Output indices = node.output();
+    v.slices = sum_padded_slices(v.variable, {indices, indices.sibling(1)}, rows.name + "/sum_over_ranks");
+    v.gradient = dense_of(v.variable, *v.slices, rows.name + "/dense");
+  }
+  static Dims row_of(const VariableGradient& v) {
+    const Dims dims = v.variable.dims();
+    return Dims(dims.begin() + 1, dims.end());
+  }
+
   NodeGraph& graph_;
   const Output batch_, queue_;
   const std::int64_t accumulate_;
   std::vector<Value> values_;
+  std::vector<Rows> rows_;
   std::vector<Bucket> buckets_;
 };
 
@@ -411,18 +452,25 @@ void add_train_op_over_ranks(NodeGraph& graph, const OptimizerUse& optimizer, co
   of_a_batch.accumulate = 1;
   std::vector<VariableGradient> gradients =
       gradients_of_step(g, outputs.loss, of_a_batch, g.collection(collections::kTrainableVariables));
-  tell_of_dense(g, gradients, optimizer.optimizer, "the run has several processes");
+  take_sparse_gradients(g, gradients, optimizer);
   std::vector<MeanUpdate> updates = updates_of_step(graph);
   RankMeans all(graph, batch, optimizer.settings.accumulate);
   using Kind = RankMeans::Kind;
-  for (VariableGradient& v : gradients) all.add(v.gradient, v.variable, Kind::kGradient, "accumulate/part");
+  for (VariableGradient& v : gradients) {
+    if (v.slices) {
+      all.add_rows(v, "sparse_gradients/" + g.node_name_of(v.variable));
+    } else {
+      all.add(v.gradient, v.variable, Kind::kGradient, "accumulate/part");
+    }
+  }
   all.add(outputs.loss, outputs.loss, Kind::kOther, "loss_of_step");
   for (ModelOutputs::Metric& m : outputs.metrics) all.add(m.value, m.value, Kind::kOther, m.name + "_of_step");
   for (MeanUpdate& u : updates) all.add_of_last_batch(u.value, u.variable);
   all.make(exchange);
   replace_updates(graph, updates);
   std::vector<Port> combined;
-  for (const VariableGradient& v : gradients) combined.push_back(graph.resolve(v.gradient.raw()));
+  for (const VariableGradient& v : gradients)
+    combined.push_back(graph.resolve((v.slices ? v.slices->rows : v.gradient).raw()));
   graph.replace_collection(collections::kGradients, std::move(combined));
   outputs.train_op = update_variables(g, gradients, optimizer);
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));

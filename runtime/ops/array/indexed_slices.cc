@@ -14,6 +14,7 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::int64_t kSumGrain = 1 << 14;  // elements that are worth a thread
+constexpr std::int64_t kNoRow = -1;
 
 // Returns the dimensions of the rows that the indices name: those of the indices, then those of a row of the table.
 Shape slices_of_table(const Shape& table, const Shape& indices) {
@@ -58,13 +59,14 @@ class PickSorter {
         other_(picks_.size()),
         bits_(std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(entries - 1, 1)))) {}
   std::vector<Pick>& picks() noexcept { return picks_; }
-  void sort() {
+  // Sorts the first `count` picks.
+  void sort(std::size_t count) {
     for (int shift = 0; shift < bits_; shift += kDigit) {
       std::size_t begins[1 << kDigit] = {};
-      for (const Pick& p : picks_) ++begins[digit(p, shift)];
+      for (std::size_t i = 0; i < count; ++i) ++begins[digit(picks_[i], shift)];
       std::size_t next = 0;
       for (std::size_t& begin : begins) next += std::exchange(begin, next);
-      for (const Pick& p : picks_) other_[begins[digit(p, shift)]++] = p;
+      for (std::size_t i = 0; i < count; ++i) other_[begins[digit(picks_[i], shift)]++] = picks_[i];
       picks_.swap(other_);
     }
   }
@@ -95,6 +97,7 @@ class SumIndexedSlicesKernel final : public Kernel {
         parts_(parts_of_inputs(spec)),
         sorter_(parts_.back().end, entries_),
         begins_(static_cast<std::size_t>(most_rows_ + 1)),
+        padded_(spec.attrs().flag("padded")),
         threads_(spec.threads) {
     for (std::size_t i = 1; i < spec.inputs[0].dims.size(); ++i) width_ *= spec.inputs[0].dims[i];
     if (parts_.size() > 1) part_sums_.resize(static_cast<std::size_t>(threads_ * width_));
@@ -102,6 +105,7 @@ class SumIndexedSlicesKernel final : public Kernel {
 
   void run(void* const* in, void* const* out, const KernelContext&) override {
     std::int64_t begin = 0;
+    count_ = 0;
     for (const Part& part : parts_) {
       if (part.wide) {
         take(input<std::int64_t>(in, part.indices), begin, part.end);
@@ -110,7 +114,7 @@ class SumIndexedSlicesKernel final : public Kernel {
       }
       begin = part.end;
     }
-    sorter_.sort();
+    sorter_.sort(count_);
     auto* const ids = output<std::int64_t>(out, 0);
     const std::int64_t rows = find_rows(ids);
     T* const sums = output<T>(out, 1);
@@ -118,7 +122,7 @@ class SumIndexedSlicesKernel final : public Kernel {
                  [&](std::int64_t first, std::int64_t last, int thread) {
                    for (std::int64_t row = first; row < last; ++row) sum_row(in, row, sums + row * width_, thread);
                  });
-    std::fill(ids + rows, ids + most_rows_, std::int64_t{-1});
+    std::fill(ids + rows, ids + most_rows_, kNoRow);
     std::fill(sums + rows * width_, sums + most_rows_ * width_, T(0));
   }
 
@@ -143,22 +147,23 @@ class SumIndexedSlicesKernel final : public Kernel {
     Pick* const picks = sorter_.picks().data();
     for (std::int64_t at = begin; at < end; ++at) {
       const std::int64_t id = indices[at - begin];
+      if (padded_ && id == kNoRow) continue;
       if (id < 0 || id >= entries_)
         fail(Code::kInvalidArgument, "index " + std::to_string(id) + " at position " + std::to_string(at - begin) +
                                          " is not in [0, " + std::to_string(entries_) + ")");
-      picks[at] = {id, at};
+      picks[count_++] = {id, at};
     }
   }
   // Writes each id once, and returns their number. Row i has the picks from begins_[i] to begins_[i + 1].
   std::int64_t find_rows(std::int64_t* ids) {
     const std::vector<Pick>& picks = sorter_.picks();
     std::size_t rows = 0;
-    for (std::size_t i = 0; i < picks.size(); ++i) {
+    for (std::size_t i = 0; i < count_; ++i) {
       if (i > 0 && picks[i].id == picks[i - 1].id) continue;
       begins_[rows] = static_cast<std::int64_t>(i);
       ids[rows++] = picks[i].id;
     }
-    begins_[rows] = static_cast<std::int64_t>(picks.size());
+    begins_[rows] = static_cast<std::int64_t>(count_);
     return static_cast<std::int64_t>(rows);
   }
   void sum_row(void* const* in, std::int64_t row, T* sum, int thread) {
@@ -184,6 +189,8 @@ class SumIndexedSlicesKernel final : public Kernel {
   std::vector<std::int64_t> begins_;
   std::int64_t width_ = 1;
   std::vector<T> part_sums_;  // a row for each thread
+  std::size_t count_ = 0;     // of the picks of this run
+  const bool padded_;
   const int threads_;
 };
 
@@ -198,6 +205,7 @@ void add_sparse_ops(OpRegistry& r) {
          .inputs = "table, slices, indices...",
          .dtypes = "floats; indices int32, int64",
          .n_inputs = -1,
+         .attrs = {bool_attr("padded", "slices with the index -1 are left out")},
          .shape_inputs = 1,
          .infer = infer_sum_indexed_slices,
          .stops_gradient = true,

@@ -108,6 +108,7 @@ void add_step_mean_ops(OpRegistry& r) {
          .infer = infer_mean_over_batches,
          .gradient = mean_over_batches_gradient,
          .host_kernel = make_mean_over_batches});
+  add_slices_of_step_op(r);
 }
 
 }  // namespace belay::runtime

@@ -22,12 +22,6 @@ namespace {
 
 constexpr std::int64_t kRankGrain = 1 << 14;  // number of elements that are worth a thread
 
-StepRanks& ranks_behind(Queue& queue) {
-  auto* of_ranks = dynamic_cast<QueueOfRanks*>(&queue);
-  if (of_ranks == nullptr) fail(Code::kFailedPrecondition, "the queue is one of a single process");
-  return of_ranks->ranks();
-}
-
 void infer_begin_bucket(InferContext& c) {
   const std::vector<std::int64_t>&offsets = c.attrs().integers("offsets"), &summed = c.attrs().integers("summed");
   if (c.n_inputs() < 2 || offsets.size() != c.n_inputs() - 1 || summed.size() != offsets.size())
@@ -174,6 +168,12 @@ std::unique_ptr<HostKernel> make_mean_over_ranks(const KernelSpec& spec) {
 
 }  // namespace
 
+StepRanks& ranks_behind(Queue& queue) {
+  auto* of_ranks = dynamic_cast<QueueOfRanks*>(&queue);
+  if (of_ranks == nullptr) fail(Code::kFailedPrecondition, "the queue is one of a single process");
+  return of_ranks->ranks();
+}
+
 void add_rank_ops(OpRegistry& r) {
   r.add({.name = "BeginBucket",
          .doc =
@@ -227,6 +227,7 @@ void add_rank_ops(OpRegistry& r) {
          .infer = infer_part_of_step,
          .stops_gradient = true,
          .host_kernel = make_part_of_step});
+  add_rows_over_ranks_ops(r);
 }
 
 }  // namespace belay::runtime
