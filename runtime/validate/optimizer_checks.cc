@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks an optimizer on the real engine, with synthetic variables and the gradients of the sum of their squares.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "belay/testing/optimizer_driver.h"
 #include "runtime/validate/check.h"
@@ -14,6 +19,8 @@ using belay::testing::VariableGradients;
 
 constexpr const char* kVariables[] = {"synthetic/kernel", "synthetic/bias"};
 constexpr double kRate = 0.01;
+constexpr const char* kTable = "synthetic/table";
+constexpr std::int64_t kTableRows = 30, kTableWidth = 4;
 
 template <class T>
 std::unique_ptr<OptimizerDriver> built(const Subject& subject, int threads = 1) {
@@ -127,6 +134,84 @@ void zero_gradients(const Subject& subject) {
   });
 }
 
+// A table of 30 rows, whose gradient is dense or of rows.
+std::unique_ptr<OptimizerDriver> built_with_table(const Subject& subject, bool sparse) {
+  auto optimizer = std::make_unique<OptimizerDriver>(subject.module, subject.options(), subject.info.name);
+  std::vector<float> table;
+  for (int i = 0; i < kTableRows * kTableWidth; ++i) table.push_back(static_cast<float>(std::sin(i + 1)));
+  const Tensor initial({kTableRows, kTableWidth}, table);
+  sparse ? optimizer->sparse_variable(kTable, initial) : optimizer->variable(kTable, initial);
+  optimizer->build();
+  return optimizer;
+}
+
+// Makes one step of both forms by the same gradient.
+void step_of_both(OptimizerDriver& sparse, OptimizerDriver& dense, const std::vector<std::int64_t>& ids) {
+  const auto n = static_cast<std::int64_t>(ids.size());
+  Tensor rows(DType::kFloat32, {n, kTableWidth}), whole(DType::kFloat32, {kTableRows, kTableWidth});
+  for (std::int64_t i = 0; i < n * kTableWidth; ++i) {
+    const auto gradient = static_cast<float>(std::cos(i + 1));
+    rows.data<float>()[i] = gradient;
+    whole.data<float>()[ids[static_cast<std::size_t>(i / kTableWidth)] * kTableWidth + i % kTableWidth] += gradient;
+  }
+  sparse.step({}, {{kTable, {ids, rows}}}, kRate);
+  dense.step({{kTable, whole}}, kRate);
+}
+
+// The table, and the slots that have its shape.
+std::vector<std::string> tables_of(const OptimizerDriver& optimizer) {
+  std::vector<std::string> names{kTable};
+  for (const std::string& name : optimizer.slots())
+    if (optimizer.value(name).dims() == Dims{kTableRows, kTableWidth}) names.push_back(name);
+  return names;
+}
+
+using Values = std::map<std::string, std::vector<double>>;
+
+Values values_of(const OptimizerDriver& optimizer) {
+  Values values;
+  for (const std::string& name : tables_of(optimizer)) values[name] = optimizer.values(name);
+  return values;
+}
+
+bool is_near(double a, double b) {
+  return a == b || std::abs(a - b) <= 1e-5 * std::max({1.0, std::abs(a), std::abs(b)});
+}
+
+// The rows of the ids are those of the dense form, and the others have the values `before`.
+void check_rows(const OptimizerDriver& sparse, const OptimizerDriver& dense, const Values& before,
+                const std::vector<std::int64_t>& ids) {
+  for (const auto& [name, old] : before) {
+    const std::vector<double> now = sparse.values(name), by_apply = dense.values(name);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const auto row = static_cast<std::int64_t>(i) / kTableWidth;
+      const bool used = std::find(ids.begin(), ids.end(), row) != ids.end();
+      if (used && !is_near(now[i], by_apply[i]))
+        throw CheckFailed("apply_sparse makes another row " + std::to_string(row) + " of " + name +
+                          " than apply does for the same gradient: " + detail::number_text(now[i]) + " instead of " +
+                          detail::number_text(by_apply[i]));
+      if (!used && now[i] != old[i])
+        throw CheckFailed("apply_sparse changes row " + std::to_string(row) + " of " + name +
+                          ", which has no gradient in the step; it must write the rows of its indices alone");
+    }
+  }
+}
+
+void sparse_gradients(const Subject& subject) {
+  must_succeed("steps with sparse gradients", [&] {
+    const auto sparse = built_with_table(subject, true), dense = built_with_table(subject, false);
+    if (!sparse->takes_sparse(kTable)) return;
+    const Values before = values_of(*sparse);
+    // The same rows in each step, since the dense form may move rows that a step does not use.
+    const std::vector<std::int64_t> ids{17, 3, 29, 3, 0};
+    for (int i = 0; i < 3; ++i) step_of_both(*sparse, *dense, ids);
+    check_rows(*sparse, *dense, before, ids);
+    const Values after = values_of(*sparse);
+    step_of_both(*sparse, *dense, {3, 3});
+    check_rows(*sparse, *dense, after, {3});
+  });
+}
+
 }  // namespace optimizer_cases
 
 std::vector<Check> optimizer_checks() {
@@ -138,6 +223,7 @@ std::vector<Check> optimizer_checks() {
           {"drive.float64", lowers_a_loss<double>},
           {"drive.same_again", same_again},
           {"drive.resumes", resumes},
+          {"drive.sparse_gradients", sparse_gradients},
           {"faults.zero_gradients", zero_gradients}};
 }
 

@@ -10,6 +10,7 @@
 
 extern "C" const belay_module belay_module_cosine_decay;
 extern "C" const belay_module belay_module_momentum;
+extern "C" const belay_module belay_module_rmsprop;
 
 namespace belay::testing {
 namespace {
@@ -28,6 +29,29 @@ TEST(OptimizerDriver, SaysWhatATestLeftOut) {
   optimizer.step({{"w", Tensor(0.5)}}, 1);
   EXPECT_EQ(optimizer.values("w"), std::vector<double>{0.5});
   EXPECT_EQ(optimizer.global_step(), 1);
+}
+
+TEST(OptimizerDriver, AStepHasRowsOfASparseVariable) {
+  OptimizerDriver optimizer(belay_module_momentum, {{"momentum", 0.5}});
+  EXPECT_EQ(error_of([&] { optimizer.sparse_variable("s", Tensor(1.0)); }),
+            "INVALID_ARGUMENT: the sparse variable 's' has no rows: it needs at least one dimension");
+  optimizer.sparse_variable("table", Tensor({4, 1}, {1.0, 2.0, 3.0, 4.0}));
+  optimizer.build();
+  EXPECT_TRUE(optimizer.takes_sparse("table"));
+  EXPECT_EQ(error_of([&] { optimizer.step({}, 1); }), "INVALID_ARGUMENT: the step has no rows for 'table'");
+  for (int i = 0; i < 2; ++i) optimizer.step({}, {{"table", {{2, 0, 2}, Tensor({3, 1}, {0.5, 1.0, 0.25})}}}, 1);
+  EXPECT_EQ(optimizer.values("table"), (std::vector<double>{-1.5, 2, 1.125, 4}));
+  EXPECT_EQ(optimizer.values("table/Momentum"), (std::vector<double>{1.5, 0, 1.125, 0}));
+}
+
+TEST(OptimizerDriver, WithoutARuleTheRowsComeInTheDenseForm) {
+  OptimizerDriver optimizer(belay_module_rmsprop);
+  optimizer.sparse_variable("table", Tensor({3, 1}, {1.0, 2.0, 3.0}));
+  optimizer.build();
+  EXPECT_FALSE(optimizer.takes_sparse("table"));
+  optimizer.step({}, {{"table", {{1}, Tensor({1, 1}, {0.5})}}}, 0.5);
+  EXPECT_EQ(optimizer.values("table")[0], 1);
+  EXPECT_LT(optimizer.values("table")[1], 2);
 }
 
 TEST(OptimizerDriver, TakesTheOptimizerOfAModule) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An optimizer and a schedule with a flaw of choice, for `belay validate` to find.
 #include <belay/ops/math.h>
+#include <belay/ops/training.h>
 #include <belay/plugin.h>
 
 #include <string>
@@ -42,6 +43,14 @@ class FlawedOptimizer final : public belay::Optimizer {
     const Output step = sum * o.learning_rate();
     const Output moved = flaw_ == "climbs" ? ops::assign_add(u.variable, step) : ops::assign_sub(u.variable, step);
     return ops::group(o.graph(), {kept, moved});
+  }
+  bool takes_sparse() const override { return flaw_ == "none" || flaw_.rfind("sparse ", 0) == 0; }
+  Output apply_sparse(const belay::OptimizerContext& o, const belay::SparseUpdate& u) override {
+    if (flaw_ == "sparse moves all rows") return apply(o, {u.index, u.variable, o.gradients()[u.index], u.name});
+    if (flaw_ == "sparse forgets the sum")
+      return ops::sparse_apply_gradient_descent(u.variable, o.learning_rate(), u.gradient, u.name);
+    return ops::sparse_apply_momentum(u.variable, sums_[u.index], o.learning_rate(), u.gradient, o.scalar(0.5), false,
+                                      u.name);
   }
 
  private:

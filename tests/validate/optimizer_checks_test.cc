@@ -33,6 +33,12 @@ TEST(ValidateOptimizers, B_18k_EachFlawOfAnOptimizerFailsItsCheck) {
       {"slots too late", "drive.names_its_slots: failed: its variable train/synthetic/kernel/Sum is made in prepare"},
       {"climbs", "drive.lowers_a_loss: failed: twenty steps did not lower a sum of squares: "},
       {"keeps something else", "drive.resumes: failed: restored from its variables after 5 steps it makes another "},
+      {"sparse forgets the sum",
+       "drive.sparse_gradients: failed: apply_sparse makes another row 0 of synthetic/table than apply does for the "
+       "same gradient: "},
+      {"sparse moves all rows",
+       "drive.sparse_gradients: failed: apply_sparse changes row 0 of synthetic/table, which has no gradient in the "
+       "step; it must write the rows of its indices alone"},
       {"divides by the gradient", "faults.zero_gradients: failed: gradients of 0 make synthetic/kernel"},
   };
   for (const auto& c : cases) {
