@@ -13,6 +13,7 @@
 #include "runtime/graph/step_ranks.h"
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/parallel.h"
+#include "runtime/ops/registry.h"
 #include "runtime/ops/training/rank_ops.h"
 #include "runtime/platform/threads/floating_point.h"
 
