@@ -114,12 +114,17 @@ struct MetricCase {
   Numbers expected;
 };
 
+// Other metrics are undefined while there is nothing to count.
+bool is_a_count(const std::string& metric) {
+  return metric.starts_with("true_") || metric.starts_with("false_") || metric == "confusion_matrix";
+}
+
 class MetricTable : public MetricValues, public ::testing::WithParamInterface<MetricCase> {};
 
 TEST_P(MetricTable, IsAsComputedByHand) {
   const MetricCase& c = GetParam();
   make(c.metric, !c.examples.weights.empty());
-  expect_equal(value(), Numbers(c.expected.size(), 0));  // before the first update
+  expect_equal(value(), Numbers(c.expected.size(), is_a_count(c.metric) ? 0 : kNan));  // before the first update
   expect_equal(update(c.examples), c.expected);
   expect_equal(value(), c.expected);
   start_again();
@@ -136,50 +141,50 @@ const double kE2 = std::exp(2.0);
 
 // NOLINTBEGIN(readability-magic-numbers)
 const std::vector<MetricCase> kMeans{
-    {"mean", "Empty", {{}, {}, {}}, {0}},
+    {"mean", "Empty", {{}, {}, {}}, {kNan}},
     {"mean", "Plain", {{0, 0, 0}, {1, 2, 6}, {}}, {3}},
     {"mean", "Nan", {{0, 0}, {1, kNan}, {}}, {kNan}},
     {"mean", "NanOfWeightZero", {{0, 0, 0}, {1, kNan, 3}, {1, 0, 3}}, {2.5}},
     {"mean", "InfinityOfWeightZero", {{0, 0}, {1, INFINITY}, {1, 0}}, {1}},
     {"mean", "NanAsWeight", {{0, 0}, {1, 2}, {1, kNan}}, {kNan}},
-    {"mean", "AllWeightsZero", {{0, 0}, {1, 2}, {0, 0}}, {0}},
+    {"mean", "AllWeightsZero", {{0, 0}, {1, 2}, {0, 0}}, {kNan}},
     {"mean", "Weights", {{0, 0, 0}, {1, 2, 4}, {1, 0, 0.5}}, {2}},
-    {"perplexity", "Empty", {{}, {}, {}}, {0}},
+    {"perplexity", "Empty", {{}, {}, {}}, {kNan}},
     {"perplexity", "Plain", {{0, 0}, {1, 3}, {}}, {kE2}},
     {"perplexity", "OfOneOfEight", {{0, 0}, {std::log(8.0), std::log(8.0)}, {}}, {8}},
     {"perplexity", "SureAndRight", {{0}, {0}, {}}, {1}},
     {"perplexity", "Nan", {{0, 0}, {1, kNan}, {}}, {kNan}},
     {"perplexity", "NanOfWeightZero", {{0, 0}, {2, kNan}, {5, 0}}, {kE2}},
-    {"perplexity", "AllWeightsZero", {{0, 0}, {1, 2}, {0, 0}}, {0}},
+    {"perplexity", "AllWeightsZero", {{0, 0}, {1, 2}, {0, 0}}, {kNan}},
     {"perplexity", "Weights", {{0, 0}, {1, 2.5}, {1, 2}}, {kE2}},
-    {"mean_squared_error", "Empty", {{}, {}, {}}, {0}},
+    {"mean_squared_error", "Empty", {{}, {}, {}}, {kNan}},
     {"mean_squared_error", "Plain", {{1, 2, 3}, {1, 4, 0}, {}}, {13.0 / 3}},
     {"mean_squared_error", "Nan", {{1, 2}, {1, kNan}, {}}, {kNan}},
     {"mean_squared_error", "NanOfWeightZero", {{1, 2}, {3, kNan}, {2, 0}}, {4}},
-    {"mean_squared_error", "AllWeightsZero", {{1}, {5}, {0}}, {0}},
+    {"mean_squared_error", "AllWeightsZero", {{1}, {5}, {0}}, {kNan}},
     {"mean_squared_error", "Weights", {{1, 2, 3}, {1, 4, 0}, {1, 2, 1}}, {17.0 / 4}},
-    {"root_mean_squared_error", "Empty", {{}, {}, {}}, {0}},
+    {"root_mean_squared_error", "Empty", {{}, {}, {}}, {kNan}},
     {"root_mean_squared_error", "Plain", {{0, 0}, {1, 7}, {}}, {5}},
     {"root_mean_squared_error", "Nan", {{1, 2}, {1, kNan}, {}}, {kNan}},
     {"root_mean_squared_error", "NanOfWeightZero", {{1, 2}, {4, kNan}, {2, 0}}, {3}},
-    {"root_mean_squared_error", "AllWeightsZero", {{1}, {5}, {0}}, {0}},
+    {"root_mean_squared_error", "AllWeightsZero", {{1}, {5}, {0}}, {kNan}},
     {"root_mean_squared_error", "Weights", {{0, 0}, {2, 6}, {5, 1}}, {3.0550504633038935}},  // sqrt(28 / 3)
-    {"mean_absolute_error", "Empty", {{}, {}, {}}, {0}},
+    {"mean_absolute_error", "Empty", {{}, {}, {}}, {kNan}},
     {"mean_absolute_error", "Plain", {{1, 2, 3}, {1, 4, 0}, {}}, {5.0 / 3}},
     {"mean_absolute_error", "Nan", {{1, 2}, {1, kNan}, {}}, {kNan}},
     {"mean_absolute_error", "NanOfWeightZero", {{1, 2}, {3, kNan}, {2, 0}}, {2}},
-    {"mean_absolute_error", "AllWeightsZero", {{1}, {5}, {0}}, {0}},
+    {"mean_absolute_error", "AllWeightsZero", {{1}, {5}, {0}}, {kNan}},
     {"mean_absolute_error", "Weights", {{1, 2, 3}, {1, 4, 0}, {1, 2, 1}}, {7.0 / 4}},
 };
 const std::vector<MetricCase> kAgreements{
-    {"accuracy", "Empty", {{}, {}, {}}, {0}},
+    {"accuracy", "Empty", {{}, {}, {}}, {kNan}},
     {"accuracy", "Plain", kTruths, {0.6}},
     {"accuracy", "OneClass", {{2, 2, 2}, {2, 2, 2}, {}}, {1}},
     {"accuracy", "Nan", {{1, kNan, 1}, {kNan, kNan, 1}, {}}, {1.0 / 3}},
     {"accuracy", "NanOfWeightZero", {{1, 1}, {kNan, 1}, {0, 1}}, {1}},
-    {"accuracy", "AllWeightsZero", {{1, 1}, {1, 1}, {0, 0}}, {0}},
+    {"accuracy", "AllWeightsZero", {{1, 1}, {1, 1}, {0, 0}}, {kNan}},
     {"accuracy", "Weights", kWeightedTruths, {0.25}},
-    {"in_top_k", "Empty", {{}, {}, {}}, {0}},
+    {"in_top_k", "Empty", {{}, {}, {}}, {kNan}},
     {"in_top_k", "Plain", {{0, 2, 1}, {0.5, 0.3, 0.2, 0.5, 0.3, 0.2, 0.5, 0.3, 0.2}, {}}, {2.0 / 3}},
     {"in_top_k", "TiesAreIn", {{0, 2}, {1, 1, 1, 0.5, 0.2, 0.2}, {}}, {1}},
     {"in_top_k", "TiesAboveAreNot", {{2}, {0.4, 0.4, 0.2}, {}}, {0}},
@@ -187,7 +192,7 @@ const std::vector<MetricCase> kAgreements{
     {"in_top_k", "Nan", {{0, 1}, {1, kNan, 0, 0, 1, 0}, {}}, {0.5}},
     {"in_top_k", "NanOfWeightZero", {{0, 1}, {kNan, 0, 0, 0, 1, 0}, {0, 2}}, {1}},
     {"in_top_k", "NoClass", {{3, -1, 0}, {1, 0, 0, 1, 0, 0, 1, 0, 0}, {}}, {1.0 / 3}},
-    {"in_top_k", "AllWeightsZero", {{0}, {1, 0, 0}, {0}}, {0}},
+    {"in_top_k", "AllWeightsZero", {{0}, {1, 0, 0}, {0}}, {kNan}},
     {"in_top_k", "Weights", {{0, 2}, {0.5, 0.3, 0.2, 0.5, 0.3, 0.2}, {3, 1}}, {0.75}},
     {"confusion_matrix", "Empty", {{}, {}, {}}, kNoMatrix},
     {"confusion_matrix", "RowsAreLabels", {{0, 1, 1, 2, 2, 2}, {0, 1, 2, 2, 2, 0}, {}}, {1, 0, 0, 0, 1, 1, 1, 0, 2}},
@@ -232,29 +237,29 @@ const std::vector<MetricCase> kTruthCases{
     {"false_negatives", "NanIsTrue", {{kNan, 1}, {0, kNan}, {}}, {1}},
     {"false_negatives", "NanOfWeightZero", {{kNan, 1}, {0, 0}, {0, 3}}, {3}},
     {"false_negatives", "NanAsWeight", {{1, 1}, {1, 0}, {kNan, 3}}, {kNan}},
-    {"precision", "Empty", {{}, {}, {}}, {0}},
+    {"precision", "Empty", {{}, {}, {}}, {kNan}},
     {"precision", "Plain", kTruths, {2.0 / 3}},
     {"precision", "Weights", kWeightedTruths, {3.0 / 7}},
     {"precision", "NothingPredicted", {{1, 0}, {0, 0}, {}}, {0}},
     {"precision", "OnlyTrueOnes", {{1, 1}, {1, 0}, {}}, {1}},
     {"precision", "OnlyFalseOnes", {{0, 0}, {1, 0}, {}}, {0}},
-    {"precision", "AllWeightsZero", {{1, 0}, {1, 1}, {0, 0}}, {0}},
+    {"precision", "AllWeightsZero", {{1, 0}, {1, 1}, {0, 0}}, {kNan}},
     {"precision", "NanIsTrue", {{1, 0}, {kNan, kNan}, {}}, {0.5}},
     {"precision", "NanOfWeightZero", {{1, 0, 0}, {1, kNan, 1}, {1, 0, 1}}, {0.5}},
     {"precision", "NanAsWeight", {{1, 0}, {1, 1}, {kNan, 1}}, {kNan}},
-    {"recall", "Empty", {{}, {}, {}}, {0}},
+    {"recall", "Empty", {{}, {}, {}}, {kNan}},
     {"recall", "Plain", kTruths, {2.0 / 3}},
     {"recall", "Weights", kWeightedTruths, {3.0 / 8}},
     {"recall", "OnlyTrueOnes", {{1, 1}, {1, 0}, {}}, {0.5}},
-    {"recall", "OnlyFalseOnes", {{0, 0}, {1, 0}, {}}, {0}},
-    {"recall", "AllWeightsZero", {{1, 0}, {1, 1}, {0, 0}}, {0}},
+    {"recall", "OnlyFalseOnes", {{0, 0}, {1, 0}, {}}, {kNan}},
+    {"recall", "AllWeightsZero", {{1, 0}, {1, 1}, {0, 0}}, {kNan}},
     {"recall", "NanIsTrue", {{1, 1, kNan}, {kNan, 0, 0}, {}}, {1.0 / 3}},
     {"recall", "NanOfWeightZero", {{1, kNan, 1}, {1, 0, 0}, {1, 0, 1}}, {0.5}},
     {"recall", "NanAsWeight", {{1, 0}, {1, 1}, {kNan, 1}}, {kNan}},
 };
 // Thresholds just below 0, 1/4, 1/2, 3/4 and just above 1. ROC: the share of (true, false) pairs in order.
 const std::vector<MetricCase> kAreas{
-    {"auc_roc", "Empty", {{}, {}, {}}, {0}},
+    {"auc_roc", "Empty", {{}, {}, {}}, {kNan}},
     {"auc_roc", "Parted", {{0, 0, 1, 1}, {0.1, 0.2, 0.7, 0.8}, {}}, {1}},
     {"auc_roc", "PartedTheWrongWay", {{1, 1, 0, 0}, {0.1, 0.2, 0.7, 0.8}, {}}, {0}},
     {"auc_roc", "FiveOfSixPairs", {{0, 1, 1, 0, 0}, {0.1, 0.9, 0.4, 0.6, 0.2}, {}}, {5.0 / 6}},
@@ -262,18 +267,18 @@ const std::vector<MetricCase> kAreas{
     {"auc_roc", "BetweenTwoThresholdsIsATie", {{0, 1}, {0.51, 0.74}, {}}, {0.5}},
     {"auc_roc", "AThresholdItselfIsBelow", {{0, 1}, {0.5, 0.51}, {}}, {1}},
     {"auc_roc", "ZeroAndOne", {{0, 1, 1}, {0, 1, 0}, {}}, {0.75}},
-    {"auc_roc", "OnlyTrueOnes", {{1, 1}, {0.3, 0.9}, {}}, {0}},
-    {"auc_roc", "OnlyFalseOnes", {{0, 0}, {0.3, 0.9}, {}}, {0}},
+    {"auc_roc", "OnlyTrueOnes", {{1, 1}, {0.3, 0.9}, {}}, {kNan}},
+    {"auc_roc", "OnlyFalseOnes", {{0, 0}, {0.3, 0.9}, {}}, {kNan}},
     {"auc_roc", "Nan", {{0, 1}, {kNan, 0.9}, {}}, {kNan}},
     {"auc_roc", "NanOfWeightZero", {{0, 0, 1}, {0.1, kNan, 0.9}, {1, 0, 1}}, {1}},
     {"auc_roc", "ALogitIsNoProbability", {{0, 1}, {0.5, 1.1}, {}}, {kNan}},
     {"auc_roc", "RoundedAboveOne", {{0, 1}, {-1e-7, 1.0000002}, {}}, {1}},
-    {"auc_roc", "AllWeightsZero", {{0, 1}, {0.1, 0.9}, {0, 0}}, {0}},
+    {"auc_roc", "AllWeightsZero", {{0, 1}, {0.1, 0.9}, {0, 0}}, {kNan}},
     {"auc_roc", "Weights", {{0, 0, 1, 1}, {0.1, 0.6, 0.4, 0.9}, {1, 3, 2, 6}}, {26.0 / 32}},
-    {"auc_pr", "Empty", {{}, {}, {}}, {0}},
+    {"auc_pr", "Empty", {{}, {}, {}}, {kNan}},
     {"auc_pr", "Parted", {{0, 0, 1, 1}, {0.1, 0.2, 0.7, 0.8}, {}}, {1}},
     {"auc_pr", "OnlyTrueOnes", {{1, 1}, {0.3, 0.9}, {}}, {1}},
-    {"auc_pr", "OnlyFalseOnes", {{0, 0}, {0.3, 0.9}, {}}, {0}},
+    {"auc_pr", "OnlyFalseOnes", {{0, 0}, {0.3, 0.9}, {}}, {kNan}},
     {"auc_pr", "TiesAreTheShareOfTrueOnes", {{0, 1, 1, 1}, {0.6, 0.6, 0.6, 0.6}, {}}, {0.75}},
     // (predicted, true) from (0, 0) to (1, 0), (2, 1): s = 1, c = -1: 1 - ln(2 / 1).
     {"auc_pr", "NotAStraightLine", {{0, 1}, {0.9, 0.6}, {}}, {1 - 0.6931471805599453}},
@@ -281,7 +286,7 @@ const std::vector<MetricCase> kAreas{
     {"auc_pr", "ThreePoints", {{1, 0, 0, 1}, {0.9, 0.6, 0.6, 0.1}, {}}, {1 - 0.28768207245178085}},
     {"auc_pr", "Nan", {{0, 1}, {kNan, 0.9}, {}}, {kNan}},
     {"auc_pr", "NanOfWeightZero", {{0, 0, 1}, {0.1, kNan, 0.9}, {1, 0, 1}}, {1}},
-    {"auc_pr", "AllWeightsZero", {{0, 1}, {0.1, 0.9}, {0, 0}}, {0}},
+    {"auc_pr", "AllWeightsZero", {{0, 1}, {0.1, 0.9}, {0, 0}}, {kNan}},
     // (0, 0), (2, 0), (4, 2): s = 1, c = -2: (2 - 2 ln 2) / 2.
     {"auc_pr", "Weights", {{0, 1}, {0.9, 0.6}, {2, 2}}, {1 - 0.6931471805599453}},
 };

@@ -32,14 +32,14 @@ TEST_F(MetricsTest, AMeanAddsUpOverRuns) {
   const ops::Metric m = metrics::mean(labels);
   open();
   initialize();
-  EXPECT_EQ(value<double>(m.value), 0) << "before the first update";
+  EXPECT_TRUE(std::isnan(value<double>(m.value))) << "before the first update";
   EXPECT_EQ(update(m, {1, 2, 3}, {}), 2);
   EXPECT_EQ(value<double>(m.value), 2);
   EXPECT_EQ(update(m, {10}, {}), 4) << "by elements, not by batches";
   EXPECT_EQ(update(m, {}, {}), 4);
   EXPECT_EQ(value<double>(m.value), 4);
   session().run_once(graph.collection("local_variable_init"));
-  EXPECT_EQ(value<double>(m.value), 0);
+  EXPECT_TRUE(std::isnan(value<double>(m.value)));
 }
 
 TEST_F(MetricsTest, WeightsSayHowMuchAnElementCounts) {
@@ -146,7 +146,74 @@ TEST_F(MetricsTest, LengthsThatDifferAreAnErrorOfTheRun) {
   initialize();
   EXPECT_NE(error_of([&] { update(m, {1}, {1, 1, 1}); }), "no error");
   EXPECT_NE(error_of([&] { update(weighted, {1, 1}, {}, {1, 1, 1}); }), "no error");
-  EXPECT_EQ(value<double>(m.value), 0);
+  EXPECT_TRUE(std::isnan(value<double>(m.value)));
+}
+
+// A NaN with a sign would be "-nan" in a log.
+TEST_F(MetricsTest, AnUndefinedValueIsANanWithoutASign) {
+  const ops::Metric all[] = {metrics::mean(labels), metrics::r2(labels, predictions), metrics::auc(labels, predictions),
+                             metrics::precision(labels, predictions), metrics::recall(labels, predictions)};
+  open();
+  initialize();
+  for (const ops::Metric& m : all) {
+    EXPECT_TRUE(std::isnan(value<double>(m.value))) << m.value.name();
+    EXPECT_FALSE(std::signbit(value<double>(m.value))) << m.value.name();
+  }
+}
+
+TEST_F(MetricsTest, R2OfEqualLabelsIsUndefined) {
+  const ops::Metric m = metrics::r2(labels, predictions);
+  open();
+  initialize();
+  EXPECT_TRUE(std::isnan(update(m, {0.1f, 0.1f, 0.1f}, {0.1f, 0.2f, 0.3f})));
+  EXPECT_NEAR(update(m, {0.2f}, {0.2f}), 1 - (0.01 + 0.04) / 0.0075, 1e-5);
+}
+
+// Classes 0 and 1 are labels, and class 2 is only predicted: F1 of 2 / 3, 0 and 0, and recalls of 1 / 2 and 0.
+TEST_F(MetricsTest, AClassWithoutALabelIsInNoBalancedAccuracyAndItsOwnF1IsUndefined) {
+  const Output l = ops::cast(labels, DType::kInt64), p = ops::cast(predictions, DType::kInt64);
+  const ops::Metric matrix = metrics::confusion_matrix(l, p, 4, weights);
+  const ops::Metric macro = metrics::f1_of_classes(matrix), own = metrics::f1_of_classes(matrix, 2),
+                    nowhere = metrics::f1_of_classes(matrix, 3), recall = metrics::recall_of_classes(matrix);
+  const auto of = [&](const ops::Metric& m, const std::vector<float>& w) {
+    session().run_once(graph.collection("local_variable_init"));
+    return update(m, {0, 0, 1}, {0, 2, 2}, w);
+  };
+  open();
+  initialize();
+  EXPECT_NEAR(of(macro, {1, 1, 1}), 2.0 / 9, 1e-12);
+  EXPECT_NEAR(of(recall, {1, 1, 1}), 0.25, 1e-12);
+  EXPECT_TRUE(std::isnan(of(own, {1, 1, 1})));
+  EXPECT_TRUE(std::isnan(of(nowhere, {1, 1, 1})));
+  EXPECT_TRUE(std::isnan(of(macro, {0, 0, 0})));
+  EXPECT_TRUE(std::isnan(of(recall, {0, 0, 0})));
+}
+
+TEST_F(MetricsTest, TheBestF1OfNoTrueElementIsUndefinedAndSoIsItsThreshold) {
+  const metrics::BestF1 best = metrics::best_f1(labels, predictions);
+  open();
+  initialize();
+  EXPECT_TRUE(std::isnan(update(best.f1, {0, 0}, {0.2f, 0.7f})));
+  EXPECT_TRUE(std::isnan(value<double>(best.threshold.value)));
+  EXPECT_NEAR(update(best.f1, {1}, {0.9f}), 1, 1e-12);
+}
+
+// All probabilities are below the second of the even thresholds. Three of the four pairs are in order.
+TEST_F(MetricsTest, ThresholdsThatAreEvenInTheLogitTellSmallProbabilitiesApart) {
+  const auto auc = [&](metrics::Thresholds thresholds) {
+    return metrics::auc(labels, predictions, Output(), 501, metrics::Curve::kRoc, "", thresholds);
+  };
+  const ops::Metric even = auc(metrics::Thresholds::kEven), logits = auc(metrics::Thresholds::kEvenLogits);
+  const metrics::BestF1 best =
+      metrics::best_f1(labels, predictions, Output(), 501, "", metrics::Thresholds::kEvenLogits);
+  open();
+  initialize();
+  const std::vector<float> truth{0, 1, 0, 1}, rare{0.0003f, 0.0006f, 0.0009f, 0.0015f};
+  EXPECT_NEAR(update(even, truth, rare), 0.5, 1e-12);
+  EXPECT_NEAR(update(logits, truth, rare), 0.75, 1e-12);
+  EXPECT_NEAR(update(logits, {0, 1}, {0, 1}), 8.0 / 9, 1e-12) << "0 and 1 are below and above all others";
+  EXPECT_NEAR(update(best.f1, truth, rare), 0.8, 1e-12);
+  EXPECT_NEAR(value<double>(best.threshold.value), 0.00045, 0.00015);
 }
 
 TEST_F(MetricsTest, BadInputIsNamed) {

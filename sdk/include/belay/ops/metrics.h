@@ -32,10 +32,10 @@
 //   1 are repeated. They must not be negative, which is not checked.
 //
 // Special values:
-// * With nothing to count, every metric's value is 0. The same applies to a single class if a metric needs two. Most
-//   metrics of TensorFlow return 0 too (div_no_nan), and a plot of precision gets a point before the first positive
-//   prediction. The host reports an evaluation without any example as an error. So an error measure of 0 can mean that
-//   all weights were 0.
+// * With nothing to count, as with weights that all are 0, a value is NaN: it is undefined. The same applies if a class
+//   that the metric is about has no element: recall, auc, best_f1 and f1_of_classes. TensorFlow returns 0 (div_no_nan),
+//   which looks like a bad model. The host warns of a metric that is undefined in an evaluation. Counts are 0. A
+//   precision is 0 while no element is predicted true.
 // * With weight 0 an element does not count, whatever its value: a NaN under a padding mask has no effect. TensorFlow
 //   multiplies, and NaN * 0 is NaN.
 // * A NaN in an element that counts never agrees with a label (accuracy, in_top_k: wrong). As a boolean it is true,
@@ -43,6 +43,7 @@
 //   missed. A NaN weight makes any value NaN.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -142,11 +143,18 @@ inline Output counted(const Output& values, const Output& counts) {
   const Output zero = zeros_like(counts);
   return select(equal(counts, zero), zero, to_float64(values) * counts);
 }
-// a / b element by element, or 0 if b is 0. The division never makes a NaN.
-inline Output ratio(const Output& a, const Output& b) {
+inline Output undefined(const Graph& g) { return scalar(g, std::numeric_limits<double>::quiet_NaN(), DType::kFloat64); }
+// The values element by element; NaN where the count is 0.
+inline Output unless_empty(const Output& values, const Output& counts) {
+  return select(equal(counts, zeros_like(counts)), undefined(counts.graph()), values);
+}
+// a / b element by element, or 0 if b is 0.
+inline Output ratio_or_0(const Output& a, const Output& b) {
   const Output nothing = equal(b, zeros_like(b));
   return select(nothing, zeros_like(b), a / select(nothing, ones_like(b), b));
 }
+// a / b element by element, or NaN if b is 0. A plain division of 0 by 0 is a NaN with a sign, which texts would show.
+inline Output ratio(const Output& a, const Output& b) { return unless_empty(ratio_or_0(a, b), b); }
 
 // A mean as two sums: of the weighted values, and of the weights.
 struct Mean {
@@ -181,18 +189,6 @@ inline Metric count_metric(const char* metric, const Output& labels, const Outpu
   const auto scope = g.scope(scope_name(name, metric));
   const Total count = count_of(pair_of(metric, labels, predictions), label, prediction, weights, "count");
   return metric_of(count, [](const Output& c) { return c; });
-}
-
-// true positives / (true positives + errors of this kind)
-inline Metric positives_ratio(const char* metric, const Output& labels, const Output& predictions, bool wrong_label,
-                              const Output& weights, std::string_view name) {
-  const Graph g = labels.graph();
-  const auto scope = g.scope(scope_name(name, metric));
-  const Pair pair = pair_of(metric, labels, predictions);
-  const Total right = count_of(pair, true, true, weights, "true_positives");
-  const Total wrong =
-      count_of(pair, wrong_label, !wrong_label, weights, wrong_label ? "false_negatives" : "false_positives");
-  return metric_of(right, wrong, [](const Output& r, const Output& w) { return ratio(r, r + w); });
 }
 
 // The mean of function(labels, predictions). Both are float64, so a float32 difference is not rounded.
@@ -236,10 +232,8 @@ inline Metric perplexity(const Output& values, const Output& weights = {}, std::
   const Graph g = values.graph();
   const auto scope = g.scope(detail::scope_name(name, "perplexity"));
   const detail::Mean m = detail::mean_of(values, weights);
-  return detail::metric_of(m.total, m.count, [](const Output& total, const Output& count) {
-    const Output zero = zeros_like(count);
-    return select(equal(count, zero), zero, exp(detail::ratio(total, count)));
-  });
+  return detail::metric_of(m.total, m.count,
+                           [](const Output& total, const Output& count) { return exp(detail::ratio(total, count)); });
 }
 
 // The fraction of elements whose prediction equals the label: classes (ops::arg_max of the logits) or booleans. They
@@ -307,8 +301,7 @@ inline Metric mean_absolute_error(const Output& labels, const Output& prediction
 }
 
 // The coefficient of determination: 1 - (sum of squared errors) / (sum of squares of the labels about their mean). It
-// is 1 for exact predictions, and 0 for those that always are the mean. It is minus infinity or NaN if all labels are
-// equal.
+// is 1 for exact predictions, and 0 for those that always are the mean. It is NaN if all labels are equal.
 inline Metric r2(const Output& labels, const Output& predictions, const Output& weights = {},
                  std::string_view name = {}) {
   const Graph g = labels.graph();
@@ -322,8 +315,11 @@ inline Metric r2(const Output& labels, const Output& predictions, const Output& 
   const detail::Total errors = total(squared_difference(l, p), "squared_errors"), sum = total(l, "sum"),
                       squares = total(square(l), "squares");
   const detail::Total count = detail::total_of(reduce_sum(counts), "count");
+  // A sum below this share of its terms is what rounding left of equal labels.
+  constexpr double kRounding = 1e-14;
   const auto value = [](const Output& e, const Output& s, const Output& q, const Output& n) {
-    return 1.0 - e / (q - square(s) / n);
+    const Output about_mean = q - detail::ratio_or_0(square(s), n);
+    return 1.0 - detail::ratio(e, select(less_equal(about_mean, q * kRounding), zeros_like(q), about_mean));
   };
   return {identity(value(errors.before, sum.before, squares.before, count.before), "value"),
           identity(value(errors.after, sum.after, squares.after, count.after), "update")};
@@ -351,22 +347,37 @@ inline Metric false_negatives(const Output& labels, const Output& predictions, c
   return detail::count_metric("false_negatives", labels, predictions, true, false, weights, name);
 }
 
-// The fraction of positive predictions that are right: tp / (tp + fp); 0 while there is no positive prediction.
+// The fraction of positive predictions that are right: tp / (tp + fp). It is 0 while there is no positive prediction.
 //
 //   const Output positive = ops::greater(probabilities, ops::scalar(g, 0.5, DType::kFloat32));      [batch], bool
 //   model.metric("precision", precision.value, precision.update);     of ops::metrics::precision(labels, positive)
 inline Metric precision(const Output& labels, const Output& predictions, const Output& weights = {},
                         std::string_view name = {}) {
-  return detail::positives_ratio("precision", labels, predictions, false, weights, name);
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "precision"));
+  const detail::Pair pair = detail::pair_of("precision", labels, predictions);
+  const detail::Total right = detail::count_of(pair, true, true, weights, "true_positives"),
+                      wrong = detail::count_of(pair, false, true, weights, "false_positives");
+  const detail::Total count = detail::total_of(reduce_sum(detail::counts_of(pair.predictions, weights)), "count");
+  const auto value = [](const Output& r, const Output& w, const Output& n) {
+    return detail::unless_empty(detail::ratio_or_0(r, r + w), n);
+  };
+  return {identity(value(right.before, wrong.before, count.before), "value"),
+          identity(value(right.after, wrong.after, count.after), "update")};
 }
-// The fraction of true elements that were predicted: tp / (tp + fn); 0 while no element is true.
+// The fraction of true elements that were predicted: tp / (tp + fn). It is NaN while no element is true.
 //
 //   const Output p = ops::metrics::precision(labels, positive).value, r = ops::metrics::recall(labels, positive).value;
 //
 // F1 is 2 p r / (p + r) of these two, computed when the evaluation is over.
 inline Metric recall(const Output& labels, const Output& predictions, const Output& weights = {},
                      std::string_view name = {}) {
-  return detail::positives_ratio("recall", labels, predictions, true, weights, name);
+  const Graph g = labels.graph();
+  const auto scope = g.scope(detail::scope_name(name, "recall"));
+  const detail::Pair pair = detail::pair_of("recall", labels, predictions);
+  const detail::Total right = detail::count_of(pair, true, true, weights, "true_positives"),
+                      wrong = detail::count_of(pair, true, false, weights, "false_negatives");
+  return detail::metric_of(right, wrong, [](const Output& r, const Output& w) { return detail::ratio(r, r + w); });
 }
 
 // A float64 matrix [classes, classes]: row i, column j has the number (with weights: the weight) of elements with label
@@ -414,27 +425,30 @@ inline Output mean_of_classes(const Output& values, const Output& counts) {
 inline Output one_of(const Output& values, std::int64_t index) { return squeeze(slice(values, {index}, {1}), {0}); }
 }  // namespace detail
 
-// The mean of the recalls of all classes that labels have: scikit-learn's balanced accuracy. `matrix` is the result of
-// confusion_matrix, and its update is also the update of this metric. So a model may have both from one matrix.
+// The mean of the recalls of all classes that labels have: scikit-learn's balanced accuracy. A class without a label
+// has no part in it. `matrix` is the result of confusion_matrix, and its update is also the update of this metric. So a
+// model may have both from one matrix.
 inline Metric recall_of_classes(const Metric& matrix, std::string_view name = {}) {
   const Graph g = matrix.value.graph();
   const auto scope = g.scope(detail::scope_name(name, "recall_of_classes"));
   const auto of = [](const Output& counts) {
     const detail::ClassCounts c(counts);
-    return detail::mean_of_classes(detail::ratio(c.right, c.labels), c.labels);
+    return detail::mean_of_classes(detail::ratio_or_0(c.right, c.labels), c.labels);
   };
   return {identity(of(matrix.value), "value"), identity(of(matrix.update), "update")};
 }
 
-// F1 of a class, 2 right / (labels + predictions), from a confusion matrix as above. class_id -1: the mean over all
-// classes that labels or predictions have, which is scikit-learn's macro average.
+// F1 of a class, 2 right / (labels + predictions), from a confusion matrix as above. It is NaN if no label is of this
+// class; scikit-learn returns 0. class_id -1: the mean over all classes that labels or predictions have, which is
+// scikit-learn's macro average. A class that is only predicted counts as 0 there.
 inline Metric f1_of_classes(const Metric& matrix, std::int64_t class_id = -1, std::string_view name = {}) {
   const Graph g = matrix.value.graph();
   const auto scope = g.scope(detail::scope_name(name, "f1_of_classes"));
   const auto of = [&](const Output& counts) {
     const detail::ClassCounts c(counts);
-    const Output both = c.labels + c.predictions, f1 = detail::ratio(c.right * 2.0, both);
-    return class_id < 0 ? detail::mean_of_classes(f1, both) : detail::one_of(f1, class_id);
+    const Output both = c.labels + c.predictions, f1 = detail::ratio_or_0(c.right * 2.0, both);
+    if (class_id < 0) return detail::mean_of_classes(f1, both);
+    return detail::one_of(detail::unless_empty(f1, c.labels), class_id);
   };
   return {identity(of(matrix.value), "value"), identity(of(matrix.update), "update")};
 }
@@ -443,7 +457,23 @@ inline Metric f1_of_classes(const Metric& matrix, std::int64_t class_id = -1, st
 // kPrecisionRecall is for true elements that are few.
 enum class Curve { kRoc, kPrecisionRecall };
 
+// The thresholds at which auc and best_f1 know a curve, from just below 0 to just above 1. kEven: 0, 1 / (n - 1), ...,
+// 1, which are TensorFlow's. kEvenLogits: even in the logit from -15 to 15. So they tell the small probabilities of a
+// rare class apart: with 501 of them two that differ by 6 % are different.
+enum class Thresholds { kEven, kEvenLogits };
+
 namespace detail {
+// The inner thresholds are those between the first and the last.
+inline std::vector<double> thresholds_of(std::int64_t n, Thresholds spacing) {
+  constexpr double kLargestLogit = 15, kBeyond = 1e-7;
+  std::vector<double> all;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(n - 1);
+    all.push_back(spacing == Thresholds::kEven ? part : 1 / (1 + std::exp(kLargestLogit * (1 - 2 * part))));
+  }
+  all.front() = -kBeyond, all.back() = 1 + kBeyond;
+  return all;
+}
 // The differences between each element of a vector and the next, smaller element.
 struct Steps {
   explicit Steps(const Output& x)
@@ -461,7 +491,7 @@ inline Output area_under_roc(const Output& tp, const Output& fp) {
 // above.
 inline Output area_under_precision_recall(const Output& tp, const Output& fp) {
   const Steps right(tp), all(tp + fp);
-  const Output slope = ratio(right.change, all.change);
+  const Output slope = ratio_or_0(right.change, all.change);
   const Output intercept = right.to - slope * all.to;
   const Output some = greater(all.to, zeros_like(all.to)), one = ones_like(all.to);
   const Output growth = select(some, all.from / select(some, all.to, one), one);
@@ -473,19 +503,14 @@ inline Output counts_of_probabilities(const Output& predictions, const Output& c
   const Output counts = counts_of(predictions, weights);
   const Output fits = less_equal(abs(predictions - clipped), scalar(counts.graph(), 1e-6, DType::kFloat64));
   const Output nothing = equal(counts, zeros_like(counts));
-  const Output nan = scalar(counts.graph(), std::numeric_limits<double>::quiet_NaN(), DType::kFloat64);
-  return select(logical_or(fits, nothing), counts, nan);
+  return select(logical_or(fits, nothing), counts, undefined(counts.graph()));
 }
-// The weights of true and of false elements that are predicted true at each threshold, which rise from just below 0 to
-// just above 1.
+// The weights of true and of false elements that are predicted true at each threshold, which rise.
 struct Positives {
-  Positives(const char* metric, const Output& labels, const Output& predictions, const Output& weights,
-            std::int64_t n) {
+  Positives(const char* metric, const Output& labels, const Output& predictions, const Output& weights, std::int64_t n,
+            Thresholds spacing) {
     const Graph g = labels.graph();
-    std::vector<double> all;
-    for (std::int64_t i = 0; i < n; ++i) all.push_back(static_cast<double>(i) / static_cast<double>(n - 1));
-    all.front() = -1e-7, all.back() = 1 + 1e-7;
-    thresholds = constant(g, Tensor({n, 1}, all), "thresholds");
+    thresholds = constant(g, Tensor({n, 1}, thresholds_of(n, spacing)), "thresholds");
     const Pair pair = pair_of(metric, labels, predictions);
     const Output p = to_float64(pair.predictions), clipped = clip_by_value(p, 0, 1);
     const Output counts = counts_of_probabilities(p, clipped, weights);
@@ -501,21 +526,20 @@ struct Positives {
 };
 }  // namespace detail
 
-// The area under a curve that is known at num_thresholds (at least 2) thresholds from 0 to 1, evenly spaced. An element
-// counts as predicted true if its prediction is above the threshold. The first threshold is just below 0, the last just
-// above 1. labels: bool, or numbers that are true unless they are 0. predictions: probabilities, in any order.
-// Predictions between the same two thresholds count as equal. If the thresholds separate all different predictions, the
-// area is exact.
+// The area under a curve that is known at num_thresholds (at least 2) thresholds. An element counts as predicted true
+// if its prediction is above the threshold. labels: bool, or numbers that are true unless they are 0. predictions:
+// probabilities, in any order. Predictions between the same two thresholds count as equal. If the thresholds separate
+// all different predictions, the area is exact.
 //
 //   kRoc: true positive rate over false positive rate, by the trapezoidal rule:
 //       sum over steps of (x_i - x_i+1) * (y_i + y_i+1) / 2.
 //     It is the probability that a true element is predicted higher than a false one; equal ones count half (Hanley and
-//     McNeil, Radiology 143, 1982). It is 0 if there is one class only.
+//     McNeil, Radiology 143, 1982). It is NaN if there is one class only.
 //   kPrecisionRecall: precision over recall. Between two points precision is not linear. So the true positives t are
 //     interpolated over all positive predictions n (Davis and Goadrich, ICML 2006). With s = (t_i - t_i+1) /
 //     (n_i - n_i+1) and c = t_i+1 - s * n_i+1 the integral is:
 //       sum over steps of s * (t_i - t_i+1 + c * ln(n_i / n_i+1)) / (number of true elements);
-//     the logarithm is 0 in the step from n = 0. It is 0 if no element is true, 1 if all are.
+//     the logarithm is 0 in the step from n = 0. It is NaN if no element is true, 1 if all are.
 //
 // TensorFlow 1 by default takes trapezoids for both, which is too good for precision and recall. It also adds 1e-6 to
 // numerators and denominators. So its ROC area is 0 for true elements alone, and 1 for false elements alone.
@@ -523,12 +547,13 @@ struct Positives {
 // A NaN, or a prediction more than 1e-6 outside of [0, 1] (a logit), makes the value NaN. A batch of n elements needs
 // float64 tensors of [num_thresholds, n].
 inline Metric auc(const Output& labels, const Output& predictions, const Output& weights = {},
-                  std::int64_t num_thresholds = 200, Curve curve = Curve::kRoc, std::string_view name = {}) {
+                  std::int64_t num_thresholds = 200, Curve curve = Curve::kRoc, std::string_view name = {},
+                  Thresholds thresholds = Thresholds::kEven) {
   if (num_thresholds < 2)
     fail(Code::kInvalidArgument, "auc: num_thresholds must be at least 2, got " + std::to_string(num_thresholds));
   const Graph g = labels.graph();
   const auto scope = g.scope(detail::scope_name(name, "auc"));
-  const detail::Positives at("auc", labels, predictions, weights, num_thresholds);
+  const detail::Positives at("auc", labels, predictions, weights, num_thresholds, thresholds);
   return detail::metric_of(at.tp, at.fp,
                            curve == Curve::kRoc ? detail::area_under_roc : detail::area_under_precision_recall);
 }
@@ -537,24 +562,29 @@ inline Metric auc(const Output& labels, const Output& predictions, const Output&
 struct BestF1 {
   Metric f1, threshold;
 };
-// Both have one update of the counts: fetching either adds the batch. They are 0 while no element is true.
+// Both have one update of the counts: fetching either adds the batch. They are NaN while no element is true.
 inline BestF1 best_f1(const Output& labels, const Output& predictions, const Output& weights = {},
-                      std::int64_t num_thresholds = 200, std::string_view name = {}) {
+                      std::int64_t num_thresholds = 200, std::string_view name = {},
+                      Thresholds thresholds = Thresholds::kEven) {
   if (num_thresholds < 2)
     fail(Code::kInvalidArgument, "best_f1: num_thresholds must be at least 2, got " + std::to_string(num_thresholds));
   const Graph g = labels.graph();
   const auto scope = g.scope(detail::scope_name(name, "best_f1"));
-  const detail::Positives at("best_f1", labels, predictions, weights, num_thresholds);
-  const auto rates = [](const Output& tp, const Output& fp) {
-    return detail::ratio(tp * 2.0, tp + fp + slice(tp, {0}, {1}));  // at the first threshold all are predicted true
+  const detail::Positives at("best_f1", labels, predictions, weights, num_thresholds, thresholds);
+  // At the first threshold all are predicted true.
+  const auto all_true = [](const Output& tp) { return reshape(slice(tp, {0}, {1}), {}); };
+  const auto rates = [&](const Output& tp, const Output& fp) {
+    return detail::ratio_or_0(tp * 2.0, tp + fp + all_true(tp));
   };
   const Output inner = clip_by_value(reshape(at.thresholds, {num_thresholds}), 0, 1);
-  return {
-      detail::metric_of(at.tp, at.fp, [&](const Output& tp, const Output& fp) { return reduce_max(rates(tp, fp)); }),
-      detail::metric_of(at.tp, at.fp, [&](const Output& tp, const Output& fp) {
-        const Output chosen = one_hot(arg_max(rates(tp, fp), 0), num_thresholds, 1, 0, DType::kFloat64);
-        return reduce_sum(inner * chosen);
-      })};
+  return {detail::metric_of(at.tp, at.fp,
+                            [&](const Output& tp, const Output& fp) {
+                              return detail::unless_empty(reduce_max(rates(tp, fp)), all_true(tp));
+                            }),
+          detail::metric_of(at.tp, at.fp, [&](const Output& tp, const Output& fp) {
+            const Output chosen = one_hot(arg_max(rates(tp, fp), 0), num_thresholds, 1, 0, DType::kFloat64);
+            return detail::unless_empty(reduce_sum(inner * chosen), all_true(tp));
+          })};
 }
 
 }  // namespace metrics
