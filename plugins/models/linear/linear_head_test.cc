@@ -115,6 +115,43 @@ TEST(ConfiguredHead, ALabelCalledWeightWeighsExamples) {
   EXPECT_NEAR(number->metric_over("mean_absolute_error", {rows}), (3 * 2 + 1) / 4.0, 1e-12);
 }
 
+// Predictions are yes in each row.
+TEST(ConfiguredHead, MetricsOfATrainingsBatchAreWeightedAsThoseOfAnEvaluation) {
+  const auto training = built({}, two_classes(), 2, Mode::kTrain, true);
+  ModelBatch batch = kBatch;
+  batch["weight"] = Tensor({4}, {2.f, 1.f, 0.f, 3.f});
+  EXPECT_NEAR(training->value("accuracy", batch), 1.0 / 6, 1e-6);
+  EXPECT_NEAR(built({}, two_classes(), 2)->value("accuracy", kBatch), 0.5, 1e-6);
+  const auto by_threshold = built({{"threshold", 0.8}}, two_classes(), 2, Mode::kTrain, true);
+  EXPECT_NEAR(by_threshold->value("accuracy", batch), 5.0 / 6, 1e-6) << "of the predictions, which are no";
+
+  const auto number = built({}, numbers(), 1, Mode::kTrain, true);
+  const ModelBatch rows = {{"x", Tensor({3, 1}, {1.f, 2.f, 9.f})},
+                           {"y", Tensor({3}, {3.f, 3.f, 3.f})},
+                           {"weight", Tensor({3}, {3.f, 1.f, 0.f})}};
+  EXPECT_NEAR(number->value("mean_absolute_error", rows), (3 * 2 + 1) / 4.0, 1e-6);
+
+  const DeclaredLabel label{"y", DType::kFloat32, {-1, 2}};
+  const auto logit = static_cast<float>(kLn3);
+  const auto several = built({{"loss", "multi_label"}}, label, 2, Mode::kTrain, true);
+  EXPECT_NEAR(several->value("accuracy", {{"x", Tensor({2, 2}, {logit, -logit, logit, -logit})},
+                                          {"y", Tensor({2, 2}, {1.f, 0.f, 0.f, 0.f})},
+                                          {"weight", Tensor({2}, {1.f, 3.f})}}),
+              (2 + 3) / 8.0, 1e-6);
+}
+
+TEST(ConfiguredHead, OfABatchWithoutWeightTheLossIsZeroAndItsMetricsAreUndefined) {
+  ModelBatch batch = kBatch;
+  batch["weight"] = Tensor({4}, {0.f, 0.f, 0.f, 0.f});
+  const auto training = built({}, two_classes(), 2, Mode::kTrain, true);
+  EXPECT_EQ(training->loss(batch), 0);
+  EXPECT_TRUE(std::isnan(training->value("accuracy", batch)));
+  EXPECT_TRUE(std::isnan(built({}, two_classes(), 2, Mode::kEval, true)->metric_over("accuracy", {batch})));
+  ModelBatch other = kBatch;
+  other["weight"] = Tensor({4}, {1.f, 1.f, 0.f, 0.f});
+  EXPECT_NEAR(built({}, two_classes(), 2, Mode::kEval, true)->metric_over("accuracy", {batch, other}), 0.5, 1e-12);
+}
+
 TEST(ConfiguredHead, BinaryHasOneLogit) {
   const auto model = built({{"loss", "binary"}}, two_classes(), 1);
   const auto logit = static_cast<float>(kLn3);
@@ -208,6 +245,10 @@ TEST(ConfiguredHead, TheBestThresholdIsFoundByAnEvaluationAndKeptInAVariable) {
   EXPECT_NEAR(model->metric_over("best_f1", {batch}), 4.0 / 7, 1e-12);
   EXPECT_NEAR(built(tuned, two_classes(), 2, Mode::kEval)->metric_over("best_threshold", {batch}), 0, 1e-12);
   EXPECT_EQ(model->changed_by_evaluation(batch), "");
+  ModelBatch without_yes = batch;
+  without_yes["y"] = Tensor({5}, std::vector<std::int64_t>{0, 0, 0, 0, 0});
+  const auto without = built(tuned, two_classes(), 2, Mode::kEval);
+  EXPECT_TRUE(std::isnan(without->metric_over("best_threshold", {without_yes}))) << "a threshold of 0 would be set";
   model->set_variable("threshold", Tensor(0.2f));
   EXPECT_THAT(model->values("class", batch), ElementsAre(1, 1, 1, 1, 1));
   const auto training = built(tuned, two_classes(), 2);

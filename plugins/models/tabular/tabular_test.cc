@@ -124,6 +124,23 @@ TEST(Tabular, TheAreaUnderTheCurveTellsProbabilitiesOfARareClassApart) {
   EXPECT_NEAR(evaluating({{"loss", "binary"}})->metric_over("auc", {certain}), 1, 1e-9);
 }
 
+// As in scikit-learn: the AUC of one class is undefined. So is F1 of a positive class that no row has. The balanced
+// accuracy is the mean over the classes that there are.
+TEST(Tabular, MetricsOfAClassWithoutARowAreUndefinedAndNotZero) {
+  const auto metric = [&](const char* name, std::int64_t label) {
+    const ModelBatch one = {{"features", Tensor({3, 1}, {2.f, -1.f, -2.f})},
+                            {"label", Tensor({3}, std::vector<std::int64_t>{label, label, label})}};
+    return evaluating({{"loss", "binary"}})->metric_over(name, {one});
+  };
+  for (const char* name : {"auc", "auc_precision_recall", "f1"}) EXPECT_TRUE(std::isnan(metric(name, 0))) << name;
+  EXPECT_TRUE(std::isnan(metric("auc", 1)));
+  EXPECT_NEAR(metric("auc_precision_recall", 1), 1, 1e-9);
+  EXPECT_NEAR(metric("f1", 1), 2 / 4.0, 1e-12);
+  EXPECT_NEAR(metric("balanced_accuracy", 0), 2.0 / 3, 1e-12);
+  EXPECT_NEAR(metric("balanced_accuracy", 1), 1.0 / 3, 1e-12);
+  EXPECT_NEAR(metric("accuracy", 0), 2.0 / 3, 1e-12);
+}
+
 TEST(Tabular, AMetricIsTheSameInAnyBatches) {
   ModelBatch first, second;
   for (const auto& [name, tensor] : kRows) {

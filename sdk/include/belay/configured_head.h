@@ -19,8 +19,9 @@
 // and squared for one of floating-point numbers. HeadMetrics::kAll adds what a table wants to know.
 //
 // If the input has two labels and one is called "weight", that one holds the weight of each example. The loss is the
-// mean over the examples of weight times loss, so weights scale the steps too. Metrics are weighted means. Weights of
-// classes and label_smoothing act on the training's loss alone. So an evaluation's loss stays comparable.
+// mean over the examples of weight times loss, so weights scale the steps too. Metrics are weighted means, those of the
+// training's batches too. Weights of classes and label_smoothing act on the training's loss alone. So an evaluation's
+// loss stays comparable.
 #pragma once
 
 #include <cmath>
@@ -271,7 +272,7 @@ class ConfiguredHead {
     const Output weights = weights_of(model);
     model.loss(loss_of_classes(model, logits, label, weights));
     if (model.mode() != Mode::kEval) {
-      model.metric("accuracy", ops::accuracy(logits, label, "accuracy"));
+      model.metric("accuracy", mean_of_batch(right(chosen, label), weights, "accuracy"));
       if (o_.tune_threshold != "none")
         model.hook(
             {"assign_metric", {{"tensor", "eval/best_threshold"}, {"variable", "threshold"}}, "threshold", true});
@@ -316,10 +317,11 @@ class ConfiguredHead {
     return ops::cast(ops::logical_not(is_positive), DType::kInt64, "class");
   }
 
-  // Maps probabilities to [0, 1] so that their logits are even from -15 to 15. The area under a curve stays the same,
-  // and the thresholds tell probabilities of rare classes apart.
-  static Output by_logit(const Output& p) {
-    return ops::clip_by_value((ops::log(p) - ops::log(1.0 - p)) * (1.0 / 30) + 0.5, 0, 1);
+  // AUCs have thresholds that tell the probabilities of rare classes apart.
+  static ops::Metric area(const Output& truth, const Output& probability, const Output& weights,
+                          ops::metrics::Curve curve, const char* name) {
+    return ops::metrics::auc(truth, probability, weights, kThresholds, curve, name,
+                             ops::metrics::Thresholds::kEvenLogits);
   }
 
   void add_best_f1(ModelContext& model, const Output& probabilities, const Output& label, const Output& weights) const {
@@ -338,11 +340,10 @@ class ConfiguredHead {
     add(model, "log_loss",
         ops::metrics::mean(ops::sparse_softmax_cross_entropy_with_logits(logits, label), weights, "log_loss"));
     if (n_ == 2) {
-      const Output truth = is_positive(label), p = by_logit(positive_column(probabilities));
-      add(model, "auc", ops::metrics::auc(truth, p, weights, kThresholds, ops::metrics::Curve::kRoc, "auc"));
+      const Output truth = is_positive(label), p = positive_column(probabilities);
+      add(model, "auc", area(truth, p, weights, ops::metrics::Curve::kRoc, "auc"));
       add(model, "auc_precision_recall",
-          ops::metrics::auc(truth, p, weights, kThresholds, ops::metrics::Curve::kPrecisionRecall,
-                            "auc_precision_recall"));
+          area(truth, p, weights, ops::metrics::Curve::kPrecisionRecall, "auc_precision_recall"));
     }
     if (n_ > kMatrixClasses) return;
     const ops::Metric matrix = ops::metrics::confusion_matrix(label, chosen, n_, weights, "confusion_matrix");
@@ -355,6 +356,22 @@ class ConfiguredHead {
 
   static void add(ModelContext& model, const char* name, const ops::Metric& metric) {
     model.metric(name, metric.value, metric.update);
+  }
+
+  // ---- metrics of a batch of the training
+
+  // 1 for each prediction that is the label's class.
+  static Output right(const Output& chosen, const Output& label) {
+    return ops::cast(ops::metrics::detail::same({label, chosen}), DType::kFloat32);
+  }
+  // The mean over all elements, weighted as that of an evaluation. NaN: all weights of the batch are 0.
+  static Output mean_of_batch(const Output& each, const Output& weights, const char* name) {
+    if (!weights) return ops::reduce_mean(each, {}, false, name);
+    const Graph g = each.graph();
+    const auto scope = g.scope(name);
+    const Output counts = ops::metrics::detail::counts_of(each, weights);
+    const Output total = ops::reduce_sum(ops::metrics::detail::counted(each, counts));
+    return ops::cast(ops::metrics::detail::ratio(total, ops::reduce_sum(counts)), DType::kFloat32, "value");
   }
 
   // ---- several labels
@@ -372,9 +389,7 @@ class ConfiguredHead {
     const Output each = ops::sigmoid_cross_entropy_with_logits(logits, target);
     model.loss(mean_of_rows(each, weights));
     if (model.mode() != Mode::kEval) {
-      model.metric("accuracy",
-                   ops::reduce_mean(ops::cast(ops::equal(ops::cast(chosen, DType::kFloat32), label), DType::kFloat32),
-                                    {}, false, "accuracy"));
+      model.metric("accuracy", mean_of_batch(right(chosen, label), weights, "accuracy"));
       return;
     }
     add(model, "accuracy", ops::metrics::accuracy(label, chosen, weights, "accuracy"));
@@ -382,8 +397,7 @@ class ConfiguredHead {
     add(model, "log_loss", ops::metrics::mean(each, weights, "log_loss"));
     add(model, "precision", ops::metrics::precision(label, chosen, weights, "precision"));
     add(model, "recall", ops::metrics::recall(label, chosen, weights, "recall"));
-    add(model, "auc",
-        ops::metrics::auc(label, by_logit(probabilities), weights, kThresholds, ops::metrics::Curve::kRoc, "auc"));
+    add(model, "auc", area(label, probabilities, weights, ops::metrics::Curve::kRoc, "auc"));
   }
 
   static Output as_rows(const Output& label) {
@@ -429,7 +443,7 @@ class ConfiguredHead {
     else
       model.loss(mean_of_rows(errors_of(y, scaled(label)), weights));
     if (model.mode() != Mode::kEval) {
-      model.metric("mean_absolute_error", ops::reduce_mean(ops::abs(value - label), {}, false, "mean_absolute_error"));
+      model.metric("mean_absolute_error", mean_of_batch(ops::abs(value - label), weights, "mean_absolute_error"));
       return;
     }
     add(model, "mean_absolute_error", ops::metrics::mean_absolute_error(label, value, weights, "mean_absolute_error"));
