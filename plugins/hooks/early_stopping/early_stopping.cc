@@ -112,6 +112,8 @@ class EarlyStopping final : public belay::Hook {
     if (improvement_.best())
       text += "; best " + belay::rounded_text(*improvement_.best()) + " at step " +
               std::to_string(improvement_.best_step());
+    else
+      text += "; it was never a number";
     return text + " (" + option + " = " + std::to_string(limit) + ")";
   }
   std::string beyond(const char* option, double limit) const {

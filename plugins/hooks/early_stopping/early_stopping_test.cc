@@ -228,6 +228,16 @@ TEST(EarlyStopping, ESTOP_08_AMetricThatIsNotThereIsAnErrorBeforeTheFirstStepAnd
   EXPECT_EQ(stop_step(*evaluating({{"tensor", "eval/loss"}, {"higher_than", 1.0}}), history), 0);
 }
 
+TEST(EarlyStopping, AnUndefinedMetricIsAWarningAndNamedWhereItStopsTheRun) {
+  const auto hook = evaluating({{"tensor", "eval/accuracy"}, {"patience", 2}});
+  EXPECT_EQ(stop_step(*hook, {{100, .8, kNan}, {200, .8, kNan}}), 200);
+  EXPECT_EQ(hook->stop_reason(),
+            "'eval/accuracy' has not improved for 2 evaluations; it was never a number (patience = 2)");
+  EXPECT_EQ(hook->logged(), (std::vector<std::string>{
+                                "warning: 'eval/accuracy' is undefined (NaN) in the evaluation of step 100: this is "
+                                "no improvement and beyond no limit (said once)"}));
+}
+
 TEST(EarlyStopping, AResumedRunStopsAfterTheSameEvaluation) {
   const std::vector<Evaluated> history = {{100, .8, 0}, {200, .7, 0}, {300, .75, 0}, {400, .6, 0},
                                           {500, .9, 0}, {600, .9, 0}, {700, .9, 0},  {800, .1, 0}};

@@ -55,7 +55,7 @@ class ThresholdStop final : public belay::Hook {
   }
 
   void begin(belay::Graph& graph) override {
-    metric_.begin(graph, "threshold_stop");
+    metric_.begin(graph, "threshold_stop", "the target is not reached");
     better_ = belay::better_by_mode(o_.mode, o_.tensor);
     const auto worse = [&](double a, double b) { return better_ == Better::kSmaller ? a > b : a < b; };
     if (o_.target && o_.diverged && !worse(*o_.diverged, *o_.target))

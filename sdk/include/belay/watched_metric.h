@@ -17,9 +17,10 @@
 // Evaluations between two steps write their metrics into the training graph. The names are eval/loss, eval/accuracy,
 // ... for [input.eval] and eval_NAME/... for [input.eval_NAME]. eval/global_step is the step that was evaluated. Before
 // the first evaluation they are NaN and -1. So the first run after an evaluation sees it, and the step of the look is
-// that of the evaluation.
+// that of the evaluation. A metric that is NaN in an evaluation is undefined: the first such look is a warning.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,10 +48,12 @@ class WatchedMetric {
   WatchedMetric(std::string name, std::int64_t every_n_steps, std::int64_t start_from_step = 0)
       : name_(std::move(name)), start_from_step_(start_from_step), timer_({}, every_n_steps) {}
 
-  // Call it in Hook::begin. Messages contain `hook`. NOT_FOUND, with the nearest name: the graph has no such name.
-  // INVALID_ARGUMENT: it is not a scalar number. FAILED_PRECONDITION: there is no global step.
-  void begin(const Graph& graph, std::string_view hook) {
-    hook_ = hook;
+  // Call it in Hook::begin. Messages contain `hook`. `if_undefined` ends the warning of an undefined metric. NOT_FOUND,
+  // with the nearest name: the graph has no such name. INVALID_ARGUMENT: it is not a scalar number.
+  // FAILED_PRECONDITION: there is no global step.
+  void begin(const Graph& graph, std::string_view hook,
+             std::string_view if_undefined = "this is no improvement and beyond no limit") {
+    hook_ = hook, if_undefined_ = if_undefined;
     tensor_ = graph.fetch(graph.find(name_));
     if (tensor_.is_operation() || tensor_.rank() > 0 || tensor_.dtype() == DType::kString)
       fail(Code::kInvalidArgument, hook_ + " watches a scalar number, " + tensor_.text() + " is none");
@@ -75,7 +78,7 @@ class WatchedMetric {
   // Call it in each after_run: returns the value if it is time to look, else it is empty. Only then it reads the real
   // global step by a raw run.
   std::optional<Look> look(const Session& session, const RunValues& values, const Host& host) {
-    if (evaluated_) return look_at_evaluation(values);
+    if (evaluated_) return look_at_evaluation(values, host);
     const std::int64_t predicted = step_.predicted(values);
     if (predicted < start_from_step_ || !timer_.should_trigger_for_step(predicted, host)) return std::nullopt;
     const std::int64_t step = step_.read(session);
@@ -115,12 +118,18 @@ class WatchedMetric {
     return graph.find_if_exists(input + "/global_step");
   }
   // The first run after an evaluation sees a new step; later runs see the same step again.
-  std::optional<Look> look_at_evaluation(const RunValues& values) {
+  std::optional<Look> look_at_evaluation(const RunValues& values, const Host& host) {
     const std::int64_t step = values[*evaluated_];
     if (step == seen_evaluation_ || step < 0) return std::nullopt;
     seen_evaluation_ = step;
     if (step < start_from_step_) return std::nullopt;
-    return Look{number(values), step};
+    const Look look{number(values), step};
+    if (std::isnan(look.value) && !warned_) {
+      host.warning("'" + name_ + "' is undefined (NaN) in the evaluation of step " + std::to_string(step) + ": " +
+                   if_undefined_ + " (said once)");
+      warned_ = true;
+    }
+    return look;
   }
   // Checks the shape in each look, because it may have been unknown while the graph was built.
   double number(const RunValues& values) const {
@@ -133,13 +142,14 @@ class WatchedMetric {
 
   std::string name_;
   // For messages: the hook that watches.
-  std::string hook_;
+  std::string hook_, if_undefined_;
   std::int64_t start_from_step_;
   SecondOrStepTimer timer_;
   GlobalStep step_;
   Output tensor_;
   std::optional<Fetch<std::int64_t>> evaluated_;  // empty: a value of the training step
   std::int64_t seen_evaluation_ = kNone;
+  bool warned_ = false;
 };
 
 }  // namespace v0
