@@ -249,6 +249,48 @@ TEST_F(HooksResumed, TheAveragesAreEvaluatedAsInARunThatNeverStopped) {
   EXPECT_NE(plain[2].second, both[2].second);
 }
 
+// The classes overlap, so that the best threshold moves. A kill in step 22 comes after the step that has set it.
+TEST_F(HooksResumed, ATunedThresholdIsThatOfARunThatNeverStopped) {
+  std::string train = "x,y\n", held_out = "x,y\n";
+  for (int i = 0; i < 60; ++i) {
+    const std::string row =
+        std::to_string(i * 37 % 60 / 30.0 - 1) + (i * 37 % 60 + i % 4 * 15 > 65 ? ",yes\n" : ",no\n");
+    (i % 3 == 0 ? held_out : train) += row;
+  }
+  write_file(temp / "train.csv", train);
+  write_file(temp / "eval.csv", held_out);
+  const auto tuned = [&](int max_steps, int dies_at) {
+    const std::string path = temp / "tuned.toml";
+    write_file(path,
+               "[run]\ndir = \"run\"\nmax_steps = " + std::to_string(max_steps) +
+                   "\nthreads = 1\n[input.train]\nplugin = \"csv\"\npath = \"train.csv\"\nlabel = \"y\"\n"
+                   "batch_size = 8\n[input.eval]\nplugin = \"csv\"\npath = \"eval.csv\"\nlabel = \"y\"\nepochs = 1\n"
+                   "[eval]\nevery_steps = 5\n[model]\nplugin = \"linear\"\nloss = \"binary\"\n"
+                   "tune_threshold = \"f1\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.3\n"
+                   "[checkpoint]\nsave_steps = 10\nsave_secs = 0\n" +
+                   hook("trouble", "dies_in = \"after_run\"\ndies_at = " + std::to_string(dies_at)));
+    return belay({"run", path});
+  };
+  constexpr int kNever = 1000;
+  const ProcessResult whole = tuned(kEnd, kNever);
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  const std::string expected = weights(run_dir(), kEnd);
+  EXPECT_NE(tensor(kEnd, "threshold"), tensor(10, "threshold"));
+  EXPECT_NE(tensor(kEnd, "threshold"), std::vector<float>{0.5f});
+
+  std::filesystem::remove_all(run_dir());
+  ASSERT_EQ(tuned(kStop, kNever).status, 0);
+  ASSERT_EQ(tuned(kEnd, kNever).status, 0);
+  EXPECT_EQ(weights(run_dir(), kEnd), expected) << "after a stop";
+
+  std::filesystem::remove_all(run_dir());
+  ASSERT_EQ(tuned(kEnd, 22).signal, SIGKILL);
+  const ProcessResult second = tuned(kEnd, kNever);
+  ASSERT_EQ(second.status, 0) << second.err;
+  EXPECT_THAT(told(second), HasSubstr("attempt 2: goes on from model.ckpt-20, "));
+  EXPECT_EQ(weights(run_dir(), kEnd), expected) << "after a kill";
+}
+
 TEST_F(HooksResumed, TheModelIsListedByEachAttempt) {
   ASSERT_EQ(run(hook("model_summary"), kStop).status, 0);
   const std::string first = contents(run_dir() + "/model_summary.txt");

@@ -53,7 +53,7 @@ inline std::string hooks_that_keep() {
 }
 
 // Each of the other first-party hooks: a run of hooks_that_keep() has it by itself, or it keeps nothing (environment
-// counts the recoveries; what assign_metric sets is in the variable).
+// counts the recoveries). assign_metric needs an evaluation, and has its own test.
 inline std::set<std::string> other_hooks() {
   return {"assign_metric",
           "checkpoint_saver",

@@ -7,7 +7,7 @@
 
 namespace {
 
-// It has no state: after a resume it looks at the last evaluation again, and the variable has its value already.
+// Its state is the last evaluation that it used. So a resumed run sets the variable after the same evaluations.
 class AssignMetric final : public belay::Hook {
  public:
   struct Options {
@@ -27,7 +27,7 @@ class AssignMetric final : public belay::Hook {
 
   void begin(belay::Graph& graph) override {
     try {
-      metric_.begin(graph, "assign_metric");
+      metric_.begin(graph, "assign_metric", "the variable '" + o_.variable.string() + "' keeps its value");
     } catch (const belay::Error& e) {
       belay::fail(e.code(), std::string(e.message()) + "; the variable '" + o_.variable.string() +
                                 "' gets its value from evaluations, so the "
@@ -40,6 +40,8 @@ class AssignMetric final : public belay::Hook {
   void after_run(belay::RunContext& run, const belay::RunValues& values) override {
     if (const auto look = metric_.look(run.session(), values, host())) assign(run.session(), look->value);
   }
+  void save_state(belay::StateWriter& state) const override { metric_.save(state, host()); }
+  void load_state(const belay::StateReader& state) override { metric_.load(state, host()); }
 
  private:
   // The variable keeps its value if the metric is not finite, since a checkpoint must be usable.

@@ -45,6 +45,50 @@ TEST(AssignMetric, KeepsTheValueIfTheMetricIsNotFinite) {
   EXPECT_EQ(threshold(*hook), 0.5f);
 }
 
+// A hook that watches a metric of an evaluation, at the start of a session.
+std::unique_ptr<HookDriver> evaluating(std::int64_t step, const StoredState* state = nullptr) {
+  auto hook = std::make_unique<HookDriver>(module(),
+                                           OptionValues{{"tensor", "eval/best_threshold"}, {"variable", "threshold"}});
+  hook->tensor<double>("eval/best_threshold");
+  hook->tensor<std::int64_t>("eval/global_step");
+  hook->tensor<float>("threshold");
+  hook->session().variable("threshold", Tensor(0.5f), false);
+  hook->session().set_value("threshold", Tensor(0.5f));
+  hook->session().set_value("eval/best_threshold", Tensor(std::numeric_limits<double>::quiet_NaN()));
+  hook->session().set_value("eval/global_step", Tensor(std::int64_t{-1}));
+  hook->global_step(step);
+  hook->begin();
+  if (state != nullptr) hook->load_state(*state);
+  hook->create_session();
+  return hook;
+}
+StepResult after(HookDriver& hook, std::int64_t evaluated, double value) {
+  return hook.step({{"eval/best_threshold", value}, {"eval/global_step", evaluated}});
+}
+
+// In a resumed run the host puts the last evaluation back. The variable may have another value by then.
+TEST(AssignMetric, AResumedRunUsesNoEvaluationTwice) {
+  const auto first = evaluating(10);
+  after(*first, 10, 0.25);
+  EXPECT_EQ(threshold(*first), 0.25f);
+  const StoredState state = first->save_state();
+  const auto second = evaluating(12, &state);
+  after(*second, 10, 0.25);
+  EXPECT_EQ(threshold(*second), 0.5f) << "as the checkpoint has it";
+  after(*second, 20, 0.75);
+  EXPECT_EQ(threshold(*second), 0.75f);
+}
+
+TEST(AssignMetric, AnUndefinedMetricIsOneWarningAndChangesNothing) {
+  const auto hook = evaluating(10);
+  const double undefined = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(after(*hook, 10, undefined).logged,
+              ::testing::ElementsAre("warning: 'eval/best_threshold' is undefined (NaN) in the evaluation of step 10: "
+                                     "the variable 'threshold' keeps its value (said once)"));
+  EXPECT_THAT(after(*hook, 11, undefined).logged, ::testing::IsEmpty());
+  EXPECT_EQ(threshold(*hook), 0.5f);
+}
+
 TEST(AssignMetric, NeedsAnEvaluation) {
   HookDriver hook(module(), kOptions);
   hook.global_step(0);
