@@ -212,7 +212,7 @@ TEST_F(SchemaOfModel, T_109_RowsOfTheTrainingAreKnownByAnotherPathAndByACommandA
   std::filesystem::create_symlink(temp / "train.csv", temp / "link.csv");
   std::filesystem::create_directory(temp / "folder");
   const std::string own = manifest();
-  for (const std::string path : {"link.csv", "./train.csv", "folder/../train.csv"}) {
+  for (const std::string path : {"link.csv", "./train.csv", "folder/../train.csv", "tr?in.c*"}) {
     const ProcessResult r = belay({"check", own, "--set", set("eval", path), "--set", "input.eval.split=eval"});
     EXPECT_EQ(r.status, 2) << path;
     EXPECT_THAT(r.err, HasSubstr("[input.eval] evaluates rows that [input.train] trains on")) << path;

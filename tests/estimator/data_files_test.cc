@@ -14,15 +14,16 @@ namespace {
 
 class DataFilesTest : public ::testing::Test {
  protected:
-  void write(const std::string& text) const { std::ofstream(temp_ / "data") << text; }
+  void write(const std::string& text, const std::string& name = "data") const { std::ofstream(temp_ / name) << text; }
   // An input with the option `path`, and what is marked of its file.
-  std::vector<DataFile> marked(bool whole = false) {
+  std::vector<DataFile> marked(bool whole = false) { return marked("data", whole); }
+  std::vector<DataFile> marked(const std::string& name, bool whole = false) {
     ResolvedPlugin input;
     OptionInfo option;
     option.name = "path";
     option.type = OptionType::kPath;
     input.info.options = {option};
-    input.options.add("path", OptionValue(std::string(temp_ / "data")), OptionType::kPath);
+    input.options.add("path", OptionValue(std::string(temp_ / name)), OptionType::kPath);
     return data_files(posix_file_system(), "input.train", input, whole);
   }
   std::string difference(const DataFile& before, const DataFile& now) {
@@ -150,6 +151,37 @@ TEST_F(DataFilesTest, EachPluginThatTheNumbersDependOnIsLookedAt) {
   EXPECT_THAT(found, ::testing::ElementsAre("input.train.tables.0.path 11", "model.tables.0.path 31",
                                             "optimizer.tables.0.path 0", "optimizer.learning_rate.tables.0.path 0",
                                             "optimizer.groups.0.tables.0.path 0", "hooks.p50.tables.0.path 51"));
+}
+
+TEST_F(DataFilesTest, AnArrayInAnArchiveCountsAsItsFile) {
+  write("abc", "data.npz");
+  EXPECT_TRUE(marked("none.npz:rows").empty());
+  const std::vector<DataFile> before = marked("data.npz:rows");
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(before[0].path, temp_ / "data.npz:rows");
+  EXPECT_EQ(before[0].ends, marked("data.npz")[0].ends);
+  EXPECT_THAT(data_file_sets(data_file_lines(before)),
+              ::testing::ElementsAre("input.train.path=\"" + (temp_ / "data.npz:rows") + "\""));
+  write("abd", "data.npz");
+  EXPECT_EQ(difference(before[0], marked("data.npz:rows")[0]), "has other bytes than it had");
+}
+
+TEST_F(DataFilesTest, APatternCountsAsAllOfItsFiles) {
+  EXPECT_TRUE(marked("part-*").empty());
+  write("ab", "part-1");
+  write("cd", "part-2");
+  write("abcd");
+  const std::vector<DataFile> before = marked("part-*", true);
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_EQ(before[0].path, temp_ / "part-*");
+  EXPECT_EQ(before[0].bytes, 4u);
+  EXPECT_EQ(before[0].whole, marked(true)[0].whole);
+  EXPECT_THAT(data_file_sets(data_file_lines(before)),
+              ::testing::ElementsAre("input.train.path=\"" + (temp_ / "part-*") + "\""));
+  write("cc", "part-2");
+  EXPECT_EQ(difference(before[0], marked("part-*", true)[0]), "has other bytes than it had");
+  write("e", "part-3");
+  EXPECT_EQ(difference(before[0], marked("part-*", true)[0]), "had 4 bytes, has 5");
 }
 
 TEST_F(DataFilesTest, FilesOfHooksAreNoSettings) {

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "runtime/manifest/toml_text.h"
+#include "runtime/platform/files/path_pattern.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -115,11 +116,12 @@ std::vector<std::filesystem::path> files_of(const std::optional<OptionValue>& va
   if (const auto* path = value ? std::get_if<std::string>(&*value) : nullptr) paths = {*path};
   if (const auto* list = value ? std::get_if<std::vector<std::string>>(&*value) : nullptr) paths = *list;
   std::vector<std::filesystem::path> files;
-  for (const std::string& path : paths) {
-    std::error_code unknown;
-    std::filesystem::path file = std::filesystem::weakly_canonical(path, unknown);
-    files.push_back(unknown ? std::filesystem::path(path) : std::move(file));
-  }
+  for (const std::string& path : paths)
+    for (const std::string& name : files_of_pattern(path)) {
+      std::error_code unknown;
+      std::filesystem::path file = std::filesystem::weakly_canonical(name, unknown);
+      files.push_back(unknown ? std::filesystem::path(name) : std::move(file));
+    }
   return files;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/manifest/show.h"
 #include "runtime/manifest/toml_text.h"
 #include "runtime/platform/files/crc32c.h"
+#include "runtime/platform/files/path_pattern.h"
 
 namespace belay::runtime {
 namespace {
@@ -27,19 +28,37 @@ std::uint32_t crc_of(const OpenFile& file, std::uint64_t begin, std::uint64_t en
   return crc;
 }
 
+// Returns the files that an option names: one, one with an array in it ("data.npz:rows"), or those of a pattern.
+std::vector<std::string> named_files(const std::string& path) {
+  std::error_code ignored;
+  const std::string archive = path.substr(0, path.rfind(':'));
+  if (!std::filesystem::exists(path, ignored) && std::filesystem::is_regular_file(archive, ignored)) return {archive};
+  return files_of_pattern(path);
+}
+
+// Adds a file to a mark. False: it is no regular file.
+bool add_file(FileSystem& files, const std::string& path, bool whole, DataFile& mark) {
+  const FileStatus status = files.status(path);
+  if (status.kind != FileKind::kFile) return false;
+  const std::filesystem::path place = std::filesystem::canonical(path);  // a link's last part would not be opened
+  const std::unique_ptr<OpenFile> file =
+      files.open_directory(place.parent_path().string())->open(place.filename().string());
+  const std::uint64_t bytes = file->size(), head = std::min(bytes, kEndBytes);
+  const std::uint64_t tail = std::max(head, bytes - head);
+  mark.bytes += bytes;
+  mark.modified_ns = std::max(mark.modified_ns, status.modified_ns);
+  mark.ends = crc_text(crc_of(*file, tail, bytes, crc_of(*file, 0, head, parse_crc(mark.ends).value_or(0))));
+  if (whole) mark.whole = crc_text(crc_of(*file, 0, bytes, parse_crc(mark.whole).value_or(0)));
+  return true;
+}
+
 std::optional<DataFile> mark(FileSystem& files, const std::string& option, const std::string& path, bool whole) {
   try {
-    const FileStatus status = files.status(path);
-    if (status.kind != FileKind::kFile) return std::nullopt;
-    const std::filesystem::path place = std::filesystem::canonical(path);  // a link's last part would not be opened
-    const std::unique_ptr<OpenFile> file =
-        files.open_directory(place.parent_path().string())->open(place.filename().string());
-    DataFile found{option, path, file->size(), status.modified_ns, ""};
-    const std::uint64_t head = std::min(found.bytes, kEndBytes);
-    const std::uint64_t tail = std::max(head, found.bytes - head);
-    found.ends = crc_text(crc_of(*file, tail, found.bytes, crc_of(*file, 0, head, 0)));
-    if (whole) found.whole = crc_text(crc_of(*file, 0, found.bytes, 0));
-    return found;
+    DataFile found{option, path, 0, 0, ""};
+    const std::vector<std::string> names = named_files(path);
+    for (const std::string& name : names)
+      if (!add_file(files, name, whole, found)) return std::nullopt;
+    return names.empty() ? std::nullopt : std::optional(found);
   } catch (const Error&) {
     return std::nullopt;
   } catch (const std::filesystem::filesystem_error&) {
@@ -153,10 +172,14 @@ std::vector<DataFile> parse_data_files(std::string_view manifest) {
 }
 
 std::vector<std::string> data_file_sets(std::string_view manifest) {
+  const auto exists = [](const std::string& path) {
+    const std::vector<std::string> files = named_files(path);
+    std::error_code ignored;
+    return !files.empty() && std::filesystem::exists(files[0], ignored);
+  };
   std::vector<std::string> sets;
-  std::error_code error;
   for (const DataFile& file : parse_data_files(manifest))
-    if (!file.option.starts_with("hooks.") && std::filesystem::exists(file.path, error))
+    if (!file.option.starts_with("hooks.") && exists(file.path))
       sets.push_back(file.option + "=" + toml_string(file.path));
   return sets;
 }
