@@ -219,4 +219,7 @@ class Kept:
     reason: str
 
 
-KEPT = ()
+KEPT = (
+    Kept("wine_npy", r"^(replay: |replayed: |replay by old )", r"",
+         "a replay finds an array of an archive by a relative path (data files: an array in an archive)"),
+)
