@@ -27,6 +27,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/cluster/row_bucket.h"
@@ -55,7 +56,10 @@ class GradientBuckets {
   // Makes a running Sum or Gather return soon.
   using Interrupt = std::function<void()>;
 
-  GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt, Gather gather = {});
+  GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt, Gather gather);
+  // Without buckets of rows.
+  GradientBuckets(std::vector<Size> sizes, Sum sum, Interrupt interrupt)
+      : GradientBuckets(std::move(sizes), std::move(sum), std::move(interrupt), Gather()) {}
   // Interrupts a running call.
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
