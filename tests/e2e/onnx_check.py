@@ -187,6 +187,14 @@ def reshape(i, _):
     return i[0].reshape(shape)
 
 
+def slice_of(i, _):
+    """Steps of 1: an end beyond the dimension is its end, as in ONNX."""
+    at = [slice(None)] * i[0].ndim
+    for axis, begin, end in zip(i[3], i[1], i[2]):
+        at[axis] = slice(begin, end)
+    return i[0][tuple(at)]
+
+
 def split(i, a):
     return tuple(np.split(i[0], np.cumsum(i[1])[:-1], axis=a["axis"]))
 
@@ -211,6 +219,7 @@ OPERATIONS = {
     "Exp": lambda i, a: np.exp(i[0]),
     "GRU": gru,
     "Gather": lambda i, a: np.take(i[0], i[1], axis=a["axis"]),
+    "Greater": lambda i, a: i[0] > i[1],
     "Identity": lambda i, a: i[0],
     "LSTM": lstm,
     "LayerNormalization": layer_normalization,
@@ -219,12 +228,14 @@ OPERATIONS = {
     "MatMul": lambda i, a: i[0] @ i[1],
     "MaxPool": lambda i, a: windows(i[0], a, a["kernel_shape"], -np.inf).max(axis=(4, 5)),
     "Mul": lambda i, a: i[0] * i[1],
+    "Not": lambda i, a: np.logical_not(i[0]),
     "Reciprocal": lambda i, a: 1 / i[0],
     "ReduceMean": lambda i, a: i[0].mean(tuple(a["axes"]) if "axes" in a else None, keepdims=bool(a["keepdims"])),
     "Relu": lambda i, a: np.maximum(i[0], 0),
     "Reshape": reshape,
     "Sigmoid": lambda i, a: sigmoid(i[0]),
     "Sign": lambda i, a: np.sign(i[0]),
+    "Slice": slice_of,
     "Softmax": lambda i, a: softmax(i[0], a["axis"]),
     "Softplus": lambda i, a: np.log1p(np.exp(-np.abs(i[0]))) + np.maximum(i[0], 0),
     "Split": split,

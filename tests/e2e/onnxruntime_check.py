@@ -6,8 +6,8 @@
 
 Installs onnxruntime-node (npm, --ignore-scripts: its CPU binary is in the package) into a temporary folder, and compares
 with `belay predict` on all 10,000 test images of MNIST: examples/mnist_best.toml, which is exported where it is the best and
-stopped early, and the perceptron and the convolutional network at the end of a short training; and each model of
-onnx_check.py on its 7 examples. Classes are equal, unless the two best are closer than the bound; other
+stopped early, and the perceptron and the convolutional network at the end of a short training; each model of
+onnx_check.py on its 7 examples, and each of onnx_tables_check.py on its rows. Classes are equal, unless the two best are closer than the bound; other
 values are within 1e-4 of the largest of their example. Without npm, a network, numpy or BELAY_DATA_DIR it ends with 77.
 """
 import gzip
@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import onnx_check
+import onnx_tables_check
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -45,10 +46,12 @@ def install(folder):
 
 
 def compute(node, model, x, outputs, folder):
-    """{name: array}, with the dtypes and shapes of `outputs`."""
-    x.tofile(folder / "input.bin")
-    subprocess.run(["node", "onnxruntime_run.js", str(model), str(folder / "input.bin"), str(x.dtype),
-                    ",".join(map(str, x.shape)), str(folder)], cwd=node, check=True)
+    """{name: array}, with the dtypes and shapes of `outputs`. `x`: {input: array}, or the array of the only input."""
+    inputs = []
+    for name, array in (x if isinstance(x, dict) else {onnx_check.Model(model).inputs[0]: x}).items():
+        array.tofile(folder / f"input_{name}.bin")
+        inputs += [name, str(folder / f"input_{name}.bin"), str(array.dtype), ",".join(map(str, array.shape))]
+    subprocess.run(["node", "onnxruntime_run.js", str(model), str(folder), *inputs], cwd=node, check=True)
     return {name: np.fromfile(folder / f"{name}.bin", like.dtype).reshape(like.shape) for name, like in outputs.items()}
 
 
@@ -111,6 +114,15 @@ def test_images(shape):
     return np.frombuffer(raw, np.uint8).astype(np.float32).reshape((10000,) + shape) * np.float32(1 / 255)
 
 
+def table(belay, environment, node, name, folder):
+    toml, path, x = onnx_tables_check.prepared(belay, environment, name, folder)
+    ours = onnx_tables_check.predicted(belay, environment, toml, onnx_check.Model(path).outputs, folder)
+    theirs = compute(node, path, x, ours, folder)
+    for key in ours:  # classes are by thresholds, so each must be equal
+        onnx_check.compare(name, key, ours[key], theirs[key])
+    print(f"{name}: {len(x['features'])} rows, {', '.join(ours)}")
+
+
 def best(belay, environment, node, name, folder):
     toml = str(HERE.parents[1] / "examples" / f"{name}.toml")
     there = ["--set", f"run.dir={folder}/run"]
@@ -132,6 +144,9 @@ def main():
             check = best if name == "mnist_best" else mnist if name in MODELS else small
             with tempfile.TemporaryDirectory() as folder:
                 check(belay, environment, node, name, pathlib.Path(folder))
+        for name in onnx_tables_check.CASES:
+            with tempfile.TemporaryDirectory() as folder:
+                table(belay, environment, node, name, pathlib.Path(folder))
 
 
 if __name__ == "__main__":
