@@ -350,6 +350,28 @@ TEST_F(BadInput, ALabelForWhichTheModelHasNoClassIsFoundInTheFirstBatch) {
             "  classes = 9\n            ^\n");
 }
 
+// The message names the table, and quotes the key below it before the classes that there are.
+TEST_F(BadInput, AWeightOfNoClassIsShownAtItsKeyAmongOthers) {
+  const auto told_of = [&](const std::string& weights) {
+    const std::string manifest = csv("a,b,y\n1,2,no\n1,2,yes\n1,2,no\n1,2,yes\n");
+    write_file(manifest,
+               replaced(contents(manifest), "plugin = \"linear\"\n", "plugin = \"linear\"\n" + weights + "\n"));
+    const ProcessResult r = belay({"check", manifest});
+    EXPECT_EQ(r.status, 2) << r.err;
+    return told(r);
+  };
+  EXPECT_THAT(told_of("class_weights = { no = 1.0, yse = 2.0 }"),
+              ::testing::EndsWith("\n  class_weights = { no = 1.0, yse = 2.0 }\n                              ^~~\n"));
+  EXPECT_THAT(
+      told_of("class_weights = { no = 1.0, yes = \"2\" }"),
+      ::testing::EndsWith("\n  class_weights = { no = 1.0, yes = \"2\" }\n                                    ^~~\n"));
+  EXPECT_THAT(
+      told_of("class_weights = { no = 1.0, yes = -2.0 }"),
+      ::testing::EndsWith("\n  class_weights = { no = 1.0, yes = -2.0 }\n                                    ^~~~\n"));
+  EXPECT_THAT(told_of("class_weights = \"even\""),
+              ::testing::EndsWith("\n  class_weights = \"even\"\n                  ^~~~~~\n"));
+}
+
 // An array of numpy's has nothing about classes.
 TEST_F(BadInput, ALabelBeyondTheClassesThatTheModelHasByDefaultIsShownAtTheModel) {
   const auto npy = [&](const std::string& name, const std::string& dtype, const std::string& shape, std::string bytes) {

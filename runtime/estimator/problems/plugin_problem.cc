@@ -14,10 +14,13 @@
 namespace belay::runtime {
 namespace {
 
-bool quotes(const std::string& message, const std::string& word) {
-  return !word.empty() &&
-         (message.find(single_quoted(word)) != message.npos || message.find(double_quoted(word)) != message.npos);
+// Where the message quotes the word first; npos: nowhere.
+std::size_t quoted_at(const std::string& message, const std::string& word) {
+  if (word.empty()) return message.npos;
+  return std::min(message.find(single_quoted(word)), message.find(double_quoted(word)));
 }
+
+bool quotes(const std::string& message, const std::string& word) { return quoted_at(message, word) != message.npos; }
 
 // "'layers.2.units'", or as the first of the plugin's own words: "label: ...", "alpha must ...".
 bool names_key(const std::string& message, const std::string& key) {
@@ -32,6 +35,25 @@ bool names_table(const std::string& message, const std::string& key) {
   return false;
 }
 
+// Where the message quotes the rest of a key below a table that it names: "class_weights: ... no class "yse"" of the
+// key "class_weights.yse". Without `named` the table need not be named.
+std::size_t names_rest_at(const std::string& message, const std::string& key, bool named) {
+  std::size_t first = message.npos;
+  for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
+    if (!named || names_key(message, key.substr(0, dot)))
+      first = std::min(first, quoted_at(message, key.substr(dot + 1)));
+  return first;
+}
+
+// The option with the key whose rest the message quotes first; null: there is none.
+const PluginOption* option_of_rest(const PluginUse& use, const std::string& message, bool named) {
+  const PluginOption* found = nullptr;
+  std::size_t first = message.npos;
+  for (const PluginOption& o : use.options)
+    if (const std::size_t at = names_rest_at(message, o.key, named); at < first) found = &o, first = at;
+  return found;
+}
+
 bool names_value(const std::string& message, const OptionValue& value) {
   if (const auto* word = std::get_if<std::string>(&value)) return quotes(message, *word);
   const auto* words = std::get_if<std::vector<std::string>>(&value);
@@ -42,8 +64,10 @@ bool names_value(const std::string& message, const OptionValue& value) {
 Location place_in(const PluginUse& use, const std::string& message) {
   for (const PluginOption& o : use.options)
     if (names_key(message, o.key)) return o.value_at;
+  if (const PluginOption* o = option_of_rest(use, message, true)) return o->key_at;
   for (const PluginOption& o : use.options)
     if (names_table(message, o.key)) return o.key_at;
+  if (const PluginOption* o = option_of_rest(use, message, false)) return o->value_at;
   for (const PluginOption& o : use.options)
     if (names_value(message, o.value)) return o.value_at;
   return use.plugin_at;
