@@ -105,13 +105,13 @@ void EventWriter::stamp(pb::Event& event, std::int64_t step) const {
   event.set_step(step);
 }
 
-void EventWriter::add_scalar(std::string_view tag, std::int64_t step, double value) {
+void EventWriter::add_scalar(std::string_view tag, std::int64_t step, double value, bool is_said) {
   std::unique_lock lock(mutex_);
   stamp(*scalar_, step);
   pb::Summary::Value& v = *scalar_->mutable_summary()->mutable_value(0);
   clean_into(tag, *v.mutable_tag());
   v.set_simple_value(static_cast<float>(value));
-  warn_unless_finite(v.tag(), value, step);
+  if (!is_said) warn_unless_finite(v.tag(), value, step);
   append(std::move(lock), *scalar_);
 }
 

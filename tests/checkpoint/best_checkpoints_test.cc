@@ -301,7 +301,7 @@ TEST_F(BestCheckpoints, TheBestThatIsWholeIsFound) {
 TEST_F(BestCheckpoints, WithoutAListTheFixIsSaid) {
   EXPECT_EQ(error_of([&] { find_best(*run_, log_); }),
             "NOT_FOUND: [B4017] '" + dir_.path() +
-                "' has no best checkpoint: eval/loss was not evaluated, or a hook has put "
+                "' has no best checkpoint: eval/loss was not evaluated, was not finite, or a hook has put "
                 "other weights into the place of those that were");
   EXPECT_THAT(best_checkpoints(*run_), IsEmpty());
   std::filesystem::remove(dir_ / "best");

@@ -107,6 +107,83 @@ TEST_F(EvaluatedMetrics, AnAccuracyIsTheNumberOfThoseThatAreRightOverAll) {
   }
 }
 
+// ---- undefined ones
+
+// A table whose evaluation has the class "no" alone, or no weight.
+class UndefinedMetricsOfRuns : public RunTest {
+ protected:
+  static constexpr const char* kWatched =
+      "[checkpoint]\nkeep_best = 1\nbest_metric = \"eval/auc\"\n"
+      "[[hooks]]\nplugin = \"early_stopping\"\ntensor = \"eval/auc\"\npatience = 100\n";
+
+  std::string table(const std::string& weight, const std::string& more = "") const {
+    std::string train = "x,w,y\n", held_out = "x,w,y\n";
+    for (int i = 0; i < 20; ++i) {
+      train += std::to_string(i % 7) + ",1," + (i % 7 > 3 ? "yes\n" : "no\n");
+      held_out += std::to_string(i % 7) + "," + weight + ",no\n";
+    }
+    write_file(temp / "train.csv", train);
+    write_file(temp / "eval.csv", held_out);
+    const std::string path = temp / "table.toml";
+    write_file(path,
+               "[run]\ndir = \"run\"\nmax_steps = 20\nthreads = 1\n[input.train]\nplugin = \"csv\"\npath = "
+               "\"train.csv\"\nlabel = \"y\"\nbatch_size = 10\n[input.train.columns]\nw = \"weight\"\n[input.eval]\n"
+               "plugin = \"csv\"\npath = \"eval.csv\"\nlabel = \"y\"\nepochs = 1\n[eval]\nevery_steps = 5\n[model]\n"
+               "plugin = \"tabular\"\nhidden = []\nloss = \"binary\"\n[optimizer]\nname = \"sgd\"\n"
+               "learning_rate = 0.1\n" +
+                   more);
+    return path;
+  }
+  nlohmann::json last_evaluation() const {
+    nlohmann::json last;
+    std::ifstream file(run_dir() + "/metrics.jsonl");
+    for (std::string line; std::getline(file, line);)
+      if (line.find("\"evaluation\"") != line.npos) last = nlohmann::json::parse(line);
+    return last;
+  }
+};
+
+TEST_F(UndefinedMetricsOfRuns, AClassWithoutAnExampleIsNamedAndNothingIsComparedWithAZero) {
+  const std::string manifest = table("1", kWatched);
+  const ProcessResult r = belay({"run", manifest});
+  ASSERT_EQ(r.status, 0) << r.err;
+  const std::string names = "the metrics auc, auc_precision_recall, f1 of [input.eval] are undefined at step ";
+  EXPECT_THAT(lines_with(r.err, names), SizeIs(1)) << r.err;
+  EXPECT_THAT(r.err, HasSubstr(names + "5: no example has the class \"yes\"; evaluate on examples of each class, for "
+                                       "instance by split_by = \"stratify\""));
+  EXPECT_THAT(lines_with(r.err, "'eval/auc' is undefined (NaN) in the evaluation of step 5: "), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, "checkpoint.best_metric \"eval/auc\" is nan in the evaluation of step 5"), SizeIs(1))
+      << r.err;
+  EXPECT_THAT(lines_with(r.err, "is nan at step"), SizeIs(0)) << "the events' own warning";
+  EXPECT_THAT(r.err, HasSubstr(", auc = nan, "));
+  const nlohmann::json last = last_evaluation();
+  for (const char* name : {"eval/auc", "eval/auc_precision_recall", "eval/f1"}) EXPECT_TRUE(last.at(name).is_null());
+  for (const char* name : {"eval/loss", "eval/accuracy", "eval/balanced_accuracy", "eval/log_loss"})
+    EXPECT_TRUE(last.at(name).is_number()) << name;
+  EXPECT_THAT(nlohmann::json::parse(contents(run_dir() + "/best"))["checkpoints"], SizeIs(0));
+
+  const ProcessResult report = belay({"report", run_dir()});
+  EXPECT_THAT(report.out, ::testing::ContainsRegex("eval/auc +- +NaN +since 5\n"));
+  const ProcessResult evaluated = belay({"evaluate", manifest});
+  EXPECT_EQ(evaluated.status, 0);
+  EXPECT_THAT(evaluated.err, HasSubstr(names + "20: no example has the class \"yes\""));
+  const ProcessResult best = belay({"evaluate", manifest, "--checkpoint", "best"});
+  EXPECT_THAT(best.err, HasSubstr("has no best checkpoint: eval/auc was not evaluated, was not finite, or"));
+}
+
+TEST_F(UndefinedMetricsOfRuns, AnEvaluationWithoutWeightIsSaidToBeOne) {
+  const ProcessResult r = belay({"run", table("0")});
+  ASSERT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(lines_with(r.err,
+                         " of [input.eval] are undefined at step 5: each example has weight 0; give those that "
+                         "count a weight above 0"),
+              SizeIs(1))
+      << r.err;
+  const nlohmann::json last = last_evaluation();
+  for (const char* name : {"eval/loss", "eval/accuracy", "eval/balanced_accuracy", "eval/log_loss", "eval/auc"})
+    EXPECT_TRUE(last.at(name).is_null()) << name;
+}
+
 // ---- what check finds
 
 TEST_F(EvaluatedMetrics, ATensorOfAMetricThatIsNotThereIsShownWhereItIsWritten) {

@@ -155,7 +155,8 @@ TEST_F(HooksThatTrain, TheBestCheckpointStaysWhereTheAveragesThatWereEvaluatedTa
   EXPECT_THAT(best(), IsEmpty());
   const ProcessResult none = belay({"evaluate", temp / "train.toml", "--checkpoint", "best"});
   EXPECT_EQ(none.status, 2) << none.err;
-  EXPECT_THAT(none.err, HasSubstr("has no best checkpoint: eval/loss was not evaluated, or a hook has put"));
+  EXPECT_THAT(none.err,
+              HasSubstr("has no best checkpoint: eval/loss was not evaluated, was not finite, or a hook has put"));
 }
 
 // A rate that is halved from step 20 on, by its scale and by a separate schedule.

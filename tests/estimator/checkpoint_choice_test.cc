@@ -167,9 +167,11 @@ TEST_F(CheckpointChoiceTest, BestIsTheFirstOfTheList) {
   EXPECT_EQ(error("best", [](const OpenDirectory&) { return std::vector<std::string>(); }), none);
   // A list that is there: keep_best is set.
   write_file(dir_ / "best", "{\"metric\": \"eval/loss\", \"mode\": \"min\", \"checkpoints\": []}");
-  EXPECT_EQ(error("best"), "NOT_FOUND: [B4017] '" + dir_.path() +
-                               "' has no best checkpoint: eval/loss was not evaluated, or a hook has put other weights "
-                               "into the place of those that were");
+  EXPECT_EQ(
+      error("best"),
+      "NOT_FOUND: [B4017] '" + dir_.path() +
+          "' has no best checkpoint: eval/loss was not evaluated, was not finite, or a hook has put other weights "
+          "into the place of those that were");
 }
 
 // By its list, in --checkpoint best and as a path.

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/evaluation.h"
 
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
 #include <thread>
 
+#include "belay/ops/math.h"
+#include "runtime/estimator/evaluation/undefined_metrics.h"
 #include "tests/estimator/evaluation_fixture.h"
 
 namespace belay::runtime::testing {
@@ -206,6 +212,52 @@ TEST_F(EvaluateTrained, TellsItsProgressAndItsStep) {
   run();
   EXPECT_EQ(batches, 3);
   EXPECT_EQ(input->monitor.step, 70);
+}
+
+TEST_F(EvaluateTrained, AnUndefinedMetricIsOneWarningUnlessTheTrainingHasDiverged) {
+  const auto with_nan = [&] {
+    make({.add_metrics = [](NodeGraph&, ModelOutputs& outputs) {
+      const Output nothing = outputs.metrics[0].value * 0.0;
+      outputs.metrics.push_back({"hidden", nothing / nothing, Output()});
+    }});
+    log_text.clear();
+    EXPECT_TRUE(std::isnan(run().metrics.back().second));
+    run();
+  };
+  const std::string warning = "the metric hidden of [input.eval] is undefined at step 70: no example has a class that ";
+  with_nan();
+  const std::size_t at = log_text.find(warning);
+  EXPECT_NE(at, std::string::npos) << log_text;
+  EXPECT_EQ(log_text.find(warning, at + 1), std::string::npos) << log_text;
+  set("scale", Tensor(std::numeric_limits<float>::infinity()));
+  with_nan();
+  EXPECT_FALSE(logged("undefined")) << log_text;
+}
+
+TEST(UndefinedMetrics, TheReasonIsTheClassesWithoutAnExample) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EvalResult result;
+  result.global_step = 20;
+  result.metrics = {{"loss", 0.5}, {"auc", nan}, {"accuracy", 1}, {"f1", nan}};
+  result.matrices = {{"confusion_matrix", Tensor({2, 2}, {3.0, 0.0, 0.0, 0.0})}};
+  result.class_names = {"no", "yes"};
+  EXPECT_EQ(undefined_metrics(result), (std::vector<std::string>{"auc", "f1"}));
+  EXPECT_EQ(
+      undefined_metrics_text(result, "[input.eval]"),
+      "the metrics auc, f1 of [input.eval] are undefined at step 20: no example has the class \"yes\"; evaluate on "
+      "examples of each class, for instance by split_by = \"stratify\" in [input.train] (said once)");
+  result.class_names.clear();
+  EXPECT_THAT(undefined_metrics_text(result, "[input.eval]"), ::testing::HasSubstr("no example has the class 1;"));
+  result.matrices = {{"confusion_matrix", Tensor({3, 3}, std::vector<double>{0, 0, 0, 0, 2, 0, 0, 0, 0})}};
+  EXPECT_THAT(undefined_metrics_text(result, "[input.eval]"), ::testing::HasSubstr("no example has the class 0 or 2;"));
+  result.metrics[0].second = nan;
+  EXPECT_EQ(undefined_metrics_text(result, "[input.eval]"), "") << "the training has diverged";
+  result.weightless = true;
+  EXPECT_EQ(undefined_metrics_text(result, "[input.eval]"),
+            "the metrics loss, auc, f1 of [input.eval] are undefined at step 20: each example has weight 0; give those "
+            "that count a weight above 0 (said once)");
+  result.metrics = {{"loss", 0.5}, {"accuracy", 1}};
+  EXPECT_EQ(undefined_metrics_text(result, "[input.eval]"), "");
 }
 
 TEST(MetricsText, IsShort) {

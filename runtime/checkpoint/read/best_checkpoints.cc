@@ -113,9 +113,10 @@ std::vector<BestCheckpoint> best_checkpoints(const OpenDirectory& run) {
 
 void check_has_best(const OpenDirectory& run, const BestList& list) {
   if (list.checkpoints.empty())
-    fail(Code::kNotFound, fmt::format("[B4017] {} has no best checkpoint: {} was not evaluated, or a hook has put "
-                                      "other weights into the place of those that were",
-                                      single_quoted(run.path()), escaped(list.metric)));
+    fail(Code::kNotFound,
+         fmt::format("[B4017] {} has no best checkpoint: {} was not evaluated, was not finite, or a hook has put "
+                     "other weights into the place of those that were",
+                     single_quoted(run.path()), escaped(list.metric)));
 }
 
 std::unique_ptr<CheckpointReader> find_best(const OpenDirectory& run, Logger& log) {

@@ -2,7 +2,9 @@
 #include "runtime/estimator/evaluation/eval_while_training.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "belay/tensor_text.h"
 #include "runtime/estimator/evaluation/metrics_line.h"
 #include "runtime/platform/text/text.h"
 #include "runtime/platform/threads/activity.h"
@@ -137,12 +139,24 @@ std::optional<double> EvalWhileTraining::best_value(std::int64_t step) const {
   return std::nullopt;
 }
 
+void EvalWhileTraining::warn_of_best(std::int64_t step) {
+  if (options_.best_metric.empty() || warned_of_best_) return;
+  const std::optional<double> value = best_value(step);
+  if (!value || std::isfinite(*value)) return;
+  warned_of_best_ = true;
+  environment_.log.warning(
+      "eval", "checkpoint.best_metric " + double_quoted(options_.best_metric) + " is " + rounded_text(*value) +
+                  " in the evaluation of step " + std::to_string(step) +
+                  ", so this evaluation is not compared with others and never the best (said once)");
+}
+
 void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, const Shown& shown) {
   const Doing doing(Activity::kEvaluating);
   for (Input& input : inputs_)
     attempt(input, step, [&] { keep(input, input.evaluation->run(trained, step, options_.keep_going), shown); });
   schedule_.evaluated(step);
   evaluated_ = sum_of_versions(trained);
+  warn_of_best(step);
   const bool whole = std::all_of(inputs_.begin(), inputs_.end(), [&](const Input& input) {
     return input.has_result && input.result.global_step == step;
   });

@@ -36,7 +36,7 @@ struct EvalWhileTrainingOptions {
   bool whole_at_start = false;  // the step where the training begins is evaluated, whatever the settings are
   std::function<bool()> keep_going = [] { return true; };
   // Gets the value of best_metric ("eval/loss") of each evaluation, at the boundary after its step. Empty: the run
-  // keeps no best checkpoints.
+  // keeps no best checkpoints. The first value that is not finite is a warning: such an evaluation is never the best.
   std::string best_metric = {};
   std::function<void(std::int64_t step, double value)> note_best = {};
   // Gets the step of the evaluation in the end of a session, before note_best does. Checkpoints that are saved later
@@ -112,6 +112,7 @@ class EvalWhileTraining {
   void evaluate_and_note(DirectSession& training, std::int64_t step);
   void note_best(std::int64_t step) const;
   std::optional<double> best_value(std::int64_t step) const;
+  void warn_of_best(std::int64_t step);
   // The session whose roles get the result, and for how long: for the hooks' ends, or for all later steps.
   struct Shown {
     DirectSession* session = nullptr;  // null: it has ended
@@ -132,6 +133,7 @@ class EvalWhileTraining {
   std::optional<std::int64_t> first_step_;  // of this attempt; none: it has made none
   std::optional<std::uint64_t> evaluated_;  // the variables' versions at the last evaluation
   std::optional<Error> failed_;             // the error of the evaluation in the hook's end
+  bool warned_of_best_ = false;
   Counts counts_;
 };
 

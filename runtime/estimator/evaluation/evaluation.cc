@@ -2,11 +2,16 @@
 #include "runtime/estimator/evaluation/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "belay/ops/control.h"
+#include "belay/ops/math.h"
+#include "belay/ops/reductions.h"
 #include "belay/ops/shape.h"
 #include "belay/tensor_text.h"
 #include "runtime/estimator/evaluation/eval_events.h"
+#include "runtime/estimator/evaluation/undefined_metrics.h"
 #include "runtime/events/matrix.h"
 #include "runtime/monitored/hooks/session_hook.h"
 #include "runtime/monitored/saving/session_manager.h"
@@ -69,6 +74,10 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
   const InputFeed::Tensors& tensors = model_->tensors;
   batch.push_back(ops::shape(tensors.features.empty() ? tensors.batch : tensors.features[0].output));
   batch.push_back(tensors.batch.operation());
+  if (const Output weight = weight_of_batch()) {
+    batch.push_back(weight);
+    has_weights_ = true;
+  }
   batch_ = FetchSet(batch);
   totals_ = FetchSet(totals);
   const belay::Graph g = model_->graph.handle();
@@ -89,6 +98,14 @@ void Evaluation::check_metrics() const {
     if (m.name == "loss" || m.name == "global_step")
       fail(Code::kInvalidArgument, "the model has a metric called '" + m.name +
                                        "', which each evaluation has already; give the metric another name");
+}
+
+// The sum of the weights of a batch's examples, float64; empty: the input has no weights.
+Output Evaluation::weight_of_batch() const {
+  const std::vector<NamedOutput>& labels = model_->tensors.labels;
+  const auto found = std::ranges::find(labels, kWeightName, &NamedOutput::name);
+  if (labels.size() != 2 || found == labels.end() || found->output.dtype() == DType::kString) return {};
+  return ops::reduce_sum(ops::cast(found->output, DType::kFloat64));
 }
 
 std::vector<std::string> Evaluation::metric_names() const {
@@ -123,12 +140,22 @@ void Evaluation::open(VariableStore& trained) {
   position_ = session_->store().position_slot(name());
 }
 
+const EvalResult& Evaluation::run(VariableStore& trained, std::int64_t global_step,
+                                  const std::function<bool()>& keep_going) {
+  const EvalResult& result = run_some(trained, global_step, options_.batches, keep_going);
+  if (warned_ || undefined_metrics(result).empty()) return result;
+  environment_.log.warning(name(), undefined_metrics_text(result, place()));
+  warned_ = true;
+  return result;
+}
+
 const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                                        const std::function<bool()>& keep_going) {
   input_.monitor.step.store(global_step, std::memory_order_relaxed);
   const Shown shown(options_.running, this);
   result_.global_step = global_step;
   result_.examples = result_.batches = 0;
+  weight_ = 0;
   for (auto& [name, value] : result_.metrics) value = 0;
   without_end_of_input([&] {
     if (session_ == nullptr) {
@@ -142,6 +169,8 @@ const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t glob
   if (result_.examples == 0) fail(Code::kFailedPrecondition, "the evaluation's input has no examples");
   for (auto& [name, value] : result_.metrics) value /= static_cast<double>(result_.examples);
   if (!totals_.outputs().empty()) read_totals();
+  result_.weightless = has_weights_ && weight_ == 0;
+  if (result_.weightless) result_.metrics[0].second = std::numeric_limits<double>::quiet_NaN();
   return result_;
 }
 
@@ -206,6 +235,7 @@ void Evaluation::add_batch(const Run& run) {
   };
   result_.examples += n;
   ++result_.batches;
+  if (has_weights_) weight_ += TensorView(run.result(batch_, metrics.size() + 2)).scalar<double>();
   add(0, 0);
   std::size_t number = 1;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -230,7 +260,9 @@ void Evaluation::read_totals() {
 }
 
 void Evaluation::add_events(EventWriter& events) {
-  for (const auto& [metric, value] : result_.metrics) events.add_scalar(metric, result_.global_step, value);
+  const bool is_said = !undefined_metrics(result_).empty();
+  for (const auto& [metric, value] : result_.metrics)
+    events.add_scalar(metric, result_.global_step, value, is_said && !std::isfinite(value));
   if (result_.matrices.empty()) return;
   const EvalMetrics matrices(result_.matrices.begin(), result_.matrices.end());
   write_eval_metrics(events, host_.run().log(), matrices, result_.global_step, "");

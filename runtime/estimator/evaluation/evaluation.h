@@ -40,6 +40,7 @@ struct EvalResult {
   // metrics.jsonl; no role and no stop condition has them.
   std::vector<std::pair<std::string, Tensor>> matrices;
   std::vector<std::string> class_names = {};  // of the input's only label; empty: they are not known
+  bool weightless = false;  // the input has weights, and all are 0: the loss is undefined, as the metrics are
 };
 
 // An evaluation that runs again and again with the variables of a training (eval_while_training.h).
@@ -102,11 +103,9 @@ class Evaluation final : public RepeatedEvaluation {
   std::vector<std::string> matrix_names() const override;
 
   // FAILED_PRECONDITION also if the input is empty or begins a third pass over its examples. The same holds if anything
-  // but the input reports an end of input.
+  // but the input reports an end of input. The first result with an undefined metric is a warning.
   const EvalResult& run(VariableStore& trained, std::int64_t global_step,
-                        const std::function<bool()>& keep_going) override {
-    return run_some(trained, global_step, options_.batches, keep_going);
-  }
+                        const std::function<bool()>& keep_going) override;
   const EvalResult& run_some(VariableStore& trained, std::int64_t global_step, std::int64_t batches,
                              const std::function<bool()>& keep_going) override;
   bool has_seen(VariableStore& trained) override { return session_ != nullptr && variables_.same(trained, *session_); }
@@ -118,6 +117,7 @@ class Evaluation final : public RepeatedEvaluation {
 
  private:
   void check_metrics() const;
+  Output weight_of_batch() const;
   void open(VariableStore& trained);
   void refuse_endless() const;
   void run_batches(std::int64_t most, const std::function<bool()>& keep_going);
@@ -133,7 +133,7 @@ class Evaluation final : public RepeatedEvaluation {
   const std::shared_ptr<ModelGraph> model_;
   SessionHost host_;
   SessionScaffold scaffold_;
-  FetchSet batch_;         // loss, each metric or its update, the shape of a feature
+  FetchSet batch_;         // loss, each metric or its update, the shape of a feature, the sum of weights
   FetchSet reset_locals_;  // the initializers of local variables
   FetchSet totals_;        // metrics that count in separate variables
   TrainedVariables variables_;
@@ -143,6 +143,9 @@ class Evaluation final : public RepeatedEvaluation {
   const std::optional<Position>* position_ = nullptr;  // of the input, in session_'s store
   EvalResult result_;
   std::vector<bool> is_matrix_;  // of each metric of the model; looking it up takes strings
+  bool has_weights_ = false;
+  double weight_ = 0;  // of all examples of the pass
+  bool warned_ = false;
 };
 
 // "loss = 0.0812, accuracy = 0.975": the numbers.
