@@ -73,11 +73,11 @@ Evaluation::Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& mode
   // The first dimension is the number of examples. The batch is taken even if the model reads nothing of it.
   const InputFeed::Tensors& tensors = model_->tensors;
   batch.push_back(ops::shape(tensors.features.empty() ? tensors.batch : tensors.features[0].output));
-  batch.push_back(tensors.batch.operation());
   if (const Output weight = weight_of_batch()) {
     batch.push_back(weight);
     has_weights_ = true;
   }
+  batch.push_back(tensors.batch.operation());
   batch_ = FetchSet(batch);
   totals_ = FetchSet(totals);
   const belay::Graph g = model_->graph.handle();
