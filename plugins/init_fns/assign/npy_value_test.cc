@@ -102,7 +102,7 @@ TEST_F(AssignNpy, AFileThatIsNoneIsRefused) {
                 InitFnDriver init(module_under_test(belay_module_assign),
                                   {{"vars", std::vector<std::string>{"w"}}, {"npy", folder_.file("v.npy")}});
               }),
-              ::testing::StartsWith("NOT_FOUND: npy: there is no file '"));
+              ::testing::StartsWith("NOT_FOUND: [B3046] npy: there is no file '"));
 }
 
 }  // namespace npy_value_test

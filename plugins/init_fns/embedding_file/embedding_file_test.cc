@@ -138,7 +138,7 @@ TEST_F(EmbeddingFile, FilesAreLookedForWhenItIsCreated) {
     EXPECT_THAT(error_of([&] {
                   driver({{option, folder_.file("none")}});
                 }),
-                ::testing::StartsWith(std::string("NOT_FOUND: ") + option + ": there is no file '"));
+                ::testing::StartsWith(std::string("NOT_FOUND: [B3046] ") + option + ": there is no file '"));
   EXPECT_EQ(error_of([] { InitFnDriver init(module_under_test(belay_module_embedding_file)); }),
             "INVALID_ARGUMENT: 'path' is required");
 }

@@ -110,7 +110,7 @@ TEST_F(WarmStartVocabularies, T_165_AVocabularyOfATerabyteIsRefusedWithoutReadin
 }
 
 TEST_F(WarmStartVocabularies, FilesAreLookedForAtOnceAndRefusedWithTheirLine) {
-  EXPECT_THAT(error_of([&] { driver(); }), HasSubstr("NOT_FOUND: vocabularies.0.new: there is no file '"));
+  EXPECT_THAT(error_of([&] { driver(); }), HasSubstr("NOT_FOUND: [B3046] vocabularies.0.new: there is no file '"));
   write("a\nb\na\n", "a\n");
   EXPECT_EQ(error_of([&] { driver()->run(); }), "DATA_LOSS: vocabularies.0.new: '" + folder_.file("new.txt") +
                                                     "' line 3 is \"a\", as line 1 is; take one of them out");

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -69,10 +70,11 @@ class Csv final : public belay::Input {
           "columns", &Options::columns,
           "table of NAME = { type, ... }; type is number (missing, scale, buckets, indicator), category (missing, "
           "min_count, max_size, hash_buckets, deliver), date (missing, scale, indicator, formats, parts, cycles), text "
-          "(min_count, max_size), id, weight or ignore; types that are not set are guessed if a column has words or "
-          "gaps; or a list: names of the columns if there is no header, in place of column_0, column_1 and so on")
+          "(min_count, max_size), each with gaps, or id, weight or ignore; types that are not set are guessed if a "
+          "column has words or gaps; or a list: names of the columns if there is no header, in place of column_0, "
+          "column_1 and so on")
           .or_list(),
-      belay::option("gaps", &Options::gaps, "cells that mean a missing value, in columns with types"),
+      belay::option("gaps", &Options::gaps, "cells that mean a missing value, in columns with types and in the label"),
       belay::option(
           "label", &Options::label,
           "column of the label, by name or by number (\"0\" is the first, \"-1\" the last); \"\" means no label")
@@ -110,7 +112,7 @@ class Csv final : public belay::Input {
     const std::string_view delimiter = o.delimiter;
     if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r")
       fail(Code::kInvalidArgument,
-           "'delimiter' is \"" + o.delimiter.string() + "\", must be one character such as , ; | or a tab");
+           "[B3020] 'delimiter' is \"" + o.delimiter.string() + "\", must be one character such as , ; | or a tab");
   }
 
   void spec(belay::InputSpec& spec) override {
@@ -118,13 +120,20 @@ class Csv final : public belay::Input {
     const CsvFile file({files[0], o_.header, o_.delimiter.view()[0], o_.skip_lines, names_,
                         std::vector<std::string>(files.begin() + 1, files.end())});
     file_rows_ = file.rows();
+    if (!file.not_utf8().empty())
+      host().warning(file.not_utf8() +
+                     ": this is no UTF-8; the cells are read as they are, and are other words than in a file of UTF-8; "
+                     "convert the file (iconv -f LATIN1 -t UTF-8)");
     is_training_ = spec.use() == belay::InputUse::kTraining;
     ChosenColumns chosen = choose_columns(file, spec, choice_options(), types_);
-    columns_ = std::move(chosen.table), entries_ = std::move(chosen.entries), ignored_ = std::move(chosen.ignored);
+    columns_ = std::move(chosen.table), columns_.gaps = spec.learned_words("gaps").value_or(gaps_),
+    entries_ = std::move(chosen.entries), ignored_ = std::move(chosen.ignored);
     choose_parts(file, spec, chosen.split);
     read_table(file, spec);
     rows_ = {};
+    check_weights(file);
     warn_of_lone_words(file);
+    warn_of_changed_labels(file);
     const std::vector<std::string> names = feature_names(file);
     width_ = names.size();
     if (width_ != 0) {
@@ -210,8 +219,12 @@ class Csv final : public belay::Input {
   // its gaps.
   void choose_parts(const CsvFile& file, belay::InputSpec& spec, std::optional<std::size_t> column) {
     SplitColumn by{column, spec.learned_words("gaps").value_or(gaps_)};
-    if (const auto entry = entries_.find(column.value_or(file.names().size())); entry != entries_.end())
-      by.formats = entry->second.formats;
+    belay::Gaps own_gaps;
+    if (const auto entry = entries_.find(column.value_or(file.names().size())); entry != entries_.end()) {
+      by.formats = entry->second.formats, own_gaps = entry->second.gaps;
+    }
+    own_gaps = spec.learned_words("split_column.gaps").value_or(own_gaps);
+    if (!own_gaps.empty()) by.gaps = own_gaps, spec.keep("split_column.gaps", own_gaps);
     by.formats = spec.learned_words("split_column.formats").value_or(by.formats);
     if (!by.formats.empty()) spec.keep("split_column.formats", by.formats);
     parts_.assign(static_cast<std::size_t>(file_rows_), belay::Part::kTrain);
@@ -247,6 +260,32 @@ class Csv final : public belay::Input {
     }
   }
 
+  // A large whole number may become another one as float32.
+  void warn_of_changed_labels(const CsvFile& file) const {
+    if (!table_.changed_label) return;
+    const auto digits = [](double number) {
+      char text[400];
+      std::snprintf(text, sizeof(text), "%.0f", number);
+      return std::string(text);
+    };
+    const ChangedLabel& first = *table_.changed_label;
+    host().warning(file.place(first.row, *columns_.label) + ": label \"" + file.names()[*columns_.label] + "\" is " +
+                   digits(first.is) + ", and becomes " + digits(first.becomes) + " as float32; " +
+                   std::to_string(table_.changed_labels) +
+                   (table_.changed_labels == 1 ? " row is so" : " rows are so") +
+                   "; subtract a constant, or take a larger unit");
+  }
+
+  // A loss divides by the sum of the weights.
+  void check_weights(const CsvFile& file) const {
+    if (!columns_.weight || table_.weights.empty()) return;
+    if (std::any_of(table_.weights.begin(), table_.weights.end(), [](float weight) { return weight > 0; })) return;
+    fail(Code::kInvalidArgument, "[B3054] columns: all weights of \"" + file.names()[*columns_.weight] + "\" in '" +
+                                     path() + "' are 0 in the " + std::to_string(table_.weights.size()) +
+                                     " rows of split = \"" + o_.split.string() +
+                                     "\"; give rows that count a weight above 0, or the column another type");
+  }
+
   std::vector<std::string> feature_names(const CsvFile& file) const {
     std::vector<std::string> names;
     for (const belay::Column& column : columns_.typed)
@@ -262,8 +301,8 @@ class Csv final : public belay::Input {
       learn_types(file, spec);
     } else if (spec.has_learned() && !types_.empty()) {
       fail(Code::kInvalidArgument,
-           "columns: the training of the model had no types, since it read numbers; leave the table out, or train anew "
-           "with it");
+           "[B3043] columns: the training of the model had no types, since it read numbers; leave the table out, or "
+           "train anew with it");
     } else if (!types_.empty()) {
       fit_types(file);
     } else if (!spec.has_learned()) {
@@ -285,7 +324,9 @@ class Csv final : public belay::Input {
     gaps_ = spec.learned_words("gaps").value_or(gaps_);
     for (const std::size_t column : columns_.features) {
       auto typed = belay::Column::learned(spec, file.names()[column], gaps_);
-      if (!typed) fail(Code::kNotFound, "features: the training had no column \"" + file.names()[column] + "\"");
+      if (!typed)
+        fail(Code::kNotFound, "[B3043] features: the training had no column \"" + file.names()[column] +
+                                  "\"; leave it out of 'features'");
       columns_.typed.push_back(std::move(*typed));
     }
   }
@@ -308,7 +349,14 @@ class Csv final : public belay::Input {
     for (belay::ColumnOptions& column : all)
       if (column.type == "number" && column.scale.empty() && column.buckets.empty() && column.bucket_count == 0)
         column.scale = o_.standardize ? "standard" : "none";
-    columns_.typed = fit_columns(file, columns_.features, rows, gaps_, all);
+    std::vector<std::string> only_gaps;
+    columns_.typed = fit_columns(file, columns_.features, rows, gaps_, all, only_gaps);
+    if (!only_gaps.empty() && is_training_)
+      host().warning("columns: " + CsvFile::listed(only_gaps) +
+                     (only_gaps.size() == 1 ? " has only gaps" : " have only gaps") + " in the " +
+                     std::to_string(rows.size()) +
+                     " rows of the training, so there is no median and no word to learn; set type = \"ignore\", or "
+                     "look at the file and at 'gaps'");
   }
 
   void drop_ignored(std::vector<belay::ColumnOptions>& all) {
@@ -327,7 +375,10 @@ class Csv final : public belay::Input {
       host().warning("columns: not used: " + CsvFile::listed(dropped) +
                      "; almost each row has another cell of words, or all are gaps; an entry in 'columns' with "
                      "a type changes that");
-    if (used.empty()) fail(Code::kInvalidArgument, "columns: '" + path() + "' has no column that is a feature");
+    if (used.empty())
+      fail(Code::kInvalidArgument, "[B3052] columns: '" + path() +
+                                       "' has no column that is a feature, since each is ignored; give one of them a "
+                                       "type in 'columns'");
     columns_.features = features, all = used;
   }
 
@@ -375,6 +426,7 @@ class Csv final : public belay::Input {
     const bool reads = !spec.has_learned() && columns_.label && o_.split != "all" && o_.split != "train";
     if (reads) {
       TableColumns label{{}, columns_.label, columns_.label_type, columns_.classes, columns_.learned};
+      label.gaps = columns_.gaps;
       const std::vector<std::int64_t> train = belay::rows_of_part(parts_, "train");
       read = parse_table(file, label, pool_, &train);
     }

@@ -19,7 +19,7 @@ std::optional<std::string> learned_name(const belay::InputSpec& spec, std::strin
   const auto words = spec.learned_words(kept);
   if (!words) return std::nullopt;
   if (words->size() != 1)
-    fail(Code::kDataLoss, std::string(kept) +
+    fail(Code::kDataLoss, "[B3051] " + std::string(kept) +
                               ": the name that the training kept is damaged; restore another checkpoint "
                               "of the model");
   return words->front();
@@ -50,7 +50,7 @@ class ColumnChoice {
     place_split();
     if (columns_.id && columns_.id == columns_.label)
       fail(Code::kInvalidArgument,
-           "id: \"" + o_.id + "\" is the label's column; where the file has no label, set label = \"\"");
+           "[B3042] id: \"" + o_.id + "\" is the label's column; if the file has no label, set label = \"\"");
     if (const auto classes = spec_.learned_class_names("label"); classes && columns_.classes.empty()) {
       columns_.classes = *classes;
       columns_.learned = true;
@@ -63,8 +63,9 @@ class ColumnChoice {
       for (std::size_t i = 0; i < file_.columns().size(); ++i)
         if (!is_no_feature(i)) columns_.features.push_back(i);
     if (columns_.features.empty())
-      fail(Code::kInvalidArgument,
-           "features: '" + o_.path + "' has no column besides the label" + (columns_.id ? " and the id" : ""));
+      fail(Code::kInvalidArgument, "[B3052] features: '" + o_.path + "' has no column besides the label" +
+                                       (columns_.id ? " and the id" : "") +
+                                       "; give a file with at least one more, or another 'delimiter'");
     // The model needs no label for a prediction, and the column may have other content.
     if (spec_.use() == belay::InputUse::kPrediction && spec_.has_learned())
       columns_.label.reset(), columns_.weight.reset();
@@ -81,14 +82,14 @@ class ColumnChoice {
     if (!trained || (is_name && o_.label != *trained)) {
       if (o_.label.empty()) return std::nullopt;
       if (column && spec_.use() != belay::InputUse::kPrediction)
-        fail(Code::kInvalidArgument, "label: '" + o_.path + "' has \"" + *trained +
+        fail(Code::kInvalidArgument, "[B3043] label: '" + o_.path + "' has \"" + *trained +
                                          "\", which was the training's label, besides \"" + o_.label +
                                          "\"; leave 'label' out");
       return other_label();
     }
     if (column) return column;
     if (spec_.use() == belay::InputUse::kPrediction || o_.label.empty()) return std::nullopt;
-    fail(Code::kNotFound, "label: '" + o_.path + "' has no column \"" + *trained +
+    fail(Code::kNotFound, "[B3043] label: '" + o_.path + "' has no column \"" + *trained +
                               "\", which was the training's label; " + file_.held(CsvFile::is_numbered(*trained)));
   }
 
@@ -98,7 +99,7 @@ class ColumnChoice {
     const auto trained = trained_features(spec_);
     if (!trained || std::find(trained->begin(), trained->end(), file_.names()[column]) == trained->end()) return column;
     if (spec_.use() == belay::InputUse::kPrediction) return std::nullopt;
-    fail(Code::kInvalidArgument, "label: \"" + o_.label + "\" is the column " + file_.names()[column] +
+    fail(Code::kInvalidArgument, "[B3043] label: \"" + o_.label + "\" is the column " + file_.names()[column] +
                                      ", which is a feature of the training; name the label's column");
   }
 
@@ -108,7 +109,7 @@ class ColumnChoice {
     if (o_.id.empty()) return spec_.use() == belay::InputUse::kPrediction ? column : std::nullopt;
     if (!trained || !is_number(o_.id)) return file_.find_column("id", o_.id);
     if (column) return column;
-    fail(Code::kNotFound, "id: '" + o_.path + "' has no column \"" + *trained +
+    fail(Code::kNotFound, "[B3043] id: '" + o_.path + "' has no column \"" + *trained +
                               "\", which was the training's id; name the column, or leave 'id' out; " + file_.held());
   }
 
@@ -141,12 +142,15 @@ class ColumnChoice {
       const std::size_t column = file_.find_column("columns", entry.name);
       if (!entries_.emplace(column, entry).second || column == columns_.label)
         fail(Code::kInvalidArgument,
-             "columns: \"" + entry.name + "\" is " + (column == columns_.label ? "the label's column" : "there twice"));
+             "[B3042] columns: \"" + entry.name + "\" is " +
+                 (column == columns_.label ? "the label's column, which has no type; leave the entry out"
+                                           : "there twice, by name and by number; leave one entry out"));
       std::optional<std::size_t>* place = entry.type == "id"       ? &columns_.id
                                           : entry.type == "weight" ? &columns_.weight
                                                                    : nullptr;
       if (place != nullptr && *place && *place != column)
-        fail(Code::kInvalidArgument, "columns: \"" + entry.name + "\" is a second column of type " + entry.type);
+        fail(Code::kInvalidArgument, "[B3042] columns: \"" + entry.name + "\" is a second column of type " +
+                                         entry.type + "; give one of them another type, such as ignore");
       if (place != nullptr) *place = column;
       if (entry.type == "ignore") ignored_.insert(column);
     }
@@ -161,13 +165,13 @@ class ColumnChoice {
       const std::size_t column =
           by_name && is_number(name) ? learned_feature((*trained)[i]) : file_.find_column("features", name);
       if (columns_.label == column || columns_.id == column || columns_.weight == column)
-        fail(Code::kInvalidArgument, "features: \"" + name + "\" is the " +
+        fail(Code::kInvalidArgument, "[B3042] features: \"" + name + "\" is the " +
                                          (columns_.id == column      ? "id"
                                           : columns_.label == column ? "label"
                                                                      : "weight") +
-                                         "'s column");
+                                         "'s column; leave it out");
       if (std::count(columns_.features.begin(), columns_.features.end(), column) != 0)
-        fail(Code::kInvalidArgument, "features: \"" + name + "\" is there twice");
+        fail(Code::kInvalidArgument, "[B3042] features: \"" + name + "\" is there twice; leave one out");
       columns_.features.push_back(column);
     }
   }
@@ -175,8 +179,8 @@ class ColumnChoice {
   std::size_t learned_feature(const std::string& name) const {
     const auto column = file_.column_of(name);
     if (!column)
-      fail(Code::kNotFound, "features: '" + o_.path + "' has no column \"" + name + "\", which the training had; " +
-                                file_.held(CsvFile::is_numbered(name)));
+      fail(Code::kNotFound, "[B3043] features: '" + o_.path + "' has no column \"" + name +
+                                "\", which the training had; " + file_.held(CsvFile::is_numbered(name)));
     return *column;
   }
 
@@ -196,7 +200,7 @@ class ColumnChoice {
       const std::string &name = file_.names()[i], &column = file_.columns()[i];
       if (is_no_feature(i) || trained_id == i || is_trained(name)) continue;
       if (name != column && is_trained(column))
-        fail(Code::kInvalidArgument, "path: '" + o_.path + "' has the training's column " + column +
+        fail(Code::kInvalidArgument, "[B3043] path: '" + o_.path + "' has the training's column " + column +
                                          " more than once; rename the ones that are not meant");
       extra.push_back(name);
     }
@@ -212,7 +216,7 @@ class ColumnChoice {
                                       ", which the training did not have (extra = \"ignore\" leaves " +
                                       (extra.size() == 1 ? "it" : "them") + " out)";
     const std::string other = missing.empty() ? "" : file_.other_reading(CsvFile::is_numbered(missing.front()));
-    fail(Code::kNotFound, "path: '" + o_.path + "'" + lacks + has + (other.empty() ? "" : "; " + other));
+    fail(Code::kNotFound, "[B3043] path: '" + o_.path + "'" + lacks + has + (other.empty() ? "" : "; " + other));
   }
 
   const CsvFile& file_;

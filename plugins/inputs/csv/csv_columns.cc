@@ -17,7 +17,8 @@ constexpr std::size_t kPasses = 4;        // over the file, to fit all columns
 
 bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows,
                  const belay::Gaps& gaps, std::vector<belay::ColumnOptions>& columns, std::string& said) {
-  std::vector<belay::ColumnGuess> guesses(features.size(), belay::ColumnGuess(gaps));
+  std::vector<belay::ColumnGuess> guesses;
+  for (const belay::ColumnOptions& column : columns) guesses.emplace_back(column.gaps.empty() ? gaps : column.gaps);
   try {
     file.each_row(rows, [&](const belay::csv::Block&, std::size_t, const belay::csv::Fields& row) {
       for (std::size_t i = 0; i < features.size(); ++i)
@@ -42,7 +43,8 @@ bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, 
 
 std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<std::size_t>& features,
                                        const std::vector<std::int64_t>& rows, const belay::Gaps& gaps,
-                                       const std::vector<belay::ColumnOptions>& columns) {
+                                       const std::vector<belay::ColumnOptions>& columns,
+                                       std::vector<std::string>& only_gaps) {
   for (const belay::ColumnOptions& column : columns) belay::check_column_keys("columns", column);
   std::vector<belay::Column> fitted;
   // A fit keeps its column's numbers in double. So a pass over the file fits a quarter of the columns.
@@ -54,7 +56,10 @@ std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<st
     file.each_row(rows, [&](const belay::csv::Block&, std::size_t, const belay::csv::Fields& row) {
       for (std::size_t i = begin; i < end; ++i) fits[i - begin].add(row.views[features[i]]);
     });
-    for (belay::ColumnFit& fit : fits) fitted.push_back(fit.finish());
+    for (belay::ColumnFit& fit : fits) {
+      fitted.push_back(fit.finish());
+      if (fit.only_gaps()) only_gaps.push_back(fitted.back().name);
+    }
   }
   return fitted;
 }

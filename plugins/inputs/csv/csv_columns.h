@@ -17,9 +17,10 @@ namespace csv_input {
 bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows,
                  const belay::Gaps& gaps, std::vector<belay::ColumnOptions>& columns, std::string& said);
 
-// Fits the columns on these rows.
+// Fits the columns on these rows. `only_gaps` gets the columns that have no value in them.
 std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<std::size_t>& features,
                                        const std::vector<std::int64_t>& rows, const belay::Gaps& gaps,
-                                       const std::vector<belay::ColumnOptions>& columns);
+                                       const std::vector<belay::ColumnOptions>& columns,
+                                       std::vector<std::string>& only_gaps);
 
 }  // namespace csv_input

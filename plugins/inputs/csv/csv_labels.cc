@@ -4,6 +4,7 @@
 #include <belay/error.h>
 #include <belay/nearest.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -26,12 +27,16 @@ bool are_numbers(const std::vector<std::string>& classes) {
   return true;
 }
 
+bool is_missing(const LabelNames& names, std::string_view label) {
+  return label.empty() || belay::is_gap(names.gaps, label);
+}
+
 }  // namespace
 
 Labels::Labels(const LabelNames& names) : names_(names) {
   for (const std::string& text : names.classes)
     if (!numbers_.emplace(text, static_cast<std::int64_t>(numbers_.size())).second)
-      belay::fail(belay::Code::kInvalidArgument, "'classes' holds " + shown(text) + " twice");
+      belay::fail(belay::Code::kInvalidArgument, "[B3020] 'classes' holds " + shown(text) + " twice");
   by_number_ = names.learned && are_numbers(names.classes);
 }
 
@@ -44,7 +49,7 @@ std::optional<std::int64_t> Labels::find(std::string_view label) {
     if (by_number_ && parse(label, number) == std::errc() && number >= 0 && number < count) return number;
     return std::nullopt;
   }
-  if (label.empty() || label.find(belay::csv::kByteOrderMark) != label.npos) return std::nullopt;
+  if (is_missing(names_, label) || label.find(belay::csv::kByteOrderMark) != label.npos) return std::nullopt;
   if (rows_ == 0) by_number_ = parse(label, number) == std::errc() && number >= 0;
   if (by_number_) return parse(label, number) == std::errc() && number >= 0 ? std::optional(number) : std::nullopt;
   number = static_cast<std::int64_t>(numbers_.size());
@@ -104,19 +109,22 @@ void refuse_byte_order_marks(const CsvFile& file, std::size_t column) {
   each_label(file, column, [&](std::string_view label, const auto& place) {
     if (label.find(belay::csv::kByteOrderMark) != label.npos)
       bad.add("marks", [&] {
-        return place() + ": the label has a byte order mark in it, as files have that were joined; remove the mark";
+        return BadCell{"B3039", place(),
+                       "the label has a byte order mark in it, as files have that were joined; remove the mark"};
       });
   });
   bad.fail_if_any();
 }
 
-void refuse_empty(const CsvFile& file, std::size_t column) {
+void refuse_missing(const CsvFile& file, std::size_t column, const LabelNames& names) {
   BadCells bad;
   each_label(file, column, [&](std::string_view label, const auto& place) {
-    if (label.empty())
-      bad.add("empty", [&] {
-        return place() + ": the label is empty; repair the row, or list \"\" in 'classes' if it is a class";
-      });
+    if (!is_missing(names, label) || std::count(names.classes.begin(), names.classes.end(), label) != 0) return;
+    bad.add(std::string(label), [&] {
+      const std::string is = label.empty() ? "empty" : shown(label) + ", which means a missing value";
+      const std::string other = names.learned ? "" : ", or list " + shown(label) + " in 'classes' if it is a class";
+      return BadCell{"B3039", place(), "the label is " + is + "; repair or remove the row" + other};
+    });
   });
   bad.fail_if_any();
 }
@@ -125,19 +133,22 @@ void refuse_empty(const CsvFile& file, std::size_t column) {
 
 void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& names) {
   refuse_byte_order_marks(file, column);
+  refuse_missing(file, column, names);
   const bool listed = !names.classes.empty();
-  if (!listed) refuse_empty(file, column);
   Labels labels(names);
   BadCells bad;
   each_label(file, column, [&](std::string_view label, const auto& place) {
     if (labels.number(label)) return;
     bad.add(std::string(label), [&] {
+      BadCell cell{"B3039", place(), "label " + shown(label)};
       if (!listed)
-        return place() + ": label " + shown(label) +
-               " is not a whole number from 0 like the first one; list the labels in 'classes'";
-      return place() + ": label " + shown(label) + " is not one of the " + std::to_string(names.classes.size()) +
-             (names.learned ? " classes that the training had" : " in 'classes'") +
-             belay::did_you_mean(label, names.classes);
+        cell.what += " is not a whole number from 0 like the first one; list the labels in 'classes'";
+      else
+        cell.what += " is not one of the " + std::to_string(names.classes.size()) +
+                     (names.learned ? " classes that the training had" : " in 'classes'") +
+                     belay::did_you_mean(label, names.classes) + "; repair the row" +
+                     (names.learned ? "" : ", or list the label there");
+      return cell;
     });
   });
   bad.fail_if_any();

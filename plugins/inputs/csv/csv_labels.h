@@ -2,6 +2,7 @@
 // Numbers the labels of a CSV file that are classes.
 #pragma once
 
+#include <belay/columns.h>
 #include <belay/csv/file.h>
 
 #include <cstdint>
@@ -20,10 +21,12 @@ inline constexpr std::int64_t kMostNumberedClasses = 100'000;
 struct LabelNames {
   std::vector<std::string> classes;  // by class number; empty: the labels decide
   bool learned = false;              // the training's classes, not the option's
+  belay::Gaps gaps = {};             // labels that are missing, unless they are classes
 };
 
-// Gives each label its number, in the order of the rows. If there is no list of classes and the first label is a whole
-// number from 0, labels are the numbers. Else they count from 0 in the order of their first appearance.
+// Gives each label its number, in the order of the rows. A gap is a class only if the list has it. If there is no list
+// of classes and the first label is a whole number from 0, labels are the numbers. Else they count from 0 in the order
+// of their first appearance.
 class Labels {
  public:
   // INVALID_ARGUMENT: a class is in the list twice. `names` outlives this.

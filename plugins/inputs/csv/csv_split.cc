@@ -32,8 +32,8 @@ std::vector<belay::Part> split_table(const CsvFile& file, const belay::ColumnSpl
     for (std::size_t i = 0; i < block.rows(); ++i) {
       block.fields(i, cells);
       if (const std::string fault = split.add(cells.views[*by.column]); !fault.empty())
-        fail(Code::kInvalidArgument,
-             block.place(i, *by.column) + ": column \"" + file.names()[*by.column] + "\" of the split " + fault);
+        fail(Code::kInvalidArgument, "[B3053] " + block.place(i, *by.column) + ": column \"" +
+                                         file.names()[*by.column] + "\" of the split " + fault);
     }
     return true;
   });

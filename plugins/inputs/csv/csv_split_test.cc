@@ -165,9 +165,9 @@ TEST_F(CsvSplit, WrongOptionsAndCellsAreNamedWithTheirPlace) {
   };
   const Case cases[] = {
       {train.with({"split_by", "groups"}),
-       "INVALID_ARGUMENT: split_by = \"groups\" needs a column; set 'split_column'"},
+       "INVALID_ARGUMENT: [B3020] split_by = \"groups\" needs a column; set 'split_column'"},
       {train.with({"split_by", "groups"}).with({"split_column", "custmer"}),
-       "NOT_FOUND: split_column: '" + path +
+       "NOT_FOUND: [B3041] split_column: '" + path +
            "' has no column \"custmer\" (did you mean \"customer\"?); it has n, customer, day, part, left"},
       {train.with({"split_by", "groups"}).with({"split_column", "left"}),
        "INVALID_ARGUMENT: [B3020] split_column: \"left\" is the label's column, which is no column of groups; name "
@@ -179,10 +179,10 @@ TEST_F(CsvSplit, WrongOptionsAndCellsAreNamedWithTheirPlace) {
        "INVALID_ARGUMENT: [B3020] split_by = \"stratify\" needs classes, and the label is a number; set "
        "'split_column'"},
       {train.with({"split_by", "time"}).with({"split_column", "day"}),
-       "INVALID_ARGUMENT: " + path +
+       "INVALID_ARGUMENT: [B3053] " + path +
            ":2:6: column \"day\" of the split is \"10.01.2025\", not a date as in the first row"},
       {train.with({"split_by", "column"}).with({"split_column", "customer"}),
-       "INVALID_ARGUMENT: " + path +
+       "INVALID_ARGUMENT: [B3053] " + path +
            ":2:3: column \"customer\" of the split is \"k0\", in none of 'train_values', 'eval_values' and "
            "'test_values'; each word belongs into one of them"},
       {train.with({"split", "test"}), "FAILED_PRECONDITION: [B3027] split: '" + path +

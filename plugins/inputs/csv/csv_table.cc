@@ -52,7 +52,8 @@ class RowParser {
       const std::string_view cell = row.cells[columns_.features[i]];
       const char* fault = column.has_ids() ? column.id_of(cell, *ids++) : column.write(cell, values.data());
       if (fault != nullptr)
-        fail(Code::kDataLoss, row.place(columns_.features[i]) + ": " + wrong_typed(columns_.features[i], cell, fault));
+        fail(Code::kDataLoss,
+             "[B3038] " + row.place(columns_.features[i]) + ": " + wrong_typed(columns_.features[i], cell, fault));
       for (const double value : values) *out++ = static_cast<float>(value);
     }
   }
@@ -60,17 +61,11 @@ class RowParser {
   double number(const Row& row, std::size_t column) const {
     double value = 0;
     const std::string wrong = parse_number(row.cells, column, value);
-    if (!wrong.empty()) fail(Code::kDataLoss, row.place(column) + ": " + wrong);
+    if (!wrong.empty()) fail(Code::kDataLoss, "[B3038] " + row.place(column) + ": " + wrong);
     return value;
   }
 
-  float weight(const Row& row) const {
-    const double value = number(row, *columns_.weight);
-    if (value < 0)
-      fail(Code::kDataLoss, row.place(*columns_.weight) + ": " +
-                                wrong_field(*columns_.weight, row.cells[*columns_.weight], "a weight below 0"));
-    return static_cast<float>(value);
-  }
+  float weight(const Row& row) const { return static_cast<float>(number(row, *columns_.weight)); }
 
   // Fails with all faults of the file's cells. This is slow.
   void fail_with_all() const {
@@ -100,11 +95,9 @@ class RowParser {
   void add_faults(const belay::csv::Block& block, std::size_t i, Faults& faults) const {
     belay::csv::Fields record;
     const std::vector<std::string_view>& cells = record.views;
-    try {
-      block.fields(i, record);
-    } catch (const belay::Error& e) {
-      if (const auto count = block.wrong_count(i)) ++faults.rows_of_count[*count];
-      faults.cells.add("rows", [&] { return std::string(e.what()); });
+    if (const auto fault = block.take_fields(i, record)) {
+      if (fault->fields != 0) ++faults.rows_of_count[fault->fields];
+      faults.cells.add("rows", [&] { return *fault; });
       faults.names_in_first_row = false;
       return;
     }
@@ -112,14 +105,15 @@ class RowParser {
     double value = 0;
     for (const std::size_t column : numbers_)
       if (const std::string wrong = parse_number(cells, column, value); !wrong.empty()) {
-        faults.cells.add(group_of(column), [&] { return block.place(i, column) + ": " + wrong; });
+        faults.cells.add(group_of(column), [&] { return BadCell{"B3038", block.place(i, column), wrong}; });
         faults.names_in_first_row = faults.names_in_first_row && first && is_word(cells[column]);
       }
     for (std::size_t at = 0; at < columns_.typed.size(); ++at) {
       const std::size_t column = columns_.features[at];
       if (const char* fault = typed_fault(columns_.typed[at], cells[column]))
-        faults.cells.add(group_of(column),
-                         [&] { return block.place(i, column) + ": " + wrong_typed(column, cells[column], fault); });
+        faults.cells.add(group_of(column), [&] {
+          return BadCell{"B3038", block.place(i, column), wrong_typed(column, cells[column], fault)};
+        });
     }
   }
 
@@ -132,6 +126,7 @@ class RowParser {
   // Returns the fault of the field; empty: there is none.
   std::string parse_number(const std::vector<std::string_view>& fields, std::size_t column, double& value) const {
     const char* fault = belay::read_number(fields[column], value);
+    if (fault == nullptr && columns_.weight == column && value < 0) fault = "a weight below 0";
     if (fault == nullptr) return "";
     if (fields[column].starts_with(belay::csv::kByteOrderMark))
       fault = "not a number, since it begins with a byte order mark, as in files that were joined";
@@ -197,7 +192,7 @@ class TableReader {
       : columns_(columns),
         kept_(kept),
         parser_(file, columns),
-        names_{columns.classes, columns.learned},
+        names_{columns.classes, columns.learned, columns.gaps},
         labels_(names_),
         table_(sized_table(kept == nullptr ? static_cast<std::size_t>(file.rows()) : kept->size(), columns)) {}
 
@@ -207,7 +202,9 @@ class TableReader {
     file.each_block([&](const belay::csv::Block& block) {
       place_rows(block);
       if (has_classes()) texts_.resize(std::max(texts_.size(), block.rows()));
+      if (has_targets()) targets_.resize(std::max(targets_.size(), block.rows()));
       pool.for_each_row(static_cast<std::int64_t>(block.rows()), [&](std::int64_t row) { parse(block, row); });
+      if (has_targets()) take_targets(block);
       return good = !has_classes() || number(block.rows());
     });
     return good;
@@ -224,6 +221,7 @@ class TableReader {
 
  private:
   bool has_classes() const { return columns_.label && columns_.label_type == LabelType::kClass; }
+  bool has_targets() const { return columns_.label && columns_.label_type == LabelType::kFloat; }
 
   // Finds the places of the block's rows in the table; -1: it is not kept.
   void place_rows(const belay::csv::Block& block) {
@@ -253,14 +251,27 @@ class TableReader {
       parser_.parse_features(row, out);
     else
       parser_.parse_typed(row, out, to.category_ids.data() + r * table_.categories);
-    const bool has_target = columns_.label && !has_classes();
-    const double target = has_target ? parser_.number(row, *columns_.label) : 0;
+    if (has_targets()) targets_[i] = parser_.number(row, *columns_.label);
     const float weight = columns_.weight ? parser_.weight(row) : 0;
     if (has_classes()) texts_[i] = row.cells[*columns_.label];
     if (!keeps) return;
-    if (has_target) table_.targets[r] = static_cast<float>(target);
     if (columns_.weight) table_.weights[r] = weight;
     if (columns_.id) table_.ids[r] = row.cells[*columns_.id];
+  }
+
+  // Keeps the block's labels as float32. A whole number above 2^24 may have none, as ids and times in seconds have.
+  void take_targets(const belay::csv::Block& block) {
+    constexpr double kWhole = 1 << 24, kMostWhole = 9007199254740992;  // the second: 2^53, also in double
+    for (std::size_t i = 0; i < block.rows(); ++i) {
+      if (places_[i] < 0) continue;
+      const double target = targets_[i];
+      const float kept = table_.targets[static_cast<std::size_t>(places_[i])] = static_cast<float>(target);
+      const double becomes = static_cast<double>(kept);
+      if (std::fabs(target) <= kWhole || std::fabs(target) > kMostWhole) continue;
+      if (std::fabs(target - becomes) < 0.5) continue;
+      const std::int64_t row = block.first_row() + static_cast<std::int64_t>(i);
+      if (table_.changed_labels++ == 0) table_.changed_label = {row, target, becomes};
+    }
   }
 
   bool number(std::size_t rows) {
@@ -281,6 +292,7 @@ class TableReader {
   std::size_t next_ = 0;              // of kept_
   std::vector<std::int64_t> places_;  // of the block's rows
   std::vector<std::string> texts_;    // the labels of the block's rows
+  std::vector<double> targets_;       // the same for numbers
 };
 
 }  // namespace
@@ -296,7 +308,7 @@ Table parse_table(const CsvFile& file, const TableColumns& columns, belay::Decod
   }
   if (all_faults) reader.parser().fail_with_all();
   fail_by_labels(file, *columns.label, reader.names());
-  fail(Code::kDataLoss, "path: a file has changed while it was read; begin again after it is complete");
+  fail(Code::kDataLoss, "[B3028] path: a file has changed while it was read; begin again after it is complete");
 }
 
 Scales measure(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows) {

@@ -34,6 +34,13 @@ struct TableColumns {
   std::optional<std::size_t> weight = {};
   std::vector<belay::Column> typed = {};  // of the features; empty: they are numbers without gaps
   Scales scales = {};                     // of the features without types; empty: they stay as they are
+  belay::Gaps gaps = {};                  // labels that are missing, unless they are classes
+};
+
+// A label that float32 cannot hold: it changes by more than the rounding of its fraction.
+struct ChangedLabel {
+  std::int64_t row = 0;  // of the file
+  double is = 0, becomes = 0;
 };
 
 struct Table {
@@ -44,10 +51,12 @@ struct Table {
   std::vector<std::string> class_names;
   std::vector<std::pair<std::int64_t, std::int64_t>> lone_classes;  // class and row
   std::vector<float> targets;                                       // for kFloat
-  std::vector<std::string> ids;                                     // TableColumns::id, as in the file
-  std::vector<float> weights;                                       // TableColumns::weight
-  std::size_t categories = 0;                                       // ids of a row, of the columns that deliver ids
-  std::vector<std::int64_t> category_ids;                           // row after row
+  std::optional<ChangedLabel> changed_label;                        // the first one of `targets`
+  std::int64_t changed_labels = 0;
+  std::vector<std::string> ids;            // TableColumns::id, as in the file
+  std::vector<float> weights;              // TableColumns::weight
+  std::size_t categories = 0;              // ids of a row, of the columns that deliver ids
+  std::vector<std::int64_t> category_ids;  // row after row
 };
 
 // Parses every row, and keeps those of `kept`, which ascend; null: all. DATA_LOSS has a line with file, line and column

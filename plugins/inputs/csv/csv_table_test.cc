@@ -42,10 +42,10 @@ TEST_F(CsvTable, T_122_ANumberNearerToZeroThanAnyDoubleIsZero) {
   EXPECT_THAT(t.targets, ElementsAre(0));
   for (const char* other : {"1e400", "-1e400"})
     EXPECT_EQ(error_of([&] { parse(std::string(other) + ",0\n"); }),
-              "DATA_LOSS: " + path_ + ":1:1: column \"column_0\" is \"" + other +
+              "DATA_LOSS: [B3038] " + path_ + ":1:1: column \"column_0\" is \"" + other +
                   "\", outside the range of float32; repair the row, or leave the column out of 'features'");
   EXPECT_EQ(error_of([&] { parse("1e-400x,0\n"); }),
-            "DATA_LOSS: " + path_ +
+            "DATA_LOSS: [B3038] " + path_ +
                 ":1:1: column \"column_0\" is \"1e-400x\", not a number; repair the row, or leave the column out of "
                 "'features'");
 }
@@ -73,67 +73,84 @@ TEST_F(CsvTable, RowsThatDoNotFitAreErrorsWithTheirPlace) {
     std::string text;
     LabelType type;
     std::vector<std::string> classes;
-    const char* error;  // after the path
+    const char *code, *error;  // the second: after the path
   };
   const std::string long_text(60, 'x');
   const Case cases[] = {
       {"1,2,0\n1,0\n",
        LabelType::kClass,
        {},
+       "B3036",
        ":2:4: 2 columns, expected 3; a field that holds ',' must be in double quotes"},
       {"1,2,0\n1,abc,0\n",
        LabelType::kClass,
        {},
+       "B3038",
        ":2:3: column \"column_1\" is \"abc\", not a number; repair the row, or leave the column out of 'features'"},
       {"1,,0\n",
        LabelType::kClass,
        {},
+       "B3038",
        ":1:3: column \"column_1\" is empty, not a number; repair the row, or leave the column out of 'features'"},
       {"1,2 3,0\n",
        LabelType::kClass,
        {},
+       "B3038",
        ":1:3: column \"column_1\" is \"2 3\", not a number; repair the row, or leave the column out of 'features'"},
       {"1,nan,0\n",
        LabelType::kClass,
        {},
+       "B3038",
        ":1:3: column \"column_1\" is \"nan\", not a number; repair the row, or leave the column out of 'features'"},
       {"1,1e39,0\n",
        LabelType::kClass,
        {},
+       "B3038",
        ":1:3: column \"column_1\" is \"1e39\", outside the range of float32; repair the row, or leave the column out "
        "of "
        "'features'"},
       {"1,2,1e999\n",
        LabelType::kFloat,
        {},
+       "B3038",
        ":1:5: column \"column_2\" is \"1e999\", outside the range of float32; repair the row"},
       {long_text + ",2,0\n",
        LabelType::kClass,
        {},
+       "B3038",
        ":1:1: column \"column_0\" is \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\", not a number; repair the row, or "
        "leave "
        "the column out of 'features'"},
       {"1,0\n1,cat\n",
        LabelType::kClass,
        {},
+       "B3039",
        ":2:3: label \"cat\" is not a whole number from 0 like the first one; list the labels in 'classes'"},
       {"1,0\n1,-1\n",
        LabelType::kClass,
        {},
+       "B3039",
        ":2:3: label \"-1\" is not a whole number from 0 like the first one; list the labels in 'classes'"},
       {"1,cat\n1,dgo\n",
        LabelType::kClass,
        {"cat", "dog"},
-       ":2:3: label \"dgo\" is not one of the 2 in 'classes' (did you mean \"dog\"?)"},
-      {"1,0\n\n1,3\n", LabelType::kClass, {"0", "1", "2"}, ":3:3: label \"3\" is not one of the 3 in 'classes'"},
+       "B3039",
+       ":2:3: label \"dgo\" is not one of the 2 in 'classes' (did you mean \"dog\"?); repair the row, or list the "
+       "label there"},
+      {"1,0\n\n1,3\n",
+       LabelType::kClass,
+       {"0", "1", "2"},
+       "B3039",
+       ":3:3: label \"3\" is not one of the 3 in 'classes'; repair the row, or list the label there"},
   };
   for (const Case& c : cases)
     for (const int threads : {1, 4})
-      EXPECT_EQ(error_of([&] { parse(c.text, c.type, c.classes, threads); }), "DATA_LOSS: " + path_ + c.error);
+      EXPECT_EQ(error_of([&] { parse(c.text, c.type, c.classes, threads); }),
+                "DATA_LOSS: [" + std::string(c.code) + "] " + path_ + c.error);
   EXPECT_EQ(error_of([&] {
               parse("1,a\n", LabelType::kClass, {"a", "b", "a"});
             }),
-            "INVALID_ARGUMENT: 'classes' holds \"a\" twice");
+            "INVALID_ARGUMENT: [B3020] 'classes' holds \"a\" twice");
 }
 
 TEST_F(CsvTable, EachBadCellIsNamedOnALineOfItsOwn) {
@@ -141,7 +158,7 @@ TEST_F(CsvTable, EachBadCellIsNamedOnALineOfItsOwn) {
   for (int row = 0; row < 100; ++row) text += row == 23 || row == 71 ? "bad,0\n" : "1,0\n";
   for (const int threads : {1, 2, 7})
     EXPECT_EQ(error_of([&] { parse(text, LabelType::kClass, {}, threads); }),
-              "DATA_LOSS: " + path_ +
+              "DATA_LOSS: [B3038] " + path_ +
                   ":24:1: column \"column_0\" is \"bad\", not a number; repair the row, or leave the column out of "
                   "'features'\n" +
                   path_ +
@@ -153,7 +170,7 @@ TEST_F(CsvTable, T_127_OfManyBadCellsOfAColumnTheFirstIsNamedWithTheirNumber) {
   std::string numbers, labels = "0,0\n";
   for (int row = 0; row < 50; ++row) numbers += "1,Bonn,3,x,5\n", labels += "0,-1\n";
   EXPECT_EQ(error_of([&] { parse(numbers, LabelType::kFloat); }),
-            "DATA_LOSS: " + path_ +
+            "DATA_LOSS: [B3038] " + path_ +
                 ":1:3: column \"column_1\" is \"Bonn\", not a number; repair the row, or leave the column out of "
                 "'features'; 50 rows are so\n" +
                 path_ +
@@ -161,7 +178,7 @@ TEST_F(CsvTable, T_127_OfManyBadCellsOfAColumnTheFirstIsNamedWithTheirNumber) {
                 "'features'; 50 rows are so\nthe columns that hold numbers alone: features = [\"column_0\", "
                 "\"column_2\"]");
   EXPECT_EQ(error_of([&] { parse(labels, LabelType::kClass); }),
-            "DATA_LOSS: " + path_ +
+            "DATA_LOSS: [B3039] " + path_ +
                 ":2:3: label \"-1\" is not a whole number from 0 like the first one; list the labels in 'classes'; 50 "
                 "rows are so");
 }
@@ -169,19 +186,56 @@ TEST_F(CsvTable, T_127_OfManyBadCellsOfAColumnTheFirstIsNamedWithTheirNumber) {
 TEST_F(CsvTable, T_110_AByteOrderMarkInsideOfAFileIsNamedWithItsLine) {
   const std::string mark = "\xEF\xBB\xBF";
   EXPECT_EQ(error_of([&] { parse("1,cat\n2,dog\n3," + mark + "cat\n"); }),
-            "DATA_LOSS: " + path_ +
+            "DATA_LOSS: [B3039] " + path_ +
                 ":3:3: the label has a byte order mark in it, as files have that were joined; remove the mark");
   EXPECT_THAT(error_of([&] { parse("1,cat\n" + mark + "2,dog\n"); }),
-              ::testing::StartsWith("DATA_LOSS: " + path_ + ":2:1: column \"column_0\" is \"" + mark +
+              ::testing::StartsWith("DATA_LOSS: [B3038] " + path_ + ":2:1: column \"column_0\" is \"" + mark +
                                     "2\", not a number, since it begins with a byte order mark, as in files that "
                                     "were joined; "));
 }
 
 TEST_F(CsvTable, T_102_AnEmptyLabelIsNoClassUnlessItIsListed) {
-  const std::string is_empty = ": the label is empty; repair the row, or list \"\" in 'classes' if it is a class";
-  EXPECT_EQ(error_of([&] { parse("1,cat\n2,\n3,dog\n"); }), "DATA_LOSS: " + path_ + ":2:3" + is_empty);
-  EXPECT_EQ(error_of([&] { parse("1,\n2,0\n3,1\n"); }), "DATA_LOSS: " + path_ + ":1:3" + is_empty);
+  const std::string is_empty =
+      ": the label is empty; repair or remove the row, or list \"\" in 'classes' if it is a class";
+  EXPECT_EQ(error_of([&] { parse("1,cat\n2,\n3,dog\n"); }), "DATA_LOSS: [B3039] " + path_ + ":2:3" + is_empty);
+  EXPECT_EQ(error_of([&] { parse("1,\n2,0\n3,1\n"); }), "DATA_LOSS: [B3039] " + path_ + ":1:3" + is_empty);
   EXPECT_THAT(parse("1,cat\n2,\n", LabelType::kClass, {"", "cat"}).classes, ElementsAre(1, 0));
+}
+
+TEST_F(CsvTable, ALabelThatIsAGapIsNoClassUnlessItIsListed) {
+  const auto read = [&](const std::string& text, std::vector<std::string> classes, bool learned) {
+    const CsvFile file(CsvFormat{folder_.write("x.csv", text), false});
+    TableColumns columns{{0}, 1, LabelType::kClass, std::move(classes), learned};
+    columns.gaps = {"", "NA"};
+    belay::DecodePool pool(1);
+    return parse_table(file, columns, pool);
+  };
+  const std::string is_gap = "DATA_LOSS: [B3039] " + path_ +
+                             ":2:3: the label is \"NA\", which means a missing value; repair or remove the row";
+  const std::string listed = ", or list \"NA\" in 'classes' if it is a class";
+  EXPECT_EQ(error_of([&] { read("1,cat\n2,NA\n", {}, false); }), is_gap + listed);
+  EXPECT_EQ(error_of([&] { read("1,0\n2,NA\n", {}, false); }), is_gap + listed);
+  EXPECT_EQ(error_of([&] { read("1,cat\n2,NA\n", {"cat"}, false); }), is_gap + listed);
+  EXPECT_EQ(error_of([&] { read("1,cat\n2,NA\n", {"cat", "dog"}, true); }), is_gap);
+  EXPECT_THAT(read("1,cat\n2,NA\n", {"NA", "cat"}, false).classes, ElementsAre(1, 0));
+}
+
+TEST_F(CsvTable, ALabelThatFloat32CannotHoldIsNotedWithItsRow) {
+  const Table t = parse("1,16777216\n1,16777217\n1,0.1\n1,1733000000.25\n1,-20000001\n", LabelType::kFloat);
+  ASSERT_TRUE(t.changed_label.has_value());
+  EXPECT_EQ(t.changed_label->row, 1);
+  EXPECT_EQ(t.changed_label->is, 16777217);
+  EXPECT_EQ(t.changed_label->becomes, 16777216);
+  EXPECT_EQ(t.changed_labels, 3);
+  EXPECT_FALSE(parse("1,16777216\n1,3.14159\n1,123456789012345680000\n", LabelType::kFloat).changed_label.has_value());
+}
+
+TEST_F(CsvTable, FaultsOfSeveralKindsHaveTheirCodes) {
+  EXPECT_EQ(error_of([&] { parse("1,2,0\nx,2,0\n1,0\n", LabelType::kFloat); }),
+            "DATA_LOSS: [B3038] " + path_ +
+                ":2:1: column \"column_0\" is \"x\", not a number; repair the row, or leave the column out of "
+                "'features'\n" +
+                path_ + ":3:4: [B3036] 2 columns, expected 3; a field that holds ',' must be in double quotes");
 }
 
 TEST_F(CsvTable, OfManyKindsOfBadCellsTheFirstTwentyAreNamed) {
@@ -200,13 +254,13 @@ TEST_F(CsvTable, T_127_AHeaderThatDoesNotFitIsSaidOnceWithTheWayOut) {
     return parse_table(file, {{0, 1}, std::nullopt, LabelType::kClass, {}}, pool);
   };
   EXPECT_EQ(error_of([&] { read("a,b\n1,2,3\n4,5,6\n", true); }),
-            "DATA_LOSS: " + path_ +
+            "DATA_LOSS: [B3040] " + path_ +
                 ":1:1: the header names 2 columns, and all 2 rows have 3 fields: repair the header, or pass over it "
                 "with header = false, skip_lines = 1, and name the columns in 'columns'");
-  EXPECT_EQ(error_of([&] { read("a,b\n1,2\n3,4\n", false); }),
-            "DATA_LOSS: " + path_ +
-                ":1:1: the first row has no numbers where all others have them: it seems to be a header; set header = "
-                "true");
+  EXPECT_EQ(
+      error_of([&] { read("a,b\n1,2\n3,4\n", false); }),
+      "DATA_LOSS: [B3040] " + path_ +
+          ":1:1: the first row has words, and all others have numbers: it seems to be a header; set header = true");
 }
 
 TEST_F(CsvTable, ScalesAreMeasuredOnTheGivenRowsAndHoldForAll) {
@@ -228,7 +282,7 @@ TEST_F(CsvTable, OnlyTheRowsOfThePartAreKeptAndAllAreRead) {
   EXPECT_THAT(t.class_names, ElementsAre("a", "b", "c"));
   const CsvFile damaged(CsvFormat{folder_.write("x.csv", "1,a\n3,b\nx,c\n4,b\n"), false});
   EXPECT_THAT(error_of([&] { parse_table(damaged, columns, pool, &kept); }),
-              ::testing::StartsWith("DATA_LOSS: " + path_ + ":3:1: column"));
+              ::testing::StartsWith("DATA_LOSS: [B3038] " + path_ + ":3:1: column"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <string>
@@ -226,7 +227,7 @@ TEST_F(Csv, T_107_ATrainingsColumnThatIsThereTwiceIsNamed) {
   InputDriver train(module(), rows(4));
   InputDriver twice(module(), {{"path", folder_.write("twice.csv", "a,b,a,kind\n1,2,3,0\n")}});
   twice.learn(train.schema(), belay::InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { twice.spec(); }), "INVALID_ARGUMENT: path: '" + folder_.file("twice.csv") +
+  EXPECT_EQ(error_of([&] { twice.spec(); }), "INVALID_ARGUMENT: [B3043] path: '" + folder_.file("twice.csv") +
                                                  "' has the training's column a more than once; rename the ones that "
                                                  "are not meant");
 }
@@ -262,7 +263,7 @@ TEST_F(Csv, T_101_FeaturesByNumberAreTheTrainingsColumnsInAnotherFile) {
   EXPECT_THAT(eval.next()->values<float>("features"), ElementsAre(4, 6));
   InputDriver lacks(module(), numbers.with({"path", folder_.write("lacks.csv", "kind,d,b,a\ny,6,5,4\n")}));
   lacks.learn(train.schema(), belay::InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { lacks.spec(); }), "NOT_FOUND: features: '" + folder_.file("lacks.csv") +
+  EXPECT_EQ(error_of([&] { lacks.spec(); }), "NOT_FOUND: [B3043] features: '" + folder_.file("lacks.csv") +
                                                  "' has no column \"c\", which the training had; it has kind, d, b, a");
 }
 
@@ -279,7 +280,7 @@ TEST_F(Csv, T_101_AnIdByNumberIsTheTrainingsColumnInAnotherFile) {
   InputDriver lacks(module(), numbers.with({"path", folder_.write("lacks.csv", "a\n5\n")}));
   lacks.learn(train.schema(), belay::InputUse::kPrediction);
   EXPECT_EQ(error_of([&] { lacks.spec(); }),
-            "NOT_FOUND: id: '" + folder_.file("lacks.csv") +
+            "NOT_FOUND: [B3043] id: '" + folder_.file("lacks.csv") +
                 "' has no column \"key\", which was the training's id; name the column, or leave 'id' out; it has a");
 }
 
@@ -290,10 +291,10 @@ TEST_F(Csv, T_107_AFeatureOfTheTrainingIsNoLabel) {
     eval.learn(train.schema(), use);
     return error_of([&] { eval.spec(); });
   };
-  EXPECT_EQ(
-      error("a,b\n1,2\n"),
-      "INVALID_ARGUMENT: label: \"b\" is the column b, which is a feature of the training; name the label's column");
-  EXPECT_EQ(error("a,b,kind\n1,2,0\n"), "INVALID_ARGUMENT: label: '" + folder_.file("eval.csv") +
+  EXPECT_EQ(error("a,b\n1,2\n"),
+            "INVALID_ARGUMENT: [B3043] label: \"b\" is the column b, which is a feature of the training; name the "
+            "label's column");
+  EXPECT_EQ(error("a,b,kind\n1,2,0\n"), "INVALID_ARGUMENT: [B3043] label: '" + folder_.file("eval.csv") +
                                             "' has \"kind\", which was the training's label, besides \"b\"; leave "
                                             "'label' out");
   EXPECT_EQ(error("a,b\n1,2\n", belay::InputUse::kPrediction), "");
@@ -326,7 +327,7 @@ TEST_F(Csv, T_107_ANameThatIsNotSeenAsItIsHasQuotes) {
   InputDriver eval(module(), {{"path", folder_.write("eval.csv", ",a,\" b\",kind\n0,1,2,0\n")}});
   eval.learn(train.schema(), belay::InputUse::kEvaluation);
   EXPECT_EQ(error_of([&] { eval.spec(); }),
-            "NOT_FOUND: path: '" + folder_.file("eval.csv") +
+            "NOT_FOUND: [B3043] path: '" + folder_.file("eval.csv") +
                 "' lacks the training's column b and has \"\", \" b\", which the training did not have (extra = "
                 "\"ignore\" leaves them out)");
 }
@@ -390,7 +391,7 @@ TEST_F(Csv, AnotherFileIsReadByTheTypesOfTheTraining) {
 
 TEST_F(Csv, AColumnOfNumbersWithAWordIsAnErrorAndNoCategory) {
   EXPECT_EQ(error_at_open(module(), {{"path", folder_.write("x.csv", "a,b,kind\n1,2,x\n2,,x\nmuch,3,x\n")}}),
-            "DATA_LOSS: " + folder_.file("x.csv") +
+            "DATA_LOSS: [B3038] " + folder_.file("x.csv") +
                 ":4:1: column \"a\" is \"much\", not a number; repair the row, or change the column's entry in "
                 "'columns'");
 }
@@ -430,6 +431,119 @@ TEST_F(Csv, SeveralFilesAreOneTableWithThePlacesOfEach) {
   EXPECT_THAT(error_at_open(module(), {{"path", folder_.file("none-*")}}), ::testing::HasSubstr("no file fits"));
 }
 
+TEST_F(Csv, AWordForAGapIsNoClassOfTheLabel) {
+  const OptionValues options{{"path", folder_.write("x.csv", "x,kind\n1,a\n2,NA\n3,?\n")}};
+  EXPECT_EQ(error_at_open(module(), options),
+            "DATA_LOSS: [B3039] " + folder_.file("x.csv") +
+                ":3:3: the label is \"NA\", which means a missing value; repair or remove the row, or list \"NA\" in "
+                "'classes' if it is a class\n" +
+                folder_.file("x.csv") +
+                ":4:3: the label is \"?\", which means a missing value; repair or remove the row, or list \"?\" in "
+                "'classes' if it is a class");
+  EXPECT_EQ(error_at_open(module(), options.with({"classes", std::vector<std::string>{"a", "NA", "?"}})), "");
+  EXPECT_EQ(error_at_open(module(), options.with({"gaps", std::vector<std::string>{""}})), "");
+}
+
+TEST_F(Csv, ARowOfAPredictionNeedsNoLabel) {
+  InputDriver train(module(), rows(4));
+  InputDriver predict(module(), {{"path", folder_.write("new.csv", "a,b,kind\n1,2,NA\n3,4,\n")}, {"batch_size", 2}});
+  predict.learn(train.schema(), belay::InputUse::kPrediction);
+  predict.open();
+  EXPECT_THAT(predict.next()->values<float>("features"), ElementsAre(1, 2, 3, 4));
+  InputDriver eval(module(), {{"path", folder_.file("new.csv")}});
+  eval.learn(train.schema(), belay::InputUse::kEvaluation);
+  EXPECT_THAT(error_of([&] { eval.spec(); }), ::testing::HasSubstr(":2:5: the label is \"NA\""));
+}
+
+TEST_F(Csv, OneFileTwiceInAListIsRefusedWithBothEntries) {
+  const std::string file = folder_.write("part-1.csv", "a,kind\n1,0\n2,1\n"), link = folder_.file("link.csv");
+  folder_.write("part-2.csv", "a,kind\n3,0\n");
+  std::filesystem::create_symlink(file, link);
+  const auto error = [&](std::vector<std::string> paths) {
+    return error_at_open(module(), {{"path", std::move(paths)}});
+  };
+  const std::string end = ", whose examples would be read twice; leave one out",
+                    path = "INVALID_ARGUMENT: [B3050] path: '";
+  const std::string dotted = folder_.path() + "/./part-1.csv", pattern = folder_.file("part-*.csv");
+  EXPECT_EQ(error({file, file}), path + file + "' (entry 1) and '" + file + "' (entry 2) are one file" + end);
+  EXPECT_EQ(error({file, dotted}), path + file + "' (entry 1) and '" + dotted + "' (entry 2) are one file" + end);
+  EXPECT_EQ(error({link, file}), path + link + "' (entry 1) and '" + file + "' (entry 2) are one file" + end);
+  EXPECT_EQ(error({pattern, file}),
+            path + pattern + "' (entry 1) and '" + file + "' (entry 2) are one file, '" + file + "'" + end);
+  EXPECT_EQ(error({folder_.file("*.csv")}),
+            path + folder_.file("*.csv") + "' (entry 1) names the file '" + file + "' twice" + end);
+  EXPECT_EQ(error({pattern}), "");
+}
+
+TEST_F(Csv, AColumnHasGapsOfItsOwn) {
+  const OptionValues options{{"path", folder_.write("x.csv", "age,country,kind\n10,NA,a\nno,DE,b\n30,no,a\n,NA,b\n")},
+                             {"batch_size", 4},
+                             {"columns.age.gaps", std::vector<std::string>{"", "no"}},
+                             {"columns.country.gaps", std::vector<std::string>{""}}};
+  InputDriver train(module(), options);
+  train.open();
+  EXPECT_THAT(train.schema().tensors[0].columns, ElementsAre("age", "country=NA", "country=DE", "country=no"));
+  EXPECT_THAT(train.next()->values<float>("features"), ElementsAre(10, 1, 0, 0, 20, 0, 1, 0, 30, 0, 0, 1, 20, 1, 0, 0));
+  InputDriver eval(module(), {{"path", folder_.write("e.csv", "age,country,kind\nno,NA,a\n")}});
+  eval.learn(train.schema(), belay::InputUse::kEvaluation);
+  eval.open();
+  EXPECT_THAT(eval.next()->values<float>("features"), ElementsAre(20, 1, 0, 0));
+  EXPECT_THAT(error_at_open(module(), options.with({"columns.age.gaps", 1})),
+              ::testing::HasSubstr("[B3044] 'columns.age.gaps' must be a list of strings"));
+}
+
+TEST_F(Csv, AColumnOfOnlyGapsIsNamed) {
+  InputDriver input(module(), {{"path", folder_.write("x.csv", "a,b,c,kind\n1,NA,,a\n2,NA,,b\n")},
+                               {"columns.b.type", "number"},
+                               {"columns.c.type", "category"}});
+  input.use_for(belay::InputUse::kTraining);
+  input.spec();
+  EXPECT_TRUE(input.host().has_logged("columns: b, c have only gaps in the 2 rows of the training"));
+  InputDriver guessed(module(), {{"path", folder_.file("x.csv")}});
+  guessed.spec();
+  EXPECT_TRUE(guessed.host().has_logged("columns: not used: b, c"));
+}
+
+TEST_F(Csv, ALabelThatLosesDigitsIsNamedWithItsLine) {
+  InputDriver input(module(), {{"path", folder_.write("x.csv", "a,time\n1,1733000000\n2,1733000064\n3,0.1\n")},
+                               {"label_type", "float"}});
+  input.spec();
+  EXPECT_TRUE(input.host().has_logged(folder_.file("x.csv") +
+                                      ":2:3: label \"time\" is 1733000000, and becomes 1732999936 as float32; 1 row is "
+                                      "so; subtract a constant, or take a larger unit"));
+}
+
+TEST_F(Csv, WeightsThatCannotWeighAreRefused) {
+  const auto error = [&](const std::string& weights, const OptionValues& more = {}) {
+    std::string text = "a,w,kind\n";
+    for (std::size_t i = 0; i < 4; ++i)
+      text += std::to_string(i) + "," +
+              (weights[i] == '-'   ? "-1"
+               : weights[i] == 'n' ? "nan"
+                                   : std::string(1, weights[i])) +
+              ",0\n";
+    return error_at_open(module(), more.with({"path", folder_.write("x.csv", text)}).with({"columns.w", "weight"}));
+  };
+  EXPECT_EQ(error("0120"), "");
+  EXPECT_THAT(error("01-0"), ::testing::HasSubstr("[B3038] " + folder_.file("x.csv") +
+                                                  ":4:3: column \"w\" is \"-1\", a weight below 0; repair the row"));
+  EXPECT_THAT(error("01n0"), ::testing::HasSubstr(":4:3: column \"w\" is \"nan\", not a number; repair the row"));
+  EXPECT_EQ(error("0000"), "INVALID_ARGUMENT: [B3054] columns: all weights of \"w\" in '" + folder_.file("x.csv") +
+                               "' are 0 in the 4 rows of split = \"all\"; give rows that count a weight above 0, or "
+                               "the column another type");
+  EXPECT_THAT(error("1110", {{"split", "eval"}, {"every", 4}, {"at", 3}}),
+              ::testing::HasSubstr("are 0 in the 1 rows of split = \"eval\""));
+}
+
+TEST_F(Csv, AFileThatIsNoUtf8IsReadWithAWarning) {
+  InputDriver input(module(), {{"path", folder_.write("x.csv", "a,kind\n1,b\xe4r\n2,d\xfc\n")}});
+  input.open();
+  EXPECT_TRUE(input.host().has_logged(folder_.file("x.csv") + ":2:4: this is no UTF-8; "));
+  InputDriver whole(module(), {{"path", folder_.write("y.csv", "a,kind\n1,b\u00e4r\n2,\u20ac\n3,\U0001F600\n")}});
+  whole.open();
+  EXPECT_FALSE(whole.host().has_logged("no UTF-8"));
+}
+
 TEST_F(Csv, KeepsTheLawsOfAnInput) {
   std::mt19937 random(5);
   for (int round = 0; round < 12; ++round) {
@@ -453,22 +567,22 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
   };
   const Case cases[] = {
       {{}, "INVALID_ARGUMENT: 'path' is required"},
-      {{{"path", ""}}, "INVALID_ARGUMENT: path: the file name is empty"},
+      {{{"path", ""}}, "INVALID_ARGUMENT: [B3047] path: the file name is empty"},
       {{{"path", folder_.file("row.csv")}},
-       "NOT_FOUND: path: there is no file '" + folder_.file("row.csv") + "' (did you mean \"rows.csv\"?)"},
+       "NOT_FOUND: [B3046] path: there is no file '" + folder_.file("row.csv") + "' (did you mean \"rows.csv\"?)"},
       {options.with({"delimiter", "::"}),
-       "INVALID_ARGUMENT: 'delimiter' is \"::\", must be one character such as , ; | or a tab"},
+       "INVALID_ARGUMENT: [B3020] 'delimiter' is \"::\", must be one character such as , ; | or a tab"},
       {options.with({"label", "kindd"}),
-       "NOT_FOUND: label: '" + path + "' has no column \"kindd\" (did you mean \"kind\"?); it has a, b, kind"},
+       "NOT_FOUND: [B3041] label: '" + path + "' has no column \"kindd\" (did you mean \"kind\"?); it has a, b, kind"},
       {options.with({"features", std::vector<std::string>{"a", "kind"}}),
-       "INVALID_ARGUMENT: features: \"kind\" is the label's column"},
+       "INVALID_ARGUMENT: [B3042] features: \"kind\" is the label's column; leave it out"},
       {options.with({"id", "kind"}),
-       "INVALID_ARGUMENT: id: \"kind\" is the label's column; where the file has no label, set label = \"\""},
-      {options.with({"id", "key"}), "NOT_FOUND: id: '" + path + "' has no column \"key\"; it has a, b, kind"},
+       "INVALID_ARGUMENT: [B3042] id: \"kind\" is the label's column; if the file has no label, set label = \"\""},
+      {options.with({"id", "key"}), "NOT_FOUND: [B3041] id: '" + path + "' has no column \"key\"; it has a, b, kind"},
       {options.with({"id", "a"}).with({"features", std::vector<std::string>{"a"}}),
-       "INVALID_ARGUMENT: features: \"a\" is the id's column"},
+       "INVALID_ARGUMENT: [B3042] features: \"a\" is the id's column; leave it out"},
       {options.with({"features", std::vector<std::string>{"a", "0"}}),
-       "INVALID_ARGUMENT: features: \"0\" is there twice"},
+       "INVALID_ARGUMENT: [B3042] features: \"0\" is there twice; leave one out"},
       {options.with({"split", "tests"}),
        "INVALID_ARGUMENT: 'split' is \"tests\", must be one of: all, train, eval, test"},
       {options.with({"split", "eval"}).with({"eval_fraction", 0.1}),
@@ -478,9 +592,10 @@ TEST_F(Csv, WhatOpeningCanSeeIsAnErrorThere) {
        "FAILED_PRECONDITION: [B3027] standardize: no row of '" + path +
            "' is for \"train\", by which the features are scaled; change 'eval_fraction'"},
       {{{"path", folder_.write("one.csv", "a\n1\n")}},
-       "INVALID_ARGUMENT: features: '" + folder_.file("one.csv") + "' has no column besides the label"},
+       "INVALID_ARGUMENT: [B3052] features: '" + folder_.file("one.csv") +
+           "' has no column besides the label; give a file with at least one more, or another 'delimiter'"},
       {{{"path", folder_.write("garbage", std::string("\x89PNG\0\1\2", 7))}},
-       "INVALID_ARGUMENT: path: '" + folder_.file("garbage") +
+       "INVALID_ARGUMENT: [B3022] path: '" + folder_.file("garbage") +
            "' is a PNG picture, no CSV file: write its columns as text, in UTF-8"},
   };
   for (const Case& c : cases) EXPECT_EQ(error_at_open(module(), c.options), c.error);
@@ -500,7 +615,7 @@ TEST_F(Csv, ABadRowIsFoundBeforeTheTraining) {
   InputDriver input(module(), {{"path", folder_.write("bad.csv", "a,b\n1,0\n2\n")}});
   for (int again = 0; again < 2; ++again)
     EXPECT_EQ(error_of([&] { input.spec(); }),
-              "DATA_LOSS: " + folder_.file("bad.csv") +
+              "DATA_LOSS: [B3036] " + folder_.file("bad.csv") +
                   ":3:2: 1 columns, expected 2; a field that holds ',' must be in double quotes");
 }
 

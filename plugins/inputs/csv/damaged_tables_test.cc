@@ -139,20 +139,20 @@ TEST_F(DamagedTables, AFileThatIsNoTextIsRefusedWithTheByte) {
   for (std::size_t at = 0; at < text().size(); at += 61) {
     std::string table = text();
     table[at] = '\0';
-    EXPECT_EQ(error(table), "INVALID_ARGUMENT: path: '" + path_ + "' is no text file: byte " + std::to_string(at) +
-                                " is zero; give a CSV file in UTF-8");
+    EXPECT_EQ(error(table), "INVALID_ARGUMENT: [B3022] path: '" + path_ + "' is no text file: byte " +
+                                std::to_string(at) + " is zero; give a CSV file in UTF-8");
   }
   for (const bool little : {true, false}) {
     std::string wide = little ? "\xFF\xFE" : "\xFE\xFF";
     for (const char c : text()) wide += little ? std::string{c, '\0'} : std::string{'\0', c};
-    EXPECT_THAT(error(wide), StartsWith("INVALID_ARGUMENT: path: '" + path_ + "' is "));
+    EXPECT_THAT(error(wide), StartsWith("INVALID_ARGUMENT: [B3022] path: '" + path_ + "' is "));
   }
 }
 
 TEST_F(DamagedTables, ACompressedFileThatIsCutShortIsRefused) {
   const std::string whole = input_test::gzipped(text());
   for (std::size_t size = 12; size < whole.size(); size += 23)
-    EXPECT_THAT(error(whole.substr(0, size)), HasSubstr("'" + path_ + "' is damaged behind byte "));
+    EXPECT_THAT(error(whole.substr(0, size)), HasSubstr("'" + path_ + "' is damaged after byte "));
   expect_read(whole, kWidth);
 }
 
@@ -183,8 +183,8 @@ TEST_F(DamagedTables, HeadersThatAreEmptyOrEqualAreRead) {
   expect_read("a,a,a,a,y" + rows, kWidth);
   expect_read(",,,," + rows, kWidth);
   EXPECT_THAT(error("a,b,word,day,y\n"),
-              StartsWith("FAILED_PRECONDITION: path: '" + path_ + "' holds a header and no"));
-  EXPECT_THAT(error("\n\n \n"), StartsWith("FAILED_PRECONDITION: path: '" + path_ + "' holds no rows"));
+              StartsWith("FAILED_PRECONDITION: [B3021] path: '" + path_ + "' holds a header and no"));
+  EXPECT_THAT(error("\n\n \n"), StartsWith("FAILED_PRECONDITION: [B3021] path: '" + path_ + "' holds no rows"));
   EXPECT_THAT(error("a,b,word,day\n" + rows), HasSubstr(path_ + ":1:1: the header names 4 columns, and all 40 rows"));
 }
 

@@ -127,14 +127,14 @@ TEST(IdxFile, ACompressedHeaderCannotPromiseMoreThanItsFileCanHold) {
 TEST(IdxFile, MissingFilesAreNamedWithTheNearestOne) {
   const TemporaryFolder folder;
   folder.write("train-images.gz", "");
-  EXPECT_EQ(
-      error_of([&] { read_idx_header("images", folder.file("train-images")); }),
-      "NOT_FOUND: images: there is no file '" + folder.file("train-images") + "' (did you mean \"train-images.gz\"?)");
+  EXPECT_EQ(error_of([&] { read_idx_header("images", folder.file("train-images")); }),
+            "NOT_FOUND: [B3046] images: there is no file '" + folder.file("train-images") +
+                "' (did you mean \"train-images.gz\"?)");
   EXPECT_EQ(error_of([&] { read_idx_header("images", folder.file("none/x")); }),
-            "NOT_FOUND: images: there is no file '" + folder.file("none/x") +
+            "NOT_FOUND: [B3046] images: there is no file '" + folder.file("none/x") +
                 "': the folder cannot be opened: No such file or directory");
   EXPECT_EQ(error_of([&] { read_idx_header("labels", folder.path()); }),
-            "INVALID_ARGUMENT: labels: '" + folder.path() + "' is a folder; name a file in it");
+            "INVALID_ARGUMENT: [B3047] labels: '" + folder.path() + "' is a folder; name a file in it");
 }
 
 std::string noise_images() {
@@ -194,8 +194,8 @@ TEST(IdxFile, AFailedChecksumIsToldWithItsPlace) {
   packed[packed.size() - 8] = static_cast<char>(packed[packed.size() - 8] ^ 1);
   const std::string path = folder.write("sum.gz", packed);
   EXPECT_EQ(error_of([&] { read_whole(path); }),
-            "DATA_LOSS: images: '" + path +
-                "' is damaged behind byte 316 of its content: incorrect data check; fetch it again");
+            "DATA_LOSS: [B3023] images: '" + path +
+                "' is damaged after byte 316 of its content: incorrect data check; fetch it again");
 }
 
 TEST(IdxFile, MoreElementsThanPromisedIsDataLoss) {
@@ -212,9 +212,7 @@ TEST(IdxFile, T_62c_BytesBehindTheCompressedDataAreRefused) {
   for (const std::string& more : {std::string("x"), std::string(1, '\0'), std::string("\x1f\x8b"), packed}) {
     const std::string path = folder.write("more.gz", packed + more);
     // A second compressed file is unpacked, and its bytes are more elements than the header has.
-    const std::string code = more == packed ? "[B3023] " : "";
-    EXPECT_THAT(error_of([&] { read_whole(path); }), StartsWith("DATA_LOSS: " + code + "images: '" + path + "' "))
-        << more;
+    EXPECT_THAT(error_of([&] { read_whole(path); }), StartsWith("DATA_LOSS: [B3023] images: '" + path + "' ")) << more;
   }
 }
 
@@ -226,7 +224,7 @@ TEST(IdxFile, T_62d_ElementsThatNoMemoryHoldsAreAnErrorWithTheFilesName) {
   const IdxHeader h = read_idx_header("images", path);
   EXPECT_EQ(
       error_of([&] { read_idx_elements("images", path, h); }),
-      "RESOURCE_EXHAUSTED: images: '" + path +
+      "RESOURCE_EXHAUSTED: [B3049] images: '" + path +
           "' does not fit into the memory: it needs 1099511627776 bytes or more; give a smaller file, or several");
 }
 

@@ -263,9 +263,9 @@ TEST_F(Idx, ThreadsDoNotChangeABit) {
 TEST_F(Idx, WhatOpeningCanSeeIsAnErrorThere) {
   const std::string i = folder_.write("i", images(3, 2, 2)), l = folder_.write("l", labels({1, 2}));
   EXPECT_EQ(error_at_open(module(), {{"labels", l}}), "INVALID_ARGUMENT: 'images' is required");
-  EXPECT_EQ(error_at_open(module(), {{"images", ""}}), "INVALID_ARGUMENT: images: the file name is empty");
+  EXPECT_EQ(error_at_open(module(), {{"images", ""}}), "INVALID_ARGUMENT: [B3047] images: the file name is empty");
   EXPECT_EQ(error_at_open(module(), {{"images", folder_.file("j")}}),
-            "NOT_FOUND: images: there is no file '" + folder_.file("j") + "'");
+            "NOT_FOUND: [B3046] images: there is no file '" + folder_.file("j") + "'");
   EXPECT_EQ(error_at_open(module(), {{"images", i}, {"labels", l}}), "FAILED_PRECONDITION: [B3026] labels: '" + l +
                                                                          "' has 2 records, images '" + i +
                                                                          "' has 3; give two files of one set");
@@ -291,9 +291,9 @@ TEST_F(Idx, ALabelOutOfRangeIsFoundWhileTraining) {
 TEST_F(Idx, ACutFileIsFoundWhileTraining) {
   const std::string whole = images(3, 2, 2), packed = gzipped(whole);
   const std::string path = folder_.write("i.gz", packed.substr(0, packed.size() - 3));
-  EXPECT_EQ(
-      error_at_next(module(), {{"images", path}}),
-      "DATA_LOSS: images: '" + path + "' is damaged behind byte 28 of its content: it was cut short; fetch it again");
+  EXPECT_EQ(error_at_next(module(), {{"images", path}}),
+            "DATA_LOSS: [B3023] images: '" + path +
+                "' is damaged after byte 28 of its content: it was cut short; fetch it again");
 }
 
 TEST_F(Idx, RefusesAPositionOfOtherData) {

@@ -82,7 +82,8 @@ class Npy final : public belay::Input {
       fail(Code::kFailedPrecondition, "[B3027] split: '" + o_.features.string() + "' has " +
                                           std::to_string(features_->rows()) + " rows and none of them is for \"" +
                                           o_.split.string() + "\"; " + belay::split_fix(o_));
-    if (evaluates_ && labels_ && classes_ > 0 && labels_->row_elements() == 1) check_all_labels();
+    if (labels_ && classes_ > 0 && static_cast<std::size_t>(labels_->rows()) * labels_->row_elements() <= kMostChecked)
+      check_all_labels();
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
   }
 
@@ -210,12 +211,13 @@ class Npy final : public belay::Input {
     }
   }
 
-  // Runs before a training that is evaluated at its end.
+  // The labels are in memory or mapped, so a wrong one is found before the first step.
   void check_all_labels() const {
+    std::vector<std::int64_t> labels(labels_->row_elements());
     for (const std::int64_t row : rows_) {
-      std::int64_t label = 0;
-      labels_->copy_row(row, &label);
-      if (label < 0 || label >= classes_) fail_by_label(label, row);
+      labels_->copy_row(row, labels.data());
+      for (const std::int64_t label : labels)
+        if (label < 0 || label >= classes_) fail_by_label(label, row);
     }
   }
 
@@ -226,12 +228,14 @@ class Npy final : public belay::Input {
              "; " + belay::text_of_classes(classes_));
   }
 
+  static constexpr std::size_t kMostChecked = std::size_t{1} << 26;  // labels that opening checks
+
   const Options o_;
   std::optional<NpyArray> features_, labels_;
   std::vector<std::int64_t> rows_;  // rows of the arrays in this split
   std::uint32_t features_slot_ = 0, label_slot_ = 0;
   std::int64_t classes_ = 0;  // labels are below it; 0: not checked
-  bool evaluates_ = false;    // true: opening checks the labels
+  bool evaluates_ = false;    // true: a bad label does not fit the model
   belay::FiniteValues finite_;
   belay::ExampleOrder order_;  // order of rows_
 };

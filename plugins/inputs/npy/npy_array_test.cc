@@ -86,9 +86,9 @@ TEST_F(NpyArrayTest, FortranOrderOfAShapeWithoutElementsTakesNoMemory) {
 TEST_F(NpyArrayTest, AFileThatIsMissingIsAnError) {
   folder_.write("x.npz", "");
   EXPECT_EQ(error_of([&] { NpyArray("features", folder_.file("y.npy")); }),
-            "NOT_FOUND: features: there is no file '" + folder_.file("y.npy") + "'");
+            "NOT_FOUND: [B3046] features: there is no file '" + folder_.file("y.npy") + "'");
   EXPECT_EQ(error_of([&] { NpyArray("labels", folder_.file("xx.npz:y")); }),
-            "NOT_FOUND: labels: there is no file '" + folder_.file("xx.npz") + "' (did you mean \"x.npz\"?)");
+            "NOT_FOUND: [B3046] labels: there is no file '" + folder_.file("xx.npz") + "' (did you mean \"x.npz\"?)");
   EXPECT_EQ(error_of([&] { NpyArray("labels", folder_.write("no.npz", "some text") + ":y"); }),
             "DATA_LOSS: [B3022] labels: '" + folder_.file("no.npz") +
                 "' is no .npz file, or damaged: Not a zip archive; write it with numpy.savez");

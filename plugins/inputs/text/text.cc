@@ -5,6 +5,7 @@
 // The text is read when the input is asked for its columns, since one of them needs the vocabulary's size. It stays in
 // memory in the files' encoding. A window's ids are made at its delivery. Several files are one text, in the order of
 // the list.
+#include <belay/data_file.h>
 #include <belay/example_order.h>
 #include <belay/plugin.h>
 
@@ -149,6 +150,7 @@ class Text final : public belay::Input {
     vocabulary_ = learned                   ? vocabulary_of_training(*learned)
                   : units_ == Units::kBytes ? Vocabulary::of_bytes()
                                             : vocabulary_of_files();
+    if (o_.split != "all") belay::refuse_repeated_files("files", strings(o_.files));  // else a text may count twice
     text_ = TextFiles("files", strings(o_.files), units_);
     const bool own = !learned && units_ == Units::kCharacters && o_.vocabulary_files.empty();
     if (own) vocabulary_.add(text_.characters());

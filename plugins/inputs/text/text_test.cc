@@ -258,7 +258,10 @@ TEST_F(Text, WhatIsWrongIsAnErrorAtOpening) {
       {{}, "INVALID_ARGUMENT: 'files' is required"},
       {{{"files", Files{}}}, "INVALID_ARGUMENT: [B3020] 'files' is empty; name at least one file of text"},
       {{{"files", Files{path, folder_.file("b.txt")}}},
-       "NOT_FOUND: files: there is no file '" + folder_.file("b.txt") + "' (did you mean \"a.txt\"?)"},
+       "NOT_FOUND: [B3046] files: there is no file '" + folder_.file("b.txt") + "' (did you mean \"a.txt\"?)"},
+      {{{"files", Files{path, path}}, {"split", "eval"}},
+       "INVALID_ARGUMENT: [B3050] files: '" + path + "' (entry 1) and '" + path +
+           "' (entry 2) are one file, whose examples would be read twice; leave one out"},
       {{{"files", Files{empty}}}, "FAILED_PRECONDITION: [B3021] files: there is no text in them"},
       {options.with({"vocabulary_files", Files{empty}}),
        "FAILED_PRECONDITION: [B3021] vocabulary_files: there is no text in them"},

@@ -3,6 +3,7 @@
 //
 // Opening finds the places of the records. A record is decoded at each delivery.
 #include <belay/class_options.h>
+#include <belay/data_file.h>
 #include <belay/decode_pool.h>
 #include <belay/example_order.h>
 #include <belay/example_split.h>
@@ -113,6 +114,9 @@ class TfRecord final : public belay::Input {
     files_.clear();
     starts_.clear();
     std::int64_t records = 0;
+    std::vector<std::string> paths;
+    for (const belay::Path& path : o_.files) paths.push_back(path.string());
+    if (o_.split != "all") belay::refuse_repeated_files("files", paths);  // else a record may count twice
     for (const belay::Path& path : o_.files) {
       starts_.push_back(records);
       files_.emplace_back("files", path.string());

@@ -218,7 +218,11 @@ TEST_F(TfRecordInput, WhatOpeningCanSeeIsAnErrorThere) {
       {{{"files", Files{path}}}, "INVALID_ARGUMENT: 'features' is required"},
       {options.with({"files", Files{}}), "INVALID_ARGUMENT: [B3020] 'files' is empty; name at least one TFRecord file"},
       {options.with({"files", Files{path, folder_.file("a.tfrecords")}}),
-       "NOT_FOUND: files: there is no file '" + folder_.file("a.tfrecords") + "' (did you mean \"a.tfrecord\"?)"},
+       "NOT_FOUND: [B3046] files: there is no file '" + folder_.file("a.tfrecords") +
+           "' (did you mean \"a.tfrecord\"?)"},
+      {options.with({"files", Files{path, path}}).with({"split", "train"}),
+       "INVALID_ARGUMENT: [B3050] files: '" + path + "' (entry 1) and '" + path +
+           "' (entry 2) are one file, whose examples would be read twice; leave one out"},
       {options.with({"label", "z"}),
        "INVALID_ARGUMENT: [B3020] label: 'features' has no \"z\"; describe "
        "it there, too"},

@@ -80,17 +80,17 @@ inline void check_split(const ColumnSplitOptions& o) {
   check_split(static_cast<const SplitOptions&>(o));
   if (!splits_by_column(o)) {
     if (!o.split_column.empty())
-      fail(Code::kInvalidArgument, "'split_column' is \"" + o.split_column.string() + "\", and " + by +
+      fail(Code::kInvalidArgument, "[B3020] 'split_column' is \"" + o.split_column.string() + "\", and " + by +
                                        " uses no column; set 'split_by' to stratify, groups, time or column");
     return;
   }
   if (o.split_column.empty() && o.split_by != "stratify")
-    fail(Code::kInvalidArgument, by + " needs a column; set 'split_column'");
-  if (o.every != 0) fail(Code::kInvalidArgument, "'every' counts rows, and " + by + " does not; leave one out");
+    fail(Code::kInvalidArgument, "[B3020] " + by + " needs a column; set 'split_column'");
+  if (o.every != 0) fail(Code::kInvalidArgument, "[B3020] 'every' counts rows, and " + by + " does not; leave one out");
   if (o.folds != 0 && (o.split_by == "time" || o.split_by == "column"))
-    fail(Code::kInvalidArgument, "'folds' are chosen by the seed, and " + by + " is not; leave one out");
+    fail(Code::kInvalidArgument, "[B3020] 'folds' are chosen by the seed, and " + by + " is not; leave one out");
   if (o.test_fraction != 0 && o.split_by == "column")
-    fail(Code::kInvalidArgument, by + " has its test part by 'test_values'; leave 'test_fraction' out");
+    fail(Code::kInvalidArgument, "[B3020] " + by + " has its test part by 'test_values'; leave 'test_fraction' out");
 }
 
 // Returns the change that gives the part `split` a row, for a message.

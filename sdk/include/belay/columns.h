@@ -13,14 +13,15 @@
 // finds a type from cells if the manifest gives none.
 //
 //   type       options                                        delivers
-//   number     missing, scale, buckets, indicator             the number, or a 1 in the place of its bucket
-//   category   missing, min_count, max_size, hash_buckets,    a 1 in the place of the word, or its id
-//              deliver
-//   date       missing, scale, indicator, formats, parts,     parts of the date
-//              cycles
-//   text       min_count, max_size                            how often each word of the vocabulary occurs
+//   number     gaps, missing, scale, buckets, indicator       the number, or a 1 in the place of its bucket
+//   category   gaps, missing, min_count, max_size,            a 1 in the place of the word, or its id
+//              hash_buckets, deliver
+//   date       gaps, missing, scale, indicator, formats,      parts of the date
+//              parts, cycles
+//   text       gaps, min_count, max_size                      how often each word of the vocabulary occurs
 //   id, weight, ignore                                        nothing; the input decides
 //
+//   gaps          cells that mean a missing value, in place of those that all columns have
 //   missing       number: "median" (default), "mean", a number, or "error"; category: "own" (default) or "error";
 //                 date: "median" (default) or "error"
 //   scale         "standard": (x - mean) / deviation; "minmax": (x - min) / (max - min); "log": sign(x) ln(1 + |x|);

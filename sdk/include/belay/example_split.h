@@ -92,7 +92,7 @@ enum class Part : unsigned char { kTrain, kEval, kTest };
 // Refuses options that contradict each other. INVALID_ARGUMENT names them and the fix.
 inline void check_split(const SplitOptions& o) {
   const auto number = [](std::int64_t n) { return std::to_string(n); };
-  const auto refuse = [](const std::string& text) { fail(Code::kInvalidArgument, text); };
+  const auto refuse = [](const std::string& text) { fail(Code::kInvalidArgument, "[B3020] " + text); };
   if (o.folds == 1) refuse("'folds' is 1, must be 2 or more, or 0 for none");
   if (o.folds == 0 && o.fold != 0) refuse("'fold' is " + number(o.fold) + ", and there are no folds; set 'folds'");
   if (o.folds != 0 && o.fold >= o.folds)

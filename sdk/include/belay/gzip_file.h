@@ -16,8 +16,8 @@
 //
 // Errors name option, file and place:
 //
-//   path: '/data/x.gz' is damaged behind byte 81920 of its content: it was cut short; fetch it again         DATA_LOSS
-//   path: there is no file '/data/x.gx' (did you mean "x.gz"?)                                               NOT_FOUND
+//   [B3023] path: '/data/x.gz' is damaged after byte 81920 of its content: it was cut short; fetch it again  DATA_LOSS
+//   [B3046] path: there is no file '/data/x.gx' (did you mean "x.gz"?)                                       NOT_FOUND
 #pragma once
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ class GzipFile {
   GzipFile(std::string_view option, const std::string& path)
       : prefix_(std::string(option) + ": '" + path + "' "), file_bytes_(data_file_size(option, path)) {
     fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) fail(Code::kResourceExhausted, prefix_ + "cannot be opened: " + std::strerror(errno));
+    if (fd_ < 0) fail(Code::kResourceExhausted, "[B3049] " + prefix_ + "cannot be opened: " + std::strerror(errno));
     try {
       begin();
     } catch (...) {
@@ -102,7 +102,7 @@ class GzipFile {
     if (stream_.avail_in < 2 || stream_.next_in[0] != 0x1f || stream_.next_in[1] != 0x8b) return;
     constexpr int kGzipOnly = 15 + 16;
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK)
-      fail(Code::kResourceExhausted, prefix_ + "cannot be unpacked: no memory");
+      fail(Code::kResourceExhausted, "[B3035] " + prefix_ + "cannot be unpacked: no memory");
     compressed_ = true;
   }
 
@@ -112,7 +112,7 @@ class GzipFile {
     do got = ::read(fd_, bytes, size);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-      fail(Code::kDataLoss, prefix_ + "cannot be read behind byte " + std::to_string(position_) +
+      fail(Code::kDataLoss, "[B3023] " + prefix_ + "cannot be read after byte " + std::to_string(position_) +
                                 " of its content: " + std::strerror(errno));
     return static_cast<std::size_t>(got);
   }
@@ -151,7 +151,7 @@ class GzipFile {
         continue;
       }
       if (result != Z_OK && result != Z_BUF_ERROR)
-        damaged(between_                 ? "what follows the compressed data is none"
+        damaged(between_                 ? "other data follows the compressed data"
                 : stream_.msg == nullptr ? "no memory"
                                          : stream_.msg,
                 size - stream_.avail_out);
@@ -162,7 +162,7 @@ class GzipFile {
   // Throws DATA_LOSS. The place counts bytes of the content, not of the file, so a reader of the unpacked file can find
   // it. `unpacked`: bytes after position_ that were unpacked before the damage.
   [[noreturn]] void damaged(const std::string& why, std::size_t unpacked = 0) const {
-    fail(Code::kDataLoss, prefix_ + "is damaged behind byte " + std::to_string(position_ + unpacked) +
+    fail(Code::kDataLoss, "[B3023] " + prefix_ + "is damaged after byte " + std::to_string(position_ + unpacked) +
                               " of its content: " + why + "; fetch it again");
   }
 

@@ -45,7 +45,7 @@ class MappedFile {
     if (fd >= 0) ::close(fd);
     if (data == MAP_FAILED)
       fail(Code::kResourceExhausted,
-           std::string(option) + ": '" + path + "' cannot be mapped into memory: " + std::strerror(error));
+           "[B3049] " + std::string(option) + ": '" + path + "' cannot be mapped into memory: " + std::strerror(error));
     data_ = static_cast<const char*>(data);
   }
   MappedFile(MappedFile&& other) noexcept

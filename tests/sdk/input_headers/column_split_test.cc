@@ -94,21 +94,23 @@ TEST(ColumnSplit, ARowWithAGapBelongsToNoPart) {
 TEST(ColumnSplit, OptionsThatContradictEachOtherAreNamedWithTheFix) {
   const auto error = [](const ColumnSplitOptions& options) { return error_of([&] { belay::check_split(options); }); };
   EXPECT_EQ(error(by("rows")),
-            "INVALID_ARGUMENT: 'split_column' is \"c\", and split_by = \"rows\" uses no column; set "
+            "INVALID_ARGUMENT: [B3020] 'split_column' is \"c\", and split_by = \"rows\" uses no column; set "
             "'split_by' to stratify, groups, time or column");
-  EXPECT_EQ(error(by("groups", "")), "INVALID_ARGUMENT: split_by = \"groups\" needs a column; set 'split_column'");
+  EXPECT_EQ(error(by("groups", "")),
+            "INVALID_ARGUMENT: [B3020] split_by = \"groups\" needs a column; set 'split_column'");
   EXPECT_EQ(error(by("stratify", "")), "");
   ColumnSplitOptions every = by("time");
   every.every = 3;
-  EXPECT_EQ(error(every), "INVALID_ARGUMENT: 'every' counts rows, and split_by = \"time\" does not; leave one out");
+  EXPECT_EQ(error(every),
+            "INVALID_ARGUMENT: [B3020] 'every' counts rows, and split_by = \"time\" does not; leave one out");
   ColumnSplitOptions folds = by("time");
   folds.folds = 3;
   EXPECT_EQ(error(folds),
-            "INVALID_ARGUMENT: 'folds' are chosen by the seed, and split_by = \"time\" is not; leave one out");
+            "INVALID_ARGUMENT: [B3020] 'folds' are chosen by the seed, and split_by = \"time\" is not; leave one out");
   ColumnSplitOptions test = by("column");
   test.test_fraction = 0.1;
   EXPECT_EQ(error(test),
-            "INVALID_ARGUMENT: split_by = \"column\" has its test part by 'test_values'; leave "
+            "INVALID_ARGUMENT: [B3020] split_by = \"column\" has its test part by 'test_values'; leave "
             "'test_fraction' out");
 }
 

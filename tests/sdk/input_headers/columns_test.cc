@@ -214,6 +214,19 @@ TEST(Columns, YearAndDaysAreScaled) {
   EXPECT_THAT(written(column, "1970-01-04"), ElementsAre(2));
 }
 
+TEST(Columns, GapsOfAColumnAreInPlaceOfThoseOfAll) {
+  ColumnOptions options = typed("category");
+  options.gaps = {"none"};
+  const Column column = fitted(options, {"NA", "none", "NA"});
+  EXPECT_THAT(column.names(), ElementsAre("x=NA", "x is missing"));
+  EXPECT_THAT(written(column, "none"), ElementsAre(0, 1));
+  EXPECT_THAT(written(column, "NA"), ElementsAre(1, 0));
+  belay::ColumnFit gaps(options, kUsual), more(typed("number"), kUsual);
+  gaps.add("none"), more.add("NA"), more.add("1");
+  EXPECT_TRUE(gaps.only_gaps());
+  EXPECT_FALSE(more.only_gaps());
+}
+
 TEST(Columns, TextIsABagOfItsWords) {
   ColumnOptions options = typed("text");
   options.min_count = 2;

@@ -14,6 +14,9 @@ using ::testing::ElementsAre;
 using CsvFile = belay::csv::File;
 using CsvFormat = belay::csv::Format;
 
+constexpr const char* kOpenQuote =
+    "a quoted field does not end; close the quote, or double it if it is a part of the text";
+
 class CsvFileTest : public ::testing::Test {
  protected:
   CsvFormat format(const std::string& text) { return {folder_.write("x.csv", text), true, ',', 0, {}}; }
@@ -44,9 +47,9 @@ TEST_F(CsvFileTest, T_122_AFileWithCarriageReturnsAsLineEndsHasItsHeaderAndRows)
   EXPECT_THAT(file.fields(0), ElementsAre("1.5", "2", "a"));
   EXPECT_THAT(file.fields(1), ElementsAre("3", "4", "b\rb"));
   EXPECT_EQ(file.place(1, 1), path_ + ":3:5");
-  EXPECT_EQ(
-      error_at_open(format("a,b\r")),
-      "FAILED_PRECONDITION: path: '" + path_ + "' holds a header and no rows; if it has no header, set header = false");
+  EXPECT_EQ(error_at_open(format("a,b\r")),
+            "FAILED_PRECONDITION: [B3021] path: '" + path_ +
+                "' holds a header and no rows; if it has no header, set header = false");
 }
 
 TEST_F(CsvFileTest, WithoutAHeaderColumnsAreNumberedOrNamed) {
@@ -57,7 +60,8 @@ TEST_F(CsvFileTest, WithoutAHeaderColumnsAreNumberedOrNamed) {
   f.columns = {"a", "b"};
   EXPECT_THAT(CsvFile(f).columns(), ElementsAre("a", "b"));
   f.columns = {"a", "b", "c"};
-  EXPECT_EQ(error_at_open(f), "INVALID_ARGUMENT: " + path_ + ":1:4: 2 columns, but 'columns' names 3");
+  EXPECT_EQ(error_at_open(f),
+            "INVALID_ARGUMENT: [B3040] " + path_ + ":1:4: 2 columns, but 'columns' names 3; name each column");
 }
 
 TEST_F(CsvFileTest, LinesBeforeTheHeaderCanBeSkipped) {
@@ -80,14 +84,17 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
     const char* error;  // @ stands for the path
   };
   const Case cases[] = {
-      {"", "FAILED_PRECONDITION: path: '@' holds no rows"},
-      {" \n\r\n", "FAILED_PRECONDITION: path: '@' holds no rows"},
-      {"a,b\n", "FAILED_PRECONDITION: path: '@' holds a header and no rows; if it has no header, set header = false"},
+      {"", "FAILED_PRECONDITION: [B3021] path: '@' holds no rows; give a file that has some"},
+      {" \n\r\n", "FAILED_PRECONDITION: [B3021] path: '@' holds no rows; give a file that has some"},
+      {"a,b\n",
+       "FAILED_PRECONDITION: [B3021] path: '@' holds a header and no rows; if it has no header, set header = false"},
       {"\x1f\x8b\x08 more",
-       "DATA_LOSS: path: '@' is damaged behind byte 0 of its content: unknown header flags set; fetch it again"},
+       "DATA_LOSS: [B3023] path: '@' is damaged after byte 0 of its content: unknown header flags set; fetch it again"},
       {std::string("a,b\n1,\0\n", 8),
-       "INVALID_ARGUMENT: path: '@' is no text file: byte 6 is zero; give a CSV file in UTF-8"},
-      {"\"a,b\n1,2\n", "DATA_LOSS: @:1:1: a quoted field does not end"},
+       "INVALID_ARGUMENT: [B3022] path: '@' is no text file: byte 6 is zero; give a CSV file in UTF-8"},
+      {"\"a,b\n1,2\n",
+       "DATA_LOSS: [B3037] @:1:1: a quoted field does not end; close the quote, or double it if it is a part of the "
+       "text; the row takes the lines 1 to 2"},
   };
   for (const Case& c : cases) {
     std::string expected = c.error;
@@ -96,16 +103,17 @@ TEST_F(CsvFileTest, WhatOpeningCanSeeIsAnError) {
   }
   CsvFormat f = format("a,b\n");
   f.skip_lines = 3;
-  EXPECT_EQ(error_at_open(f),
-            "FAILED_PRECONDITION: path: '" + path_ + "' holds no rows behind the 3 lines that 'skip_lines' skips");
+  EXPECT_EQ(error_at_open(f), "FAILED_PRECONDITION: [B3021] path: '" + path_ +
+                                  "' holds no rows after the 3 lines that 'skip_lines' skips; give a file "
+                                  "that has some");
   f = format("a,b\n1,2\n");
   f.columns = {"a", "b"};
-  EXPECT_EQ(
-      error_at_open(f),
-      "INVALID_ARGUMENT: 'columns' names the columns of a file without a header; leave it out, or set header = false "
-      "and skip_lines");
+  EXPECT_EQ(error_at_open(f),
+            "INVALID_ARGUMENT: [B3020] 'columns' names the columns of a file without a header; leave it out, or set "
+            "header = false "
+            "and skip_lines");
   f.path = folder_.file("y.csv");
-  EXPECT_EQ(error_at_open(f), "NOT_FOUND: path: there is no file '" + f.path + "' (did you mean \"x.csv\"?)");
+  EXPECT_EQ(error_at_open(f), "NOT_FOUND: [B3046] path: there is no file '" + f.path + "' (did you mean \"x.csv\"?)");
 }
 
 TEST_F(CsvFileTest, T_62f_ACompressedFileIsReadAsWhatItHolds) {
@@ -162,8 +170,9 @@ TEST_F(CsvFileTest, AFileThatChangesBetweenTwoPassesIsAnError) {
   const CsvFile file(format("a,b\n1,2\n3,4\n"));
   for (const char* other : {"a,b\n1,2\n", "a,b\n1,2\n3,4\n5,6\n", ""}) {
     folder_.write("x.csv", other);
-    EXPECT_EQ(error_of([&] { file.each_block([](const belay::csv::Block&) { return true; }); }),
-              "DATA_LOSS: path: '" + path_ + "' has changed while it was read; begin again after it is complete");
+    EXPECT_EQ(
+        error_of([&] { file.each_block([](const belay::csv::Block&) { return true; }); }),
+        "DATA_LOSS: [B3028] path: '" + path_ + "' has changed while it was read; begin again after it is complete");
   }
 }
 
@@ -171,7 +180,7 @@ TEST_F(CsvFileTest, T_62g_AFileThatNoMemoryHoldsIsNamed) {
   const CsvFormat f = format("a,b\n");
   if (truncate(f.path.c_str(), std::int64_t{1} << 40) != 0)
     GTEST_SKIP() << "no sparse file of a terabyte can be made in " << folder_.path();
-  EXPECT_EQ(error_at_open(f), "RESOURCE_EXHAUSTED: path: '" + path_ +
+  EXPECT_EQ(error_at_open(f), "RESOURCE_EXHAUSTED: [B3049] path: '" + path_ +
                                   "' does not fit into the memory: it needs 1099511627776 bytes or more; give a "
                                   "smaller file, or several");
 }
@@ -180,16 +189,37 @@ TEST_F(CsvFileTest, APlaceIsALineAndACharacter) {
   const CsvFile file(format("a,b\n\u00e4\u00f6 , 2\n\"x\ny\", z\r\n5,\"open\n"));
   EXPECT_EQ(file.place(0, 1), path_ + ":2:6");
   EXPECT_EQ(file.place(1, 1), path_ + ":4:5");
-  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: " + path_ + ":5:3: a quoted field does not end");
-  EXPECT_EQ(error_of([&] { CsvFile(format("a,b\n1 \r\n")).fields(0); }),
-            "DATA_LOSS: " + path_ + ":2:2: 1 columns, expected 2; a field that holds ',' must be in double quotes");
+  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: [B3037] " + path_ + ":5:3: " + kOpenQuote);
+  EXPECT_EQ(
+      error_of([&] { CsvFile(format("a,b\n1 \r\n")).fields(0); }),
+      "DATA_LOSS: [B3036] " + path_ + ":2:2: 1 columns, expected 2; a field that holds ',' must be in double quotes");
 }
 
 TEST_F(CsvFileTest, ARowOfOtherLengthIsAnErrorWithItsLine) {
   const CsvFile file(format("a,b\n1,2\n\n1,2,3\n\"x\n"));
-  EXPECT_EQ(error_of([&] { file.fields(1); }),
-            "DATA_LOSS: " + path_ + ":4:5: 3 columns, expected 2; a field that holds ',' must be in double quotes");
-  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: " + path_ + ":5:1: a quoted field does not end");
+  EXPECT_EQ(
+      error_of([&] { file.fields(1); }),
+      "DATA_LOSS: [B3036] " + path_ + ":4:5: 3 columns, expected 2; a field that holds ',' must be in double quotes");
+  EXPECT_EQ(error_of([&] { file.fields(2); }), "DATA_LOSS: [B3037] " + path_ + ":5:1: " + kOpenQuote);
+}
+
+TEST_F(CsvFileTest, ARowOfAnOpenQuoteSaysWhichLinesItTakes) {
+  const CsvFile open(format("a,b\n1,2\n3,\"4\n5,6\n7,8\n"));
+  EXPECT_EQ(open.rows(), 2);
+  EXPECT_EQ(error_of([&] { open.fields(1); }),
+            "DATA_LOSS: [B3037] " + path_ + ":3:3: " + kOpenQuote + "; the row takes the lines 3 to 5");
+  const CsvFile closed(format("a,b\n3,\"4\n5,\"6\"\n7,8\n"));
+  EXPECT_EQ(
+      error_of([&] { closed.fields(0); }),
+      "DATA_LOSS: [B3037] " + path_ +
+          ":2:3: a quoted field is followed by more text; double the quotes inside it; the row takes the lines 2 to "
+          "3");
+}
+
+TEST_F(CsvFileTest, TheFirstRowThatIsNoUtf8IsKnownByItsPlace) {
+  EXPECT_EQ(CsvFile(format("a,b\n1,\u00e4\n2,\xe4\n\xe4,1\n")).not_utf8(), path_ + ":3:3");
+  EXPECT_EQ(CsvFile(format("a,\xe4\n1,2\n")).not_utf8(), path_ + ":1:3");
+  EXPECT_EQ(CsvFile(format("a,b\n1,\u20ac\n")).not_utf8(), "");
 }
 
 TEST_F(CsvFileTest, FindsColumnsByNameAndNumber) {
@@ -200,14 +230,14 @@ TEST_F(CsvFileTest, FindsColumnsByNameAndNumber) {
   EXPECT_EQ(file.find_column("label", "-4"), 0u);
   EXPECT_EQ(file.find_column("label", "2"), 3u);  // a name comes before a number
   EXPECT_EQ(error_of([&] { file.find_column("label", "hieght"); }),
-            "NOT_FOUND: label: '" + path_ +
+            "NOT_FOUND: [B3041] label: '" + path_ +
                 "' has no column \"hieght\" (did you mean \"height\"?); it has width, height, width, 2");
   EXPECT_EQ(error_of([&] { file.find_column("features", "4"); }),
-            "NOT_FOUND: features: '" + path_ + "' has no column \"4\"; it has width, height, width, 2");
+            "NOT_FOUND: [B3041] features: '" + path_ + "' has no column \"4\"; it has width, height, width, 2");
   EXPECT_EQ(error_of([&] { file.find_column("features", "-5"); }),
-            "NOT_FOUND: features: '" + path_ + "' has no column \"-5\"; it has width, height, width, 2");
+            "NOT_FOUND: [B3041] features: '" + path_ + "' has no column \"-5\"; it has width, height, width, 2");
   EXPECT_EQ(error_of([&] { file.find_column("label", "width"); }),
-            "INVALID_ARGUMENT: label: several columns of '" + path_ +
+            "INVALID_ARGUMENT: [B3041] label: several columns of '" + path_ +
                 "' are called \"width\"; use the column's number, from 0");
 }
 

@@ -97,9 +97,38 @@ TEST(CsvText, SplitsFields) {
 }
 
 TEST(CsvText, BrokenQuotesAreErrors) {
-  EXPECT_EQ(error_of([] { split_record("a,\"b", ','); }), "DATA_LOSS: a quoted field does not end");
+  EXPECT_EQ(
+      error_of([] { split_record("a,\"b", ','); }),
+      "DATA_LOSS: [B3037] a quoted field does not end; close the quote, or double it if it is a part of the text");
   EXPECT_EQ(error_of([] { split_record("\"a\"b,c", ','); }),
-            "DATA_LOSS: a quoted field is followed by more text; double the quotes inside it");
+            "DATA_LOSS: [B3037] a quoted field is followed by more text; double the quotes inside it");
+}
+
+TEST(CsvText, TheFirstByteThatIsNoUtf8IsFound) {
+  using belay::csv::first_not_utf8;
+  constexpr std::size_t kNone = std::string_view::npos;
+  const struct {
+    std::string text;
+    std::size_t at;
+  } cases[] = {
+      {"", kNone},
+      {"plain text of more than eight bytes", kNone},
+      {"\u00e4\u20ac\U0001F600 \u07ff\uffff\U0010FFFF", kNone},
+      {"K\xf6ln", 1},
+      {"12345678\xfc", 8},
+      {"\xc3", 0},  // it ends inside of a character
+      {"ab\xe2\x82", 2},
+      {"\xc3(", 0},
+      {"\x80", 0},
+      {"\xc0\xaf", 0},  // too many bytes for the character
+      {"\xe0\x80\xaf", 0},
+      {"\xf0\x80\x80\xaf", 0},
+      {"\xed\xa0\x80", 0},      // half of a pair of UTF-16
+      {"\xf4\x90\x80\x80", 0},  // no such character
+      {"\xf5\x80\x80\x80", 0},
+      {"\xff", 0},
+  };
+  for (const auto& c : cases) EXPECT_EQ(first_not_utf8(c.text), c.at) << c.text;
 }
 
 }  // namespace csv_text_test

@@ -179,21 +179,23 @@ TEST(ExampleSplit, OptionsThatContradictEachOtherAreNamedWithTheFix) {
   const auto error = [](const SplitOptions& options) { return error_of([&] { belay::check_split(options); }); };
   SplitOptions every;
   every.every = 5, every.at = 5;
-  EXPECT_EQ(error(every), "INVALID_ARGUMENT: 'at' is 5, must be below 'every', which is 5");
+  EXPECT_EQ(error(every), "INVALID_ARGUMENT: [B3020] 'at' is 5, must be below 'every', which is 5");
   every.at = 4;
   EXPECT_EQ(error(every), "");
   every.test_fraction = 0.1;
-  EXPECT_EQ(error(every), "INVALID_ARGUMENT: 'every' has no test part; leave 'test_fraction' out");
+  EXPECT_EQ(error(every), "INVALID_ARGUMENT: [B3020] 'every' has no test part; leave 'test_fraction' out");
   every.test_fraction = 0, every.folds = 3;
-  EXPECT_EQ(error(every), "INVALID_ARGUMENT: 'every' and 'folds' both choose the examples of eval; leave one out");
+  EXPECT_EQ(error(every),
+            "INVALID_ARGUMENT: [B3020] 'every' and 'folds' both choose the examples of eval; leave one out");
   SplitOptions at;
   at.at = 2;
-  EXPECT_EQ(error(at), "INVALID_ARGUMENT: 'at' is 2, and 'every' is not set; set 'every'");
-  EXPECT_EQ(error(fold_of(5, 5)), "INVALID_ARGUMENT: 'fold' is 5, and 'folds' is 5; folds count from 0 to 4");
-  EXPECT_EQ(error(fold_of(1, 0)), "INVALID_ARGUMENT: 'fold' is 1, and there are no folds; set 'folds'");
-  EXPECT_EQ(error(fold_of(0, 1)), "INVALID_ARGUMENT: 'folds' is 1, must be 2 or more, or 0 for none");
-  EXPECT_EQ(error(fractions(0.6, 0.5)),
-            "INVALID_ARGUMENT: 'eval_fraction' and 'test_fraction' are more than 1 together; lower one of them");
+  EXPECT_EQ(error(at), "INVALID_ARGUMENT: [B3020] 'at' is 2, and 'every' is not set; set 'every'");
+  EXPECT_EQ(error(fold_of(5, 5)), "INVALID_ARGUMENT: [B3020] 'fold' is 5, and 'folds' is 5; folds count from 0 to 4");
+  EXPECT_EQ(error(fold_of(1, 0)), "INVALID_ARGUMENT: [B3020] 'fold' is 1, and there are no folds; set 'folds'");
+  EXPECT_EQ(error(fold_of(0, 1)), "INVALID_ARGUMENT: [B3020] 'folds' is 1, must be 2 or more, or 0 for none");
+  EXPECT_EQ(
+      error(fractions(0.6, 0.5)),
+      "INVALID_ARGUMENT: [B3020] 'eval_fraction' and 'test_fraction' are more than 1 together; lower one of them");
   EXPECT_EQ(error(fractions(0.6, 0.4)), "");
 }
 

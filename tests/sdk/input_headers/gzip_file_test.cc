@@ -91,18 +91,18 @@ TEST_F(GzipFileTest, T_62c_AnythingElseBehindItIsDataLoss) {
   for (const std::string& more : {std::string("x"), std::string(512, '\0'), std::string("\x1f\x8b\x08")}) {
     const std::string path = folder_.write("x", gzipped("some text") + more);
     EXPECT_THAT(error_of([&] { content(path); }),
-                StartsWith("DATA_LOSS: path: '" + path + "' is damaged behind byte 9 of its content: "));
+                StartsWith("DATA_LOSS: [B3023] path: '" + path + "' is damaged after byte 9 of its content: "));
   }
   const std::string path = folder_.write("x", gzipped("some text") + "xyz");
   EXPECT_EQ(error_of([&] { content(path); }),
-            "DATA_LOSS: path: '" + path +
-                "' is damaged behind byte 9 of its content: what follows the compressed data is none; fetch it again");
+            "DATA_LOSS: [B3023] path: '" + path +
+                "' is damaged after byte 9 of its content: other data follows the compressed data; fetch it again");
 }
 
 TEST_F(GzipFileTest, ACutOrDamagedOneSaysWhere) {
   const std::string packed = gzipped(text_);
   const std::string path = folder_.write("x", packed.substr(0, packed.size() - 1));
-  EXPECT_EQ(error_of([&] { content(path); }), "DATA_LOSS: path: '" + path + "' is damaged behind byte " +
+  EXPECT_EQ(error_of([&] { content(path); }), "DATA_LOSS: [B3023] path: '" + path + "' is damaged after byte " +
                                                   std::to_string(text_.size()) +
                                                   " of its content: it was cut short; fetch it again");
   for (std::size_t size = 2; size < 100; ++size)

@@ -40,7 +40,7 @@ TEST(MappedFile, AFileThatIsMissingIsAnError) {
   const TemporaryFolder folder;
   folder.write("rows.npy", "");
   EXPECT_EQ(error_of([&] { MappedFile("path", folder.file("row.npy")); }),
-            "NOT_FOUND: path: there is no file '" + folder.file("row.npy") + "' (did you mean \"rows.npy\"?)");
+            "NOT_FOUND: [B3046] path: there is no file '" + folder.file("row.npy") + "' (did you mean \"rows.npy\"?)");
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ struct Column {
   std::vector<double> hash_buckets;     // none: there is a vocabulary
   std::vector<std::string> words, formats, parts;
   bool indicator = false, has_unknown = false, has_gaps = false;
-  Moment moment;  // of a date: what stands for a gap
+  bool has_own_gaps = false;  // `gaps` are not those of all columns
+  Moment moment;              // of a date: what stands for a gap
 
   bool has_ids() const { return type == "category" && deliver == "ids"; }
   // Returns the names of the numbers that write delivers.
@@ -47,6 +48,7 @@ struct Column {
   // Keeps all of it in the schema, under names that begin with "columns.NAME".
   void keep(InputSpec& spec) const;
   // Returns the training's column. None: the training kept no column of this name. DATA_LOSS: what it kept is damaged.
+  // `gaps` are those of columns without gaps of their own.
   static std::optional<Column> learned(const InputSpec& spec, const std::string& name, const Gaps& gaps);
   // Makes what is derived from the members. Call it after a change of them.
   void prepare() {
@@ -282,6 +284,7 @@ inline void Column::keep(InputSpec& spec) const {
     if (!values->empty()) spec.keep(prefix + "." + key, *values);
   for (const auto& [key, list] : fields.word_fields())
     if (!list->empty()) spec.keep(prefix + "." + key, *list);
+  if (has_own_gaps) spec.keep(prefix + ".gaps", gaps);
 }
 
 inline bool Column::is_whole() const {
@@ -318,8 +321,9 @@ inline std::optional<Column> Column::learned(const InputSpec& spec, const std::s
     if (auto found = spec.learned_values(prefix + "." + key)) *values = std::move(*found);
   for (const auto& [key, list] : column.word_fields())
     if (auto found = spec.learned_words(prefix + "." + key)) *list = std::move(*found);
+  if (auto own = spec.learned_words(prefix + ".gaps")) column.gaps = std::move(*own), column.has_own_gaps = true;
   if (!column.is_whole())
-    fail(Code::kDataLoss, "columns: what the training kept of the column \"" + name +
+    fail(Code::kDataLoss, "[B3051] columns: what the training kept of the column \"" + name +
                               "\" is damaged; restore another checkpoint of the model");
   column.prepare();
   return column;

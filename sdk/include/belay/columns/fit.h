@@ -23,11 +23,17 @@ inline namespace v0 {
 // Cells that are wrong are passed over: write reports them.
 class ColumnFit {
  public:
-  ColumnFit(ColumnOptions options, Gaps gaps) : o_(std::move(options)), gaps_(std::move(gaps)) {
+  // `gaps` are those of columns without gaps of their own.
+  ColumnFit(ColumnOptions options, Gaps gaps)
+      : o_(std::move(options)), gaps_(o_.gaps.empty() ? std::move(gaps) : o_.gaps) {
     if (o_.type == "date" && o_.parts.empty()) o_.parts = {"year", "month", "weekday", "days"};
   }
 
+  // True if each cell so far is a gap, so that there is nothing to fit.
+  bool only_gaps() const { return gap_count_ == rows_; }
+
   void add(std::string_view cell) {
+    ++rows_;
     if (is_gap(gaps_, cell)) {
       ++gap_count_;
     } else if (o_.type == "number") {
@@ -47,7 +53,7 @@ class ColumnFit {
 
   Column finish() {
     Column c;
-    c.name = o_.name, c.type = o_.type, c.gaps = gaps_;
+    c.name = o_.name, c.type = o_.type, c.gaps = gaps_, c.has_own_gaps = !o_.gaps.empty();
     c.missing = !o_.missing.empty() ? o_.missing : o_.type == "category" ? "own" : o_.type == "text" ? "" : "median";
     if (o_.type == "number") fit_number(c);
     if (o_.type == "date") fit_date(c);
@@ -146,7 +152,7 @@ class ColumnFit {
   static constexpr std::int64_t kTextWords = 1000;  // of a text without max_size
   ColumnOptions o_;
   Gaps gaps_;
-  std::int64_t gap_count_ = 0;
+  std::int64_t rows_ = 0, gap_count_ = 0;
   std::vector<double> numbers_;
   std::vector<Moment> moments_;
   std::map<std::string, std::int64_t> counts_;  // rows of each word

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "belay/columns/cells.h"
 #include "belay/error.h"
 #include "belay/nearest.h"
 #include "belay/options.h"
@@ -25,6 +26,7 @@ struct ColumnOptions {
   std::int64_t bucket_count = 0, min_count = 1, max_size = 0, hash_buckets = 0;
   bool indicator = false;
   std::vector<std::string> formats, parts;
+  Gaps gaps;                      // of this column alone; empty: those of all columns
   std::vector<std::string> keys;  // as written
 };
 
@@ -40,7 +42,9 @@ class ColumnKey {
  public:
   ColumnKey(std::string name, const belay_value& value) : name_(std::move(name)), value_(value) {}
 
-  [[noreturn]] void refuse(const std::string& what) const { fail(Code::kInvalidArgument, "'" + name_ + "' " + what); }
+  [[noreturn]] void refuse(const std::string& what) const {
+    fail(Code::kInvalidArgument, "[B3044] '" + name_ + "' " + what);
+  }
   bool is_text() const { return !is_list() && kind() == BELAY_VALUE_TEXT; }
   bool is_number() const { return !is_list() && (kind() == BELAY_VALUE_INT || kind() == BELAY_VALUE_FLOAT); }
   std::string text() const {
@@ -95,7 +99,8 @@ class ColumnKey {
 
 // The types that a key is for.
 inline const std::map<std::string, std::vector<std::string>>& types_of_keys() {
-  static const std::map<std::string, std::vector<std::string>> all{{"missing", {"number", "category", "date"}},
+  static const std::map<std::string, std::vector<std::string>> all{{"gaps", {"number", "category", "date", "text"}},
+                                                                   {"missing", {"number", "category", "date"}},
                                                                    {"scale", {"number", "date"}},
                                                                    {"buckets", {"number"}},
                                                                    {"indicator", {"number", "date"}},
@@ -145,6 +150,7 @@ inline void read_column_key(const std::string& name, const ColumnKey& key, Colum
   if (name == "max_size") column.max_size = key.integer(1);
   if (name == "hash_buckets") column.hash_buckets = key.integer(1);
   if (name == "formats") read_formats(key, column);
+  if (name == "gaps") column.gaps = key.texts();
   if (name == "parts") {
     column.parts = key.texts();
     for (const std::string& part : column.parts)
@@ -187,7 +193,7 @@ inline std::vector<ColumnOptions> parse_columns(const std::string& option, const
 // Checks that the keys of a column are for its type, which is set or was guessed. INVALID_ARGUMENT names the key.
 inline void check_column_keys(const std::string& option, const ColumnOptions& column) {
   const auto refuse = [&](const std::string& key, const std::string& what) {
-    fail(Code::kInvalidArgument, "'" + option + "." + column.name + "." + key + "' " + what);
+    fail(Code::kInvalidArgument, "[B3044] '" + option + "." + column.name + "." + key + "' " + what);
   };
   for (const std::string& key : column.keys) {
     if (key == "type") continue;

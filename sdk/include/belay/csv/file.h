@@ -53,24 +53,37 @@ struct Format {
 };
 
 // Returns the files that `paths` names. A pattern with * ? or [ stands for its files in the order of their names.
+// INVALID_ARGUMENT: two of them are one file.
 inline std::vector<std::string> files_of(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
-  for (const std::string& path : paths) {
+  std::vector<ListedFile> files;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
     if (path.find_first_of("*?[") == path.npos || ::access(path.c_str(), F_OK) == 0) {
-      files.push_back(path);
+      files.push_back({path, i});
       continue;
     }
     glob_t found{};
     const int status = ::glob(path.c_str(), GLOB_NOSORT, nullptr, &found);
     std::vector<std::string> names(found.gl_pathv, found.gl_pathv + (status == 0 ? found.gl_pathc : 0));
     ::globfree(&found);
-    if (names.empty()) fail(Code::kNotFound, "path: no file fits the pattern '" + path + "'");
+    if (names.empty())
+      fail(Code::kNotFound, "[B3045] path: no file fits the pattern '" + path + "'; change the pattern or its folder");
     std::sort(names.begin(), names.end());
-    files.insert(files.end(), names.begin(), names.end());
+    for (std::string& name : names) files.push_back({std::move(name), i});
   }
-  if (files.empty()) fail(Code::kInvalidArgument, "path: the list is empty; name at least one file");
-  return files;
+  if (files.empty()) fail(Code::kInvalidArgument, "[B3020] path: the list is empty; name at least one file");
+  refuse_repeated_files("path", paths, files);
+  std::vector<std::string> names;
+  for (ListedFile& file : files) names.push_back(std::move(file.path));
+  return names;
 }
+
+// Why a row cannot be taken apart as the columns need it.
+struct RowFault {
+  std::string code, place, what;  // "B3036", "x.csv:17:4"
+  std::size_t fields = 0;         // their number, if it is not that of the columns; 0: a quote is broken
+  std::string message() const { return "[" + code + "] " + place + ": " + what; }
+};
 
 // Some rows that follow each other in one file.
 class Block {
@@ -85,20 +98,16 @@ class Block {
   // Splits a row. DATA_LOSS names the place: a quote is broken, or there are not as many fields as columns. Call it
   // from any thread.
   void fields(std::size_t i, Fields& fields) const {
-    split(i, fields);
-    if (fields.views.size() != columns_)
-      fail(Code::kDataLoss, place_of_count(i, columns_) + ": " + std::to_string(fields.views.size()) +
-                                " columns, expected " + std::to_string(columns_) + "; a field that holds '" +
-                                delimiter_ + "' must be in double quotes");
+    if (const auto fault = take_fields(i, fields)) fail(Code::kDataLoss, fault->message());
   }
-  // Returns the row's number of fields if it differs from the columns'. None: it is equal, or the row cannot be split.
-  std::optional<std::size_t> wrong_count(std::size_t i) const {
-    try {
-      const std::size_t count = split_record(text(i), delimiter_).size();
-      return count == columns_ ? std::nullopt : std::optional<std::size_t>(count);
-    } catch (const Error&) {
-      return std::nullopt;
-    }
+  // Does the same, and returns the fault. None: there is none.
+  std::optional<RowFault> take_fields(std::size_t i, Fields& fields) const {
+    if (auto broken = split(i, fields)) return broken;
+    if (fields.views.size() == columns_) return std::nullopt;
+    return RowFault{"B3036", place_of_count(i, columns_),
+                    std::to_string(fields.views.size()) + " columns, expected " + std::to_string(columns_) +
+                        "; a field that holds '" + delimiter_ + "' must be in double quotes" + lines_taken(i),
+                    fields.views.size()};
   }
   // Returns "path:17:4": the line and the column, in characters, of the row's start, or of its field `column`.
   std::string place(std::size_t i, std::size_t column = 0) const {
@@ -109,12 +118,25 @@ class Block {
   friend class File;
   friend class BlockReader;
   // Does the same for a row with any number of fields.
-  void split(std::size_t i, Fields& fields) const {
+  std::optional<RowFault> split(std::size_t i, Fields& fields) const {
     try {
       split_record(text(i), delimiter_, fields);
+      return std::nullopt;
     } catch (const Error& e) {
-      fail(e.code(), place(i, std::numeric_limits<std::size_t>::max()) + ": " + e.what());
+      constexpr std::size_t kCode = 5, kMark = 8;  // "[B3037] "
+      const std::string message(e.message());
+      return RowFault{message.substr(1, kCode), place(i, std::numeric_limits<std::size_t>::max()),
+                      message.substr(kMark) + lines_taken(i), 0};
     }
+  }
+  // A quote without its end takes lines that are rows of their own. Returns a text about them; empty: there are none.
+  std::string lines_taken(std::size_t i) const {
+    const std::string_view record = text(i);
+    const std::size_t last = record.find_last_not_of(" \t\r\n");  // the file's last line end begins no line
+    std::int64_t lines = 0;
+    for (std::size_t at = 0; last != record.npos && at < last; ++at) lines += ends_line(record, at) ? 1 : 0;
+    if (lines == 0) return "";
+    return "; the row takes the lines " + std::to_string(line(i)) + " to " + std::to_string(line(i) + lines);
   }
   // Returns the place of the first superfluous field, or of the end of the row.
   std::string place_of_count(std::size_t i, std::size_t expected) const {
@@ -188,7 +210,7 @@ class BlockReader {
   }
 
   void refuse_zero(const std::string& text, std::size_t from) const {
-    const std::string prefix = "path: '" + path_ + "' ";
+    const std::string prefix = "[B3022] path: '" + path_ + "' ";
     const std::size_t zero = text.find('\0', from);
     const std::string is_zero =
         "is no text file: byte " + std::to_string(begin_ + zero) + " is zero; give a CSV file in UTF-8";
@@ -218,7 +240,7 @@ class File {
     make_names_different();
     if (rows_ == 0)
       fail(Code::kFailedPrecondition,
-           "path: '" + format_.path + "' holds a header and no rows; if it has no header, set header = false");
+           "[B3021] path: '" + format_.path + "' holds a header and no rows; if it has no header, set header = false");
   }
 
   const std::vector<std::string>& columns() const { return columns_; }
@@ -231,6 +253,8 @@ class File {
     return static_cast<std::size_t>(found - names_.begin());
   }
   std::int64_t rows() const { return rows_; }
+  // Returns the place of the first byte of a row that begins no character of UTF-8, "x.csv:17:4". Empty: there is none.
+  const std::string& not_utf8() const { return not_utf8_; }
 
   // Calls f(block) for the blocks in order, until f returns false.
   template <class F>
@@ -289,18 +313,19 @@ class File {
   [[noreturn]] void fail_by_header(std::size_t count) const {
     const std::string all = rows() == 1 ? "the only row has " : "all " + std::to_string(rows()) + " rows have ";
     if (header_line_ == 0)
-      fail(Code::kDataLoss, place(0) + ": " + all + std::to_string(count) + " fields, and 'columns' names " +
-                                std::to_string(columns_.size()));
-    fail(Code::kDataLoss, format_.path + ":" + std::to_string(header_line_) + ":1: the header names " +
+      fail(Code::kDataLoss, "[B3040] " + place(0) + ": " + all + std::to_string(count) +
+                                " fields, and 'columns' names " + std::to_string(columns_.size()) +
+                                "; name each column");
+    fail(Code::kDataLoss, "[B3040] " + format_.path + ":" + std::to_string(header_line_) + ":1: the header names " +
                               std::to_string(columns_.size()) + " columns, and " + all + std::to_string(count) +
                               " fields: repair the header, or pass over it with header = false, skip_lines = " +
                               std::to_string(first_line_ - 1) + ", and name the columns in 'columns'");
   }
   // Fails with the message for a file without a header, whose first row alone has words instead of numbers.
   [[noreturn]] void fail_by_first_row() const {
-    fail(Code::kDataLoss, place(0) +
-                              ": the first row has no numbers where all others have them: it seems to be a "
-                              "header; set header = true");
+    fail(Code::kDataLoss, "[B3040] " + place(0) +
+                              ": the first row has words, and all others have numbers: it seems to be a header; set "
+                              "header = true");
   }
 
   // Lists names for a message: "a, b and 3 more". A name with invisible characters gets quotes.
@@ -340,8 +365,8 @@ class File {
     const auto found = std::find(columns_.begin(), columns_.end(), name);
     if (found != columns_.end()) {
       if (std::find(found + 1, columns_.end(), name) != columns_.end())
-        fail(Code::kInvalidArgument, std::string(option) + ": several columns of '" + format_.path + "' are called \"" +
-                                         std::string(name) + "\"; use the column's number, from 0");
+        fail(Code::kInvalidArgument, "[B3041] " + std::string(option) + ": several columns of '" + format_.path +
+                                         "' are called \"" + std::string(name) + "\"; use the column's number, from 0");
       return static_cast<std::size_t>(found - columns_.begin());
     }
     if (const auto column = column_of(name)) return *column;
@@ -351,8 +376,8 @@ class File {
     const bool is_number = error == std::errc() && end == name.data() + name.size();
     if (is_number && number >= -size && number < size)
       return static_cast<std::size_t>(number < 0 ? number + size : number);
-    fail(Code::kNotFound, std::string(option) + ": '" + format_.path + "' has no column \"" + std::string(name) + "\"" +
-                              did_you_mean(name, columns_) + "; " + held());
+    fail(Code::kNotFound, "[B3041] " + std::string(option) + ": '" + format_.path + "' has no column \"" +
+                              std::string(name) + "\"" + did_you_mean(name, columns_) + "; " + held());
   }
 
  private:
@@ -374,7 +399,8 @@ class File {
     return is_plain ? name : '"' + name + '"';
   }
   [[noreturn]] static void fail_changed(const std::string& path) {
-    fail(Code::kDataLoss, "path: '" + path + "' has changed while it was read; begin again after it is complete");
+    fail(Code::kDataLoss,
+         "[B3028] path: '" + path + "' has changed while it was read; begin again after it is complete");
   }
   std::vector<std::string> paths() const {
     std::vector<std::string> all{format_.path};
@@ -398,33 +424,47 @@ class File {
     Block block;
     bool begun = false;
     while (reader.next(block)) {
+      if (not_utf8_.empty()) find_not_utf8(block);
       if (!begun && !block.records_.empty()) take_header(block), begun = true;
       if (rows_ == 0 && !block.records_.empty()) first_line_ = block.line(0);
       blocks_.push_back({path, rows_, block.rows()});
       rows_ += static_cast<std::int64_t>(block.rows());
     }
-    const std::string skipped = format_.skip_lines == 0 ? ""
-                                                        : " behind the " + std::to_string(format_.skip_lines) +
-                                                              " lines that 'skip_lines' skips";
-    if (!begun) fail(Code::kFailedPrecondition, "path: '" + path + "' holds no rows" + skipped);
+    const std::string skipped =
+        format_.skip_lines == 0 ? ""
+                                : " after the " + std::to_string(format_.skip_lines) + " lines that 'skip_lines' skips";
+    if (!begun)
+      fail(Code::kFailedPrecondition,
+           "[B3021] path: '" + path + "' holds no rows" + skipped + "; give a file that has some");
+  }
+
+  // Notes the place of the first byte that is no UTF-8. Most blocks have none, so a look at the whole block is enough.
+  void find_not_utf8(const Block& block) {
+    if (block.records_.empty() ||
+        first_not_utf8(std::string_view(block.text_).substr(0, block.records_.back().end)) == std::string_view::npos)
+      return;
+    for (std::size_t i = 0; i < block.rows() && not_utf8_.empty(); ++i)
+      if (const std::size_t byte = first_not_utf8(block.text(i)); byte != std::string_view::npos)
+        not_utf8_ = block.place_of_byte(i, byte);
   }
 
   // Takes the names of the columns from the first row of a file. Later files must have the same.
   void take_header(Block& block) {
     Fields first;
-    block.split(0, first);
+    if (const auto broken = block.split(0, first)) fail(Code::kDataLoss, broken->message());
     const std::vector<std::string_view>& names = first.views;
     if (columns_.empty()) name_columns(block, {names.begin(), names.end()});
     if (!format_.header) return;
     for (std::size_t i = 0; i < std::min(names.size(), columns_.size()); ++i)
       if (names[i] != columns_[i])
-        fail(Code::kInvalidArgument, block.place(0, i) + ": the column is \"" + std::string(names[i]) + "\", and in '" +
-                                         format_.path + "' it is \"" + columns_[i] +
+        fail(Code::kInvalidArgument, "[B3040] " + block.place(0, i) + ": the column is \"" + std::string(names[i]) +
+                                         "\", and in '" + format_.path + "' it is \"" + columns_[i] +
                                          "\"; files of one 'path' have the same columns in the same order");
     if (names.size() != columns_.size())
-      fail(Code::kInvalidArgument, block.place_of_count(0, columns_.size()) + ": the header names " +
-                                       std::to_string(names.size()) + " columns, that of '" + format_.path + "' " +
-                                       std::to_string(columns_.size()));
+      fail(Code::kInvalidArgument, "[B3040] " + block.place_of_count(0, columns_.size()) + ": the header names " +
+                                       std::to_string(names.size()) + " columns, and that of '" + format_.path +
+                                       "' names " + std::to_string(columns_.size()) +
+                                       "; files of one 'path' have the same columns in the same order");
     block.records_.erase(block.records_.begin());
   }
 
@@ -432,7 +472,7 @@ class File {
     if (format_.header) {
       if (!format_.columns.empty())
         fail(Code::kInvalidArgument,
-             "'columns' names the columns of a file without a header; leave it out, or set header = "
+             "[B3020] 'columns' names the columns of a file without a header; leave it out, or set header = "
              "false and skip_lines");
       columns_ = first;
       header_line_ = block.line(0);
@@ -441,9 +481,9 @@ class File {
     } else if (format_.columns.size() == first.size()) {
       columns_ = format_.columns;
     } else {
-      fail(Code::kInvalidArgument, block.place_of_count(0, format_.columns.size()) + ": " +
+      fail(Code::kInvalidArgument, "[B3040] " + block.place_of_count(0, format_.columns.size()) + ": " +
                                        std::to_string(first.size()) + " columns, but 'columns' names " +
-                                       std::to_string(format_.columns.size()));
+                                       std::to_string(format_.columns.size()) + "; name each column");
     }
   }
 
@@ -465,6 +505,7 @@ class File {
   std::int64_t header_line_ = 0;  // 0: there is no header
   std::int64_t first_line_ = 1;   // of the first row
   std::vector<std::string> columns_, names_;
+  std::string not_utf8_;
 };
 
 }  // namespace csv

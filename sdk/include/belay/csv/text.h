@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -48,6 +49,33 @@ struct Scan {
   std::size_t used = 0;         // find_records sets it: bytes of this part that are done
 };
 
+// Returns the place of the first byte that begins no character of UTF-8; npos: the text is whole.
+inline std::size_t first_not_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  constexpr std::size_t kWord = sizeof(std::uint64_t);
+  for (std::size_t at = 0; at < text.size();) {
+    if (std::uint64_t word = 0; text.size() - at >= kWord) {
+      std::memcpy(&word, text.data() + at, kWord);
+      if ((word & 0x8080808080808080u) == 0) {
+        at += kWord;
+        continue;
+      }
+    }
+    const unsigned char first = byte(at);
+    const std::size_t more = first < 0x80 ? 0 : first < 0xc2 ? 4 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    if (first > 0xf4 || more > 3 || text.size() - at <= more) return at;
+    for (std::size_t i = 1; i <= more; ++i)
+      if ((byte(at + i) & 0xc0) != 0x80) return at;
+    // Characters with too many bytes, halves of pairs of UTF-16, and numbers that are too large.
+    const unsigned char second = more == 0 ? 0 : byte(at + 1);
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+        (first == 0xf4 && second > 0x8f))
+      return at;
+    at += more + 1;
+  }
+  return std::string_view::npos;
+}
+
 namespace detail {
 
 inline bool is_space(char c, char delimiter) { return (c == ' ' || c == '\t' || c == '\r') && c != delimiter; }
@@ -75,13 +103,15 @@ inline std::string_view take_quoted(std::string_view& rest, char delimiter, bool
     copy->append(rest, begin, quote + 1 - begin);
     begin = quote + 2;
   }
-  if (quote == std::string_view::npos) fail(Code::kDataLoss, "a quoted field does not end");
+  if (quote == std::string_view::npos)
+    fail(Code::kDataLoss,
+         "[B3037] a quoted field does not end; close the quote, or double it if it is a part of the text");
   std::string_view field = rest.substr(begin, quote - begin);
   if (copy != nullptr) field = copy->append(field);
   const std::size_t end = rest.find(delimiter, quote + 1);
   more = end != std::string_view::npos;
   if (!is_blank(rest.substr(quote + 1, more ? end - quote - 1 : end), delimiter))
-    fail(Code::kDataLoss, "a quoted field is followed by more text; double the quotes inside it");
+    fail(Code::kDataLoss, "[B3037] a quoted field is followed by more text; double the quotes inside it");
   rest.remove_prefix(more ? end + 1 : rest.size());
   return field;
 }
@@ -167,8 +197,8 @@ inline std::vector<Record> find_records(std::string_view text, Scan& scan) {
   return records;
 }
 
-// Replaces `fields` by those of one record. DATA_LOSS, without the place: a quote does not end, or more text follows
-// it.
+// Replaces `fields` by those of one record. DATA_LOSS with B3037, without the place: a quote does not end, or more text
+// follows it.
 inline void split_record(std::string_view record, char delimiter, Fields& fields) {
   fields.views.clear();
   fields.unquoted.clear();
