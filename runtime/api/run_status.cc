@@ -32,7 +32,7 @@ RunStatus status_of(RunPart part, const Error& e) {
     case RunPart::kDirectory: return is_a<RunInUse>(e) ? RunStatus::kInUse : RunStatus::kUsage;
     case RunPart::kPlugins: return code == Code::kInvalidArgument ? RunStatus::kUsage : RunStatus::kPlugin;
     case RunPart::kScaffold:
-      // A missing or empty input is the manifest's mistake. If an input breaks during a read, the training has begun.
+      // An input's refusal is a problem of the manifest (open_input.cc).
       return code == Code::kDataLoss || code == Code::kUnknown ? RunStatus::kTrainingFailed : RunStatus::kUsage;
     case RunPart::kTraining:
       // The error may have come through a hook, as an error of the hook.

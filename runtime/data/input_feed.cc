@@ -137,7 +137,9 @@ bool InputFeed::next(QueueElement& element) {
     input_->call_and_take("next", &belay_input_api::next, take, to_handle(&batch_), &position_.raw);
   } catch (const Error& e) {
     if (e.code() == Code::kOutOfRange) return false;
-    throw;
+    // A training has begun to read its data when they break off. Those of an evaluation or a prediction were given.
+    if (e.code() != Code::kDataLoss || options_.schema.use == InputUse::kTraining) throw;
+    fail(Code::kInvalidArgument, std::string(e.message()));
   }
   look_at(element.position);
   if (pass_done_) begun_again_.store(true, std::memory_order_relaxed);

@@ -190,8 +190,8 @@ TEST_F(BadInput, AMissingDataFileIsFoundBeforeAnythingIsMade) {
   const ProcessResult r = belay({"run", manifest});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(told(r),
-            "DIR/train.toml:7:8: error: input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: there "
-            "is no file "
+            "DIR/train.toml:7:8: error[B3046]: input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: "
+            "there is no file "
             "'DIR/rows.csv'\n  path = \"rows.csv\"\n         ^~~~~~~~~~\n");
   EXPECT_FALSE(run_directory_exists());
 }
@@ -200,7 +200,7 @@ TEST_F(BadInput, AnEmptyInputIsFoundBeforeAnythingIsMade) {
   const ProcessResult r = belay({"run", csv("a,b,y\n")});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(told(r),
-            "DIR/train.toml:7:8: error: input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: "
+            "DIR/train.toml:7:8: error[B3021]: input \"train\" of \"csv\" (csv.so 1.0.0, train.toml:5) in spec: path: "
             "'DIR/rows.csv' holds a header and no rows; if it has no header, set header = false\n"
             "  path = \"rows.csv\"\n         ^~~~~~~~~~\n");
   EXPECT_FALSE(run_directory_exists());
@@ -208,9 +208,9 @@ TEST_F(BadInput, AnEmptyInputIsFoundBeforeAnythingIsMade) {
 
 TEST_F(BadInput, ARowWithAWrongColumnCountNamesItsLine) {
   const ProcessResult r = belay({"run", csv("a,b,y\n1,2,3\n1,2,3\n1,2,3\n1,2\n")});
-  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.status, 2);
   EXPECT_EQ(told(r),
-            "DIR/rows.csv:5:4: error: 2 columns, expected 3; a field that holds ',' must be in double quotes\n"
+            "DIR/rows.csv:5:4: error[B3036]: 2 columns, expected 3; a field that holds ',' must be in double quotes\n"
             "  1,2\n     ^\n");
 }
 
@@ -219,10 +219,10 @@ TEST_F(BadInput, BadCellsAreShownWithTheirLinesAllAtOnce) {
   const std::string manifest = csv("a,b,y\n1,2,3\n1,x y,3\nz,2,3\n");
   for (const char* command : {"check", "run"}) {
     const ProcessResult r = belay({command, manifest});
-    EXPECT_EQ(r.status, 1);
-    EXPECT_EQ(told(r), "DIR/rows.csv:3:3: error: column \"b\" is \"x y\"" + fix +
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(told(r), "DIR/rows.csv:3:3: error[B3038]: column \"b\" is \"x y\"" + fix +
                            "  1,x y,3\n    ^\n"
-                           "DIR/rows.csv:4:1: error: column \"a\" is \"z\"" +
+                           "DIR/rows.csv:4:1: error[B3038]: column \"a\" is \"z\"" +
                            fix + "  z,2,3\n  ^\n");
     EXPECT_FALSE(run_directory_exists());
   }
@@ -234,6 +234,7 @@ TEST_F(BadInput, BadCellsAreShownWithTheirLinesAllAtOnce) {
     EXPECT_EQ(json["file"], temp / "rows.csv");
     EXPECT_EQ(json["line"], number);
     EXPECT_EQ(json["length"], 1);
+    EXPECT_EQ(json["code"], "B3038");
   }
 }
 
@@ -241,7 +242,7 @@ TEST_F(BadInput, T_127_OfManyBadCellsOfAColumnTheFirstIsShownWithTheirNumber) {
   std::string rows = "a,b,y\n";
   for (int i = 0; i < 50; ++i) rows += "1,2,0\n1,bad,0\n";
   const std::string said = told(belay({"check", csv(rows)}));
-  EXPECT_THAT(lines_with(said, ": error: "), ::testing::SizeIs(1));
+  EXPECT_THAT(lines_with(said, ": error[B3038]: "), ::testing::SizeIs(1));
   EXPECT_TRUE(
       said.ends_with("; 50 rows are so\n  1,bad,0\n    ^~~\n  help: the columns that hold numbers alone: "
                      "features = [\"a\"]\n"))
@@ -250,7 +251,7 @@ TEST_F(BadInput, T_127_OfManyBadCellsOfAColumnTheFirstIsShownWithTheirNumber) {
 
 TEST_F(BadInput, T_127_AHeaderThatDoesNotFitIsShownOnce) {
   const std::string said = told(belay({"check", csv("a,b\n1,2,0\n1,2,0\n")}));
-  EXPECT_THAT(lines_with(said, ": error: "), ::testing::SizeIs(1)) << said;
+  EXPECT_THAT(lines_with(said, ": error[B3040]: "), ::testing::SizeIs(1)) << said;
   EXPECT_THAT(said, ::testing::HasSubstr("header = false, skip_lines = 1"));
 }
 
@@ -261,9 +262,10 @@ TEST_F(BadInput, ABadCellThatAnEvaluationReadsIsShownBeforeTheTraining) {
   EXPECT_EQ(r.status, 2);
   EXPECT_FALSE(run_directory_exists());
   const std::string said = told(r);
-  EXPECT_NE(said.find("DIR/held.csv:2:3: error: column \"b\" is \"no\", not a number; repair the row, or leave the "
-                      "column out of 'features'\n  1,no,0\n    ^~\n"),
-            std::string::npos)
+  EXPECT_NE(
+      said.find("DIR/held.csv:2:3: error[B3038]: column \"b\" is \"no\", not a number; repair the row, or leave the "
+                "column out of 'features'\n  1,no,0\n    ^~\n"),
+      std::string::npos)
       << said;
 }
 
@@ -311,17 +313,17 @@ TEST_F(BadInput, T_120_AFileOfAnotherKindIsNamedByEachInput) {
   }
 }
 
-TEST_F(BadInput, ALabelOutsideTheClassesIsFoundWhileTraining) {
+TEST_F(BadInput, ALabelOutsideTheClassesIsFoundInTheFirstBatch) {
   const std::string images = idx_test::images(64, 16, 16);
   std::vector<int> labels(64, 3);
   labels[40] = 11;
   const ProcessResult r = belay({"run", idx(images, idx_test::labels(labels))});
-  EXPECT_EQ(r.status, 1);
-  EXPECT_EQ(
-      told(r),
-      "error[B3007] input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: labels: 'DIR/labels.gz' has label "
-      "11 in record 40; "
-      "with 10 classes labels are 0 to 9\n");
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(told(r),
+            "DIR/train.toml:8:10: error[B3007]: input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) in next: "
+            "labels: 'DIR/labels.gz' has label "
+            "11 in record 40; "
+            "with 10 classes labels are 0 to 9\n  labels = \"labels.gz\"\n           ^~~~~~~~~~~\n");
   EXPECT_FALSE(run_directory_exists());
 }
 
@@ -404,7 +406,7 @@ TEST_F(BadInput, AnInputThatBreaksLaterLeavesWhatWasWholeBefore) {
   EXPECT_EQ(listing(run_dir() + "/model.ckpt-0"), checkpoint_);
 }
 
-TEST_F(BadInput, ATruncatedGzFileIsFoundWhileTraining) {
+TEST_F(BadInput, ATruncatedGzFileIsFoundBeforeTheTraining) {
   // Bytes that do not compress, so that a cut is a cut of the content.
   std::string images = idx_test::header(8, {64, 16, 16});
   std::uint32_t random = 1;
@@ -418,20 +420,96 @@ TEST_F(BadInput, ATruncatedGzFileIsFoundWhileTraining) {
     const char* expected;
   } cases[] = {
       {whole.size() / 2,
-       "in next: images: 'DIR/images.gz' is damaged behind byte 8197 of its content: it was cut short"},
+       "in next: images: 'DIR/images.gz' is damaged after byte 8197 of its content: it was cut short"},
       // The content is there, its checksum is not.
       {whole.size() - 1,
-       "in next: images: 'DIR/images.gz' is damaged behind byte 16400 of its content: it was cut short"},
-      {20, "in spec: images: 'DIR/images.gz' is damaged behind byte 5 of its content: it was cut short"},
+       "in next: images: 'DIR/images.gz' is damaged after byte 16400 of its content: it was cut short"},
+      {20, "in spec: images: 'DIR/images.gz' is damaged after byte 5 of its content: it was cut short"},
   };
   for (const auto& c : cases) {
     std::filesystem::remove_all(run_dir());
     const ProcessResult r = belay({"run", idx(whole.substr(0, c.kept), labels)});
-    EXPECT_EQ(r.status, 1) << r.err;
-    EXPECT_EQ(told(r), "error input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) " + std::string(c.expected) +
-                           "; fetch it again\n");
+    EXPECT_EQ(r.status, 2) << r.err;
+    EXPECT_EQ(told(r), "DIR/train.toml:7:10: error[B3023]: input \"train\" of \"idx\" (idx.so 1.0.0, train.toml:5) " +
+                           std::string(c.expected) +
+                           "; fetch it again\n  images = \"images.gz\"\n           ^~~~~~~~~~~\n");
     EXPECT_FALSE(run_directory_exists());
   }
+}
+
+// Each command refuses it before it does anything, with a line for other programs.
+TEST_F(BadInput, DamagedDataAreAProblemOfTheManifestInEachCommand) {
+  const std::string rows = "a,b,y\n1,2,0\n1,3,1\n2,2,0\n", manifest = csv(rows, "label_type = \"float\"\n");
+  std::string packed = idx_test::gzipped(rows);
+  packed.resize(packed.size() - 6);
+  write_file(temp / "cut.gz", packed);
+  write_file(temp / "cut.npy", std::string("\x93NUMPY\1\0\x76\0{'descr': '<f4'", 24));
+  write_file(temp / "cut.npz", std::string("PK\3\4\24\0\0\0", 8));
+  ASSERT_EQ(belay({"run", manifest}).status, 0);
+  const auto expect_problem = [&](const std::vector<std::string>& arguments, const std::string& file) {
+    const ProcessResult r = belay(arguments);
+    EXPECT_EQ(r.status, 2) << r.err;
+    bool found = false;
+    std::istringstream lines(r.err);
+    for (std::string line; std::getline(lines, line);) {
+      const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+      if (!json.is_object() || !json.contains("line")) continue;
+      found = found || json["message"].get<std::string>().find(file) != std::string::npos;
+    }
+    EXPECT_TRUE(found) << r.err;
+  };
+  const std::string cut = temp / "cut.gz";
+  expect_problem({"check", manifest, "--diagnostics=json", "--set", "input.train.path=" + cut}, "cut.gz");
+  for (const char* command : {"predict", "evaluate"})
+    expect_problem({command, manifest, "--diagnostics=json", "--set", "input.eval.plugin=csv", "--set",
+                    "input.predict.plugin=csv", "--set", "input.eval.epochs=1", "--set", "input.predict.epochs=1",
+                    "--set", "input.eval.path=" + cut, "--set", "input.predict.path=" + cut},
+                   "cut.gz");
+  for (const char* file : {"cut.npy", "cut.npz:x"}) {
+    const std::string path = temp / "npy.toml";
+    write_file(path, "[run]\ndir = \"other\"\n[input.train]\nplugin = \"npy\"\nfeatures = \"" + std::string(file) +
+                         "\"\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n");
+    expect_problem({"check", path, "--diagnostics=json"}, file);
+  }
+}
+
+// It is read while predictions are written.
+TEST_F(BadInput, DataThatBreakOffInAPredictionAreStatus2) {
+  const std::string labels = idx_test::gzipped(idx_test::labels(std::vector<int>(64, 3)));
+  std::string images = idx_test::header(8, {64, 16, 16});
+  std::uint32_t random = 1;
+  for (int i = 0; i < 64 * 16 * 16; ++i)
+    images.push_back(static_cast<char>((random = random * 1664525 + 1013904223) >> 24));
+  const std::string whole = idx_test::gzipped(images), manifest = idx(whole, labels);
+  ASSERT_EQ(belay({"run", manifest}).status, 0);
+  write_file(temp / "new.gz", whole.substr(0, whole.size() / 2));
+  const ProcessResult r = belay({"predict", manifest, "--set", "input.predict.plugin=idx", "--set",
+                                 "input.predict.epochs=1", "--set", "input.predict.images=" + (temp / "new.gz")});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(told(r), ::testing::HasSubstr("images: 'DIR/new.gz' is damaged after byte "));
+  EXPECT_THAT(told(r), ::testing::HasSubstr("it was cut short; fetch it again"));
+}
+
+TEST_F(BadInput, ALabelOfAnArrayThatIsNoClassIsFoundByCheck) {
+  const auto npy = [&](const std::string& name, const std::string& dtype, const std::string& shape, std::string bytes) {
+    std::string head = "{'descr': '" + dtype + "', 'fortran_order': False, 'shape': " + shape + ", }";
+    head.resize(117, ' ');
+    write_file(temp / name, std::string("\x93NUMPY\1\0\x76\0", 10) + head + "\n" + bytes);
+  };
+  std::string labels(100, '\1');
+  labels[70] = 9;
+  npy("x.npy", "<f4", "(100, 1)", std::string(400, '\0'));
+  npy("y.npy", "|u1", "(100,)", labels);
+  const std::string path = temp / "npy.toml";
+  write_file(path,
+             "[run]\ndir = \"run\"\nmax_steps = 5\n[input.train]\nplugin = \"npy\"\nfeatures = \"x.npy\"\nlabels = "
+             "\"y.npy\"\nclasses = 3\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = "
+             "0.1\n");
+  const ProcessResult r = belay({"check", path});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_THAT(told(r), ::testing::HasSubstr("npy.toml:7:10: error[B3007]: "));
+  EXPECT_THAT(told(r),
+              ::testing::HasSubstr("labels: 'DIR/y.npy' has label 9 in row 70; with 3 classes labels are 0 to 2"));
 }
 
 }  // namespace

@@ -165,18 +165,18 @@ TEST_F(InitFnsTest, AFileThatIsMissingIsFoundByCheckAndRun) {
   fs::create_directories(temp / "first/model.ckpt-1");
   write_file(temp / "first/model.ckpt-1/index", "");
   write_file(temp / "tokens.txt", "a\n");
-  const std::string cannot = "error: cannot create init_fn ";
+  const std::string cannot = ": cannot create init_fn ";
   const struct {
     std::string init_fn, place, said, line;
   } cases[] = {
-      {init_fn("warm_start", "from = \"frist\"\n"), ":13:8: ",
+      {init_fn("warm_start", "from = \"frist\"\n"), ":13:8: error",
        "from: there is no checkpoint '" + (temp / "frist") + "' (did you mean \"first\"?); name a run directory, a ",
        "\n  from = \"frist\"\n         ^~~~~~~\n"},
-      {init_fn("assign", "vars = [\"linear\"]\nnpy = \"kernel.npy\"\n"), ":14:7: ",
+      {init_fn("assign", "vars = [\"linear\"]\nnpy = \"kernel.npy\"\n"), ":14:7: error[B3046]",
        "npy: there is no file '" + (temp / "kernel.npy") + "'", "\n  npy = \"kernel.npy\"\n        ^~~~~~~~~~~~\n"},
       {init_fn("embedding_file",
                "path = \"vectors.txt\"\nformat = \"glove\"\nvariable = \"x\"\nvocabulary = \"tokens.txt\"\n"),
-       ":13:8: ", "path: there is no file '" + (temp / "vectors.txt") + "'",
+       ":13:8: error[B3046]", "path: there is no file '" + (temp / "vectors.txt") + "'",
        "\n  path = \"vectors.txt\"\n         ^~~~~~~~~~~~~\n"},
   };
   for (const auto& c : cases) {

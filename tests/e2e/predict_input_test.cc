@@ -59,7 +59,7 @@ TEST_F(PredictInput, AnUnknownPluginOrOptionOfItIsFoundBeforeTheTraining) {
 
 TEST_F(PredictInput, OneOfAnotherWidthIsFoundBeforeTheTraining) {
   expect_found(flats("plugin = \"csv\"\npath = \"wide.csv\"\nlabel = \"\"\nepochs = 1\n"),
-               {"train.toml:17:8: error: ", "wide.csv' has floor, which the training did not have",
+               {"train.toml:17:8: error[B3043]: ", "wide.csv' has floor, which the training did not have",
                 "extra = \"ignore\" leaves it out"});
 }
 

@@ -152,8 +152,9 @@ TEST_F(SchemaOfModel, T_110_AWordThatTrainingDidNotHaveIsNamedWithItsLine) {
   ASSERT_EQ(belay({"run", manifest()}).status, 0);
   const ProcessResult word = evaluate("word.csv");
   EXPECT_EQ(word.status, 2);
-  EXPECT_THAT(told(word), HasSubstr("DIR/word.csv:3:9: error: label \"delta\" is not one of the 3 classes that the "
-                                    "training had"));
+  EXPECT_THAT(told(word),
+              HasSubstr("DIR/word.csv:3:9: error[B3039]: label \"delta\" is not one of the 3 classes that the "
+                        "training had"));
 }
 
 TEST_F(SchemaOfModel, T_110_ALabelOfAnEvaluationThatIsNoClassIsTheManifestsMistake) {

@@ -51,6 +51,12 @@ TEST_F(DataProblem, EachPlaceIsOne) {
             "@:1:1: error: b\n  1,2\n  ^\n  help: there are more\n@:2:3: error: c\n  3,4\n    ^\n");
 }
 
+TEST_F(DataProblem, AFileOfAPatternIsShownWithItsLine) {
+  inputs_["train"].options.add("path", OptionValue(temp_ / "dat*"), OptionType::kPath);
+  write("1,2\n3,4");
+  EXPECT_EQ(shown("in spec: [B3038] @:2:3: c"), "@:2:3: error[B3038]: c\n  3,4\n    ^\n");
+}
+
 TEST_F(DataProblem, AFieldInQuotesIsMarkedWhole) {
   write("\"a, b\",1\n\"open\n");
   EXPECT_EQ(shown("@:1:1: m"), "@:1:1: error: m\n  \"a, b\",1\n  ^~~~~~\n");

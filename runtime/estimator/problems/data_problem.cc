@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/problems/data_problem.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -22,6 +24,16 @@ namespace {
 constexpr std::size_t kMaxLine = 1 << 16;     // bytes; the places in a longer line are not shown
 constexpr std::string_view kNewline = "\\n";  // as a plugin's message has it, which is escaped
 
+// Adds a path, or the files of a pattern.
+void add_files(const std::string& path, std::set<std::string>& paths) {
+  paths.insert(path);
+  if (path.find_first_of("*?[") == path.npos) return;
+  glob_t found{};
+  if (::glob(path.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    paths.insert(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+}
+
 std::set<std::string> paths_of(const std::map<std::string, ResolvedPlugin>& inputs) {
   std::set<std::string> paths;
   for (const auto& [section, input] : inputs) {
@@ -30,8 +42,9 @@ std::set<std::string> paths_of(const std::map<std::string, ResolvedPlugin>& inpu
       const OptionInfo* option = input.info.option(std::string(given.name.data, given.name.size));
       if (option == nullptr || option->type != OptionType::kPath) continue;
       const OptionValue value = option_value(given.value);
-      if (const auto* path = std::get_if<std::string>(&value)) paths.insert(*path);
-      if (const auto* list = std::get_if<std::vector<std::string>>(&value)) paths.insert(list->begin(), list->end());
+      if (const auto* path = std::get_if<std::string>(&value)) add_files(*path, paths);
+      if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+        for (const std::string& path : *list) add_files(path, paths);
     }
   }
   return paths;

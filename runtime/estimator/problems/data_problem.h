@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows an input's errors about places in its files like problems of a manifest: with the line and a caret. A place in
-// the message begins with the path as the option has it. The line and the column (in characters) follow, both from 1.
-// If there are several such places, each has a separate line:
+// the message begins with the path as its option or its pattern has it. The line and the column (in characters) follow,
+// both from 1. If there are several such places, each has a separate line:
 //
 //   /data/flats.csv:4:1: column "rooms" is empty, not a number; repair the row
 //   /data/flats.csv:9:5: column "price" is "a", not a number; repair the row

@@ -87,6 +87,8 @@ bool is_of_manifest(const Error& error) {
   }
 }
 
+bool is_of_input(const Error& error) { return is_of_manifest(error) || error.code() == Code::kDataLoss; }
+
 void add_plugin_problem(const PluginUse& use, const Error& error, Diagnostics& problems) {
   CodedMessage coded = take_code(error.what());
   std::string& message = coded.text;

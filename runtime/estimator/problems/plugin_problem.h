@@ -10,6 +10,8 @@ namespace belay::runtime {
 
 // Whether the error is about the use of the plugin. A broken file, or an error of the plugin itself, is not.
 bool is_of_manifest(const Error& error);
+// The same of an input before the first step, or the data that it was given are damaged.
+bool is_of_input(const Error& error);
 
 // Adds it at the option of `use` that the message names, else at the plugin's name. The message names it as
 // "'every_n_secs'", "label: ", "'layers.2'", or by a value in quotes.

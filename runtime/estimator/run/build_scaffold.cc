@@ -69,7 +69,7 @@ void build_training(PreparedRun& run, Diagnostics& problems) {
   run.pieces = scaffold_pieces_of(run.model.graph, run.manifest, problems);
   run.strategy->add_hooks_of_graph();
   if (!problems.empty()) return;
-  input.feed->prime();
+  if (!read_first_batch(run, input, problems)) return;
   check_first_labels(*input.feed, run.model.tensors.labels, run.model.graph, *run.manifest.model,
                      run.plugins.found().model->info, problems);
 }

@@ -9,6 +9,8 @@ namespace belay::runtime {
 
 // Returns false, with a problem, if the input does not fit the manifest's names. Other errors are thrown.
 bool open_input(PreparedRun& run, RunInput& input, Diagnostics& problems);
+// Reads the first batch of an open input. Returns false, with a problem, if the data are damaged or there are none.
+bool read_first_batch(PreparedRun& run, RunInput& input, Diagnostics& problems);
 
 // Checks that predictions for [input.predict] come to an end.
 void check_predictions_end(const PreparedRun& run, Diagnostics& problems);

@@ -37,15 +37,12 @@ void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Dia
                  "for a new last layer set schema = \"features\" here, and for data of another kind schema = \"none\"");
 }
 
-// False: the error is no mistake of the manifest. Rows that do not fit a trained model are a mistake, and so is an
-// untrained model. A damaged file of the training itself is none.
-bool add_open_problem(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
-  const bool untrained = !run.is_training() && !has_checkpoint(run.checkpoint_place(), run.checkpoint_choice());
-  const bool of_manifest = is_of_manifest(e);
-  if (!of_manifest && input.schema.learned == nullptr && !untrained) return false;
-  if (add_data_problems(run.plugins.found().inputs, e, problems)) return true;
-  if (of_manifest) add_plugin_problem(run.manifest.inputs.at(input.name), e, problems);
-  return of_manifest;
+// False: the error is neither about the manifest nor about the data that it names.
+bool add_input_problem(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
+  if (!is_of_input(e)) return false;
+  if (!add_data_problems(run.plugins.found().inputs, e, problems))
+    add_plugin_problem(run.manifest.inputs.at(input.name), e, problems);
+  return true;
 }
 
 }  // namespace
@@ -61,10 +58,20 @@ bool open_input(PreparedRun& run, RunInput& input, Diagnostics& problems) {
     add_schema_problems(run.manifest.inputs.at(input.name), e, problems);
     add_help(run, input, e, problems);
   } catch (const Error& e) {
-    if (!add_open_problem(run, input, e, problems)) throw;
+    if (!add_input_problem(run, input, e, problems)) throw;
     add_help(run, input, e, problems);
   }
   return false;
+}
+
+bool read_first_batch(PreparedRun& run, RunInput& input, Diagnostics& problems) {
+  try {
+    input.feed->prime();
+    return true;
+  } catch (const Error& e) {
+    if (!add_input_problem(run, input, e, problems)) throw;
+    return false;
+  }
 }
 
 }  // namespace belay::runtime

@@ -87,7 +87,7 @@ void check_predict_input(PreparedRun& run, Diagnostics& problems) {
     add_schema_problems(section, e, problems);
   } catch (const Error& e) {
     if (add_data_problems(run.plugins.found().inputs, e, problems)) return;
-    if (!is_of_manifest(e)) throw;
+    if (!is_of_input(e)) throw;
     if (const std::string missing = missing_file_of(e, found->second, run.host.files()); !missing.empty())
       return run.host.log().warning("", "[input.predict] is not compared with [input.train]: there is no file " +
                                             single_quoted(missing) + " yet");

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "runtime/checkpoint/read/best_checkpoints.h"
+#include "runtime/estimator/problems/data_problem.h"
 #include "runtime/estimator/problems/input_checks.h"
+#include "runtime/estimator/problems/plugin_problem.h"
 #include "runtime/estimator/run/prepared_run.h"
 #include "runtime/manifest/show.h"
 
@@ -88,6 +90,11 @@ void build_exports(PreparedRun& run, Diagnostics& problems) {
     add_schema_problems(run.manifest.inputs.at(input.name), e, problems);
     return;
   } catch (const Error& e) {
+    if (e.code() == Code::kDataLoss && input.feed == nullptr) {  // the input's data are damaged
+      if (!add_data_problems(run.plugins.found().inputs, e, problems))
+        add_plugin_problem(run.manifest.inputs.at(input.name), e, problems);
+      return;
+    }
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kUnimplemented) throw;
     problems.add(run.manifest.exporters[0].plugin_at, std::string("the model cannot be exported: ") + e.what(), "");
     return;
