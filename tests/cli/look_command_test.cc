@@ -53,7 +53,7 @@ TEST_F(LookCommandTest, WhatIsOddIsNamed) {
   const auto word = [](int i) { return "w" + std::to_string(i * 7919 % 1000); };
   const Case cases[] = {
       {column(30, [](int) { return "7"; }), "x: it is constant: each cell is \"7\"\n"},
-      {column(30, [](int) { return "NA"; }), "x: all cells are gaps\n"},
+      {column(30, [](int) { return "NA"; }), "x: all cells are gaps, so it is not used\n"},
       {column(30, [](int i) { return i == 4 ? "1" : "NA"; }), "x: only 1 row has no gap\n"},
       {column(30, word), "x: it is like an id: each row has another cell"},
       {column(30, [](int i) { return std::to_string(100 + i); }), "x: it is like an id: each row has another cell"},
@@ -72,6 +72,19 @@ TEST_F(LookCommandTest, WhatIsOddIsNamed) {
                                      : i % 3 == 1 ? "a"
                                                   : "b"; }),
        "x: \"none\" in 10 rows may mean a gap; add it to 'gaps' if it does\n"},
+      {column(30, [](int i) { return "\"" + std::to_string(i % 5) + ",5\""; }),
+       "x: its cells are numbers with a comma, such as \"0,5\" (" + path_ +
+           ":2:1), and are words here; write a decimal point, and nothing between thousands\n"},
+      {column(30, [](int i) { return i % 10 == 9 ? std::string("ab") : "w" + std::to_string(i); }),
+       "x: it is not used, since most rows have another cell, such as \"w0\" (" + path_ +
+           ":2:1); type = \"category\" or \"text\" in 'columns' uses it\n"},
+      {column(30, [](int i) { return i % 3 == 1 ? "K\xf6ln" : "Bonn"; }),
+       "x: 10 rows are no UTF-8, such as \"K\\xf6ln\" (" + path_ +
+           ":3:1); convert the file: iconv -f LATIN1 -t UTF-8 FILE > NEW\n"},
+      {"a,b\n1,2\n3,\"4\n5,6\n7,8\n",
+       "1 row cannot be read, and is left out here. The first: " + path_ +
+           ":3:3: a quoted field does not end; close the quote, or double it if it is a part of the text; the row "
+           "takes the lines 3 to 5\n"},
       {"a,b\n1,2\n3\n4,5\n6,7,8\n",
        "2 rows cannot be read, and are left out here. The first: " + path_ + ":3:2: 1 columns, expected 2"},
   };
@@ -91,7 +104,10 @@ TEST_F(LookCommandTest, AColumnThatIsOrDecidesTheLabelIsNamed) {
   EXPECT_THAT(said, HasSubstr("part: each of its values has one value of the label \"y\""));
   EXPECT_THAT(said, Not(HasSubstr("other: ")));
   EXPECT_THAT(said, HasSubstr("--label y\n"));
-  EXPECT_THAT(look(table, "z"), HasSubstr("error: --label: '" + path_ + "' has no column \"z\""));
+  EXPECT_THAT(look("a,y\n1,p\n2,NA\n3,q\n", "y"),
+              HasSubstr("y: it is the label, and 1 row has none, such as " + path_ +
+                        ":3:3; a training refuses these rows: repair or remove them\n"));
+  EXPECT_THAT(look(table, "z"), HasSubstr("error[B3041]: --label: '" + path_ + "' has no column \"z\""));
   EXPECT_EQ(status_, 2);
 }
 
@@ -101,8 +117,21 @@ TEST_F(LookCommandTest, SeveralFilesAndPatternsAreOneTableAndTheDelimiterIsFound
   const std::string said = look("", "", {{folder_.file("part-*.csv")}});
   EXPECT_THAT(said, HasSubstr(": 3 rows, 2 columns, delimiter = \";\"\n"));
   EXPECT_THAT(said, HasSubstr("  a       number    0     3          1 to 3\n"));
-  EXPECT_THAT(look("", "", {{folder_.file("none.csv")}}), StartsWith("error: path: there is no file"));
+  EXPECT_THAT(look("", "", {{folder_.file("none.csv")}}), StartsWith("error[B3046]: path: there is no file"));
   EXPECT_EQ(status_, 2);
+}
+
+TEST_F(LookCommandTest, AFileWithSemicolonsAndDecimalCommasIsOdd) {
+  const std::string said = look("size;price\n1;3,5\n2;4,25\n3;1.000,5\n");
+  EXPECT_THAT(said, HasSubstr("price: its cells are numbers with a comma, such as \"3,5\" (" + path_ + ":2:3)"));
+  EXPECT_THAT(said, Not(HasSubstr("size: ")));
+}
+
+// A column keeps a limited number of different cells. Numbers must not take the places of words.
+TEST_F(LookCommandTest, AWordAfterManyDifferentNumbersIsFound) {
+  const std::string said =
+      look(column(120'000, [](int i) { return i == 110'000 ? "many" : std::to_string(i) + ".5"; }));
+  EXPECT_THAT(said, HasSubstr("x: 1 row has no number, such as \"many\" (" + path_ + ":110002:1)"));
 }
 
 }  // namespace

@@ -41,8 +41,9 @@ class NewManifestTest : public ::testing::Test {
 TEST_F(NewManifestTest, EachColumnIsWrittenOutWithItsType) {
   const std::string text = manifest_text(wanted(table(), "left"));
   EXPECT_THAT(text, HasSubstr("label = \"left\"\nlabel_type = \"class\"\n"));
-  EXPECT_THAT(text, HasSubstr("gaps = [\"\", \"NA\", \"N/A\", \"null\", \"?\", \"old\"]\n"));
-  EXPECT_THAT(text, HasSubstr("\nage = { type = \"number\", indicator = true }"));
+  EXPECT_THAT(text, Not(HasSubstr("\ngaps = ")));
+  EXPECT_THAT(text, HasSubstr("\nage = { type = \"number\", indicator = true, gaps = [\"\", \"NA\", \"N/A\", \"null\", "
+                              "\"?\", \"old\"] }"));
   EXPECT_THAT(text, HasSubstr("# 20 to 32; 1 gap; these become gaps: old\n"));
   EXPECT_THAT(text, HasSubstr("\ncity = { type = \"category\", deliver = \"ids\" }"));
   EXPECT_THAT(text, HasSubstr("\nsince = { type = \"date\", formats = [\"%d.%m.%Y\"] }"));
@@ -76,30 +77,62 @@ TEST_F(NewManifestTest, ATableThatCannotBeTrainedOnIsRefused) {
   const struct {
     std::string table, label, error;
   } cases[] = {
-      {table("1,2\n"), "left", "DATA_LOSS: " + path_ + ":62:4: 2 columns, expected 7"},
+      {table("1,2\n"), "left", "DATA_LOSS: [B3036] " + path_ + ":62:4: 2 columns, expected 7"},
       {table(",,,,,,1\n"), "left",
        "FAILED_PRECONDITION: --label: 1 row of '" + path_ + "' has no \"left\"; remove these rows"},
       {table(), "since",
        "INVALID_ARGUMENT: --label: \"since\" is neither a number nor a class: it has 28 different cells"},
       {table(), "same", "INVALID_ARGUMENT: --label: each row has the same \"same\"; there is nothing to learn"},
       {table(), "age", "FAILED_PRECONDITION: --label: 1 row of"},
-      {table(), "lft", "NOT_FOUND: --label: '" + path_ + "' has no column \"lft\" (did you mean \"left\"?)"},
+      {table("20,K\xf6ln,1.01.2025,1,2000,no,300\n"), "left",
+       "DATA_LOSS: [B3032] " + path_ + ":62:5: this is no UTF-8"},
+      {table(), "lft", "NOT_FOUND: [B3041] --label: '" + path_ + "' has no column \"lft\" (did you mean \"left\"?)"},
   };
   for (const auto& c : cases)
     EXPECT_THAT(error_of([&] { manifest_text(wanted(c.table, c.label)); }), HasSubstr(c.error));
 }
 
-TEST_F(NewManifestTest, AWordThatIsAValueOfAnotherColumnBecomesNoGap) {
+TEST_F(NewManifestTest, AWordThatIsAValueOfAnotherColumnIsAGapInItsOwnAlone) {
   std::string rows = "x,flag,y\n";
   for (int i = 0; i < 40; ++i)
-    rows += std::to_string(i) + (i % 2 == 0 ? ",yes," : ",no,") + (i % 3 == 0 ? "1\n" : "0\n");
-  EXPECT_THAT(
-      error_of([&] { manifest_text(wanted(rows + "no,yes,1\n", "y")); }),
-      HasSubstr("FAILED_PRECONDITION: \"x\" holds numbers, and also \"no\", which is a value of \"flag\"; repair "
-                "these rows of \"x\""));
-  const std::string text = manifest_text(wanted(rows + "none,yes,1\n", "y"));
-  EXPECT_THAT(text, HasSubstr("these become gaps: none"));
-  EXPECT_THAT(text, HasSubstr("indicator = true"));
+    rows += std::to_string(i % 30) + (i % 2 == 0 ? ",yes," : ",no,") + (i % 3 == 0 ? "1\n" : "0\n");
+  const std::string text = manifest_text(wanted(rows + "no,yes,1\n", "y"));
+  EXPECT_THAT(text, HasSubstr("\nx = { type = \"number\", indicator = true, gaps = [\"\", \"NA\", \"N/A\", \"null\", "
+                              "\"?\", \"no\"] }"));
+  EXPECT_THAT(text, HasSubstr("these become gaps: no\n"));
+  EXPECT_THAT(text, HasSubstr("\nflag = { type = \"category\", deliver = \"ids\" }"));
+}
+
+TEST_F(NewManifestTest, AColumnOfNumbersAndManyWordsIsIgnored) {
+  std::string rows = "x,z,y\n";
+  for (int i = 0; i < 60; ++i)
+    rows += (i < 22 ? "w" + std::to_string(i) : std::to_string(i % 7)) + "," + std::to_string(i % 9) + "," +
+            std::to_string(i % 2) + "\n";
+  EXPECT_THAT(manifest_text(wanted(rows, "y")), HasSubstr("\nx = { type = \"ignore\" }"));
+  EXPECT_THAT(manifest_text(wanted(rows, "y")), HasSubstr("# numbers, and many other words such as \"w0\"; repair it"));
+}
+
+TEST_F(NewManifestTest, EachPartHasItsShareOfEachClass) {
+  EXPECT_THAT(manifest_text(wanted(table(), "left")), HasSubstr("\nsplit_by = \"stratify\" "));
+  EXPECT_THAT(manifest_text(wanted(table(), "rent")), Not(HasSubstr("stratify")));
+  NewManifest every = wanted(table(), "left");
+  every.split = "every";
+  EXPECT_THAT(manifest_text(every), Not(HasSubstr("stratify")));
+  EXPECT_THAT(manifest_text(wanted(table("20,Bonn,1.01.2025,1,2000,maybe,300\n"), "left")),
+              HasSubstr("\n# Class \"maybe\" has 1 row, so the evaluation may have none of it.\n"));
+}
+
+TEST_F(NewManifestTest, ATableWithoutAFeatureIsRefused) {
+  std::string rows = "key,same,y\n";
+  for (int i = 0; i < 40; ++i) rows += std::to_string(100 + i) + ",1," + std::to_string(i % 2) + "\n";
+  EXPECT_THAT(error_of([&] { manifest_text(wanted(rows, "y")); }),
+              HasSubstr("FAILED_PRECONDITION: no column besides the label can be a feature: \"key\" (like an id), "
+                        "\"same\" (constant); give a table with columns"));
+}
+
+TEST_F(NewManifestTest, ALabelWithDecimalCommasIsRefused) {
+  EXPECT_THAT(error_of([&] { manifest_text(wanted("x;rent\n1;3,5\n2;4,5\n3;3,5\n", "rent")); }),
+              HasSubstr("--label: \"rent\" holds numbers with a comma, such as \"3,5\", which are words here"));
 }
 
 TEST_F(NewManifestTest, TheFileIsMadeOnceAndNotIfThereIsAnError) {
@@ -113,6 +146,9 @@ TEST_F(NewManifestTest, TheFileIsMadeOnceAndNotIfThereIsAnError) {
   EXPECT_EQ(out.str(), "made flats.toml\n\n  belay check flats.toml\n  belay run flats.toml\n");
   EXPECT_THAT(error_of([&] { make(wanted(table(), "left")); }),
               HasSubstr("belay new manifest: \"flats.toml\" is there already; choose another name or remove it"));
+  NewManifest capitals = wanted(table(), "left");
+  capitals.name = "Flats-2";
+  EXPECT_EQ(make(capitals), 0);
   NewManifest bad = wanted(table(), "left");
   bad.name = "../flats";
   EXPECT_THAT(error_of([&] { make(bad); }), HasSubstr("cannot be a name"));

@@ -43,6 +43,14 @@ bool may_be_gap(std::string_view cell) {
   return false;
 }
 
+// "3,5", "-1.234,50" and "1,000": a number for other programs, and a word here.
+bool is_number_with_comma(std::string_view cell) {
+  if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return cell.size() >= 3 && cell.find(',') != cell.npos && is_digit(cell.front()) && is_digit(cell.back()) &&
+         cell.find_first_not_of("0123456789.,") == cell.npos;
+}
+
 }  // namespace
 
 void ColumnNotes::add(std::string_view cell, std::string_view label, const csv::Block& block, std::size_t row,
@@ -50,12 +58,14 @@ void ColumnNotes::add(std::string_view cell, std::string_view label, const csv::
   ++rows_;
   guess_.add(cell);
   if (is_gap(gaps_, cell)) {
-    ++gap_count_;
+    missing_.add(cell, block, row, column);
     return;
   }
+  values_.add(cell, block, row, column);
   double number = 0;
   Moment moment;
-  if (read_number(cell, number) == nullptr) {
+  const bool is_number = read_number(cell, number) == nullptr;
+  if (is_number) {
     add_number(number, cell);
   } else if (parse_date({}, cell, moment)) {
     ++iso_dates_;
@@ -63,11 +73,16 @@ void ColumnNotes::add(std::string_view cell, std::string_view label, const csv::
   } else {
     add_word(cell, block, row, column);
   }
-  auto known = counts_.find(cell);
-  if (known == counts_.end() && counts_.size() < kCounted) known = counts_.emplace(cell, 0).first;
-  if (known != counts_.end()) ++known->second;
+  count(cell, label, is_number);
+}
+
+void ColumnNotes::count(std::string_view cell, std::string_view label, bool is_number) {
+  auto& counts = is_number ? number_counts_ : word_counts_;
+  auto known = counts.find(cell);
+  if (known == counts.end() && counts.size() < kCounted) known = counts.emplace(cell, 0).first;
+  if (known != counts.end()) ++known->second;
   equal_ += cell == label ? 1 : 0;
-  if (!decides_ || label.empty() || known == counts_.end()) return;
+  if (!decides_ || label.empty() || known == counts.end()) return;
   const auto [first, added] = labels_.emplace(known->first, label);
   decides_ = added || first->second == label;
 }
@@ -81,13 +96,16 @@ void ColumnNotes::add_number(double value, std::string_view cell) {
 }
 
 void ColumnNotes::add_word(std::string_view cell, const csv::Block& block, std::size_t row, std::size_t column) {
-  if (words_++ == 0) first_word_ = cell, first_word_place_ = block.place(row, column);
+  words_.add(cell, block, row, column);
+  if (is_number_with_comma(cell)) commas_.add(cell, block, row, column);
+  if (csv::first_not_utf8(cell) != cell.npos) not_utf8_.add(cell, block, row, column);
   for (const char* format : kOtherFormats)
     if (Moment moment; parse_date({format}, cell, moment)) ++formats_[format];
 }
 
 ColumnNotes::Counts ColumnNotes::by_frequency() const {
-  Counts all(counts_.begin(), counts_.end());
+  Counts all(number_counts_.begin(), number_counts_.end());
+  all.insert(all.end(), word_counts_.begin(), word_counts_.end());
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return all;
 }
@@ -95,15 +113,24 @@ ColumnNotes::Counts ColumnNotes::by_frequency() const {
 ColumnProfile ColumnNotes::finish(const std::string& label) const {
   ColumnProfile column;
   column.name = name_, column.type = guess_.type();
-  column.rows = rows_, column.gaps = gap_count_;
-  column.different = static_cast<std::int64_t>(counts_.size()), column.many = counts_.size() == kCounted;
-  column.whole = whole_ && numbers_ == rows_ - gap_count_;
+  column.rows = rows_, column.gaps = missing_.rows;
+  column.different = static_cast<std::int64_t>(different()), column.many = is_full();
+  column.whole = whole_ && numbers_ == rows_ - missing_.rows;
   column.words = by_frequency();
   note_values(column);
   note_dates(column);
+  note_commas(column);
+  note_unused(column);
+  note_characters(column);
   note_words(column);
   note_spellings(column);
-  if (!label.empty()) note_label(column, label);
+  if (!label.empty() && label != name_) note_label(column, label);
+  if (label == name_ && missing_.rows != 0)
+    column.odd.push_back("it is the label, and " + rows_text(missing_.rows) + (missing_.rows == 1 ? " has" : " have") +
+                         " none, such as " + missing_.place + "; a training refuses these rows: repair or remove them");
+  constexpr std::int64_t kFewOfAWord = 5;
+  for (auto word = column.words.rbegin(); word != column.words.rend() && word->second < kFewOfAWord; ++word)
+    if (column.rare.size() < 5 && !column.many) column.rare.push_back(*word);
   column.words.resize(std::min(column.words.size(), kShownWords));
   column.values = values(column);
   return column;
@@ -122,18 +149,40 @@ std::string ColumnNotes::values(const ColumnProfile& column) const {
 }
 
 void ColumnNotes::note_values(ColumnProfile& column) const {
-  const std::int64_t cells = rows_ - gap_count_;
-  if (cells == 0) column.odd.emplace_back("all cells are gaps");
-  if (cells > 0 && gap_count_ * 10 > rows_ * 9)
+  const std::int64_t cells = rows_ - missing_.rows;
+  if (cells == 0) column.odd.emplace_back("all cells are gaps, so it is not used");
+  if (cells > 0 && missing_.rows * 10 > rows_ * 9)
     column.odd.push_back("only " + rows_text(cells) + (cells == 1 ? " has no gap" : " have no gap"));
-  column.constant = counts_.size() == 1 && gap_count_ == 0 && rows_ > 1;
-  if (column.constant) column.odd.push_back("it is constant: each cell is " + shown_cell(counts_.begin()->first));
+  column.constant = different() == 1 && missing_.rows == 0 && rows_ > 1;
+  if (column.constant) column.odd.push_back("it is constant: each cell is " + shown_cell(values_.first));
   const bool numbered = column.whole && ascends_ && largest_ - least_ < 2.0 * static_cast<double>(cells);
   column.id = cells >= kFewRows && (column.different == cells || column.many) &&
-              (numbered || (words_ == cells && column.type == "ignore"));
+              (numbered || (words_.rows == cells && column.type == "ignore"));
   if (column.id)
-    column.odd.emplace_back(
-        "it is like an id: each row has another cell; type = \"id\" or \"ignore\" keeps it from the model");
+    column.odd.push_back("it is like an id: each row has another cell, such as " + shown_cell(values_.first) + " (" +
+                         values_.place + "); type = \"id\" or \"ignore\" keeps it from the model");
+}
+
+// Finds numbers that other programs wrote with a comma.
+void ColumnNotes::note_commas(ColumnProfile& column) const {
+  column.has_commas = commas_.rows != 0 && 2 * commas_.rows >= rows_ - missing_.rows;
+  if (column.has_commas)
+    column.odd.push_back("its cells are numbers with a comma, such as " + shown_cell(commas_.first) + " (" +
+                         commas_.place + "), and are words here; write a decimal point, and nothing between thousands");
+}
+
+void ColumnNotes::note_unused(ColumnProfile& column) const {
+  if (column.type != "ignore" || column.id || missing_.rows == rows_) return;
+  column.odd.push_back("it is not used, since most rows have another cell, such as " + shown_cell(values_.first) +
+                       " (" + values_.place + "); type = \"category\" or \"text\" in 'columns' uses it");
+}
+
+void ColumnNotes::note_characters(ColumnProfile& column) const {
+  const std::string fix = "; convert the file: iconv -f LATIN1 -t UTF-8 FILE > NEW";
+  if (csv::first_not_utf8(name_) != std::string::npos) column.odd.push_back("its name is no UTF-8" + fix);
+  if (not_utf8_.rows != 0)
+    column.odd.push_back(rows_text(not_utf8_.rows) + (not_utf8_.rows == 1 ? " is" : " are") + " no UTF-8, such as " +
+                         shown_cell(not_utf8_.first) + " (" + not_utf8_.place + ")" + fix);
 }
 
 // Finds dates that are not of ISO 8601.
@@ -143,7 +192,7 @@ void ColumnNotes::note_dates(ColumnProfile& column) const {
   for (const char* other : kOtherFormats)
     if (const auto found = formats_.find(other); found != formats_.end() && found->second > most)
       most = found->second, format = other;
-  if (most == 0 || 2 * (most + iso_dates_) < rows_ - gap_count_) return;
+  if (most == 0 || 2 * (most + iso_dates_) < rows_ - missing_.rows) return;
   column.type = "date", column.id = false;
   column.formats = {format};
   if (iso_dates_ > 0) column.formats.emplace_back("%Y-%m-%d");
@@ -151,8 +200,7 @@ void ColumnNotes::note_dates(ColumnProfile& column) const {
   for (const std::string& one : column.formats) list += (list.empty() ? "" : ", ") + double_quoted(one);
   column.odd.push_back(
       (iso_dates_ > 0 ? "it has dates of ISO 8601 and dates such as " : "its cells are dates such as ") +
-      shown_cell(first_word_) + " (" + first_word_place_ + "); type = \"date\" with formats = [" + list +
-      "] reads them");
+      shown_cell(words_.first) + " (" + words_.place + "); type = \"date\" with formats = [" + list + "] reads them");
 }
 
 void ColumnNotes::note_words(ColumnProfile& column) const {
@@ -164,6 +212,7 @@ void ColumnNotes::note_words(ColumnProfile& column) const {
     const bool fits = column.type == "number" ? read_number(word, number) == nullptr
                                               : column.type != "date" || parse_date(column.formats, word, moment);
     if (!fits) strange += rows;
+    if (!fits && column.strangers.size() == kMost) column.more_strangers = true;
     if (!fits && column.strangers.size() < kMost) column.strangers.push_back(word);
     if (fits && may_be_gap(word) && column.type != "number")
       column.odd.push_back(shown_cell(word) + " in " + rows_text(rows) +
@@ -172,12 +221,12 @@ void ColumnNotes::note_words(ColumnProfile& column) const {
   if (strange == 0) return;
   column.odd.push_back(rows_text(strange) + (strange == 1 ? " has no " : " have no ") + column.type + ", such as " +
                        shown_cell(column.strangers[0]) +
-                       (first_word_ == column.strangers[0] ? " (" + first_word_place_ + ")" : "") +
+                       (words_.first == column.strangers[0] ? " (" + words_.place + ")" : "") +
                        "; repair the cell, or add the word to 'gaps'");
 }
 
 void ColumnNotes::note_spellings(ColumnProfile& column) const {
-  if (words_ == 0 || column.type == "text" || column.many) return;
+  if (words_.rows == 0 || column.type == "text" || column.many) return;
   std::map<std::string, Counts> groups;
   for (const auto& entry : column.words) groups[plain_spelling(entry.first)].push_back(entry);
   std::size_t shown = 0;
@@ -191,8 +240,8 @@ void ColumnNotes::note_spellings(ColumnProfile& column) const {
 }
 
 void ColumnNotes::note_label(ColumnProfile& column, const std::string& label) const {
-  const std::int64_t cells = rows_ - gap_count_;
-  if (cells < kFewRows || counts_.size() < 2) return;
+  const std::int64_t cells = rows_ - missing_.rows;
+  if (cells < kFewRows || different() < 2) return;
   if (equal_ == cells)
     column.odd.push_back("it is equal to the label \"" + label + "\"; leave it out, or the model only copies it");
   else if (decides_ && !column.many && 2 * column.different <= cells && !labels_.empty())

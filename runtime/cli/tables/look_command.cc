@@ -8,6 +8,7 @@
 #include "runtime/cli/arguments/exit_status.h"
 #include "runtime/cli/text/shell_word.h"
 #include "runtime/cli/text/text_table.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -34,7 +35,8 @@ std::string odd_text(const TableProfile& table) {
   std::string text;
   if (table.damaged != 0)
     text += "  " + count_text(static_cast<std::uint64_t>(table.damaged), "row") + " cannot be read, and " +
-            (table.damaged == 1 ? "is" : "are") + " left out here. The first: " + escaped(table.damage) + "\n";
+            (table.damaged == 1 ? "is" : "are") +
+            " left out here. The first: " + escaped(take_code(table.damage).text) + "\n";
   for (const ColumnProfile& column : table.columns)
     for (const std::string& sentence : column.odd) text += "  " + escaped(column.name) + ": " + sentence + "\n";
   return text;
@@ -61,7 +63,7 @@ int look_command(const TableFiles& files, const std::string& label, std::ostream
     print_table(files, label, out);
     return kExitDone;
   } catch (const Error& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     return kExitUsage;
   }
 }

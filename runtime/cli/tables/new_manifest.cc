@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "belay/detail/check_class.h"
 #include "runtime/cli/arguments/command.h"
 #include "runtime/cli/arguments/exit_status.h"
 #include "runtime/cli/text/shell_word.h"
 #include "runtime/cli/text/text_table.h"
 #include "runtime/manifest/toml_text.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -39,6 +39,10 @@ void check_label(const ColumnProfile& label, const std::string& path) {
   if (label.type == "number" && !label.strangers.empty())
     fail(Code::kFailedPrecondition,
          "--label: \"" + label.name + "\" holds numbers, and also \"" + label.strangers[0] + "\"; repair these rows");
+  if (label.has_commas)
+    fail(Code::kFailedPrecondition, "--label: \"" + label.name + "\" holds numbers with a comma, such as " +
+                                        double_quoted(label.words[0].first) +
+                                        ", which are words here; write a decimal point, and nothing between thousands");
   if (label.type == "ignore" || label.type == "text" || label.type == "date")
     fail(Code::kInvalidArgument, "--label: \"" + label.name + "\" is neither a number nor a class: it has " +
                                      std::to_string(label.different) + " different cells; choose another column");
@@ -52,14 +56,26 @@ std::string toml_list(const std::vector<std::string>& texts) {
   return "[" + list + "]";
 }
 
+// The cells of a column that mean a gap: the usual ones, and those of numbers or dates that are none.
+std::vector<std::string> gaps_of(const ColumnProfile& column) {
+  std::vector<std::string> gaps(std::begin(kGaps), std::end(kGaps));
+  gaps.insert(gaps.end(), column.strangers.begin(), column.strangers.end());
+  return gaps;
+}
+
+std::string type_of(const ColumnProfile& column) {
+  return column.constant || column.id || column.more_strangers ? "ignore" : column.type;
+}
+
 // Returns the entry of one column, "{ type = ... }".
 std::string entry_of(const ColumnProfile& column, bool tabular) {
-  const std::string type = column.constant || column.id ? "ignore" : column.type;
+  const std::string type = type_of(column);
   std::string keys = "type = \"" + type + "\"";
   if (type == "number" && (column.gaps != 0 || !column.strangers.empty())) keys += ", indicator = true";
   if (type == "category" && column.rows >= kManyRows) keys += ", min_count = 5";
   if (type == "category" && tabular) keys += ", deliver = \"ids\"";
   if (type == "date" && !column.formats.empty()) keys += ", formats = " + toml_list(column.formats);
+  if (type != "ignore" && !column.strangers.empty()) keys += ", gaps = " + toml_list(gaps_of(column));
   return "{ " + keys + " }";
 }
 
@@ -67,6 +83,11 @@ std::string comment_of(const ColumnProfile& column) {
   if (column.constant) return "constant";
   if (column.id) return "like an id";
   if (column.different == 0) return "no values";
+  if (column.more_strangers)
+    return std::string(column.type == "date" ? "dates" : "numbers") + ", and many other words such as " +
+           double_quoted(column.strangers[0]) + "; repair it, and give it a type";
+  if (column.has_commas) return "numbers with a comma, which are words here; write a decimal point";
+  if (column.type == "ignore") return "most rows have another cell";
   const std::string gaps = column.gaps == 0 ? "" : "; " + count_text(static_cast<std::uint64_t>(column.gaps), "gap");
   std::string words;
   for (const std::string& word : column.strangers) words += (words.empty() ? "; these become gaps: " : ", ") + word;
@@ -97,43 +118,53 @@ std::string columns_of(const csv::File& file, const TableProfile& table, std::si
   return text;
 }
 
-// A gap word is a gap in all columns. So a word that is a value of another column cannot become one.
-void check_gap(const std::vector<ColumnProfile>& columns, const ColumnProfile& column, const std::string& word) {
-  for (const ColumnProfile& other : columns)
-    for (const auto& [known, rows] : other.words)
-      if (&other != &column && known == word)
-        fail(Code::kFailedPrecondition,
-             "\"" + column.name + "\" holds " + (column.type == "date" ? "dates" : "numbers") + ", and also \"" + word +
-                 "\", which is a value of \"" + other.name + "\"; repair these rows of \"" + column.name + "\"");
+// Refuses a table of which nothing is left to learn from.
+void check_features(const TableProfile& table, std::size_t label) {
+  std::string why;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const ColumnProfile& column = table.columns[i];
+    if (i == label) continue;
+    if (type_of(column) != "ignore") return;
+    why += (why.empty() ? "" : ", ") + double_quoted(column.name) + " (" + comment_of(column) + ")";
+  }
+  fail(Code::kFailedPrecondition, "no column besides the label can be a feature" + (why.empty() ? "" : ": " + why) +
+                                      "; give a table with columns of numbers, words or dates, or another --delimiter");
 }
 
-// Returns cells that are neither numbers nor dates in columns of such values, besides the usual gaps.
-std::vector<std::string> gaps_of(const std::vector<ColumnProfile>& columns, const std::string& label) {
-  std::vector<std::string> gaps(std::begin(kGaps), std::end(kGaps));
-  const std::size_t usual = gaps.size();
-  for (const ColumnProfile& column : columns)
-    for (const std::string& word : column.strangers)
-      if (column.name != label && std::find(gaps.begin(), gaps.end(), word) == gaps.end()) {
-        check_gap(columns, column, word);
-        gaps.push_back(word);
-      }
-  return gaps.size() == usual ? std::vector<std::string>() : gaps;
+// A fifth of fewer than five rows may be none.
+std::string rare_classes(const ColumnProfile& label) {
+  std::string text;
+  for (const auto& [word, rows] : label.rare)
+    text += "# Class " + toml_string(word) + " has " + count_text(static_cast<std::uint64_t>(rows), "row") +
+            ", so the evaluation may have none of it.\n";
+  return text;
 }
 
 // Returns the lines that name the files and split their rows. Training and evaluation have the same lines.
-std::string files_of_input(const NewManifest& m, char delimiter) {
+std::string files_of_input(const NewManifest& m, char delimiter, bool has_classes) {
   std::string text = "plugin = \"csv\"\npath = " +
                      (m.data.paths.size() == 1 ? toml_string(m.data.paths[0]) : toml_list(m.data.paths)) + "\n";
   if (!m.data.header) text += "header = false\n";
   if (delimiter != ',') text += "delimiter = " + toml_string(std::string(1, delimiter)) + "\n";
-  return text + (m.split == "every" ? "every = 5                     # each fifth row is for the evaluation\nat = 4\n"
-                                    : "eval_fraction = 0.2           # share of the rows that is for the evaluation\n");
+  if (m.split == "every")
+    return text + "every = 5                     # each fifth row is for the evaluation\nat = 4\n";
+  if (has_classes) text += "split_by = \"stratify\"         # each part has the same share of each class\n";
+  return text + "eval_fraction = 0.2           # share of the rows that is for the evaluation\n";
 }
 
 std::string model_of(const NewManifest& m, bool has_classes) {
   if (!m.has_tabular) return "[model]\nplugin = \"mlp\"\nhidden = [64, 32]\n";
   return std::string("[model]\nplugin = \"tabular\"\nhidden = [64, 32]\n") +
          (has_classes ? "loss = \"cross_entropy\"\n" : "loss = \"squared\"\nlabel_scale = \"standard\"\n");
+}
+
+// Names of manifests may have capitals, unlike those of plugins.
+bool is_file_name(std::string_view name) {
+  constexpr std::size_t kMost = 63;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !name.empty() && name.size() <= kMost && is_letter(name[0]) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; });
 }
 
 }  // namespace
@@ -146,19 +177,22 @@ std::string manifest_text(const NewManifest& m) {
   if (table.damaged != 0)
     fail(Code::kDataLoss, table.damage + "; " + count_text(static_cast<std::uint64_t>(table.damaged), "row") +
                               " cannot be read; repair the table first");
+  if (!file.not_utf8().empty())
+    fail(Code::kDataLoss, "[B3032] " + file.not_utf8() +
+                              ": this is no UTF-8, and a manifest is; convert the table (iconv -f LATIN1 -t UTF-8)");
   const ColumnProfile& label = table.columns[at];
   check_label(label, m.data.paths[0]);
+  check_features(table, at);
   const bool has_classes = is_class(label);
   const std::int64_t epoch = std::max<std::int64_t>(1, table.rows * 4 / 5 / kBatch);
   const std::int64_t period = std::clamp<std::int64_t>(epoch, 20, 2000);
-  const std::string max_steps = std::to_string(100 * period), files = files_of_input(m, delimiter);
-  const std::vector<std::string> gaps = gaps_of(table.columns, label.name);
+  const std::string max_steps = std::to_string(100 * period), files = files_of_input(m, delimiter, has_classes);
   std::string text =
-      "# Predicts " + toml_string(label.name) + " by the other columns of " + std::to_string(table.rows) +
-      " rows.\n[run]\nmode = \"train_and_evaluate\"\ndir = " + toml_string("runs/" + m.name) +
-      "\nmax_steps = " + max_steps + "\n\n[input.train]\n" + files + "label = " + toml_string(reference_to(file, at)) +
-      "\nlabel_type = \"" + (has_classes ? "class" : "float") + "\"\n" +
-      (gaps.empty() ? "" : "gaps = " + toml_list(gaps) + "\n") +
+      "# Predicts " + toml_string(label.name) + " by the other columns of " + std::to_string(table.rows) + " rows.\n" +
+      (has_classes ? rare_classes(label) : "") +
+      "[run]\nmode = \"train_and_evaluate\"\ndir = " + toml_string("runs/" + m.name) + "\nmax_steps = " + max_steps +
+      "\n\n[input.train]\n" + files + "label = " + toml_string(reference_to(file, at)) + "\nlabel_type = \"" +
+      (has_classes ? "class" : "float") + "\"\n" +
       "split = \"train\"\nstandardize = true            # numbers have mean 0 and deviation 1\nbatch_size = " +
       std::to_string(kBatch) + "\nshuffle = true\n\n";
   text += "[input.train.columns]\n" + columns_of(file, table, at, m.has_tabular);
@@ -174,9 +208,9 @@ std::string manifest_text(const NewManifest& m) {
 
 int new_manifest(const NewManifest& m, FileSystem& files, const std::string& directory, std::ostream& out,
                  std::ostream& err) {
-  if (!belay::detail::is_plugin_name(m.name) || m.name.find('.') != std::string::npos)
+  if (!is_file_name(m.name))
     throw UsageError("belay new manifest: \"" + escaped(m.name) +
-                     "\" cannot be a name, which is [a-z][a-z0-9_-]{0,62}");
+                     "\" cannot be a name; a name begins with a letter, and has letters, digits, _ and -, at most 63");
   const auto parent = files.open_directory(directory);
   const std::string name = m.name + ".toml";
   if (parent->exists(name))
@@ -187,7 +221,7 @@ int new_manifest(const NewManifest& m, FileSystem& files, const std::string& dir
     file->write(text.data(), text.size());
     file->close();
   } catch (const Error& e) {
-    err << "error: " << e.what() << "\n";
+    err << error_line(e.what()) << "\n";
     return kExitUsage;
   }
   out << "made " << name << "\n\n  belay check " << name << "\n  belay run " << name << "\n";

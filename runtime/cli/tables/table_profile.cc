@@ -30,10 +30,8 @@ TableProfile profile_table(const csv::File& file, std::optional<std::size_t> lab
   csv::Fields cells;
   file.each_block([&](const csv::Block& block) {
     for (std::size_t row = 0; row < block.rows(); ++row) {
-      try {
-        block.fields(row, cells);
-      } catch (const Error& e) {
-        if (table.damaged++ == 0) table.damage = e.what();
+      if (const auto fault = block.take_fields(row, cells)) {
+        if (table.damaged++ == 0) table.damage = fault->message();
         continue;
       }
       for (std::size_t i = 0; i < notes.size(); ++i)
@@ -42,7 +40,7 @@ TableProfile profile_table(const csv::File& file, std::optional<std::size_t> lab
     return true;
   });
   for (std::size_t i = 0; i < notes.size(); ++i)
-    table.columns.push_back(notes[i].finish(label && *label != i ? file.names()[*label] : ""));
+    table.columns.push_back(notes[i].finish(label ? file.names()[*label] : ""));
   return table;
 }
 

@@ -21,8 +21,11 @@ struct ColumnProfile {
   std::string values;                                       // "18 to 92", or the most frequent words with their rows
   std::vector<std::pair<std::string, std::int64_t>> words;  // most frequent first, at most ten
   std::vector<std::string> formats;                         // of dates, if they are not all of ISO 8601
-  std::vector<std::string> strangers;                       // cells that are neither numbers nor dates; at most 20
-  bool constant = false, id = false;                        // all cells are the same, or all differ
+  std::vector<std::string> strangers;                       // cells of numbers or dates that are none; at most 20
+  bool more_strangers = false;                              // there are more
+  bool has_commas = false;                                  // most cells are numbers with a comma, and so words
+  std::vector<std::pair<std::string, std::int64_t>> rare;   // words with fewer than five rows, rarest first; at most 5
+  bool constant = false, id = false;                        // each cell is the same, or another one
   std::vector<std::string> odd;                             // sentences
 };
 
