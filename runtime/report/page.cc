@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/report/compared_runs.h"
 #include "runtime/report/markup.h"
 #include "runtime/report/page_style.h"
@@ -175,7 +176,7 @@ class PageWriter {
     if (run.redone_points != 0)
       notes.push_back(std::to_string(run.redone_points) +
                       " values of steps that a later attempt did again are left out; belay events --all prints them");
-    for (const EventProblem& p : run.problems) notes.push_back((p.damage ? "damaged: " : "") + p.text);
+    for (const EventProblem& p : run.problems) notes.push_back((p.damage ? "damaged: " : "") + shown_code(p.text));
     for (const std::string& what : run.pictures.left_out) notes.push_back("left out: " + what);
     if (notes.empty()) return;
     add_heading("Notes", "notes", &run);

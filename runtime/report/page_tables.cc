@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 #include "runtime/report/compared_runs.h"
 #include "runtime/report/markup.h"
@@ -211,7 +212,7 @@ std::string checkpoints_table(const RunRecord& run) {
       words.push_back((s.best_rank == 1 ? "best" : "#" + std::to_string(s.best_rank)) + " by " +
                       run.checkpoints.best_metric + " (" + rounded_number(s.best_value) + ")");
     if (s.pinned) words.emplace_back("pinned");
-    if (!s.problem.empty()) words.push_back("cannot be restored: " + s.problem);
+    if (!s.problem.empty()) words.push_back("cannot be restored: " + shown_code(s.problem));
     table.add({s.name, s.step ? std::to_string(*s.step) : "", moment_text(static_cast<double>(s.saved_ns) * 1e-9),
                short_count(static_cast<double>(s.bytes)) + (s.bytes < 1000 ? " B" : "B"), s.saver, joined(words)});
   }

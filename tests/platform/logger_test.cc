@@ -67,7 +67,7 @@ TEST_F(LoggerTest, ATextLineHasTimeLevelSourceAndMessage) {
 
 TEST_F(LoggerTest, TheCodeOfAMessageIsAfterTheLevel) {
   text_logger()->error("saver", "[B4001] disk full");
-  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 error[B4001] saver: disk full\n");
+  EXPECT_EQ(taken(), "2024-01-01 12:34:56.789 error[B4001]: saver: disk full\n");
   json_logger()->warning("", "cannot save: [B4001] disk full");
   const auto line = nlohmann::json::parse(taken());
   EXPECT_EQ(line["code"], "B4001");

@@ -37,9 +37,9 @@ const char* kind_name(pb::Feature::KindCase kind) {
   std::string list;
   for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kShown) list += " and " + std::to_string(names.size() - kShown) + " more";
-  fail(Code::kInvalidArgument, "[B3034] has no feature \"" + spec.name + "\"" + belay::did_you_mean(spec.name, names) +
-                                   ", and 'features' has no default for it; it has " +
-                                   (list.empty() ? "no features" : list));
+  fail(Code::kInvalidArgument,
+       "[B3034] it has no feature \"" + spec.name + "\"" + belay::did_you_mean(spec.name, names) +
+           ", and 'features' has no default for it; it has " + (list.empty() ? "no features" : list));
 }
 
 void need_kind(const pb::Feature& feature, const FeatureSpec& spec, pb::Feature::KindCase kind) {
@@ -221,12 +221,13 @@ void decode_example(std::string_view record, const std::vector<FeatureSpec>& spe
   pb::Example example;
   const bool parsed = record.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
                       example.ParseFromArray(record.data(), static_cast<int>(record.size()));
-  if (!parsed) fail(Code::kDataLoss, "[B3022] is no tf.train.Example: its bytes are no such message");
+  if (!parsed) fail(Code::kDataLoss, "[B3022] it is no tf.train.Example: its bytes are no such message");
   if (!example.feature_lists().empty())
-    fail(Code::kInvalidArgument,
-         "[B3022] is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence as a feature "
-         "of one "
-         "length");
+    fail(
+        Code::kInvalidArgument,
+        "[B3022] it is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence as a feature "
+        "of one "
+        "length");
   const auto& features = example.features().feature();
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto found = features.find(specs[i].name);
@@ -237,7 +238,7 @@ void decode_example(std::string_view record, const std::vector<FeatureSpec>& spe
       copy_fallback(specs[i], targets[i]);
     } else if (found != features.end()) {
       fail(Code::kInvalidArgument,
-           "[B3034] has no value for feature \"" + specs[i].name + "\", and 'features' has no default for it");
+           "[B3034] it has no value for feature \"" + specs[i].name + "\", and 'features' has no default for it");
     } else {
       fail_missing(example.features(), specs[i]);
     }

@@ -124,10 +124,10 @@ TEST(DecodeExample, WhatDoesNotFitIsNamed) {
     const char* error;
   } cases[] = {
       {spec_of("heigth", DType::kFloat32),
-       "[B3034] has no feature \"heigth\" (did you mean \"height\"?), and 'features' has no default for it; it has "
+       "[B3034] it has no feature \"heigth\" (did you mean \"height\"?), and 'features' has no default for it; it has "
        "empty, height, kind, name, names"},
       {spec_of("empty", DType::kInt64),
-       "[B3034] has no value for feature \"empty\", and 'features' has no default for it"},
+       "[B3034] it has no value for feature \"empty\", and 'features' has no default for it"},
       {spec_of("kind", DType::kFloat32), "[B3025] feature \"kind\" holds int64, 'features' says float32; use int64"},
       {spec_of("height", DType::kInt64),
        "[B3025] feature \"height\" holds float32, 'features' says int64; use float32"},
@@ -146,14 +146,15 @@ TEST(DecodeExample, WhatDoesNotFitIsNamed) {
 
 TEST(DecodeExample, OtherMessagesAreRefused) {
   const FeatureSpec spec = spec_of("x", DType::kInt64);
-  EXPECT_EQ(error("garbage", spec), "DATA_LOSS: [B3022] is no tf.train.Example: its bytes are no such message");
-  EXPECT_EQ(error("", spec),
-            "INVALID_ARGUMENT: [B3034] has no feature \"x\", and 'features' has no default for it; it has no features");
-  // The record is context {} feature_lists { feature_list { key: "s" value {} } }.
+  EXPECT_EQ(error("garbage", spec), "DATA_LOSS: [B3022] it is no tf.train.Example: its bytes are no such message");
   EXPECT_EQ(
-      error(std::string("\x0a\x00\x12\x05\x0a\x03\x0a\x01s", 9), spec),
-      "INVALID_ARGUMENT: [B3022] is a tf.train.SequenceExample; this input reads tf.train.Example: write each sequence "
-      "as a feature of one length");
+      error("", spec),
+      "INVALID_ARGUMENT: [B3034] it has no feature \"x\", and 'features' has no default for it; it has no features");
+  // The record is context {} feature_lists { feature_list { key: "s" value {} } }.
+  EXPECT_EQ(error(std::string("\x0a\x00\x12\x05\x0a\x03\x0a\x01s", 9), spec),
+            "INVALID_ARGUMENT: [B3022] it is a tf.train.SequenceExample; this input reads tf.train.Example: write each "
+            "sequence "
+            "as a feature of one length");
 }
 
 TEST(DecodeExample, GarbageIsAnErrorAndNeverACrash) {

@@ -239,7 +239,7 @@ class TfRecord final : public belay::Input {
       decode_example(bytes, specs_, targets);
       if (classes_ > 0) check_label(targets[label_]);
     } catch (const belay::Error& e) {
-      fail(e.code(), file->place(record) + " " + e.what());
+      fail(e.code(), file->place(record) + ": " + e.what());
     }
   }
 
@@ -258,7 +258,7 @@ class TfRecord final : public belay::Input {
       try {
         check_label(target[0]);
       } catch (const belay::Error& e) {
-        fail(e.code(), file->place(record) + " " + e.what());
+        fail(e.code(), file->place(record) + ": " + e.what());
       }
     });
   }
@@ -269,7 +269,7 @@ class TfRecord final : public belay::Input {
     for (std::size_t i = 0; i < specs_[label_].elements; ++i)
       if (labels[i] < 0 || labels[i] >= classes_)
         fail(evaluates_ ? Code::kInvalidArgument : Code::kDataLoss,
-             "[B3007] has label " + std::to_string(labels[i]) + "; " + belay::text_of_classes(classes_));
+             "[B3007] it has label " + std::to_string(labels[i]) + "; " + belay::text_of_classes(classes_));
   }
 
   const Options o_;

@@ -249,13 +249,13 @@ TEST_F(TfRecordInput, ABadRecordIsFoundWhileTraining) {
     std::string error;
   } cases[] = {
       {records(0, 2) + odd,
-       "INVALID_ARGUMENT: '" + path + "' record 2 [B3024] feature \"x\" has 1 values, its shape [2] needs 2"},
+       "INVALID_ARGUMENT: '" + path + "' record 2: [B3024] feature \"x\" has 1 values, its shape [2] needs 2"},
       {records(0, 2) + framed("garbage"),
-       "DATA_LOSS: '" + path + "' record 2 [B3022] is no tf.train.Example: its bytes are no such message"},
+       "DATA_LOSS: '" + path + "' record 2: [B3022] it is no tf.train.Example: its bytes are no such message"},
       {records(0, 2) + damaged, "DATA_LOSS: [B3023] '" + path +
                                     "' record 2 is damaged: its checksum is wrong; fetch the file "
                                     "again"},
-      {records(0, 3), "DATA_LOSS: '" + path + "' record 2 [B3007] has label 2; with 2 classes labels are 0 to 1"},
+      {records(0, 3), "DATA_LOSS: '" + path + "' record 2: [B3007] it has label 2; with 2 classes labels are 0 to 1"},
   };
   const std::string other = folder_.write("a", records(0, 4));
   for (const auto& c : cases) {
@@ -275,8 +275,9 @@ TEST_F(TfRecordInput, T_110_ALabelThatIsNoClassIsFoundWhenAnEvaluationIsOpened) 
   for (const int threads : {1, 3}) {
     InputDriver train(module(), options), eval(module(), options.with({"decode_threads", threads}));
     eval.learn(train.schema(), InputUse::kEvaluation);
-    EXPECT_EQ(error_of([&] { eval.open(); }), "INVALID_ARGUMENT: '" + folder_.file("a.tfrecord") +
-                                                  "' record 2 [B3007] has label 2; with 2 classes labels are 0 to 1");
+    EXPECT_EQ(error_of([&] { eval.open(); }),
+              "INVALID_ARGUMENT: '" + folder_.file("a.tfrecord") +
+                  "' record 2: [B3007] it has label 2; with 2 classes labels are 0 to 1");
   }
 }
 
@@ -302,7 +303,7 @@ TEST_F(TfRecordInput, ADamagedRecordOfAnEvaluationIsFoundByItsBatch) {
   eval.open();
   EXPECT_EQ(error_of([&] { eval.next(); }),
             "DATA_LOSS: '" + folder_.file("a.tfrecord") +
-                "' record 2 [B3022] is no tf.train.Example: its bytes are no such message");
+                "' record 2: [B3022] it is no tf.train.Example: its bytes are no such message");
 }
 
 TEST(TfRecordOfPenguins, IsReadAsItWasWritten) {

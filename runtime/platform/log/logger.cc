@@ -163,26 +163,23 @@ struct WallTime {
 
 // A log text of a plugin or the host, in the parts that belay/log_fields.h puts together.
 struct LogParts {
-  LogParts(LogLevel level, std::string_view text) {
+  explicit LogParts(std::string_view text) {
     if (const std::size_t at = text.find(detail::kLogFields); at != text.npos) {
       fields = nlohmann::ordered_json::parse(text.substr(at + 1), nullptr, false);
       if (fields.is_object()) text = text.substr(0, at);
     }
     const std::size_t first = std::min(text.find(detail::kLogRow), text.size());
-    message = text.substr(0, first);
-    if (level >= LogLevel::kWarning) {
-      CodedMessage coded = take_code(message);
-      code = std::move(coded.code);
-      message = std::move(coded.text);
-    }
+    CodedMessage coded = take_code(text.substr(0, first));
+    code = std::move(coded.code);
+    message = std::move(coded.text);
     for (std::size_t at = first; at < text.size();) {
       const std::size_t end = std::min(text.find(detail::kLogRow, at + 1), text.size());
-      rows.push_back(text.substr(at + 1, end - at - 1));
+      rows.push_back(shown_code(text.substr(at + 1, end - at - 1)));
       at = end;
     }
   }
   std::string code, message;
-  std::vector<std::string_view> rows;
+  std::vector<std::string> rows;
   nlohmann::ordered_json fields;
 };
 
@@ -235,7 +232,7 @@ class StreamLogger final : public Logger {
  private:
   // Call it and all below with the lock.
   bool write_lines(LogLevel level, std::string_view source, std::string_view text) {
-    const LogParts parts(level, text);
+    const LogParts parts(text);
     const std::string lines =
         format_ == LogFormat::kJson ? json_line(level, source, parts) : text_lines(level, source, parts);
     if (!drawn_ && status_.empty()) return output_.write(lines);
@@ -268,9 +265,9 @@ class StreamLogger final : public Logger {
 
   std::string text_lines(LogLevel level, std::string_view source, const LogParts& parts) const {
     const std::string head = head_of(level, "");
-    const std::string first = parts.code.empty() ? head : head_of(level, "[" + parts.code + "]");
+    const std::string first = parts.code.empty() ? head : head_of(level, "[" + parts.code + "]:");
     std::string lines = first + (source.empty() ? "" : escaped(source) + ": ") + escaped(parts.message) + "\n";
-    for (const std::string_view row : parts.rows) lines += head + "  " + escaped(row) + "\n";
+    for (const std::string& row : parts.rows) lines += head + "  " + escaped(row) + "\n";
     return lines;
   }
 

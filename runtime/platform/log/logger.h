@@ -4,9 +4,9 @@
 // Text: "2024-01-01 12:34:56.789 warning nan_tensor: loss is not finite", on a terminal without the date. Control
 // characters of a message are escaped, so that a message stays on its line. The time is local. JSON is pure ASCII:
 // {"time": ISO 8601 in UTC with milliseconds, "level", "source", "step" (once known), "code", "message"} and the fields
-// after the text (belay/log_fields.h). A warning or an error may have a code (platform/text/coded_message.h). Text
-// shows it after the level: "error[B4021]". On a terminal one status line may be below the log. It is removed before a
-// line is printed, and drawn again after it.
+// after the text (belay/log_fields.h). A message may have a code (platform/text/coded_message.h). Text shows it
+// after the level: "error[B4021]: loss is not finite". On a terminal one status line may be below the log. It is
+// removed before a line is printed, and drawn again after it.
 //
 // Nothing here throws, and a closed or full output never stops the program. Lines that it does not take are counted.
 // The count is logged when it takes lines again.
