@@ -197,6 +197,12 @@ std::optional<std::string_view> Diagnostics::line_of(const Diagnostic& problem) 
 
 bool Diagnostics::full() const { return found_.size() == kMaxKept; }
 
+bool Diagnostics::has(std::string_view code, const Location& at) const {
+  return std::any_of(found_.begin(), found_.end(), [&](const Diagnostic& d) {
+    return d.code == code && d.at.file == at.file && d.at.line == at.line && d.at.column == at.column;
+  });
+}
+
 std::vector<Diagnostic> Diagnostics::sorted() const {
   std::vector<Diagnostic> all = found_;
   const auto place = [this](const Diagnostic& d) {

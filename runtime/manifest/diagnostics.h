@@ -48,6 +48,8 @@ class Diagnostics {
   std::size_t size() const { return count_; }
   // True if problems are only counted from now on, and no longer kept. So a caller need not look for help.
   bool full() const;
+  // Returns whether a problem with this code is at this place.
+  bool has(std::string_view code, const Location& at) const;
 
   // Returns the problems by place: files in the order of add_source, those without a place first, ties as added. Each
   // `length` is the one that text() underlines; 0: there is no line, or nothing at that place.

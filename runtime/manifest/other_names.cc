@@ -135,6 +135,11 @@ const std::vector<OtherName>& other_names() {
        "eval", "every_steps", ""},
       {"", "limitvalbatches evalbatches valsteps validationsteps", "eval", "batches", ""},
       {"", "numsanityvalsteps sanitycheck", "eval", "at_start", "at_start = true"},
+      // ---- keys of one section that another section spells otherwise
+      {"in checkpoint", "everysteps steps saveeverysteps", "checkpoint", "save_steps", ""},
+      {"in checkpoint", "everysecs secs", "checkpoint", "save_secs", ""},
+      {"in eval", "savesteps steps", "eval", "every_steps", ""},
+      {"in eval", "savesecs secs", "eval", "every_secs", ""},
       // ---- [session]
       {"", "logeverynsteps loggingsteps loginterval logevery printevery verbose", "session", "log_step_count_steps",
        ""},
@@ -264,6 +269,11 @@ std::string help_for_other_key(std::string_view name, std::string_view section) 
   // If the key exists already, the name belongs to something else.
   const bool there = section == other->section && *other->remark == '\0' && (*other->key == '\0' || name == other->key);
   return there ? "" : help_of(*other);
+}
+
+std::string help_for_key_in(std::string_view name, const std::string& section) {
+  const OtherName* other = find_other("in " + section, plain(name));
+  return other == nullptr ? "" : help_of(*other);
 }
 
 std::string word_for_other(std::string_view kind, std::string_view name, const std::vector<std::string>& words) {

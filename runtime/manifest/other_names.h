@@ -19,6 +19,10 @@ namespace belay::runtime {
 // place of the name. Empty: the name is not in the table, or is valid in `section`.
 std::string help_for_other_key(std::string_view name, std::string_view section = "");
 
+// Returns the replacement of a key that another section of ours has, but this section spells otherwise: "write
+// save_steps in [checkpoint]" of every_steps in [checkpoint]. Empty: the table has none.
+std::string help_for_key_in(std::string_view name, const std::string& section);
+
 // Returns the one of `words` that such a name means. Kind "option" is for the options of a plugin ("size" for
 // "kernel_size"). Kind "value" is for a key's values ("max_pool" for "MaxPooling2D"). Empty: none.
 std::string word_for_other(std::string_view kind, std::string_view name, const std::vector<std::string>& words);
@@ -29,7 +33,7 @@ std::string help_for_other_plugin(std::string_view kind, std::string_view name, 
 
 // The table, for a test that compares it with the existing names.
 struct OtherName {
-  const char* kind;     // of a plugin; "": a key or section; "option" and "value": see word_for_other
+  const char* kind;  // of a plugin; "": a key or section; "option", "value": word_for_other; "in eval": help_for_key_in
   const char* names;    // with a space between them, in lower case without '_' and '-'
   const char* section;  // our section: "optimizer", "input.train"; "": a plugin's name, or nothing to write
   const char* key;      // our key; "": the section itself

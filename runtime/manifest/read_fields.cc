@@ -294,6 +294,7 @@ std::string ReadFields::help_for_unknown(const std::string& key) const {
   for (const SectionKeys& section : context_.known)
     if (section.section != name_ && std::find(section.keys.begin(), section.keys.end(), key) != section.keys.end())
       owners.push_back(section.section.empty() ? "the top of the manifest" : section_header(section.section));
+  if (std::string here = help_for_key_in(key, name_); !here.empty()) return here;
   if (!owners.empty()) return "this key belongs to " + joined(owners, " or ");
   if (std::string other = help_for_other_key(key, name_); !other.empty()) return other;
   if (const std::string near = nearest(key, visited_); !near.empty())

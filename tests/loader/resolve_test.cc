@@ -224,9 +224,16 @@ TEST_F(ResolveTest, AnOperationHasNothingToSetInAManifest) {
 }
 
 TEST_F(ResolveTest, TwoInstancesOfOneNameAreAnError) {
+  const std::string text =
+      resolve(replaced(kGood, "plugin = \"sample_init_fn\" }", "plugin = \"sample_init_fn\", name = \"second\" }"));
+  EXPECT_NE(text.find("error[B2038]: two plugins of the kind init_fn are named \"second\""), std::string::npos) << text;
+}
+
+TEST_F(ResolveTest, TwoHooksOfOneNameAreOneError) {
   const std::string text = resolve(replaced(kGood, "max = 3", "name = \"sample_hook_1\""));
-  EXPECT_NE(text.find("error[B2038]: two plugins of the kind hook are named \"sample_hook_1\""), std::string::npos)
+  EXPECT_NE(text.find("error[B1025]: hooks.2 has the name \"sample_hook_1\" of an earlier hook"), std::string::npos)
       << text;
+  EXPECT_EQ(text.find("B2038"), std::string::npos) << text;
 }
 
 // An entry from a program has no manifest, so its path cannot be relative to a manifest's folder.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -96,6 +97,19 @@ TEST(OtherNames, AKeyIsNotSentWhereItIs) {
   EXPECT_EQ(help_for_other_key("hidden", "model"), "");
   EXPECT_EQ(help_for_other_key("weight_decay", "optimizer"),
             "write name in [optimizer]: name = \"adamw\" has weight_decay");
+}
+
+TEST(OtherNames, AKeyOfAnotherSectionLeadsToItsCounterpartHere) {
+  EXPECT_EQ(help_for_key_in("every_steps", "checkpoint"), "write save_steps in [checkpoint]");
+  EXPECT_EQ(help_for_key_in("save_secs", "eval"), "write every_secs in [eval]");
+  EXPECT_EQ(help_for_key_in("every_steps", "run"), "");
+  Diagnostics problems;
+  const Environment none = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
+  parse_manifest({"train.toml", "[checkpoint]\nevery_steps = 5\n"}, {}, none, problems);
+  EXPECT_NE(problems.text().find("unknown key \"every_steps\" in [checkpoint]\n  every_steps = 5\n  ^~~~~~~~~~~\n"
+                                 "  help: write save_steps in [checkpoint]\n"),
+            std::string::npos)
+      << problems.text();
 }
 
 TEST(OtherNames, WordsOfOtherProgramsAreThoseThatThereAre) {

@@ -322,7 +322,8 @@ PluginResolver::Place PluginResolver::find_in_file(PluginKind kind, const Plugin
 void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins) {
   std::set<std::string> taken;
   for (const ResolvedPlugin* p : plugins)
-    if (!p->instance_name.empty() && !taken.insert(p->instance_name).second)
+    // The parser reports hooks of one name.
+    if (!p->instance_name.empty() && !taken.insert(p->instance_name).second && !problems_.has("B1025", p->at))
       problems_.add(
           p->at,
           fmt::format("[B2038] two plugins of the kind {} are named \"{}\"", kind_name(p->info.kind), p->instance_name),

@@ -75,7 +75,15 @@ class OptionsChecker {
     return fmt::format("[B2030] \"{}\" is not an {} of {}", key, word(), plugin());
   }
 
+  // An input that nothing reads probably has the options that are missing here.
+  bool may_be_in_unread_input() const {
+    if (plugin_.kind != PluginKind::kInput) return false;
+    const std::vector<Diagnostic> found = problems_.sorted();
+    return std::any_of(found.begin(), found.end(), [](const Diagnostic& d) { return d.code == "B1027"; });
+  }
+
   void missing(const OptionInfo& option, const std::string& key, const Location& at) {
+    if (may_be_in_unread_input()) return;
     problems_.add(at, fmt::format("[B2031] {} needs the {} \"{}\"", plugin(), word(), key),
                   fmt::format("{} is {}{}", option.name, words(option), option.help.empty() ? "" : ": " + option.help));
   }
