@@ -294,7 +294,7 @@ TEST_F(BestCheckpoints, TheBestThatIsWholeIsFound) {
                                             HasSubstr("model.ckpt-20"))));
   std::filesystem::remove_all(dir_ / "model.ckpt-10");
   EXPECT_THAT(error_of([&] { find_best(*run_, log_); }),
-              AllOf(HasSubstr("DATA_LOSS: none of the best checkpoints of "), HasSubstr("model.ckpt-20"),
+              AllOf(HasSubstr("DATA_LOSS: [B4034] none of the best checkpoints of "), HasSubstr("model.ckpt-20"),
                     HasSubstr("model.ckpt-10': it is missing")));
 }
 

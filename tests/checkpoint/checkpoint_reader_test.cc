@@ -83,7 +83,7 @@ TEST_F(CheckpointReading, ATargetThatDoesNotFitIsNamedAndNothingIsFilled) {
 TEST_F(CheckpointReading, AnotherSaverIsNotTried) {
   ScriptedSaver other;
   EXPECT_EQ(error_of([&] { open()->read(other.use(), {}); }),
-            "FAILED_PRECONDITION: '" + path() +
+            "FAILED_PRECONDITION: [B4035] '" + path() +
                 "' was written by the saver 'safetensors', this one is 'scripted': set [scaffold] saver = { plugin = "
                 "\"safetensors\" }");
 }

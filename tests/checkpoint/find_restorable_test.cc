@@ -136,8 +136,8 @@ TEST_F(FindRestorable, AMissingStateFileMeansASearch) {
 }
 
 TEST_F(FindRestorable, CKST_10_AnEmptyOrForeignStateFileIsAWarningAndASearch) {
-  const std::string start = "warning checkpoint: the state file '" + (dir_ / "checkpoint") +
-                            "' cannot be used, so the directory is searched: ";
+  const std::string start = "warning checkpoint: the state file cannot be used, so the directory is searched: '" +
+                            (dir_ / "checkpoint") + "': ";
   const struct {
     std::string text, reason;
   } cases[] = {

@@ -72,6 +72,12 @@ TEST(Index, EveryFlippedBitIsFound) {
     }
 }
 
+TEST(Index, AChangedByteHasTheCodeOfAWrongChecksum) {
+  std::string damaged = format_index(example_index());
+  damaged[3] = 'F';
+  EXPECT_TRUE(index_outcome(damaged).starts_with("DATA_LOSS: [B4010] its CRC32C is ")) << index_outcome(damaged);
+}
+
 TEST(Index, EveryTruncationIsFound) {
   const std::string whole = format_index(example_index());
   for (std::size_t n = 0; n < whole.size(); ++n)

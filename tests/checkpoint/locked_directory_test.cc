@@ -71,7 +71,7 @@ TEST_F(LockedDirectories, T_59a_NothingIsWrittenOnceTheLockIsRemovedOrAnothers) 
         ADD_FAILURE() << "it wrote";
       } catch (const RunInUse& e) {
         EXPECT_EQ(e.code(), Code::kFailedPrecondition);
-        EXPECT_THAT(e.what(), StartsWith("the run directory '" + dir_.path() +
+        EXPECT_THAT(e.what(), StartsWith("[B5112] the run directory '" + dir_.path() +
                                          "' is no longer this run's: its file 'lock' was removed or replaced"));
       }
     }

@@ -29,7 +29,7 @@ TEST_F(RunLocking, TheSecondTakerLearnsWhoHoldsIt) {
     EXPECT_EQ(e.code(), Code::kFailedPrecondition);
     EXPECT_EQ(
         std::string(e.what()),
-        "the run directory '" + dir_.path() +
+        "[B5112] the run directory '" + dir_.path() +
             "' is in use by another run (host node-1, pid 4711, since 2024-01-01T00:00:00Z): stop that one, or give "
             "this one another run.dir");
   }

@@ -37,7 +37,7 @@ void LockedDirectory::check_lock() const {
   if (!lost_ && lock_.in_place(*directory_)) return;
   lost_ = true;
   throw RunInUse(Code::kFailedPrecondition,
-                 "the run directory " + single_quoted(path()) +
+                 "[B5112] the run directory " + single_quoted(path()) +
                      " is no longer this run's: its file 'lock' was removed or replaced, so another run may be in it; "
                      "this run ends and writes nothing more (a lock ends with its process: it need not be removed)");
 }

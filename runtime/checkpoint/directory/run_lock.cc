@@ -46,7 +46,7 @@ RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& h
     const std::string who = holder_of(run, kLockName);
     const std::string own = "host " + escaped(holder.host) + ", pid " + std::to_string(holder.pid) + ",";
     const bool here = who.starts_with(own);
-    throw RunInUse(Code::kFailedPrecondition, "the run directory '" + escaped(run.path()) + "' is in use by " +
+    throw RunInUse(Code::kFailedPrecondition, "[B5112] the run directory '" + escaped(run.path()) + "' is in use by " +
                                                   (here ? "another session of this process" : "another run") +
                                                   (who.empty() ? "" : " (" + who + ")") +
                                                   (here ? ": close that one first, or give this one another directory"

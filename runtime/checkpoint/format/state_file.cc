@@ -84,7 +84,14 @@ CheckpointState parse_checkpoint_state(std::string_view text) {
 
 std::optional<CheckpointState> read_checkpoint_state(const OpenDirectory& run) {
   if (!run.exists(kStateFileName)) return std::nullopt;
-  CheckpointState state = parse_checkpoint_state(run.read(kStateFileName, kMaxListBytes));
+  CheckpointState state;
+  try {
+    state = parse_checkpoint_state(run.read(kStateFileName, kMaxListBytes));
+  } catch (const Error& e) {
+    const std::string path = run.path() + "/" + std::string(kStateFileName);
+    if (e.message().find(single_quoted(path)) != std::string_view::npos) throw;
+    fail(e.code(), single_quoted(path) + ": " + std::string(e.message()));
+  }
   state.current = entry_of(run.path(), state.current);
   for (CheckpointState::Kept& kept : state.kept) kept.path = entry_of(run.path(), kept.path);
   return state;

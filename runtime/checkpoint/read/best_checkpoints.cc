@@ -133,7 +133,7 @@ std::unique_ptr<CheckpointReader> find_best(const OpenDirectory& run, Logger& lo
     log.warning("checkpoint", "one of the best checkpoints is damaged and stays where it is: " + reason);
     reasons.push_back(std::move(reason));
   }
-  throw RestoreError(Code::kDataLoss, "none of the best checkpoints of " + single_quoted(run.path()) +
+  throw RestoreError(Code::kDataLoss, "[B4034] none of the best checkpoints of " + single_quoted(run.path()) +
                                           " can be restored:\n  " + joined(reasons, "\n  "));
 }
 

@@ -200,9 +200,10 @@ std::vector<TensorInfo> CheckpointReader::tensors() const {
 void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor>& targets) const {
   if (saver.name != index_.saver)
     throw RestoreError(Code::kFailedPrecondition,
-                       single_quoted(path()) + " was written by the saver " + single_quoted(index_.saver) +
-                           ", this one is " + single_quoted(saver.name) + ": set [scaffold] saver = { plugin = \"" +
-                           escaped(index_.saver) + "\" }");
+                       fmt::format("[B4035] {} was written by the saver {}, this one is {}: set [scaffold] saver = {{ "
+                                   "plugin = \"{}\" }}",
+                                   single_quoted(path()), single_quoted(index_.saver), single_quoted(saver.name),
+                                   escaped(index_.saver)));
   const std::vector<TensorInfo> stored = tensors();
   const Targets wanted = checked_targets(targets, stored, path());
   in_path(path(), [&] {

@@ -30,8 +30,8 @@ std::optional<std::string> named_by_state_file(const OpenDirectory& run, Logger&
                     single_quoted(state->current) +
                     ", which is no entry of this directory; it is not opened, and the directory is searched");
   } catch (const Error& e) {
-    log.warning("checkpoint", "the state file " + single_quoted(run.path() + "/checkpoint") +
-                                  " cannot be used, so the directory is searched: " + std::string(e.message()));
+    log.warning("checkpoint",
+                fmt::format("the state file cannot be used, so the directory is searched: {}", e.message()));
   }
   return std::nullopt;
 }
