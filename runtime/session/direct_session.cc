@@ -77,7 +77,7 @@ DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> st
       plans_(std::make_unique<PlanCache>(graph_, variable_of_, options_, [this] { return global_step(); })) {
   clock_ = options_.clock == nullptr ? &system_clock() : options_.clock;
   if (!graph_.finalized())
-    fail(Code::kFailedPrecondition, "a session needs a finalized graph: call finalize() before it is made");
+    fail(Code::kFailedPrecondition, "[B5071] a session needs a finalized graph: call finalize() before it is made");
   std::set<std::uint32_t> global;
   std::set<std::uint32_t> trainable;
   for (const Port& p : graph_.collection(collections::kGlobalVariables)) global.insert(p.node);
@@ -95,7 +95,7 @@ DirectSession::DirectSession(NodeGraph& graph, std::shared_ptr<VariableStore> st
     } else if (n.op->role == Role::kQueue) {
       if (!options_.queues)
         fail(Code::kFailedPrecondition,
-             "the graph has the queue '" + n.name + "', but the session was given no queues");
+             "[B5071] the graph has the queue '" + n.name + "', but the session was given no queues");
       queues_[id] = options_.queues(n);
     }
   }
@@ -128,13 +128,13 @@ belay::Session DirectSession::handle() { return belay::Session(&services_without
 
 Queue& DirectSession::queue(std::uint32_t node) {
   const auto it = queues_.find(node);
-  if (it == queues_.end()) fail(Code::kInvalidArgument, "'" + graph_.node(node).name + "' is not a queue");
+  if (it == queues_.end()) fail(Code::kInvalidArgument, "[B5074] '" + graph_.node(node).name + "' is not a queue");
   return *it->second;
 }
 
 LookupTable& DirectSession::table(std::uint32_t node) {
   const auto it = tables_.find(node);
-  if (it == tables_.end()) fail(Code::kInvalidArgument, "'" + graph_.node(node).name + "' is not a table");
+  if (it == tables_.end()) fail(Code::kInvalidArgument, "[B5074] '" + graph_.node(node).name + "' is not a table");
   return *it->second;
 }
 
@@ -166,7 +166,7 @@ Run DirectSession::run(const RunRequest& request) {
     }
     DirectSession& session;
   } active(*this);
-  if (closed_) fail(Code::kFailedPrecondition, "Attempted to use a closed session");
+  if (closed_) fail(Code::kFailedPrecondition, "[B5070] Attempted to use a closed session");
   std::shared_ptr<CachedPlan> plan = plans_->plan_for(request);
   Run run(plan, plan->lease());
   // `run` leases the state, and returns it when `run` is destroyed, also if execute throws.
@@ -246,9 +246,10 @@ void DirectSession::bind_feeds(PlanState& state, const RunRequest& request) {
       dims.assign(f.value.dims, f.value.dims + f.value.rank);
     }
     if (value.dtype() != dtype || !shape.allows(dims))
-      fail(Code::kInvalidArgument, "cannot feed a " + std::string(dtype_name(value.dtype())) + " value of shape " +
-                                       dims_text(dims) + " for '" + graph_.port_name({f.output.node, f.output.index}) +
-                                       "', which is " + dtype_name(dtype) + " " + shape.text());
+      fail(Code::kInvalidArgument, "[B5072] cannot feed a " + std::string(dtype_name(value.dtype())) +
+                                       " value of shape " + dims_text(dims) + " for '" +
+                                       graph_.port_name({f.output.node, f.output.index}) + "', which is " +
+                                       dtype_name(dtype) + " " + shape.text());
     state.values.data[v] = f.value.data;
     state.values.dims[v] = &dims;
   }
@@ -296,7 +297,7 @@ void DirectSession::check_initialized(const PlanState& state, std::uint32_t s) c
     if (v.initialized.load(std::memory_order_acquire)) continue;
     bool read = condition.always;
     for (const std::uint32_t slot : condition.slots) read = read || state.mask.test(slot);
-    if (read) fail(Code::kFailedPrecondition, "Attempting to use uninitialized value " + v.name);
+    if (read) fail(Code::kFailedPrecondition, "[B5073] Attempting to use uninitialized value " + v.name);
   }
 }
 

@@ -154,7 +154,7 @@ class Emitter {
       return v;
     }
     if (n.op->role == Role::kPlaceholder)
-      belay::fail(Code::kInvalidArgument, "You must feed a value for placeholder '" + n.name + "' (" +
+      belay::fail(Code::kInvalidArgument, "[B5072] You must feed a value for placeholder '" + n.name + "' (" +
                                               dtype_name(graph_.spec(port).first) + " " +
                                               graph_.spec(port).second.text() + ")");
     belay::fail(Code::kInternal, "value '" + graph_.port_name(port) + "' was not planned");

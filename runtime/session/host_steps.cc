@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/host_steps.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -82,10 +84,10 @@ void make_host_kernels(PlanState& state, std::uint32_t s, std::uint64_t seed) {
 
 [[noreturn]] void fail_output(const Node& node, std::size_t i, const DenseTensor& value) {
   const auto& [dtype, shape] = node.outputs[i];
-  fail(Code::kInvalidArgument, "node '" + node.name + "' (" + node.op->name + "): output " + std::to_string(i) +
-                                   " is " +
-                                   (value ? dtype_name(value.dtype()) + (" " + dims_text(value.dims())) : "missing") +
-                                   ", expected " + dtype_name(dtype) + " " + shape.text());
+  fail(Code::kInvalidArgument,
+       fmt::format("[B5077] node '{}' ({}): output {} is {}, expected {} {}", node.name, node.op->name, i,
+                   value ? dtype_name(value.dtype()) + (" " + dims_text(value.dims())) : "missing", dtype_name(dtype),
+                   shape.text()));
 }
 
 // Turns the step's results into values of the run. Returns their bytes.

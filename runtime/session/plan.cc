@@ -59,7 +59,7 @@ const Node& variable_behind(const NodeGraph& graph, Port port) {
     n = &graph.node(port.node);
   }
   if (n->op->effect != Effect::kVariable)
-    fail(Code::kInvalidArgument, "'" + graph.port_name(port) + "' is not a variable");
+    fail(Code::kInvalidArgument, "[B5074] '" + graph.port_name(port) + "' is not a variable");
   return *n;
 }
 

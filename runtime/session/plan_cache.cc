@@ -149,12 +149,12 @@ PlanKey PlanCache::key_of_caller(const RunRequest& request, std::int64_t step) c
   for (const belay_feed& f : request.feeds) {
     const Port p = graph_.resolve(f.output);
     if (p.index == BELAY_OPERATION)
-      fail(Code::kInvalidArgument, "'" + graph_.port_name(p) + "' is an operation and cannot be fed");
+      fail(Code::kInvalidArgument, "[B5072] '" + graph_.port_name(p) + "' is an operation and cannot be fed");
     key.feeds.push_back(p);
   }
   std::sort(key.feeds.begin(), key.feeds.end(), in_order);
   if (std::adjacent_find(key.feeds.begin(), key.feeds.end()) != key.feeds.end())
-    fail(Code::kInvalidArgument, "one output is fed twice");
+    fail(Code::kInvalidArgument, "[B5072] one output is fed twice");
   return key;
 }
 

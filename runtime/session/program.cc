@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/program.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -84,8 +86,9 @@ void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {
       const Shape& shape = infer.outputs()[i].second;
       if (v == kNoValue) continue;
       if (!shape.fully_known())
-        fail(Code::kInvalidArgument, "node '" + n->name + "' (" + n->op->name + "): the shape " + shape.text() +
-                                         " of output " + std::to_string(i) + " is still not known when it runs");
+        fail(Code::kInvalidArgument,
+             fmt::format("[B5076] node '{}' ({}): the shape {} of output {} is still not known when it runs", n->name,
+                         n->op->name, shape.text(), i));
       own_index_[v] = static_cast<std::uint32_t>(own_dims_.size());
       own_dims_.emplace_back(v, shape.dims());
     }

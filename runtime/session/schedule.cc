@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/schedule.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace belay::runtime {
@@ -96,7 +98,8 @@ class Scheduler {
         if (feeds_.fed(in) || out_.planned[in.node] || is_ref(n, i)) continue;
         const Node& source = graph_.node(in.node);
         if (source.op->dynamic_shape || is_host(source))
-          belay::fail(Code::kInvalidArgument, "node '" + n.name + "' needs the shape of '" + graph_.port_name(in) +
+          belay::fail(Code::kInvalidArgument, "[B5076] node '" + n.name + "' needs the shape of '" +
+                                                  graph_.port_name(in) +
                                                   "', which is known only when that runs; fetch or use it too");
         out_.shape_only[in.node] = true;
       }
@@ -118,10 +121,9 @@ class Scheduler {
   void add_passes(const Node& mean) {
     const std::int64_t count = mean.attrs.integer("batches");
     if (out_.passes.count != 1 && out_.passes.count != count)
-      belay::fail(Code::kInvalidArgument, "node '" + mean.name + "' is a mean over " + std::to_string(count) +
-                                              " batches, another one of this run over " +
-                                              std::to_string(out_.passes.count) +
-                                              "; the batches of a step are as many");
+      belay::fail(Code::kInvalidArgument, fmt::format("[B5078] node '{}' is a mean over {} batches, another one of "
+                                                      "this run over {}; the batches of a step are as many",
+                                                      mean.name, count, out_.passes.count));
     out_.passes.count = count;
     repeated_[mean.id] = true;
   }
@@ -137,7 +139,7 @@ class Scheduler {
     for_each([&](const Node& n) {
       order_node(n);
       if (phase_[n.id] > 0 || out_.commit[n.id])
-        belay::fail(Code::kInvalidArgument, "node '" + n.name +
+        belay::fail(Code::kInvalidArgument, "[B5078] node '" + n.name +
                                                 "' writes a variable, or waits for such a write, and a "
                                                 "mean over the batches of a step depends on it");
       last = std::max(last, segment_[n.id]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/session_service.h"
 
+#include <fmt/core.h>
+
 #include <mutex>
 
 #include "runtime/graph/graph_service.h"
@@ -46,8 +48,8 @@ std::int32_t result_tensor(belay_result* result, std::uint64_t i, belay_tensor* 
   return guard(status, [&] {
     const Result& r = *reinterpret_cast<Result*>(result);
     if (i >= r.fetches.outputs().size())
-      fail(Code::kInvalidArgument, "the run has " + std::to_string(r.fetches.outputs().size()) +
-                                       " results, there is no result " + std::to_string(i));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5074] the run has {} results, there is no result {}", r.fetches.outputs().size(), i));
     *tensor = r.run->result(r.fetches, i);
   });
 }
@@ -61,7 +63,7 @@ std::uint64_t variable_count(belay_session* session) { return from_handle(sessio
 std::int32_t variable_info(belay_session* session, std::uint64_t i, belay_variable_info* info, belay_status* status) {
   return guard(status, [&] {
     const auto& variables = from_handle(session).variables();
-    if (i >= variables.size()) fail(Code::kInvalidArgument, "there is no variable " + std::to_string(i));
+    if (i >= variables.size()) fail(Code::kInvalidArgument, fmt::format("[B5074] there is no variable {}", i));
     const Variable& v = *variables[i];
     const belay_tensor t = v.value.view();
     auto ours = detail::sized<belay_variable_info>();
@@ -110,7 +112,7 @@ std::int32_t run_node_stats(belay_run* r, std::uint64_t i, belay_node_stats* sta
   return guard(status, [&] {
     if (i >= run_node_count(r))
       fail(Code::kInvalidArgument,
-           "the run has " + std::to_string(run_node_count(r)) + " traced nodes, there is no node " + std::to_string(i));
+           fmt::format("[B5074] the run has {} traced nodes, there is no node {}", run_node_count(r), i));
     const TracedNode& s = from_handle(r).metadata->nodes[static_cast<std::size_t>(i)];
     auto ours = detail::sized<belay_node_stats>();
     ours.name = detail::str(s.name);
@@ -126,7 +128,7 @@ std::int32_t run_node_stats(belay_run* r, std::uint64_t i, belay_node_stats* sta
 std::int32_t global_step(belay_session* session, std::int64_t* step, belay_status* status) {
   return guard(status, [&] {
     *step = from_handle(session).global_step();
-    if (*step < 0) fail(Code::kNotFound, "the session has no global step, or it is not initialized yet");
+    if (*step < 0) fail(Code::kNotFound, "[B5073] the session has no global step, or it is not initialized yet");
   });
 }
 
@@ -221,7 +223,7 @@ class PluginThread final : public Joinable {
     try {
       code = join(status);
     } catch (...) {
-      fail(Code::kUnknown, "it let an exception escape from its join: " + std::string(current_error().what()));
+      fail(Code::kUnknown, "[B2041] it let an exception escape from its join: " + std::string(current_error().what()));
     }
     if (code == BELAY_DEADLINE_EXCEEDED) return false;
     if (code != BELAY_OK) throw error_of(code, status.message());
@@ -238,13 +240,13 @@ class PluginThread final : public Joinable {
 };
 
 Coordinator& coordinator_of(belay_coordinator* c) {
-  if (c == nullptr) fail(Code::kFailedPrecondition, "this session has no coordinator");
+  if (c == nullptr) fail(Code::kFailedPrecondition, "[B5090] this session has no coordinator");
   return from_handle(c);
 }
 
 std::int32_t register_thread(belay_coordinator* c, belay_str name, Join join, void* arg, belay_status* status) {
   return guard(status, [&] {
-    if (join == nullptr) fail(Code::kInvalidArgument, "register_thread needs a join function");
+    if (join == nullptr) fail(Code::kInvalidArgument, "[B5090] register_thread needs a join function");
     coordinator_of(c).register_thread(std::make_shared<PluginThread>(std::string(view(name)), join, arg));
   });
 }
@@ -255,7 +257,7 @@ std::int32_t unregister_thread(belay_coordinator* c, void* arg, belay_status* st
       auto* plugins = dynamic_cast<PluginThread*>(&thread);
       return plugins != nullptr && plugins->forget(arg);
     });
-    if (!found) fail(Code::kNotFound, "no such thread is registered");
+    if (!found) fail(Code::kNotFound, "[B5090] no such thread is registered");
   });
 }
 
@@ -277,7 +279,7 @@ void refuse_negative_step(const std::string& global_step, const TensorView& valu
   const auto step = value.scalar<std::int64_t>();
   if (step < 0)
     fail(Code::kInvalidArgument,
-         "the global step '" + global_step + "' cannot become " + std::to_string(step) + "; it counts from 0");
+         fmt::format("[B5075] the global step '{}' cannot become {}; it counts from 0", global_step, step));
 }
 const belay_coordinator_api* coordinator_service() noexcept { return &kCoordinatorApi; }
 

@@ -28,7 +28,7 @@ Variable& VariableStore::find_or_create(const std::string& name, DType dtype, co
       slot->looked_at =
           static_cast<std::uint32_t>(std::min<std::int64_t>(slot->value.elements(), Variable::kMostLookedAt));
   } else if (slot->value.dtype() != dtype || slot->value.dims() != dims) {
-    fail(Code::kInvalidArgument, "variable '" + name + "' is " + described(dtype, dims) +
+    fail(Code::kInvalidArgument, "[B5075] variable '" + name + "' is " + described(dtype, dims) +
                                      " in this graph, but the store has " +
                                      described(slot->value.dtype(), slot->value.dims()));
   }
@@ -53,10 +53,10 @@ void VariableStore::assign(const std::string& name, const TensorView& value) {
   if (v == nullptr) {
     std::vector<std::string> names;
     for (const Variable* other : all()) names.push_back(other->name);
-    fail(Code::kNotFound, "there is no variable '" + escaped(name) + "'" + did_you_mean(name, names));
+    fail(Code::kNotFound, "[B5074] there is no variable '" + escaped(name) + "'" + did_you_mean(name, names));
   }
   if (value.dtype() != v->value.dtype() || value.dims() != v->value.dims())
-    fail(Code::kInvalidArgument, "variable '" + name + "' is " + described(v->value.dtype(), v->value.dims()) +
+    fail(Code::kInvalidArgument, "[B5075] variable '" + name + "' is " + described(v->value.dtype(), v->value.dims()) +
                                      ", the value is " + described(value.dtype(), value.dims()));
   const std::unique_lock gate(gate_);
   if (value.bytes() != 0) std::memcpy(v->value.data(), value.data(), value.bytes());
@@ -127,11 +127,11 @@ void VariableStore::snapshot(const std::vector<Variable*>& variables, Snapshot& 
   take_memory(variables, into);
   const std::shared_lock gate(gate_);
   if (dirty_)
-    fail(Code::kFailedPrecondition, "the variables are not of one step and cannot be saved: " + dirty_reason());
+    fail(Code::kFailedPrecondition, "[B5079] the variables are not of one step and cannot be saved: " + dirty_reason());
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const Variable& v = *variables[i];
     if (!v.initialized)
-      fail(Code::kFailedPrecondition, "variable '" + v.name + "' is not initialized and cannot be saved");
+      fail(Code::kFailedPrecondition, "[B5073] variable '" + v.name + "' is not initialized and cannot be saved");
     copy_past_caches(into.values[i].data(), v.value.data(), v.value.bytes());
   }
   into.positions.clear();
@@ -143,7 +143,8 @@ std::shared_ptr<VariableStore> StoreTargets::open(const std::string& target) {
   if (target.empty()) return std::make_shared<VariableStore>();
   if (target.rfind("local:", 0) != 0 || target.size() == 6)
     fail(Code::kInvalidArgument,
-         "'" + escaped(target) + "' is no session target: use \"\" (a store for this session alone) or \"local:NAME\"");
+         "[B5080] '" + escaped(target) +
+             "' is no session target: use \"\" (a store for this session alone) or \"local:NAME\"");
   const std::lock_guard lock(mutex_);
   std::weak_ptr<VariableStore>& slot = stores_[target];
   std::shared_ptr<VariableStore> store = slot.lock();

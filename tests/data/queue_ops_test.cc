@@ -215,7 +215,7 @@ TEST_F(QueueOpsTest, T_11_AnElementOfAShapeThatTheQueueHasNotIsRefusedByItsEnque
 TEST_F(QueueOpsTest, WhatIsNoQueueIsNamed) {
   const Output size = g.node("QueueSize", "size").in(number(1)).output();
   start();
-  EXPECT_EQ(error_of([&] { run(size); }), "INVALID_ARGUMENT: node 'size' (QueueSize): 'Const' is not a queue");
+  EXPECT_EQ(error_of([&] { run(size); }), "INVALID_ARGUMENT: node 'size' (QueueSize): [B5074] 'Const' is not a queue");
 }
 
 TEST_F(QueueOpsTest, MalformedShapesOfComponentsAreRefused) {
@@ -371,7 +371,7 @@ TEST_F(QueueOpsTest, ARunThatFailsBehindAWriteOfLocalVariablesAloneLeavesTheStat
 TEST_F(QueueOpsTest, ASessionWithoutQueuesRefusesThem) {
   ops::fifo_queue(g, 4, {{DType::kInt64, {}}}, "q");
   EXPECT_EQ(error_of([&] { open(); }),
-            "FAILED_PRECONDITION: the graph has the queue 'q', but the session was given no queues");
+            "FAILED_PRECONDITION: [B5071] the graph has the queue 'q', but the session was given no queues");
 }
 
 }  // namespace

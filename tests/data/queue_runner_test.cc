@@ -101,7 +101,7 @@ TEST_F(QueueRunnerTest, T_16c_OneOfTwoFillersThatFailsLetsTheOtherFinish) {
   for (const auto& t : runner.create_threads(shared->handle(), nullptr)) EXPECT_TRUE(t->join_for(10'000'000'000));
   for (std::int64_t v = 1; v <= 3; ++v) EXPECT_EQ(shared->handle().run({take})[0].scalar<std::int64_t>(), v);
   EXPECT_EQ(error_of([&] { shared->handle().run({take}); }),
-            "FAILED_PRECONDITION: node 'take' (QueueDequeue): Attempting to use uninitialized value never");
+            "FAILED_PRECONDITION: node 'take' (QueueDequeue): [B5073] Attempting to use uninitialized value never");
 }
 
 TEST_F(QueueRunnerTest, T_16c_WhateverElseAFillerFailsWithReachesTheReadersAndSaysWhatItDid) {
@@ -178,7 +178,7 @@ TEST_F(QueueRunnerTest, CLU_06_ClosingTheSessionWakesAWaitingRun) {
   shared->close();
   EXPECT_TRUE(waiter.join_for(10'000'000'000));
   EXPECT_TRUE(error == "CANCELLED: node 'QueueDequeue' (QueueDequeue): the session was closed" ||
-              error == "FAILED_PRECONDITION: Attempted to use a closed session" ||
+              error == "FAILED_PRECONDITION: [B5070] Attempted to use a closed session" ||
               error == "CANCELLED: the session was closed")
       << error;
 }

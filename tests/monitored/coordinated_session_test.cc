@@ -22,9 +22,9 @@ TEST_F(CoordinatedSessionTest, ARunGoesOnWhateverTheCoordinatorHolds) {
 TEST_F(CoordinatedSessionTest, AfterCloseARunIsRefused) {
   CoordinatedSession session = make();
   session.close();
-  EXPECT_EQ(error_of([&] { session.run({}); }), "FAILED_PRECONDITION: Run called on a closed session");
+  EXPECT_EQ(error_of([&] { session.run({}); }), "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   EXPECT_EQ(error_of([&] { session.run_step_fn([](StepFnContext&) { return std::any(); }); }),
-            "FAILED_PRECONDITION: Run called on a closed session");
+            "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   EXPECT_EQ(runs, 0);
 }
 

@@ -43,7 +43,7 @@ TEST(RunStats, T_141_ATracedNodeThatIsNotThereIsAnInvalidArgument) {
   auto stats = belay::detail::sized<belay_node_stats>();
   belay::detail::Status status;
   EXPECT_EQ(session_service()->run_node_stats(to_handle(&context), 0, &stats, status), BELAY_INVALID_ARGUMENT);
-  EXPECT_EQ(status.message(), "the run has 0 traced nodes, there is no node 0");
+  EXPECT_EQ(status.message(), "[B5074] the run has 0 traced nodes, there is no node 0");
 }
 
 // It is found after the last hook of a step, so each hook that fetched the value may have made it.
@@ -173,7 +173,7 @@ TEST_F(HookedSessionTest, ARequestFromOutsideCountsLikeAHooks) {
   session().request_stop("saver", "enough");
   EXPECT_TRUE(session().should_stop());
   EXPECT_EQ(error_of([&] { run(one); }),
-            "FAILED_PRECONDITION: Run called even after should_stop requested (saver: enough)");
+            "FAILED_PRECONDITION: [B5071] Run called even after should_stop requested (saver: enough)");
 }
 
 TEST_F(HookedSessionTest, ADisabledHookIsLeftOutAndTheOthersKeepTheirValues) {
@@ -192,9 +192,9 @@ TEST_F(HookedSessionTest, ADisabledHookIsLeftOutAndTheOthersKeepTheirValues) {
 TEST_F(HookedSessionTest, AfterCloseARunIsRefused) {
   open();
   session().close();
-  EXPECT_EQ(error_of([&] { run(one); }), "FAILED_PRECONDITION: Run called on a closed session");
+  EXPECT_EQ(error_of([&] { run(one); }), "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   EXPECT_EQ(error_of([&] { session().run_step_fn([](StepFnContext&) { return std::any(); }); }),
-            "FAILED_PRECONDITION: Run called on a closed session");
+            "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   session().close();
 }
 

@@ -152,7 +152,7 @@ TEST_F(InsideSession, T_03b_AThreadOfAStepFunctionCannotTakeItsHookedRuns) {
     std::thread([&] { said = error_of([&] { hooked(context); }); }).join();
     return hooked(context);
   });
-  EXPECT_EQ(said, "FAILED_PRECONDITION: run_with_hooks called by another thread than the step function's");
+  EXPECT_EQ(said, "FAILED_PRECONDITION: [B5071] run_with_hooks called by another thread than the step function's");
 }
 
 // The answer to a call from each callback, in a session that recovers once, saves and ends.
@@ -207,10 +207,10 @@ TEST_F(CalledBack, T_03c_ARunInAHookIsRefusedWhereverItIsCalled) {
   EXPECT_THAT(restored.at("load_state"), StartsWith("FAILED_PRECONDITION: Run called inside "));
   expect_refused("Run", [&] { train(); });
   expect_refused("Run", [&] { session().run_step_fn([](StepFnContext&) { return std::any(); }); });
-  EXPECT_EQ(
-      fresh.at("after_run"),
-      "FAILED_PRECONDITION: Run called inside a run of the same session: a hook's own runs go through its context's "
-      "session");
+  EXPECT_EQ(fresh.at("after_run"),
+            "FAILED_PRECONDITION: [B5071] Run called inside a run of the same session: a hook's own runs go through "
+            "its context's "
+            "session");
 }
 
 // ---- the end
@@ -228,9 +228,9 @@ TEST_F(InsideSession, T_04a_CloseInAStepFunctionIsRefusedAndTheSessionGoesOn) {
   open();
   const std::shared_ptr<DirectSession> raw = session().raw_session();
   session().run_step_fn([&](StepFnContext& context) -> std::any {
-    EXPECT_EQ(
-        error_of([&] { session().close(); }),
-        "FAILED_PRECONDITION: Close called inside a step function of the same session: request_stop ends the loop");
+    EXPECT_EQ(error_of([&] { session().close(); }),
+              "FAILED_PRECONDITION: [B5071] Close called inside a step function of the same session: request_stop ends "
+              "the loop");
     EXPECT_THAT(error_of([&] { session().scope([] {}); }), StartsWith("FAILED_PRECONDITION: Scope called inside"));
     return hooked(context);
   });
@@ -289,9 +289,10 @@ TEST_F(CalledBack, T_13_BetweenTheRunsOfAStepFunctionSaveWritesACheckpointAndIns
     EXPECT_EQ(session().save(), run.path() + "/model.ckpt-1");
     return {};
   });
-  EXPECT_EQ(in_hook,
-            "FAILED_PRECONDITION: Save called inside a run of the same session: a hook asks for a checkpoint with "
-            "save_checkpoint");
+  EXPECT_EQ(
+      in_hook,
+      "FAILED_PRECONDITION: [B5071] Save called inside a run of the same session: a hook asks for a checkpoint with "
+      "save_checkpoint");
   EXPECT_THAT(checkpoints(), ::testing::ElementsAre("model.ckpt-1"));
 }
 

@@ -37,13 +37,15 @@ class ModelServiceTest : public MonitoredTest {
 TEST_F(ModelServiceTest, B_12i_APieceIsGivenOnceAndTheReadyOperationsAreStrings) {
   const Output one = ops::constant(g, Tensor(1.0f), "one");
   const Output names = ops::report_uninitialized_variables(g, {}, "names");
-  EXPECT_EQ(set(BELAY_ROLE_READY_OP, one), "INVALID_ARGUMENT: the ready_op " + one.text() + " must be a string tensor");
+  EXPECT_EQ(set(BELAY_ROLE_READY_OP, one),
+            "INVALID_ARGUMENT: [B5084] the ready_op " + one.text() + " must be a string tensor");
   EXPECT_EQ(set(BELAY_ROLE_READY_OP, names), "");
-  EXPECT_EQ(set(BELAY_ROLE_READY_OP, names), "INVALID_ARGUMENT: the model has the piece ready_op twice");
+  EXPECT_EQ(set(BELAY_ROLE_READY_OP, names), "INVALID_ARGUMENT: [B5084] the model has the piece ready_op twice");
   EXPECT_EQ(set(BELAY_ROLE_INIT_OP, one), "");
   EXPECT_EQ(set(BELAY_ROLE_LOCAL_INIT_OP, one), "");
-  EXPECT_EQ(set(BELAY_ROLE_LOCAL_INIT_OP, one), "INVALID_ARGUMENT: the model has the piece local_init_op twice");
-  EXPECT_EQ(set(99, one), "INVALID_ARGUMENT: a model has no role 99");
+  EXPECT_EQ(set(BELAY_ROLE_LOCAL_INIT_OP, one),
+            "INVALID_ARGUMENT: [B5084] the model has the piece local_init_op twice");
+  EXPECT_EQ(set(99, one), "INVALID_ARGUMENT: [B5084] a model has no role 99");
   EXPECT_EQ(spec.outputs.pieces, (std::vector<std::string>{"ready_op", "init_op", "local_init_op"}));
 }
 
@@ -51,7 +53,7 @@ TEST_F(ModelServiceTest, APredictionOrMetricWhoseNameCannotBeWrittenIsRefused) {
   const Output one = ops::constant(g, Tensor(1.0f), "one");
   for (const auto& [role, what] : {std::pair{BELAY_ROLE_PREDICTION, std::string("prediction")},
                                    std::pair{BELAY_ROLE_METRIC, std::string("metric")}}) {
-    EXPECT_EQ(set(role, one, ""), "INVALID_ARGUMENT: a " + what + " of the model has no name; give it one");
+    EXPECT_EQ(set(role, one, ""), "INVALID_ARGUMENT: [B5084] a " + what + " of the model has no name; give it one");
     EXPECT_EQ(set(role, one, "two\nlines"), "INVALID_ARGUMENT: the " + what +
                                                 " 'two\\nlines' of the model cannot be written: a character of its "
                                                 "name is a control character; choose another name");
@@ -66,7 +68,7 @@ TEST_F(ModelServiceTest, APredictionOrMetricWhoseNameCannotBeWrittenIsRefused) {
 
 TEST_F(ModelServiceTest, B_12h_AHookWithAnUnknownFlagOrAnOptionThatIsNoneIsRefused) {
   auto hook = detail::sized<belay_model_hook>();
-  EXPECT_EQ(add(hook), "INVALID_ARGUMENT: a hook of the model has no plugin's name");
+  EXPECT_EQ(add(hook), "INVALID_ARGUMENT: [B5084] a hook of the model has no plugin's name");
   hook.flags = 6;
   EXPECT_EQ(add(hook), "UNIMPLEMENTED: belay_model_hook has the unknown flag 6; this side was built before it");
   const belay_tensor tensor = detail::described(DType::kFloat32, 0, nullptr);

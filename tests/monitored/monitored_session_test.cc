@@ -104,7 +104,7 @@ TEST_F(MonitoredSessionTest, ARecoveryThatFailsLeavesNothingToEnd) {
   session().scope([&] {
     EXPECT_EQ(error_of([&] { train(); }), "DATA_LOSS: the initial values are gone");
     EXPECT_TRUE(session().should_stop());
-    EXPECT_EQ(error_of([&] { train(); }), "FAILED_PRECONDITION: Run called on a closed session");
+    EXPECT_EQ(error_of([&] { train(); }), "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   });
   EXPECT_EQ(new_events(), (Timeline{"x.before_run"}));
   EXPECT_TRUE(session().closed());

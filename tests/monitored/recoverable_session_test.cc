@@ -62,16 +62,16 @@ TEST_F(RecoverableSessionTest, RecoveriesOfRunsAndOfCreationsCountTogether) {
     if (n >= 2) fail(Code::kUnavailable, "creation");
   };
   RecoverableSession session = make({.max_recoveries = 3, .recovery_backoff_secs = 1});
-  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: gave up after 3 recoveries in a row: creation");
+  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: [B5086] gave up after 3 recoveries in a row: creation");
   EXPECT_EQ(events, (Timeline{"create 1", "run 1", "close 1", "create 2", "create 3", "create 4"}));
-  EXPECT_EQ(error_of([&] { session.run({}); }), "FAILED_PRECONDITION: Run called on a closed session");
+  EXPECT_EQ(error_of([&] { session.run({}); }), "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   EXPECT_TRUE(session.should_stop());
 }
 
 TEST_F(RecoverableSessionTest, NoRecoveryAtAllMayBeAsked) {
   at_run = failing_until(1, Code::kAborted, "preempted");
   RecoverableSession session = make({.max_recoveries = 0, .recovery_backoff_secs = 1});
-  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: gave up after 0 recoveries in a row: preempted");
+  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: [B5086] gave up after 0 recoveries in a row: preempted");
 }
 
 TEST_F(RecoverableSessionTest, ARunThatReturnsStartsTheCountAnew) {
@@ -96,7 +96,7 @@ TEST_F(RecoverableSessionTest, T_142_RunsThatAreOnlyMadeAgainAreNoProgress) {
   EXPECT_EQ(error_of([&] {
               for (int i = 0; i < 100; ++i) session.run({});
             }),
-            "INTERNAL: gave up after 3 recoveries in a row: batch 3 is lost");
+            "INTERNAL: [B5086] gave up after 3 recoveries in a row: batch 3 is lost");
   EXPECT_EQ(created, 4);
   EXPECT_EQ(pauses, (std::vector<double>{1, 2}));
 }
@@ -106,7 +106,7 @@ TEST_F(RecoverableSessionTest, AnErrorThatLeavesARunIsNoProgress) {
   at_run = [](int n) { fail(n == 2 ? Code::kInternal : Code::kAborted, "no"); };
   EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: no");
   at_run = failing_until(100, Code::kAborted, "preempted");
-  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: gave up after 2 recoveries in a row: preempted");
+  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: [B5086] gave up after 2 recoveries in a row: preempted");
 }
 
 TEST_F(RecoverableSessionTest, AnErrorOfThePauseLeavesTheRun) {
@@ -122,9 +122,9 @@ TEST_F(RecoverableSessionTest, CloseDropsTheSessionInEveryCase) {
   EXPECT_EQ(error_of([&] { session.close(); }), "UNKNOWN: of a thread");
   EXPECT_TRUE(session.should_stop());
   session.close();
-  EXPECT_EQ(error_of([&] { session.run({}); }), "FAILED_PRECONDITION: Run called on a closed session");
+  EXPECT_EQ(error_of([&] { session.run({}); }), "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   EXPECT_EQ(error_of([&] { session.run_step_fn([](StepFnContext&) { return std::any(); }); }),
-            "FAILED_PRECONDITION: Run called on a closed session");
+            "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   EXPECT_EQ(events, (Timeline{"create 1", "close 1"}));
 }
 

@@ -41,7 +41,7 @@ TEST_F(RunDirectories, BelongToOneRunAtATime) {
 TEST_F(RunDirectories, ThatEverybodyMayWriteAreRefused) {
   std::filesystem::create_directories(path);
   ASSERT_EQ(chmod(path.c_str(), 0777), 0);
-  EXPECT_EQ(error_of([&] { open(); }), "PERMISSION_DENIED: the run directory '" + path +
+  EXPECT_EQ(error_of([&] { open(); }), "PERMISSION_DENIED: [B5020] the run directory '" + path +
                                            "' may be written by everybody; run: chmod o-w '" + path + "'");
   EXPECT_FALSE(std::filesystem::exists(path + "/lock"));
   ASSERT_EQ(chmod(path.c_str(), 01777), 0);  // sticky: no user removes another's files

@@ -236,7 +236,8 @@ TEST_F(GivenLists, T_153_TheGlobalStepDoesNotBecomeNegative) {
       return session_service()->assign(to_handle(&session()), detail::str("global_step"), &raw, s);
     });
   };
-  EXPECT_EQ(set(-1000), "INVALID_ARGUMENT: the global step 'global_step' cannot become -1000; it counts from 0");
+  EXPECT_EQ(set(-1000),
+            "INVALID_ARGUMENT: [B5075] the global step 'global_step' cannot become -1000; it counts from 0");
   EXPECT_EQ(set(7), "no error");
   EXPECT_EQ(session().global_step(), 7);
   EXPECT_TRUE(step);

@@ -393,25 +393,25 @@ TEST_F(StateTensors, B_08a_WhatIsNoTensorIsRefusedByItsKey) {
     const char* expected;
   } cases[] = {
       {[](StateWriter& to) { to.tensor("k", DType::kString, {2}); },
-       "state 'k' is to be a tensor of strings, which is not kept: put a list of strings"},
+       "[B5081] state 'k' is to be a tensor of strings, which is not kept: put a list of strings"},
       {[](StateWriter& to) { to.tensor("k", static_cast<DType>(99), {2}); },
-       "state 'k' is to have the unknown dtype 99"},
-      {[](StateWriter& to) { to.tensor("k", DType::kInt32, Dims(65, 1)); }, "state 'k' is to have rank 65"},
-      {[](StateWriter& to) { to.tensor("k", DType::kInt32, {-1}); }, "state 'k' has no size: int32 [?]"},
+       "[B5081] state 'k' is to have the unknown dtype 99"},
+      {[](StateWriter& to) { to.tensor("k", DType::kInt32, Dims(65, 1)); }, "[B5081] state 'k' is to have rank 65"},
+      {[](StateWriter& to) { to.tensor("k", DType::kInt32, {-1}); }, "[B5081] state 'k' has no size: int32 [?]"},
       {[](StateWriter& to) {
          to.tensor("k", DType::kInt32, {INT64_MAX, 2});
        },
-       "state 'k' has no size: int32 [9223372036854775807, 2]"},
+       "[B5081] state 'k' has no size: int32 [9223372036854775807, 2]"},
       {[](StateWriter& to) { to.tensor("\xff", DType::kInt32, {2}); }, "[B4005] the key \"\\xff\" is not UTF-8"},
       {[](StateWriter& to) { to.put("\xff", 2); }, "[B4005] the key \"\\xff\" is not UTF-8"},
       {[](StateWriter& to) { to.put("k", 2), to.tensor("k", DType::kInt32, {2}); },
-       "state 'k' has a value in this save; a key has one of the two"},
+       "[B5081] state 'k' has a value in this save; a key has one of the two"},
       {[](StateWriter& to) { to.tensor("k", DType::kInt32, {2}), to.put("k", 2); },
-       "state 'k' has a tensor in this save; a key has one of the two"},
+       "[B5081] state 'k' has a tensor in this save; a key has one of the two"},
       {[](StateWriter& to) {
          to.tensor("k", DType::kInt32, {2}), to.tensor("k", DType::kInt32, {2, 1});
        },
-       "state 'k' is int32 [2] in this save, and is asked for as int32 [2, 1]"},
+       "[B5081] state 'k' is int32 [2] in this save, and is asked for as int32 [2, 1]"},
   };
   Scripted& hook = add();
   for (const auto& c : cases) {
@@ -435,8 +435,9 @@ TEST_F(StateTensors, B_08d_ThePutThatPassesSixteenMebibytesIsNamed) {
   add("second").save = [&](StateWriter& to) { fill(to, 9); };
   const std::string error = error_of([&] { hooks.save_states(); });
   EXPECT_EQ(puts, 8 + 8);
-  EXPECT_THAT(error, ::testing::StartsWith("RESOURCE_EXHAUSTED: hook \"second\" in save_state: with state 'text 8' the "
-                                           "values of all hooks' states have 167"));
+  EXPECT_THAT(
+      error, ::testing::StartsWith("RESOURCE_EXHAUSTED: hook \"second\" in save_state: [B5081] with state 'text 8' the "
+                                   "values of all hooks' states have 167"));
   EXPECT_THAT(error, ::testing::EndsWith(" bytes as JSON, at most 16777216 are kept; keep what is large in a tensor "
                                          "(StateWriter::tensor)"));
 }
@@ -445,9 +446,10 @@ TEST_F(StateTensors, B_08d_ThePutThatPassesSixteenMebibytesIsNamed) {
 TEST_F(StateTensors, B_08d_ThePutThatPassesTheNumberOfValuesIsNamed) {
   std::size_t n = 350'000;
   add().save = [&](StateWriter& to) { to.put("list", std::vector<std::int64_t>(n)); };
-  EXPECT_THAT(error_of([&] { hooks.save_states(); }),
-              ::testing::HasSubstr("with state 'list' the values of all hooks' states have 350004 numbers, strings and "
-                                   "keys, at most 350000 are kept"));
+  EXPECT_THAT(
+      error_of([&] { hooks.save_states(); }),
+      ::testing::HasSubstr("[B5081] with state 'list' the values of all hooks' states have 350004 numbers, strings and "
+                           "keys, at most 350000 are kept"));
   n = 349'996;
   RunState state;
   state.hook_states = hooks.save_states();
@@ -459,9 +461,9 @@ TEST(StateAccess, B_08a_NothingIsWrittenInLoadState) {
   HookStateAccess access(stored);
   StateWriter writer(state_service(), access.handle());
   EXPECT_EQ(error_of([&] { writer.put("k", 1); }),
-            "FAILED_PRECONDITION: a hook's state is written in save_state; `put` was called in load_state");
+            "FAILED_PRECONDITION: [B5081] a hook's state is written in save_state; `put` was called in load_state");
   EXPECT_EQ(error_of([&] { writer.tensor("k", DType::kInt32, {1}); }),
-            "FAILED_PRECONDITION: a hook's state is written in save_state; `tensor` was called in load_state");
+            "FAILED_PRECONDITION: [B5081] a hook's state is written in save_state; `tensor` was called in load_state");
 }
 
 // Its code was OUT_OF_RANGE, which ended the training of a hook that handed it on.
@@ -471,7 +473,7 @@ TEST(StateAccess, T_141_AKeyThatIsNotThereIsAnInvalidArgument) {
   belay_str key{};
   belay::detail::Status status;
   EXPECT_EQ(state_service()->key(access.handle(), 1, &key, status), BELAY_INVALID_ARGUMENT);
-  EXPECT_EQ(status.message(), "the state has 1 keys, there is no key 1");
+  EXPECT_EQ(status.message(), "[B5081] the state has 1 keys, there is no key 1");
 }
 
 TEST_F(StateTensors, OfAHookThatIsLeftOutNothingIsSaved) {

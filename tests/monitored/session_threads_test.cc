@@ -84,7 +84,7 @@ TEST_F(SessionThreads, T_06b_TheEndDoesNotWaitForAThreadThatMakesHookedRuns) {
   EXPECT_EQ(error_of([&] { session().close(); }), "no error");
   EXPECT_THAT(session().unjoined(), IsEmpty());
   ASSERT_TRUE(worker->thread->join_for(0));
-  EXPECT_EQ(worker->said, "FAILED_PRECONDITION: Run called on a closed session");
+  EXPECT_EQ(worker->said, "FAILED_PRECONDITION: [B5070] Run called on a closed session");
 }
 
 TEST_F(SessionThreads, T_06b_WhatARefusedRunThrowsOutOfItsThreadIsNoErrorOfTheSession) {
@@ -118,7 +118,7 @@ TEST_F(SessionThreads, T_06c_AThreadThatOutlivedItsSessionDoesNotTrainTheNextOne
   ASSERT_TRUE(stubborn->join_for(kLong));
   EXPECT_TRUE(stop);
   EXPECT_EQ(run, "CANCELLED: the session that this thread was started in is over");
-  EXPECT_EQ(closing, "FAILED_PRECONDITION: Close called by a thread of the session, which it would wait for");
+  EXPECT_EQ(closing, "FAILED_PRECONDITION: [B5071] Close called by a thread of the session, which it would wait for");
   EXPECT_EQ(session().raw_session()->global_step(), 1);
 }
 

@@ -196,11 +196,12 @@ TEST_F(MeanOverBatches, AllOfARunAreOverAsMany) {
   const Output x = ops::dequeue(numbers(8, "q"))[0];
   const Output two = ops::mean_over_batches(x, 2, "two"), three = ops::mean_over_batches(x, 3, "three");
   start();
-  EXPECT_EQ(error_of([&] {
-              session().handle().run({two, three});
-            }),
-            "INVALID_ARGUMENT: node 'two' is a mean over 2 batches, another one of this run over 3; the batches of a "
-            "step are as many");
+  EXPECT_EQ(
+      error_of([&] {
+        session().handle().run({two, three});
+      }),
+      "INVALID_ARGUMENT: [B5078] node 'two' is a mean over 2 batches, another one of this run over 3; the batches of a "
+      "step are as many");
 }
 
 TEST_F(MeanOverBatches, WhatWritesIsNotRepeated) {

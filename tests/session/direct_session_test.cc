@@ -67,7 +67,7 @@ TEST_F(SessionTest, ACopyOfAVariableHasAllOfIt) {
 TEST_F(SessionTest, AnUninitializedVariableIsNamed) {
   const Output v = ops::variable(g, "v", Tensor(1.0f));
   open();
-  EXPECT_EQ(error_of([&] { value<float>(v); }), "FAILED_PRECONDITION: Attempting to use uninitialized value v");
+  EXPECT_EQ(error_of([&] { value<float>(v); }), "FAILED_PRECONDITION: [B5073] Attempting to use uninitialized value v");
 }
 
 TEST_F(SessionTest, AFailingRunChangesNothing) {
@@ -91,11 +91,11 @@ TEST_F(SessionTest, APlaceholderMustBeFedWithItsShape) {
   EXPECT_EQ(values<float>(y, {{x, Tensor({1, 2}, {3.0f, 4.0f})}}), (std::vector<float>{3, 4}));
   EXPECT_EQ(values<float>(y, {{x, Tensor({2, 2}, {3.0f, 4.0f, 5.0f, 6.0f})}}), (std::vector<float>{3, 4, 5, 6}));
   EXPECT_EQ(error_of([&] { value<float>(y); }),
-            "INVALID_ARGUMENT: You must feed a value for placeholder 'x' (float32 [?, 2])");
+            "INVALID_ARGUMENT: [B5072] You must feed a value for placeholder 'x' (float32 [?, 2])");
   EXPECT_EQ(error_of([&] {
               values<float>(y, {{x, Tensor({3}, {3.0f, 4.0f, 5.0f})}});
             }),
-            "INVALID_ARGUMENT: cannot feed a float32 value of shape [3] for 'x:0', which is float32 [?, 2]");
+            "INVALID_ARGUMENT: [B5072] cannot feed a float32 value of shape [3] for 'x:0', which is float32 [?, 2]");
 }
 
 TEST_F(SessionTest, ReportsUninitializedVariablesByName) {
@@ -225,12 +225,12 @@ TEST_F(SessionTest, WhatIsNoVariableOrTableIsNamed) {
   const Output found = ops::lookup({c, DType::kInt64, DType::kInt64}, word, word, "find");
   open();
   EXPECT_EQ(error_of([&] { run(asked); }),
-            "INVALID_ARGUMENT: node 'IsVariableInitialized' (IsVariableInitialized): 'c:0' is not a variable");
+            "INVALID_ARGUMENT: node 'IsVariableInitialized' (IsVariableInitialized): [B5074] 'c:0' is not a variable");
   EXPECT_EQ(error_of([&] { run(report); }),
             "INVALID_ARGUMENT: node 'ReportUninitializedVariables' (ReportUninitializedVariables): 'c:0' is not a "
             "variable");
-  EXPECT_EQ(error_of([&] { run(set); }), "INVALID_ARGUMENT: 'c:0' is not a variable");
-  EXPECT_EQ(error_of([&] { run(found); }), "INVALID_ARGUMENT: node 'find' (TableLookup): 'c' is not a table");
+  EXPECT_EQ(error_of([&] { run(set); }), "INVALID_ARGUMENT: [B5074] 'c:0' is not a variable");
+  EXPECT_EQ(error_of([&] { run(found); }), "INVALID_ARGUMENT: node 'find' (TableLookup): [B5074] 'c' is not a table");
 }
 
 TEST_F(SessionTest, CountsInInt32Too) {

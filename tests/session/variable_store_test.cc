@@ -14,18 +14,18 @@ TEST(VariableStore, AVariableOfAnotherShapeIsRefusedWithBothShapes) {
   EXPECT_EQ(error_of([&] {
               store.find_or_create("w", DType::kFloat32, {3, 2}, true);
             }),
-            "INVALID_ARGUMENT: variable 'w' is float32 [3, 2] in this graph, but the store has float32 [2, 3]");
+            "INVALID_ARGUMENT: [B5075] variable 'w' is float32 [3, 2] in this graph, but the store has float32 [2, 3]");
 }
 
 TEST(VariableStore, AssignNamesTheNearestVariable) {
   VariableStore store;
   store.find_or_create("dense/kernel", DType::kFloat32, {1}, true);
   EXPECT_EQ(error_of([&] { store.assign("dense/kernl", Tensor({1}, {1.0f})); }),
-            "NOT_FOUND: there is no variable 'dense/kernl' (did you mean \"dense/kernel\"?)");
+            "NOT_FOUND: [B5074] there is no variable 'dense/kernl' (did you mean \"dense/kernel\"?)");
   EXPECT_EQ(error_of([&] {
               store.assign("dense/kernel", Tensor({2}, {1.0f, 2.0f}));
             }),
-            "INVALID_ARGUMENT: variable 'dense/kernel' is float32 [1], the value is float32 [2]");
+            "INVALID_ARGUMENT: [B5075] variable 'dense/kernel' is float32 [1], the value is float32 [2]");
 }
 
 TEST(VariableStore, T_61a_ALookAtItsBeginningFindsNaNAndInfinity) {
@@ -83,12 +83,13 @@ TEST(VariableStore, WhatIsNotInitializedOrDirtyIsNotSnapshot) {
   Variable& w = store.find_or_create("w", DType::kFloat32, {}, true);
   Snapshot snapshot;
   EXPECT_EQ(error_of([&] { store.snapshot({&w}, snapshot); }),
-            "FAILED_PRECONDITION: variable 'w' is not initialized and cannot be saved");
+            "FAILED_PRECONDITION: [B5073] variable 'w' is not initialized and cannot be saved");
   store.assign("w", Tensor(1.0f));
   store.mark_dirty("a run failed after it had written variables: boom");
-  EXPECT_EQ(error_of([&] { store.snapshot({&w}, snapshot); }),
-            "FAILED_PRECONDITION: the variables are not of one step and cannot be saved: a run failed after it had "
-            "written variables: boom");
+  EXPECT_EQ(
+      error_of([&] { store.snapshot({&w}, snapshot); }),
+      "FAILED_PRECONDITION: [B5079] the variables are not of one step and cannot be saved: a run failed after it had "
+      "written variables: boom");
   store.mark_clean();
   store.snapshot({&w}, snapshot);
 }
@@ -99,9 +100,10 @@ TEST(StoreTargets, ALocalTargetIsSharedWhileItLives) {
   EXPECT_EQ(targets.open("local:x"), a);
   EXPECT_NE(targets.open("local:y"), a);
   EXPECT_NE(targets.open(""), targets.open(""));
-  EXPECT_EQ(error_of([&] { targets.open("grpc://host:1"); }),
-            "INVALID_ARGUMENT: 'grpc://host:1' is no session target: use \"\" (a store for this session alone) or "
-            "\"local:NAME\"");
+  EXPECT_EQ(
+      error_of([&] { targets.open("grpc://host:1"); }),
+      "INVALID_ARGUMENT: [B5080] 'grpc://host:1' is no session target: use \"\" (a store for this session alone) or "
+      "\"local:NAME\"");
 }
 
 }  // namespace

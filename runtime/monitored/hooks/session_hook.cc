@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/hooks/session_hook.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -40,7 +42,7 @@ void SessionHook::fail_or_disable(const Error& error) {
 void HookSet::add(const SessionHook& hook) {
   if (!instances_.insert(&hook.instance()).second)
     fail(Code::kInvalidArgument,
-         hook.label() + " is given twice: make a second instance of it, with a name of its own");
+         fmt::format("[B5047] {} is given twice: make a second instance of it, with another name", hook.label()));
   hooks_.push_back(hook);
 }
 
@@ -51,7 +53,7 @@ HookChoice HookSet::only(const std::vector<std::string>& names) const {
     if (it == hooks_.end()) {
       std::vector<std::string> known;
       for (const SessionHook& h : hooks_) known.push_back(h.name());
-      fail(Code::kNotFound, "the session has no hook '" + name + "'" + did_you_mean(name, known));
+      fail(Code::kNotFound, "[B5074] the session has no hook '" + name + "'" + did_you_mean(name, known));
     }
     choice.chosen_.resize(hooks_.size());
     choice.chosen_[static_cast<std::size_t>(it - hooks_.begin())] = true;
@@ -96,7 +98,7 @@ namespace {
 
 void check_stop(const belay_saved& saved) {
   if (saved.stop != 0 && saved.stop != 1)
-    fail(Code::kInvalidArgument, "it returned stop = " + std::to_string(saved.stop) + "; 1 asks the session to stop");
+    fail(Code::kInvalidArgument, fmt::format("[B5082] it returned stop = {}; 1 asks the session to stop", saved.stop));
 }
 
 }  // namespace

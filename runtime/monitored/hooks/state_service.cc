@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/hooks/state_service.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/checkpoint/format/state_data.h"
@@ -33,23 +35,25 @@ StateValue copied(const belay_value& value) {
       return list;
     }
     case BELAY_VALUE_TENSOR:
-      fail(Code::kInvalidArgument, "a tensor is not put: ask for its memory with `tensor` and fill it");
-    default: fail(Code::kInvalidArgument, "a hook's state cannot hold values of type " + std::to_string(value.type));
+      fail(Code::kInvalidArgument, "[B5081] a tensor is not put: ask for its memory with `tensor` and fill it");
+    default:
+      fail(Code::kInvalidArgument, fmt::format("[B5081] a hook's state cannot hold values of type {}", value.type));
   }
 }
 
 void check_form(std::string_view key, DType dtype, std::int32_t rank, const std::int64_t* dims) {
   if (dtype == DType::kString)
     fail(Code::kInvalidArgument,
-         named(key) + " is to be a tensor of strings, which is not kept: put a list of strings");
+         fmt::format("[B5081] {} is to be a tensor of strings, which is not kept: put a list of strings", named(key)));
   if (dtype_size(dtype) == 0)
     fail(Code::kInvalidArgument,
-         named(key) + " is to have the unknown dtype " + std::to_string(static_cast<std::int32_t>(dtype)));
+         fmt::format("[B5081] {} is to have the unknown dtype {}", named(key), static_cast<std::int32_t>(dtype)));
   if (rank < 0 || rank > detail::kMaxRank || (rank > 0 && dims == nullptr))
-    fail(Code::kInvalidArgument, named(key) + " is to have rank " + std::to_string(rank) +
-                                     (rank > 0 && dims == nullptr ? ", without dimensions (dims is null)" : ""));
+    fail(Code::kInvalidArgument, fmt::format("[B5081] {} is to have rank {}{}", named(key), rank,
+                                             rank > 0 && dims == nullptr ? ", without dimensions (dims is null)" : ""));
   if (!byte_size(dtype, dims, rank))
-    fail(Code::kInvalidArgument, named(key) + " has no size: " + dtype_name(dtype) + " " + dims_text(dims, rank));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5081] {} has no size: {} {}", named(key), dtype_name(dtype), dims_text(dims, rank)));
 }
 
 bool has_form(const StateTensor& t, DType dtype, std::int32_t rank, const std::int64_t* dims) {
@@ -66,16 +70,16 @@ belay_tensor raw(const StateTensor& t, const void* elements, std::uint32_t flags
 void HookStateAccess::require_saving(const char* slot) const {
   if (!saving())
     fail(Code::kFailedPrecondition,
-         std::string("a hook's state is written in save_state; `") + slot + "` was called in load_state");
+         std::string("[B5081] a hook's state is written in save_state; `") + slot + "` was called in load_state");
 }
 
 void HookStateAccess::take_room(std::string_view key, const StateValue& value, const StateValue* replaced) {
   const StateCost more = cost_of(key, value), less = replaced == nullptr ? StateCost() : cost_of(key, *replaced);
   const StateCost sum{total_->bytes + more.bytes - less.bytes, total_->values + more.values - less.values};
   const auto refuse = [&](std::uint64_t found, const char* what, std::uint64_t limit) {
-    fail(Code::kResourceExhausted, "with " + named(key) + " the values of all hooks' states have " +
-                                       std::to_string(found) + " " + what + ", at most " + std::to_string(limit) +
-                                       " are kept; keep what is large in a tensor (StateWriter::tensor)");
+    fail(Code::kResourceExhausted, fmt::format("[B5081] with {} the values of all hooks' states have {} {}, at most {} "
+                                               "are kept; keep what is large in a tensor (StateWriter::tensor)",
+                                               named(key), found, what, limit));
   };
   if (sum.bytes > kMaxHookStateBytes) refuse(sum.bytes, "bytes as JSON", kMaxHookStateBytes);
   if (sum.values > kMaxHookStateValues) refuse(sum.values, "numbers, strings and keys", kMaxHookStateValues);
@@ -89,7 +93,8 @@ void HookStateAccess::put(std::string_view key, const belay_value& value) {
   const bool known = at != written_.entries.end();
   if (!known) check_state_key(key);
   if (known && std::holds_alternative<StateTensor>(at->second))
-    fail(Code::kInvalidArgument, named(key) + " has a tensor in this save; a key has one of the two");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5081] {} has a tensor in this save; a key has one of the two", named(key)));
   take_room(key, v, known ? &at->second : nullptr);
   if (known) {
     at->second = std::move(v);
@@ -100,7 +105,7 @@ void HookStateAccess::put(std::string_view key, const belay_value& value) {
 
 belay_value HookStateAccess::get(std::string_view key) {
   const auto it = state().entries.find(key);
-  if (it == state().entries.end()) fail(Code::kNotFound, "the stored state has no " + single_quoted(key));
+  if (it == state().entries.end()) fail(Code::kNotFound, "[B5081] the stored state has no " + single_quoted(key));
   const StateValue& v = it->second;
   if (const auto* t = std::get_if<StateTensor>(&v)) return given_tensor(*t);
   if (const auto* i = std::get_if<std::int64_t>(&v)) return {BELAY_VALUE_INT, 0, 1, i};
@@ -142,11 +147,12 @@ const StateTensor& HookStateAccess::tensor(std::string_view key, DType dtype, st
   if (at == written_.entries.end()) return new_tensor(key, dtype, rank, dims);
   const auto* known = std::get_if<StateTensor>(&at->second);
   if (known == nullptr)
-    fail(Code::kInvalidArgument, named(key) + " has a value in this save; a key has one of the two");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5081] {} has a value in this save; a key has one of the two", named(key)));
   if (!has_form(*known, dtype, rank, dims))
-    fail(Code::kInvalidArgument, named(key) + " is " + dtype_name(known->dtype) + " " + dims_text(known->dims) +
-                                     " in this save, and is asked for as " + dtype_name(dtype) + " " +
-                                     dims_text(dims, rank));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5081] {} is {} {} in this save, and is asked for as {} {}", named(key),
+                     dtype_name(known->dtype), dims_text(known->dims), dtype_name(dtype), dims_text(dims, rank)));
   return *known;
 }
 
@@ -179,8 +185,7 @@ void HookStateAccess::check_guards() const {
 belay_str HookStateAccess::key(std::uint64_t i) {
   const auto& entries = state().entries;
   if (i >= entries.size())
-    fail(Code::kInvalidArgument,
-         "the state has " + std::to_string(entries.size()) + " keys, there is no key " + std::to_string(i));
+    fail(Code::kInvalidArgument, fmt::format("[B5081] the state has {} keys, there is no key {}", entries.size(), i));
   if (keys_.size() != entries.size()) {
     keys_.clear();
     for (const auto& entry : entries) keys_.push_back(detail::str(entry.first));
@@ -193,7 +198,8 @@ struct StateService {
 
   static std::int32_t put(belay_state* state, belay_str key, const belay_value* value, belay_status* status) {
     return detail::guard(status, [&] {
-      if (value == nullptr) fail(Code::kInvalidArgument, named(detail::view(key)) + " has no value (it is null)");
+      if (value == nullptr)
+        fail(Code::kInvalidArgument, fmt::format("[B5081] {} has no value (it is null)", named(detail::view(key))));
       from(state).put(detail::view(key), *value);
     });
   }

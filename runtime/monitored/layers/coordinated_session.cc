@@ -21,7 +21,7 @@ bool CoordinatedSession::check_stop() {
 
 template <class F>
 auto CoordinatedSession::guarded(F&& f) {
-  if (inner() == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (inner() == nullptr) fail(Code::kFailedPrecondition, "[B5070] Run called on a closed session");
   try {
     return f();
   } catch (const Error& e) {

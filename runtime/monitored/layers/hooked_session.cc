@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/layers/hooked_session.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -60,14 +62,14 @@ void merge(const RunOptions& from, RunOptions& into) {
 }
 
 [[noreturn]] void fail_feed(const NodeGraph& graph, const belay_feed& feed, const std::string& text) {
-  fail(Code::kInvalidArgument, "its feed for '" + graph.port_name(graph.resolve(feed.output)) + "' " + text);
+  fail(Code::kInvalidArgument, "[B5072] its feed for '" + graph.port_name(graph.resolve(feed.output)) + "' " + text);
 }
 
 [[noreturn]] void refuse_feeds(const NodeGraph& graph, const belay_run_args& args, const std::string& advice) {
   std::string names;
   for (std::uint64_t i = 0; i < args.n_feeds; ++i)
     names += (i == 0 ? "'" : ", '") + graph.port_name(graph.resolve(args.feeds[i].output)) + "'";
-  fail(Code::kInvalidArgument, "it feeds " + names + ", and may only watch; " + advice);
+  fail(Code::kInvalidArgument, "[B5072] it feeds " + names + ", and may only watch; " + advice);
 }
 
 // Reads the elements while no plugin is being called. So a wild address fails here, and its name is known.
@@ -110,9 +112,9 @@ void check_feed(const NodeGraph& graph, const belay_feed& feed) {
 void check_run_options(const RunOptions& options) {
   if (options.trace_level < RunOptions::Trace::kNone || options.trace_level > RunOptions::Trace::kFull)
     fail(Code::kInvalidArgument,
-         "it returned trace_level = " + std::to_string(static_cast<std::int32_t>(options.trace_level)));
+         fmt::format("[B5082] it returned trace_level = {}", static_cast<std::int32_t>(options.trace_level)));
   if (options.timeout_ms < 0)
-    fail(Code::kInvalidArgument, "it returned timeout_ms = " + std::to_string(options.timeout_ms));
+    fail(Code::kInvalidArgument, fmt::format("[B5082] it returned timeout_ms = {}", options.timeout_ms));
 }
 
 }  // namespace
@@ -211,9 +213,10 @@ void HookedSession::merge_feeds(const RunCall& call) {
       const belay_feed& feed = r.args.feeds[f];
       for (const belay_feed& other : feeds_) {
         if (other.output.node != feed.output.node || other.output.index != feed.output.index) continue;
-        fail(Code::kInvalidArgument,
-             "Same tensor is fed twice: '" + session_->graph().port_name(session_->graph().resolve(feed.output)) +
-                 "' by hook '" + hooks_.all()[i].name() + "' and by another hook or the caller");
+        fail(Code::kInvalidArgument, "[B5072] Same tensor is fed twice: '" +
+                                         session_->graph().port_name(session_->graph().resolve(feed.output)) +
+                                         "' by hook '" + hooks_.all()[i].name() +
+                                         "' and by another hook or the caller");
       }
       feeds_.push_back(feed);
     }
@@ -317,13 +320,13 @@ void HookedSession::after_run(RunContextState& context, const Run& run, ThreadOf
 }
 
 void HookedSession::check_may_run(const RunCall& call) const {
-  if (inner_ == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (inner_ == nullptr) fail(Code::kFailedPrecondition, "[B5070] Run called on a closed session");
   if (running_)
     fail(Code::kFailedPrecondition,
-         "Run called inside a run of the same session: a hook's own runs go through its context's session");
+         "[B5071] Run called inside a run of the same session: a hook's own runs go through its context's session");
   const bool hooked = call.hooks == nullptr || !call.hooks->empty();
   if (hooked && should_stop_)
-    fail(Code::kFailedPrecondition, "Run called even after should_stop requested (" + stop_reason_ + ")");
+    fail(Code::kFailedPrecondition, "[B5071] Run called even after should_stop requested (" + stop_reason_ + ")");
 }
 
 Run HookedSession::run_raw(const RunCall& call, RunContextState& context) {
@@ -360,7 +363,7 @@ Run HookedSession::run_step(const RunRequest& request) {
   } catch (const Error& e) {
     const std::int64_t done = session_->global_step();
     if (e.code() != Code::kDiverged || done < 0) throw;
-    fail(Code::kDiverged, std::string(e.message()) + ", in step " + std::to_string(done + 1));
+    fail(Code::kDiverged, fmt::format("[B5043] {}, in step {}", e.message(), done + 1));
   }
 }
 
@@ -443,7 +446,7 @@ void HookedSession::say_what_is_not_finite(const Run& run) {
 }
 
 std::any HookedSession::run_step_fn(const StepFn& step) {
-  if (inner() == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (inner() == nullptr) fail(Code::kFailedPrecondition, "[B5070] Run called on a closed session");
   StepFnContext context(*session_, [this](const RunCall& call) { return run(call); });
   return step(context);
 }

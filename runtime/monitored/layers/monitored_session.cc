@@ -128,7 +128,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
 // A visit that may not recover runs in the layer inside of the recovering one.
 SessionLayer& MonitoredSession::layers_of(const Visit& visit) const {
   SessionLayer* layers = visit.may_recover() ? layers_.get() : below_recovery_;
-  if (layers == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (layers == nullptr) fail(Code::kFailedPrecondition, "[B5070] Run called on a closed session");
   return *layers;
 }
 
@@ -170,7 +170,7 @@ FetchedValues MonitoredSession::run_without_hooks(const std::vector<FetchRef>& f
 std::any MonitoredSession::call_step(const StepFn& step, StepFnContext& context) {
   StepFnContext watched(context.session(), [&](const RunCall& call) {
     if (!turns_.mine())
-      fail(Code::kFailedPrecondition, "run_with_hooks called by another thread than the step function's");
+      fail(Code::kFailedPrecondition, "[B5071] run_with_hooks called by another thread than the step function's");
     const Visit run(turns_, "Run", Place::kRun);
     return context.run_with_hooks(call);
   });
@@ -230,13 +230,14 @@ void MonitoredSession::stop_now(const std::string& reason) {
 std::string MonitoredSession::save() {
   const Visit visit(turns_, "Save", Place::kSave);
   RunSaver* saver = options_.saver;
-  if (saver == nullptr) fail(Code::kFailedPrecondition, "the session has no directory to save into");
+  if (saver == nullptr) fail(Code::kFailedPrecondition, "[B5087] the session has no directory to save into");
   const std::shared_ptr<DirectSession> raw = raw_session();
-  if (closed() || raw == nullptr) fail(Code::kFailedPrecondition, "Save called on a closed session");
+  if (closed() || raw == nullptr) fail(Code::kFailedPrecondition, "[B5070] Save called on a closed session");
   saver->request();
   save_at_boundary(*raw);
   finish_save(*raw);
-  if (!saver->save_error().empty()) fail(Code::kDataLoss, "the checkpoint was not written: " + saver->save_error());
+  if (!saver->save_error().empty())
+    fail(Code::kDataLoss, "[B5087] the checkpoint was not written: " + saver->save_error());
   const bool written = saver->saved_step() == std::max<std::int64_t>(raw->global_step(), 0);
   return written ? saver->saved_path() : "";
 }

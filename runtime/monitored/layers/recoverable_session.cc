@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/layers/recoverable_session.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,11 +23,11 @@ RecoverableSession::RecoverableSession(Factory factory, const SessionSettings& s
 
 void RecoverableSession::count(const Error& error) {
   if (without_progress_ >= settings_.max_recoveries)
-    fail(Code::kInternal, "gave up after " + std::to_string(without_progress_) + " recoveries in a row" +
-                              (without_progress_ > 0 && furthest_step_ > 0
-                                   ? ", none of which came beyond step " + std::to_string(furthest_step_)
-                                   : "") +
-                              ": " + error.what());
+    fail(Code::kInternal, fmt::format("[B5086] gave up after {} recoveries in a row{}: {}", without_progress_,
+                                      without_progress_ > 0 && furthest_step_ > 0
+                                          ? ", none of which came beyond step " + std::to_string(furthest_step_)
+                                          : "",
+                                      error.what()));
   ++recoveries_;
   ++without_progress_;
   if (on_recovery_) on_recovery_(error, recoveries_);
@@ -79,7 +81,7 @@ void RecoverableSession::recover(const Error& error) {
 
 template <class F>
 auto RecoverableSession::repeated(F&& f) {
-  if (inner() == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (inner() == nullptr) fail(Code::kFailedPrecondition, "[B5070] Run called on a closed session");
   for (;;) {
     try {
       auto result = f();

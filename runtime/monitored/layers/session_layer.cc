@@ -23,7 +23,7 @@ void SessionLayer::close() {
 }
 
 Run RawLayer::run(const RunCall& call) {
-  if (session_ == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (session_ == nullptr) fail(Code::kFailedPrecondition, "[B5070] Run called on a closed session");
   RunRequest request;
   request.fetches = call.fetches;
   request.feeds = call.feeds;
@@ -37,7 +37,7 @@ Run RawLayer::run(const RunCall& call) {
 }
 
 std::any RawLayer::run_step_fn(const StepFn& step) {
-  if (session_ == nullptr) fail(Code::kFailedPrecondition, "Run called on a closed session");
+  if (session_ == nullptr) fail(Code::kFailedPrecondition, "[B5070] Run called on a closed session");
   StepFnContext context(*session_, [this](const RunCall& call) { return run(call); });
   return step(context);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/layers/session_turns.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "belay/error.h"
@@ -27,10 +29,11 @@ SessionTurns::Visit::~Visit() {
 void SessionTurns::Visit::wait_for_turn(const char* call, Place place) {
   own_ = turns_.own_coordinator();
   if (place == Place::kEnd && own_ != nullptr)
-    fail(Code::kFailedPrecondition, std::string(call) + " called by a thread of the session, which it would wait for");
+    fail(Code::kFailedPrecondition,
+         fmt::format("[B5071] {} called by a thread of the session, which it would wait for", call));
   turns_.turns_.take([&] {
     if (place == Place::kEnd) return;
-    if (turns_.closing_) fail(Code::kFailedPrecondition, std::string(call) + " called on a closed session");
+    if (turns_.closing_) fail(Code::kFailedPrecondition, fmt::format("[B5070] {} called on a closed session", call));
     if (own_ != nullptr && !turns_.is_open(*own_))
       fail(Code::kCancelled, "the session that this thread was started in is over");
   });
@@ -55,7 +58,8 @@ void SessionTurns::refuse_inside(const std::string& call, Place called) const {
   const char* instead = "a hook's own runs go through its context's session";
   if (called == Place::kSave) instead = "a hook asks for a checkpoint with save_checkpoint";
   if (called == Place::kEnd) instead = "request_stop ends the loop";
-  fail(Code::kFailedPrecondition, call + " called inside " + where + " of the same session: " + instead);
+  fail(Code::kFailedPrecondition,
+       fmt::format("[B5071] {} called inside {} of the same session: {}", call, where, instead));
 }
 
 void SessionTurns::close() {

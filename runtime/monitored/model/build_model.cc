@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/model/build_model.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "belay/ops/control.h"
@@ -131,7 +133,7 @@ ModelOutputs build(const Call& call, const std::string& label, NodeGraph& graph,
 
   ModelOutputs& out = spec.outputs;
   if (!out.loss && mode != Mode::kPredict)
-    fail(Code::kInvalidArgument, label + " has no loss; its build must call loss(...)");
+    fail(Code::kInvalidArgument, fmt::format("[B5084] {} has no loss; its build must call loss(...)", label));
   for (const NamedOutput& p : out.predictions) graph.set_role(p.name, graph.resolve(p.output.raw()));
   if (over_ranks) return out;
   add_value_roles(graph, out, mode, [&](const std::string& name, const Output& o) {
@@ -155,8 +157,9 @@ InitialValues initial_values_of(PluginInstance& model, NodeGraph& graph) {
     std::int32_t given = 0;
     const auto take = [&] {
       if (given != 0 && given != 1)
-        fail(Code::kInvalidArgument, "it returned given = " + std::to_string(given) + " for the variable '" + variable +
-                                         "'; 1: it filled the value");
+        fail(Code::kInvalidArgument,
+             fmt::format("[B5082] it returned given = {} for the variable '{}'; 1: it filled the value", given,
+                         variable));
       if (value.data != nullptr && !guards_hold(value.data, value.bytes))
         fail_outside("the value of '" + variable + "'", value.data, value.bytes);
       if (given == 1 && variable == step) refuse_negative_step(step, TensorView(value));
@@ -215,7 +218,8 @@ void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs&
   const OptimizerSettings& settings = optimizer.settings;
   if (outputs.train_op && (settings.accumulate > 1 || !settings.groups.empty()))
     fail(Code::kInvalidArgument,
-         "the model brings its own train operation, which optimizer.accumulate and optimizer.groups do not change; "
+         "[B5085] the model brings its own train operation, which optimizer.accumulate and optimizer.groups do not "
+         "change; "
          "take them away");
   if (!outputs.train_op) outputs.train_op = minimize(graph.handle(), outputs.loss, optimizer);
   graph.set_role("train_op", graph.resolve(outputs.train_op.raw()));
@@ -224,7 +228,8 @@ void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs&
 namespace {
 
 [[noreturn]] void refuse_over_ranks(const std::string& what) {
-  fail(Code::kInvalidArgument, what + ", which several processes cannot train together yet; start one process");
+  fail(Code::kInvalidArgument,
+       fmt::format("[B5085] {}, which several processes cannot train together yet; start one process", what));
 }
 
 // Returns true for an operation of the step, not the optimizer's, that changes a variable by a value. All ranks then

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/model/model_service.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/loader/options/option_values.h"
@@ -17,12 +19,12 @@ using detail::view;
 
 // Files of predictions, events and metrics have it as a key, and terminals show it.
 void check_written_name(const std::string& what, const std::string& name) {
-  if (name.empty()) fail(Code::kInvalidArgument, "a " + what + " of the model has no name; give it one");
+  if (name.empty()) fail(Code::kInvalidArgument, "[B5084] a " + what + " of the model has no name; give it one");
   for (std::string_view rest = name; !rest.empty();) {
     const Utf8Char c = first_char(rest);
     if (!c.valid || is_control(c.value))
       fail(Code::kInvalidArgument,
-           "the " + what + " " + single_quoted(name) + " of the model cannot be written: " +
+           "[B5084] the " + what + " " + single_quoted(name) + " of the model cannot be written: " +
                (c.valid ? "a character of its name is a control character" : "its name is not UTF-8") +
                "; choose another name");
     rest.remove_prefix(c.size);
@@ -32,7 +34,7 @@ void check_written_name(const std::string& what, const std::string& name) {
 void add_prediction(std::vector<NamedOutput>& to, const std::string& name, const Output& o) {
   check_written_name("prediction", name);
   for (const NamedOutput& other : to)
-    if (other.name == name) fail(Code::kInvalidArgument, "the model has the prediction '" + name + "' twice");
+    if (other.name == name) fail(Code::kInvalidArgument, "[B5084] the model has the prediction '" + name + "' twice");
   to.push_back({name, o});
 }
 
@@ -44,9 +46,9 @@ void add_metric(std::vector<ModelOutputs::Metric>& to, const std::string& name, 
   check_written_name("metric", name);
   if (o.is_operation() || !(o.rank() == 0 || (update && is_square(o))))
     fail(Code::kInvalidArgument,
-         "the metric '" + name + "' " + o.text() + " must be a scalar" + (update ? ", or float64 [n, n]" : ""));
+         "[B5084] the metric '" + name + "' " + o.text() + " must be a scalar" + (update ? ", or float64 [n, n]" : ""));
   for (const ModelOutputs::Metric& m : to)
-    if (m.name == name) fail(Code::kInvalidArgument, "the model has the metric '" + name + "' twice");
+    if (m.name == name) fail(Code::kInvalidArgument, "[B5084] the model has the metric '" + name + "' twice");
   to.push_back({name, o, update});
 }
 
@@ -55,14 +57,14 @@ void add_metric(std::vector<ModelOutputs::Metric>& to, const std::string& name, 
 void set_piece(ModelSpec& spec, const char* piece, const char* collection, const Output& o) {
   std::vector<std::string>& pieces = spec.outputs.pieces;
   if (std::find(pieces.begin(), pieces.end(), piece) != pieces.end())
-    fail(Code::kInvalidArgument, std::string("the model has the piece ") + piece + " twice");
+    fail(Code::kInvalidArgument, std::string("[B5084] the model has the piece ") + piece + " twice");
   pieces.emplace_back(piece);
   spec.graph.handle().collect(collection, o);
 }
 
 void set_strings(ModelSpec& spec, const char* piece, const Output& o) {
   if (o.is_operation() || o.dtype() != DType::kString)
-    fail(Code::kInvalidArgument, std::string("the ") + piece + " " + o.text() + " must be a string tensor");
+    fail(Code::kInvalidArgument, std::string("[B5084] the ") + piece + " " + o.text() + " must be a string tensor");
   set_piece(spec, piece, piece, o);
 }
 
@@ -70,14 +72,15 @@ void set_role(ModelSpec& spec, std::int32_t role, const std::string& name, const
   ModelOutputs& out = spec.outputs;
   switch (role) {
     case BELAY_ROLE_LOSS:
-      if (out.loss) fail(Code::kInvalidArgument, "the model has two losses");
-      if (o.is_operation() || o.rank() != 0) fail(Code::kInvalidArgument, "the loss " + o.text() + " must be a scalar");
+      if (out.loss) fail(Code::kInvalidArgument, "[B5084] the model has two losses");
+      if (o.is_operation() || o.rank() != 0)
+        fail(Code::kInvalidArgument, "[B5084] the loss " + o.text() + " must be a scalar");
       out.loss = o;
       break;
     case BELAY_ROLE_PREDICTION: add_prediction(out.predictions, name, o); break;
     case BELAY_ROLE_METRIC: add_metric(out.metrics, name, o, update); break;
     case BELAY_ROLE_TRAIN_OP:
-      if (out.train_op) fail(Code::kInvalidArgument, "the model has two train operations");
+      if (out.train_op) fail(Code::kInvalidArgument, "[B5084] the model has two train operations");
       out.train_op = o.operation();
       break;
     case BELAY_ROLE_INIT_OP: set_piece(spec, collections::kInitOp, collections::kInitOp, o.operation()); break;
@@ -87,7 +90,7 @@ void set_role(ModelSpec& spec, std::int32_t role, const std::string& name, const
     case BELAY_ROLE_READY_OP: set_strings(spec, collections::kReadyOp, o); break;
     case BELAY_ROLE_READY_FOR_LOCAL_INIT_OP: set_strings(spec, collections::kReadyForLocalInitOp, o); break;
     case BELAY_ROLE_SUMMARY_OP: set_strings(spec, collections::kSummaryOp, o); break;
-    default: fail(Code::kInvalidArgument, "a model has no role " + std::to_string(role));
+    default: fail(Code::kInvalidArgument, fmt::format("[B5084] a model has no role {}", role));
   }
 }
 
@@ -118,15 +121,16 @@ std::vector<NamedOutput> named(const belay_named_output* outputs, std::uint64_t 
 }
 
 void check_named(const std::vector<NamedOutput>& all, std::uint64_t graph, const std::string& what) {
-  if (all.empty()) fail(Code::kInvalidArgument, what + " is missing: it needs at least one");
+  if (all.empty()) fail(Code::kInvalidArgument, fmt::format("[B5084] {} is missing: it needs at least one", what));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string which = what + " " + single_quoted(all[i].name);
     if (!all[i].output || all[i].output.raw().graph != graph)
-      fail(Code::kInvalidArgument, which + " is no output of this graph");
-    if (all[i].output.is_operation()) fail(Code::kInvalidArgument, which + " is an operation without a value");
-    if (all[i].name.empty()) fail(Code::kInvalidArgument, which + " has no name");
+      fail(Code::kInvalidArgument, fmt::format("[B5084] {} is no output of this graph", which));
+    if (all[i].output.is_operation())
+      fail(Code::kInvalidArgument, fmt::format("[B5084] {} is an operation without a value", which));
+    if (all[i].name.empty()) fail(Code::kInvalidArgument, fmt::format("[B5084] {} has no name", which));
     for (std::size_t j = 0; j < i; ++j)
-      if (all[j].name == all[i].name) fail(Code::kInvalidArgument, which + " is there twice");
+      if (all[j].name == all[i].name) fail(Code::kInvalidArgument, fmt::format("[B5084] {} is there twice", which));
   }
 }
 
@@ -164,12 +168,12 @@ std::int32_t add_hook(belay_model_spec* handle, const belay_model_hook* hook, be
     ModelOutputs::Hook made;
     made.chief_only = (h.flags & BELAY_MODEL_HOOK_CHIEF_ONLY) != 0;
     made.use = plugin_use(std::string(view(h.plugin)), {}, "a hook of the model");
-    if (made.use.plugin.empty()) fail(Code::kInvalidArgument, "a hook of the model has no plugin's name");
+    if (made.use.plugin.empty()) fail(Code::kInvalidArgument, "[B5084] a hook of the model has no plugin's name");
     made.use.name = h.name.size == 0 ? made.use.plugin : std::string(view(h.name));
     for (const ModelOutputs::Hook& other : hooks)
       if (other.use.name == made.use.name)
-        fail(Code::kInvalidArgument, "the model brings two hooks with the name " + single_quoted(made.use.name) +
-                                         "; give one of them another name");
+        fail(Code::kInvalidArgument, "[B5047] the model brings two hooks with the name " +
+                                         single_quoted(made.use.name) + "; give one of them another name");
     for (std::uint64_t i = 0; i < h.n_options; ++i) {
       detail::check_text("the name of an option of a hook", h.options[i].name);
       const std::string key(view(h.options[i].name));
@@ -192,13 +196,14 @@ constexpr belay_model_service kModelService{sizeof(belay_model_service), 0, chec
 
 void add_signature(std::vector<Signature>& to, std::uint64_t graph, Signature signature) {
   static const std::vector<std::string> kMethods = {"predict", "classify", "regress"};
-  if (signature.name.empty()) fail(Code::kInvalidArgument, "a signature of the model has no name");
+  if (signature.name.empty()) fail(Code::kInvalidArgument, "[B5084] a signature of the model has no name");
   for (const Signature& other : to)
     if (other.name == signature.name)
-      fail(Code::kInvalidArgument, "the model has the signature " + single_quoted(signature.name) + " twice");
+      fail(Code::kInvalidArgument, "[B5084] the model has the signature " + single_quoted(signature.name) + " twice");
   if (std::find(kMethods.begin(), kMethods.end(), signature.method) == kMethods.end())
-    fail(Code::kInvalidArgument, of_signature(signature.name, "method") + " is " + single_quoted(signature.method) +
-                                     "; the methods are: " + joined(kMethods));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5084] {} is {}; the methods are: {}", of_signature(signature.name, "method"),
+                     single_quoted(signature.method), joined(kMethods)));
   check_named(signature.inputs, graph, of_signature(signature.name, "input"));
   check_named(signature.outputs, graph, of_signature(signature.name, "output"));
   to.push_back(std::move(signature));

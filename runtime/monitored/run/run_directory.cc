@@ -58,13 +58,13 @@ bool is_of_system(const std::string& path) {
 RunDirectory RunDirectory::open(FileSystem& files, const std::string& path, const Clock& clock, Logger& log) {
   if (is_of_system(path))
     fail(Code::kPermissionDenied,
-         "'" + escaped(path) + "' belongs to the system; a run takes a directory that holds nothing else");
+         "[B5020] '" + escaped(path) + "' belongs to the system; a run takes a directory that holds nothing else");
   std::vector<std::string> made = missing_directories(files, path);
   std::unique_ptr<OpenDirectory> directory = files.make_directories(path);
   constexpr std::uint32_t kWorldWritable = 0002, kSticky = 01000;
   const FileStatus status = files.status(path);
   if ((status.mode & kWorldWritable) != 0 && (status.mode & kSticky) == 0)
-    fail(Code::kPermissionDenied, "the run directory '" + escaped(path) +
+    fail(Code::kPermissionDenied, "[B5020] the run directory '" + escaped(path) +
                                       "' may be written by everybody; run: chmod o-w '" + escaped(path) + "'");
   RunLock lock = RunLock::take(*directory, clock);
   tell_last_attempt(*directory, log);

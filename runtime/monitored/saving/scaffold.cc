@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/saving/scaffold.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 
 #include "runtime/monitored/saving/default_pieces.h"
@@ -12,8 +14,10 @@ namespace {
 Output get_or_default(const belay::Graph& g, const char* collection, Output (*make)(const belay::Graph&)) {
   const std::uint64_t n = g.collection_size(collection);
   if (n > 1)
-    fail(Code::kFailedPrecondition, "More than one item in the graph's collection '" + std::string(collection) + "' (" +
-                                        std::to_string(n) + "); give the piece to the Scaffold instead");
+    fail(Code::kFailedPrecondition,
+         fmt::format(
+             "[B5088] More than one item in the graph's collection '{}' ({}); give the piece to the Scaffold instead",
+             collection, n));
   if (n == 1) return g.collection_item(collection, 0);
   const Output made = make(g);
   if (made) g.collect(collection, made);

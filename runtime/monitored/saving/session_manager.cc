@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/saving/session_manager.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "runtime/monitored/saving/run_saver.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -62,7 +65,7 @@ class InterruptsRuns {
 SessionManager::SessionManager(NodeGraph& graph, const RunEnvironment& environment, SessionManagerOptions options)
     : graph_(graph), environment_(environment), options_(std::move(options)) {
   if (options_.ready_for_local_init_op && !options_.local_init_op)
-    fail(Code::kInvalidArgument, "ready_for_local_init_op is given without a local_init_op");
+    fail(Code::kInvalidArgument, "[B5088] ready_for_local_init_op is given without a local_init_op");
   if (options_.pause == nullptr) options_.pause = &own_pause_;
 }
 
@@ -80,7 +83,7 @@ void SessionManager::run(DirectSession& session, const Output& op, const Feeds& 
 
 void check_one_source(const PrepareArgs& args) {
   if (!args.checkpoint_dir.empty() && !args.checkpoint_filename_with_path.empty())
-    fail(Code::kInvalidArgument, "Can not provide both checkpoint_dir ('" + escaped(args.checkpoint_dir) +
+    fail(Code::kInvalidArgument, "[B5088] Can not provide both checkpoint_dir ('" + escaped(args.checkpoint_dir) +
                                      "') and checkpoint_filename_with_path ('" +
                                      escaped(args.checkpoint_filename_with_path) + "')");
 }
@@ -115,7 +118,7 @@ std::string SessionManager::not_ready(DirectSession& session, const Output& op, 
   } catch (const Error& e) {
     if (e.code() == Code::kFailedPrecondition &&
         std::string_view(e.what()).find("uninitialized") != std::string_view::npos)
-      return e.what();
+      return take_code(e.what()).text;
     throw;
   }
 }
@@ -130,7 +133,8 @@ bool SessionManager::try_local_init(DirectSession& session, std::string& why) {
 
 void SessionManager::initialize(DirectSession& session, const PrepareArgs& args) {
   if (!args.init_op && !args.init_fn && !options_.local_init_op)
-    fail(Code::kFailedPrecondition, "Model is not initialized and no init_op or init_fn or local_init_op was given");
+    fail(Code::kFailedPrecondition,
+         "[B5073] Model is not initialized and no init_op or init_fn or local_init_op was given");
   const GivenValues values(session, args.initial_values);
   if (args.init_op) run(session, args.init_op, args.init_feeds);
   values.set(session);
@@ -150,9 +154,9 @@ CreatedSession SessionManager::prepare_session(const PrepareArgs& args) {
   }
   std::string why;
   if (!try_local_init(session, why))
-    fail(Code::kFailedPrecondition, "Init operations did not make model ready for local_init. " + why);
+    fail(Code::kFailedPrecondition, "[B5073] Init operations did not make model ready for local_init. " + why);
   why = not_ready(session, options_.ready_op, "of the model");
-  if (!why.empty()) fail(Code::kFailedPrecondition, "Init operations did not make model ready. " + why);
+  if (!why.empty()) fail(Code::kFailedPrecondition, "[B5073] Init operations did not make model ready. " + why);
   return created;
 }
 
@@ -196,8 +200,8 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
     const std::int64_t left =
         static_cast<std::int64_t>(max_wait_secs * 1e9) - (environment_.clock.monotonic_ns() - start);
     if (left < static_cast<std::int64_t>(wait * 1e9))
-      fail(Code::kDeadlineExceeded, "Session was not ready after waiting " +
-                                        std::to_string(static_cast<std::int64_t>(max_wait_secs)) + " secs. " + why);
+      fail(Code::kDeadlineExceeded, fmt::format("[B5073] Session was not ready after waiting {} secs. {}",
+                                                static_cast<std::int64_t>(max_wait_secs), why));
     environment_.log.info("", "waiting for the model to be ready. " + why);
     options_.pause->wait(environment_, wait);
     wait = std::min(wait * 2, longest);

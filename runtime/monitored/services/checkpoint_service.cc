@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/services/checkpoint_service.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 #include <memory>
 #include <string>
@@ -30,7 +32,7 @@ RunSaver& saver_of(belay_host* host) {
     return InstanceHost::from(host).services().context<RunSaver>();
   } catch (const Error&) {
     fail(Code::kFailedPrecondition,
-         "there is no run directory to save into: give run.dir, or checkpoint_dir in a program");
+         "[B5087] there is no run directory to save into: give run.dir, or checkpoint_dir in a program");
   }
 }
 
@@ -40,7 +42,7 @@ const SaverUse& reading_saver_of(belay_host* host) {
   try {
     return services.context<SaverUse>();
   } catch (const Error&) {
-    fail(Code::kFailedPrecondition, "this program has no saver that could read a checkpoint");
+    fail(Code::kFailedPrecondition, "[B5087] this program has no saver that could read a checkpoint");
   }
 }
 
@@ -100,7 +102,7 @@ std::int32_t latest(belay_host* host, belay_str directory, belay_str* path, bela
     const std::string name(view(directory));
     text = environment.files.exists(name) ? latest_checkpoint(*environment.files.open_directory(name), environment.log)
                                           : "";
-    if (text.empty()) fail(Code::kNotFound, "there is no checkpoint in '" + escaped(name) + "'");
+    if (text.empty()) fail(Code::kNotFound, "[B4025] there is no checkpoint in '" + escaped(name) + "'");
     *path = detail::str(text);
   });
 }
@@ -112,7 +114,7 @@ std::int32_t open(belay_host* host, belay_str path, belay_checkpoint** checkpoin
 std::uint64_t count(belay_checkpoint* c) { return from_handle(c).tensors.size(); }
 
 const TensorInfo& tensor_of(OpenCheckpoint& c, std::uint64_t i) {
-  if (i >= c.tensors.size()) fail(Code::kInvalidArgument, "the checkpoint has no tensor " + std::to_string(i));
+  if (i >= c.tensors.size()) fail(Code::kInvalidArgument, fmt::format("[B4022] the checkpoint has no tensor {}", i));
   return c.tensors[i];
 }
 
@@ -163,8 +165,8 @@ std::int32_t read(belay_checkpoint* c, std::uint64_t i, void* data, std::uint64_
     const belay_tensor target =
         detail::raw_tensor(t.dtype, static_cast<std::int32_t>(t.dims.size()), t.dims.data(), data, bytes);
     if (TensorView(target).bytes() != bytes)
-      fail(Code::kInvalidArgument, "tensor '" + t.name + "' has " + std::to_string(TensorView(target).bytes()) +
-                                       " bytes, the buffer " + std::to_string(bytes));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B4023] tensor '{}' has {} bytes, the buffer {}", t.name, TensorView(target).bytes(), bytes));
     if (const NamedTensor* there = read_ahead(checkpoint, static_cast<std::size_t>(i))) {
       if (bytes != 0) std::memcpy(data, there->tensor.data, static_cast<std::size_t>(bytes));
       return;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/supervisor/supervisor.h"
 
+#include <fmt/core.h>
+
 #include "runtime/monitored/hooks/session_hook.h"
 #include "runtime/monitored/saving/default_pieces.h"
 #include "runtime/platform/text/text.h"
@@ -58,7 +60,7 @@ void Supervisor::check_periods() const {
                                     std::pair{"recovery_wait_secs", options_.recovery_wait_secs},
                                     std::pair{"stop_grace_secs", options_.stop_grace_secs}})
     if (!(value >= 0))
-      fail(Code::kInvalidArgument, std::string(name) + " is " + std::to_string(value) + "; it must be >= 0 seconds");
+      fail(Code::kInvalidArgument, fmt::format("[B5089] {} is {}; it must be >= 0 seconds", name, value));
 }
 
 // ---- the pieces ----
@@ -189,7 +191,7 @@ std::vector<std::shared_ptr<Joinable>> Supervisor::start_standard_services(
     const std::shared_ptr<DirectSession>& session) {
   if (!options_.is_chief)
     fail(Code::kFailedPrecondition,
-         "Only the chief starts the standard services; this supervisor has is_chief = false");
+         "[B5089] Only the chief starts the standard services; this supervisor has is_chief = false");
   if (options_.logdir.empty()) {
     environment_.log.warning("supervisor", "the standard services need a logdir to write to; none is started");
     return {};
@@ -218,7 +220,7 @@ std::shared_ptr<Joinable> Supervisor::loop(double interval_secs, std::function<v
 
 void Supervisor::summary_computed(const DirectSession& session, std::string_view summary, std::int64_t step) {
   if (!options_.is_chief)
-    fail(Code::kFailedPrecondition, "Writing a summary requires a summary writer, and only the chief has one");
+    fail(Code::kFailedPrecondition, "[B5089] Writing a summary requires a summary writer, and only the chief has one");
   if (step < 0) step = global_step_ ? session.global_step() : 0;
   services_->add_summary(summary, std::max<std::int64_t>(step, 0));
 }

@@ -62,7 +62,7 @@ void SupervisorServices::close_events() {
 void SupervisorServices::add_summary(std::string_view summary, std::int64_t step) {
   const std::lock_guard lock(events_mutex_);
   if (events_ == nullptr)
-    fail(Code::kFailedPrecondition, "Writing a summary requires a summary writer, and none is open");
+    fail(Code::kFailedPrecondition, "[B5089] Writing a summary requires a summary writer, and none is open");
   events_->add_summary(summary, step);
 }
 
