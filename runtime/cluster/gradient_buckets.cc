@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/gradient_buckets.h"
 
+#include <fmt/core.h>
+
 #include <pthread.h>
 
 #include <cstring>
@@ -37,10 +39,10 @@ GradientBuckets::~GradientBuckets() {
 
 void GradientBuckets::begin(std::size_t bucket) {
   if (bucket != next_)
-    fail(Code::kFailedPrecondition, "bucket " + std::to_string(bucket) + " of the gradients is ready, and it is the " +
-                                        "turn of bucket " + std::to_string(next_) +
-                                        ": an earlier step has ended in the middle of its exchange with the other "
-                                        "ranks");
+    fail(Code::kFailedPrecondition,
+         fmt::format("[B5106] bucket {} of the gradients is ready, and it is the turn of bucket {}: an earlier step "
+                     "has ended in the middle of its exchange with the other ranks",
+                     bucket, next_));
   next_ = bucket + 1 == sizes_.size() ? 0 : bucket + 1;
   begun_.fetch_add(1, std::memory_order_release);
   begun_.notify_one();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/hook_ranks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -18,7 +20,7 @@ void check_place(const InstanceHost& hook) {
   if (!current || current->instance.name() != hook.name()) return;  // it is the hook's own thread
   const std::string_view callback = current->callback;
   if (callback == "after_create_session" || callback == "after_run" || callback == "end") return;
-  fail(Code::kFailedPrecondition, "\"" + hook.name() + "\" calls the other ranks in " + std::string(callback) +
+  fail(Code::kFailedPrecondition, "[B5106] \"" + hook.name() + "\" calls the other ranks in " + std::string(callback) +
                                       ", which not each of them may be in: call them in after_create_session, "
                                       "after_run or end");
 }
@@ -46,12 +48,12 @@ belay_ranks* HookRanks::group_of(const InstanceHost& hook) {
   const auto found =
       std::find_if(members_.begin(), members_.end(), [&](const Member& member) { return member.hook == hook.name(); });
   if (found == members_.end())
-    fail(Code::kFailedPrecondition, "\"" + hook.name() +
+    fail(Code::kFailedPrecondition, "[B5106] \"" + hook.name() +
                                         "\" runs on rank 0 alone, and calls the other ranks, where it is not: list it "
                                         "in hooks_on_all_ranks of [session], or ask rank() and ranks() of its host "
                                         "first");
   check_place(hook);
-  if (!met_) fail(Code::kFailedPrecondition, "\"" + hook.name() + "\" calls the other ranks, which have left");
+  if (!met_) fail(Code::kFailedPrecondition, "[B5106] \"" + hook.name() + "\" calls the other ranks, which have left");
   if (found->group != nullptr) return found->group;
   auto call = detail::sized<belay_collective>();
   call.tag = tag_of_first_call(static_cast<std::size_t>(found - members_.begin()));
@@ -79,10 +81,10 @@ void HookRanks::split_cluster(const belay_collective& call, std::int32_t colour,
     const bool in_one = colour >= 0;
     if ((*group != nullptr) != in_one)
       fail(Code::kInvalidArgument,
-           "it returned " + std::string(in_one ? "no group" : "a group") + " for the colour " + std::to_string(colour));
+           fmt::format("[B5105] it returned {} for the colour {}", in_one ? "no group" : "a group", colour));
     if (in_one ? *rank < 0 || *rank >= *size : *rank != -1 || *size != 0)
-      fail(Code::kInvalidArgument, "it returned rank " + std::to_string(*rank) + " of " + std::to_string(*size) +
-                                       " for the colour " + std::to_string(colour));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5105] it returned rank {} of {} for the colour {}", *rank, *size, colour));
   };
   cluster_.call_and_take("split", &belay_cluster_api::split, take, &call, colour, group, rank, size);
 }

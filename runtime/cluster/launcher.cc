@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/launcher.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <optional>
 #include <vector>
@@ -40,14 +42,15 @@ std::optional<int> number_of(const Environment& environment, const char* name) {
   const char* last = text->data() + text->size();
   const auto [end, error] = std::from_chars(text->data(), last, number);
   if (error != std::errc() || end != last || number < 0 || number > kMostRanks)
-    fail(Code::kInvalidArgument, std::string(name) + " is \"" + escaped(*text) + "\"; a launcher sets it to a number");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5100] {} is \"{}\"; a launcher sets it to a number", name, escaped(*text)));
   return number;
 }
 
 void check(const LaunchedPlace& place, const char* rank, const char* size) {
   if (place.rank >= place.size)
-    fail(Code::kInvalidArgument, std::string(rank) + " = " + std::to_string(place.rank) + " is not below " + size +
-                                     " = " + std::to_string(place.size));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5100] {} = {} is not below {} = {}", rank, place.rank, size, place.size));
 }
 
 std::optional<LaunchedPlace> place_of(const Environment& environment, const Variables& variables) {
@@ -55,8 +58,8 @@ std::optional<LaunchedPlace> place_of(const Environment& environment, const Vari
   const std::optional<int> size = number_of(environment, variables.size);
   if (!rank || !size) {
     if (rank && variables.needs_both)
-      fail(Code::kInvalidArgument,
-           std::string(variables.rank) + " is set and " + variables.size + " is not: a process of a group needs both");
+      fail(Code::kInvalidArgument, fmt::format("[B5100] {} is set and {} is not: a process of a group needs both",
+                                               variables.rank, variables.size));
     return std::nullopt;
   }
   LaunchedPlace place{*rank, *size, number_of(environment, variables.local_rank).value_or(-1), variables.launcher};
@@ -69,9 +72,10 @@ std::optional<LaunchedPlace> place_in_tf_config(const Environment& environment) 
   const RunConfig::Task task = task_of(environment);
   if (task.cluster.empty() && task.type != "evaluator") return std::nullopt;
   if (task.type == "evaluator" || task.type == "ps")
-    fail(Code::kInvalidArgument, task.variable + ": a task \"" + task.type + "\" is no rank of a training; " +
-                                     (task.type == "ps" ? "there are no parameter servers, train with workers alone"
-                                                        : "run it with run.mode = \"continuous_eval\""));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5100] {}: a task \"{}\" is no rank of a training; {}", task.variable, task.type,
+                     task.type == "ps" ? "there are no parameter servers, train with workers alone"
+                                       : "run it with run.mode = \"continuous_eval\""));
   LaunchedPlace place;
   place.rank = task.is_chief ? 0 : static_cast<int>(task.index) + 1;
   place.size = static_cast<int>(task.workers);
@@ -94,14 +98,14 @@ LaunchedPlace launched_place(const Environment& environment) {
     if (const auto place = found.empty() ? place_of(environment, variables) : std::nullopt) found.push_back(*place);
   if (found.empty()) {
     if (const std::optional<std::string> size = environment("WORLD_SIZE"); size && *size != "1" && !size->empty())
-      fail(Code::kInvalidArgument, "WORLD_SIZE is set and RANK is not: a process of a group needs both");
+      fail(Code::kInvalidArgument, "[B5100] WORLD_SIZE is set and RANK is not: a process of a group needs both");
     return {};
   }
   LaunchedPlace place = found.front();
   for (const LaunchedPlace& other : found) {
     if (other.rank != place.rank || other.size != place.size)
-      fail(Code::kInvalidArgument, "two launchers contradict each other: " + text_of(place) + ", " + text_of(other) +
-                                       "; unset the variables of one of them");
+      fail(Code::kInvalidArgument, "[B5100] two launchers contradict each other: " + text_of(place) + ", " +
+                                       text_of(other) + "; unset the variables of one of them");
     if (place.local_rank < 0) place.local_rank = other.local_rank;
   }
   return place;

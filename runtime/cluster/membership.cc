@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/membership.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -149,10 +151,9 @@ void Membership::note_here(OpenDirectory& rendezvous) const {
 }
 
 void Membership::fail_other_size(int seat, int seats) const {
-  fail(Code::kInvalidArgument, "rank " + std::to_string(seat) + " was started as one of " + std::to_string(seats) +
-                                   " ranks, and rank " + std::to_string(options_.seat) + " as one of " +
-                                   std::to_string(options_.seats) +
-                                   "; start all ranks with the same number, WORLD_SIZE for instance");
+  fail(Code::kInvalidArgument, fmt::format("[B5101] rank {} was started as one of {} ranks, and rank {} as one of {}; "
+                                           "start all ranks with the same number, WORLD_SIZE for instance",
+                                           seat, seats, options_.seat, options_.seats));
 }
 
 bool Membership::holds(const RankMembers& group, const OpenDirectory& rendezvous) {
@@ -245,9 +246,11 @@ void Membership::fail_missing(const Look& look) const {
   const std::string wait = " (" + secs_text("max_wait_secs", options_.max_wait_secs) + ")";
   const bool later = !last_.members.empty() || look.trained;
   if (later && options_.on_lost == LostRank::kContinue)
-    fail(Code::kDeadlineExceeded, who + " did not come, and those that are left are fewer than cluster.min_ranks = " +
-                                      std::to_string(options_.min_ranks) + wait);
-  fail(Code::kDeadlineExceeded, who + (later ? " was lost, and none came in its place" : " did not come") + wait);
+    fail(Code::kDeadlineExceeded,
+         fmt::format("[B5102] {} did not come, and those that are left are fewer than cluster.min_ranks = {}{}", who,
+                     options_.min_ranks, wait));
+  fail(Code::kDeadlineExceeded,
+       fmt::format("[B5102] {}{}{}", who, later ? " was lost, and none came in its place" : " did not come", wait));
 }
 
 RankMembers Membership::form(OpenDirectory& run, const std::string& name) {
@@ -308,17 +311,17 @@ RankMembers Membership::join(WorkerSeat& seat, FileSystem& files) {
     }
     if (chief && chief->seats != options_.seats) fail_other_size(0, chief->seats);
     if (!rendezvous_.empty() && name.empty() && secs_since(seen) > kGoneSecs)
-      fail(Code::kNotFound, "rank 0 has ended the run");
+      fail(Code::kNotFound, "[B5102] rank 0 has ended the run");
     if (left_out && secs_since(begun) > options_.max_wait_secs)
       fail(Code::kDeadlineExceeded,
-           "the other ranks went on without this one, which they did not reach, and formed no "
+           "[B5102] the other ranks continued without this one, which they did not reach, and formed no "
            "further group within " +
                secs_text("max_wait_secs", options_.max_wait_secs));
     if (secs_since(begun) > options_.max_wait_secs)
-      fail(Code::kDeadlineExceeded, "rank 0 of " + std::to_string(options_.seats) +
-                                        (last_.members.empty() ? " began no group with this rank within "
-                                                               : " began no other group with this rank within ") +
-                                        secs_text("max_wait_secs", options_.max_wait_secs));
+      fail(Code::kDeadlineExceeded, fmt::format("[B5102] rank 0 of {}{}{}", options_.seats,
+                                                last_.members.empty() ? " began no group with this rank within "
+                                                                      : " began no other group with this rank within ",
+                                                secs_text("max_wait_secs", options_.max_wait_secs)));
     std::this_thread::sleep_for(kBetweenMarks);
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rank_agreement.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -31,7 +33,8 @@ std::vector<RankNote> RankAgreement::begin_step(const RankNote& mine, const std:
   if (const int failed = first_of(notes, RankNote::kFailed); failed >= 0) {
     ended_ = true;
     if (mine.kind == RankNote::kFailed) throw Error(*own_error);
-    fail(Code::kAborted, meeting_.name_of(failed) + " has failed: its input; what it printed says why");
+    fail(Code::kAborted,
+         fmt::format("[B5103] {} has failed: its input; what it printed says why", meeting_.name_of(failed)));
   }
   if (const int ends = first_of(notes, RankNote::kEndsRun); ends >= 0) {
     ended_ = true;
@@ -54,7 +57,7 @@ void RankAgreement::ask_for_states() {
   const int failed = first_of(exchange(note), RankNote::kFailed);
   if (failed < 0) return;
   ended_ = true;
-  fail(Code::kAborted, meeting_.name_of(failed) + " has failed; what it printed says why");
+  fail(Code::kAborted, fmt::format("[B5103] {} has failed; what it printed says why", meeting_.name_of(failed)));
 }
 
 void RankAgreement::end_run() {

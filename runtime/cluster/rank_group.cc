@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rank_group.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -38,17 +40,17 @@ class ListTensor {
 
 void check_place(const belay_cluster_place& place, std::int64_t generation) {
   if (place.generation != generation)
-    fail(Code::kInvalidArgument, "it returned generation = " + std::to_string(place.generation) +
-                                     ", and was opened for generation " + std::to_string(generation));
+    fail(Code::kInvalidArgument, fmt::format("[B5105] it returned generation = {}, and was opened for generation {}",
+                                             place.generation, generation));
   if (place.local_rank < 0 || place.local_rank >= std::max(place.size, 1))
-    fail(Code::kInvalidArgument, "it returned local_rank = " + std::to_string(place.local_rank) + " of " +
-                                     std::to_string(place.size) + " processes; 0: it is not known");
+    fail(Code::kInvalidArgument, fmt::format("[B5105] it returned local_rank = {} of {} processes; 0: it is not known",
+                                             place.local_rank, place.size));
 }
 
 // Checks a length from another rank before that much memory is allocated.
 void check_length(std::int64_t bytes) {
   if (bytes < 0 || bytes > kLongestText)
-    fail(Code::kDataLoss, "it returned " + std::to_string(bytes) + " as the length of a text, which cannot be");
+    fail(Code::kDataLoss, fmt::format("[B5105] it returned {} as the length of a text, which cannot be", bytes));
 }
 
 }  // namespace
@@ -77,9 +79,8 @@ void RankGroup::open(const Meeting& meeting) {
   place_ = {place.rank, place.size, place.local_rank, meeting.generation};
   if (rank() == meeting.rank && size() == meeting.size) return;
   close();
-  fail(Code::kInvalidArgument, cluster_.label() + " is rank " + std::to_string(place.rank) + " of " +
-                                   std::to_string(place.size) + ", and was started as rank " +
-                                   std::to_string(meeting.rank) + " of " + std::to_string(meeting.size));
+  fail(Code::kInvalidArgument, fmt::format("[B5105] {} is rank {} of {}, and was started as rank {} of {}",
+                                           cluster_.label(), place.rank, place.size, meeting.rank, meeting.size));
 }
 
 void RankGroup::close() noexcept {
@@ -137,7 +138,7 @@ std::vector<std::int64_t> RankGroup::all_gather(const std::vector<std::int64_t>&
   const auto begin = static_cast<std::size_t>(rank()) * mine.size();
   const auto take = [&] {
     if (!std::equal(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(begin)))
-      fail(Code::kDataLoss, "it returned other numbers in this rank's part than this rank gave");
+      fail(Code::kDataLoss, "[B5105] it returned other numbers in this rank's part than this rank gave");
   };
   cluster_.call_and_take("all_gather", &Api::all_gather, take, &call, from.get(), into.get());
   return all;

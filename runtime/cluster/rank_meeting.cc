@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rank_meeting.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -45,7 +47,7 @@ std::string RankMeeting::name_of(int rank) const {
 // ---- meeting ----
 
 RankGroup& RankMeeting::group() const {
-  if (!is_open()) fail(Code::kFailedPrecondition, "the ranks have not met, or have left");
+  if (!is_open()) fail(Code::kFailedPrecondition, "[B5106] the ranks have not met, or have left");
   return *group_;
 }
 
@@ -120,8 +122,8 @@ void RankMeeting::open_worker(FileSystem& files) {
     }
     if (events_.stopping()) fail(Code::kCancelled, "the run was stopped while rank 0 was waited for");
     if (std::chrono::steady_clock::now() > end)
-      fail(Code::kUnavailable, "rank 0 of " + std::to_string(options_.seats) + " did not begin a run in " +
-                                   escaped(options_.directory) + " within " + max_wait_text());
+      fail(Code::kUnavailable, fmt::format("[B5102] rank 0 of {} did not begin a run in {} within {}", options_.seats,
+                                           escaped(options_.directory), max_wait_text()));
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
@@ -159,7 +161,7 @@ void RankMeeting::meet_members() {
     if (group_ != nullptr) group_->close();
     if (e.code() == Code::kUnavailable && regroupings_ > 0) membership_->note_not_met(ranks_not_met(e.what()));
     if (e.code() == Code::kCancelled && !events_.stopping())
-      fail(Code::kUnavailable, "a rank has ended while the group met");
+      fail(Code::kUnavailable, "[B5102] a rank has ended while the group met");
     throw;
   }
   if (events_.placed) events_.placed(rank_, size_);

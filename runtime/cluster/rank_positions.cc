@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rank_positions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -82,9 +84,9 @@ std::string go_on_alone(DirectSession& session, const std::string& input) {
 
 void refuse_ranks(DirectSession& session, const std::string& input) {
   if (const int count = processes_of(session.store().positions(), input); count > 1)
-    fail(Code::kFailedPrecondition, "the checkpoint is of a run of " + std::to_string(count) +
-                                        " processes, each of which read a part of the input; one alone does not "
-                                        "make their steps again");
+    fail(Code::kFailedPrecondition, fmt::format("[B5111] the checkpoint is of a run of {} processes, each of which "
+                                                "read a part of the input; one alone does not make their steps again",
+                                                count));
 }
 
 }  // namespace belay::runtime

@@ -47,7 +47,7 @@ HookStates unpacked(const std::string& text) {
   RunState state = parse_run_state(std::string_view(text).substr(sizeof(length), static_cast<std::size_t>(length)));
   for_each_tensor(state, [&](const std::string&, const std::string&, StateTensor& t) {
     const auto bytes = static_cast<std::size_t>(byte_size(t));
-    if (text.size() - at < bytes) fail(Code::kDataLoss, "the states of a rank's hooks are cut off");
+    if (text.size() - at < bytes) fail(Code::kDataLoss, "[B5111] the states of a rank's hooks are cut off");
     t = allocated(t.dtype, t.dims);
     if (bytes != 0) std::memcpy(t.memory.get(), text.data() + at, bytes);
     at += bytes;

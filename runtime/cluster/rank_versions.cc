@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rank_versions.h"
 
+#include <fmt/core.h>
+
 #include <sstream>
 
 #include "runtime/platform/files/crc32c.h"
@@ -88,8 +90,9 @@ void compare_manifests(const RankMeeting& meeting, const RankVersions& mine) {
   const std::vector<std::string> all = meeting.group().gather_texts(text_of(mine.manifest));
   for (std::size_t r = 1; r < all.size(); ++r)
     if (all[r] != all[0])
-      fail(Code::kInvalidArgument, meeting.name_of(static_cast<int>(r)) + " has another manifest than rank 0: " +
-                                       first_difference(all[r], all[0]) + "; start all with the same");
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5101] {} has another manifest than rank 0: {}; start all with the same",
+                       meeting.name_of(static_cast<int>(r)), first_difference(all[r], all[0])));
 }
 
 // Each rank has the plugins that its part of the manifest needs. The chief has more.
@@ -99,8 +102,9 @@ void compare_plugins(const RankMeeting& meeting, const RankVersions& mine) {
   for (std::size_t r = 1; r < all.size(); ++r)
     for (const auto& [plugin, build] : builds_in(all[r]))
       if (const auto found = chiefs.find(plugin); found != chiefs.end() && found->second != build)
-        fail(Code::kInvalidArgument, meeting.name_of(static_cast<int>(r)) + " has another build of the plugin " +
-                                         double_quoted(plugin) + " than rank 0; start all with the same");
+        fail(Code::kInvalidArgument,
+             fmt::format("[B5101] {} has another build of the plugin {} than rank 0; start all with the same",
+                         meeting.name_of(static_cast<int>(r)), double_quoted(plugin)));
 }
 
 // All ranks see the same strings, so either all fail or none does.
@@ -120,9 +124,9 @@ std::string compare_files(const RankMeeting& meeting, const RankVersions& mine) 
            (all_found.size() == 1 ? "" : " (and " + std::to_string(all_found.size() - 1) + " more that differ)");
   };
   if (!errors.empty())
-    fail(Code::kInvalidArgument,
-         first(errors) +
-             "; give all ranks the same file, or name each rank's own by a variable, as in \"part-${RANK}.csv\"");
+    fail(Code::kInvalidArgument, fmt::format("[B5101] {}; give all ranks the same file, or name each rank's own by a "
+                                             "variable, as in \"part-${{RANK}}.csv\"",
+                                             first(errors)));
   if (warnings.empty()) return "";
   return first(warnings) + "; of its own file each rank reads its part, 1 of " + std::to_string(meeting.size());
 }
@@ -136,7 +140,8 @@ std::string compare_versions(const RankMeeting& meeting, const RankVersions& min
     if (all[2 * r] != all[0]) compare_manifests(meeting, mine);
     if (all[2 * r + 1] != all[1])
       fail(Code::kInvalidArgument,
-           meeting.name_of(static_cast<int>(r)) + " is another build of belay than rank 0; start all with the same");
+           fmt::format("[B5101] {} is another build of belay than rank 0; start all with the same",
+                       meeting.name_of(static_cast<int>(r))));
   }
   compare_plugins(meeting, mine);
   return compare_files(meeting, mine);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/ranks_service.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 #include <string>
 
@@ -19,9 +21,9 @@ HookRanks& other_ranks(const InstanceHost& instance) {
   try {
     return instance.services().context<HookRanks>();
   } catch (const Error&) {
-    fail(Code::kFailedPrecondition, "\"" + instance.name() + "\" runs on rank 0 alone, and calls the other " +
-                                        std::to_string(instance.services().ranks() - 1) +
-                                        ", where it is not: use rank() and ranks() of its host to ask first");
+    fail(Code::kFailedPrecondition, fmt::format("[B5106] \"{}\" runs on rank 0 alone, and calls the other {}, where it "
+                                                "is not: use rank() and ranks() of its host to ask first",
+                                                instance.name(), instance.services().ranks() - 1));
   }
 }
 
@@ -34,8 +36,7 @@ std::int32_t call_ranks(belay_host* host, const belay_collective* given, belay_s
     const belay_collective& call = detail::read_sized(given, room);
     const InstanceHost& instance = InstanceHost::from(host);
     if (call.tag >= BELAY_CLUSTER_TAGS)
-      fail(Code::kInvalidArgument,
-           "tag " + std::to_string(call.tag) + " is not below " + std::to_string(BELAY_CLUSTER_TAGS));
+      fail(Code::kInvalidArgument, fmt::format("[B5106] tag {} is not below {}", call.tag, BELAY_CLUSTER_TAGS));
     if (instance.services().ranks() > 1) {
       const Doing doing(Activity::kOtherRanks);
       together(other_ranks(instance), instance, call);
@@ -47,11 +48,11 @@ std::int32_t call_ranks(belay_host* host, const belay_collective* given, belay_s
 
 void check_number(const belay_tensor& tensor) {
   detail::check_tensor(tensor);
-  if (tensor.dtype == BELAY_STRING) fail(Code::kInvalidArgument, "ranks exchange numbers, not strings");
+  if (tensor.dtype == BELAY_STRING) fail(Code::kInvalidArgument, "[B5106] ranks exchange numbers, not strings");
 }
 
 [[noreturn]] void fail_no_other(const belay_collective& call) {
-  fail(Code::kInvalidArgument, "there is no other rank " + std::to_string(call.peer) + " in a group of 1");
+  fail(Code::kInvalidArgument, fmt::format("[B5106] there is no other rank {} in a group of 1", call.peer));
 }
 
 std::int32_t place_of_rank(belay_host* host, belay_cluster_place* place, belay_status* status) {
@@ -88,7 +89,7 @@ std::int32_t hook_broadcast(belay_host* host, const belay_collective* given, con
 void check_sum(const belay_tensor& tensor) {
   check_number(tensor);
   if (tensor.dtype != BELAY_FLOAT32 && tensor.dtype != BELAY_FLOAT64 && tensor.dtype != BELAY_INT64)
-    fail(Code::kInvalidArgument, "all_reduce takes float32, float64 and int64");
+    fail(Code::kInvalidArgument, "[B5106] all_reduce takes float32, float64 and int64");
 }
 std::int32_t hook_all_reduce(belay_host* host, const belay_collective* given, const belay_tensor* tensor,
                              belay_status* status) {
@@ -107,7 +108,7 @@ std::int32_t hook_all_gather(belay_host* host, const belay_collective* given, co
         check_number(*mine);
         check_number(*all);
         if (all->dtype != mine->dtype || all->bytes != mine->bytes)
-          fail(Code::kInvalidArgument, "all_gather: the tensor for all has another size");
+          fail(Code::kInvalidArgument, "[B5106] all_gather: the tensor for all has another size");
         if (mine->bytes != 0) std::memcpy(all->data, mine->data, mine->bytes);
       },
       [&](HookRanks& ranks, const InstanceHost& hook, const belay_collective& call) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rendezvous.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <cstdio>
 #include <random>
@@ -99,13 +101,13 @@ std::string WorkerSeat::refusal() const {
 
 std::string WorkerSeat::look() {
   if (const std::string why = refusal(); !why.empty())
-    fail(Code::kFailedPrecondition, "rank 0 does not train: " + escaped(why));
+    fail(Code::kFailedPrecondition, "[B5103] rank 0 does not train: " + escaped(why));
   const auto [name, on_lost] = read();
   if (name.empty() || name == name_) return name;
   if (on_lost != on_lost_)
-    fail(Code::kInvalidArgument, "rank " + std::to_string(rank_) +
-                                     " has another manifest than rank 0: cluster.on_lost_rank is \"" + on_lost_ +
-                                     "\" there, and \"" + on_lost + "\" on rank 0; start all with the same");
+    fail(Code::kInvalidArgument, fmt::format("[B5101] rank {} has another manifest than rank 0: cluster.on_lost_rank "
+                                             "is \"{}\" there, and \"{}\" on rank 0; start all with the same",
+                                             rank_, on_lost_, on_lost));
   lock_.reset();
   name_.clear();
   std::string holder;
@@ -124,9 +126,9 @@ std::string WorkerSeat::look() {
   }
   if (lock_ == nullptr)
     throw RunInUse(Code::kFailedPrecondition,
-                   "rank " + std::to_string(rank_) + " of the run in " + run_ + " is there already" +
-                       (holder.empty() ? "" : " (" + holder + ")") +
-                       ": another job trains in this directory, or that process hangs: end it first");
+                   fmt::format("[B5112] rank {} of the run in {} is there already{}: another job trains in this "
+                               "directory, or that process hangs: end it first",
+                               rank_, run_, holder.empty() ? "" : " (" + holder + ")"));
   name_ = name;
   return name;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/run_ranks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -71,7 +73,7 @@ void RunRanks::regroup() {
 bool RunRanks::give_up(const Error& error) {
   if (in_a_row_ == 0 || in_a_row_ < options_.max_recoveries || !is_preemption(error.code())) return false;
   agreement_.give_up(
-      Error(Code::kInternal, "gave up after " + std::to_string(in_a_row_) + " recoveries in a row: " + error.what()));
+      Error(Code::kInternal, fmt::format("[B5086] gave up after {} recoveries in a row: {}", in_a_row_, error.what())));
   return true;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads from BELAY_CONFIG or TF_CONFIG the task and the cluster of this process.
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
 #include "belay/error.h"
@@ -43,7 +45,7 @@ class TaskReader {
 
  private:
   [[noreturn]] void wrong(const std::string& key, const std::string& expected) const {
-    fail(Code::kInvalidArgument, task_.variable + ": " + key + " must be " + expected);
+    fail(Code::kInvalidArgument, fmt::format("[B5100] {}: {} must be {}", task_.variable, key, expected));
   }
 
   std::string text(const json& from, const char* key, const char* place) const {
@@ -174,7 +176,7 @@ RunConfig::Task task_of(const Environment& environment) {
       return TaskReader(variable, parse_json(*text)).read();
     } catch (const Error& e) {
       if (e.code() != Code::kDataLoss) throw;
-      fail(Code::kInvalidArgument, std::string(variable) + " is no JSON: " + e.what());
+      fail(Code::kInvalidArgument, fmt::format("[B5100] {} is no JSON: {}", variable, e.what()));
     }
   }
   return {};

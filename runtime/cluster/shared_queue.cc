@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/shared_queue.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -44,7 +46,7 @@ class SharedQueue final : public QueueOfRanks {
     return take(mine, parts_.agreement.begin_step(mine, own_error_));
   }
   QueueElement dequeue_many(std::int64_t, bool, const CancelToken&) override {
-    fail(Code::kUnimplemented, "several ranks take batches one by one");
+    fail(Code::kUnimplemented, "[B5107] several ranks take batches one by one");
   }
   StepRanks& ranks() noexcept override { return parts_.step; }
 
@@ -69,11 +71,10 @@ class SharedQueue final : public QueueOfRanks {
   void check_is_step() const {
     const std::string why = ": of several processes only the step takes a batch, which all make together";
     if (const std::optional<PluginInstance::Current> current = PluginInstance::current())
-      fail(Code::kFailedPrecondition, double_quoted(current->instance.name()) +
-                                          " runs what needs a batch of the training's input, in " + current->callback +
-                                          why);
+      fail(Code::kFailedPrecondition, fmt::format("[B5107] {} runs what needs a batch of the training's input, in {}{}",
+                                                  double_quoted(current->instance.name()), current->callback, why));
     if (std::this_thread::get_id() != steps_on_)
-      fail(Code::kFailedPrecondition, "a thread runs what needs a batch of the training's input" + why);
+      fail(Code::kFailedPrecondition, "[B5107] a thread runs what needs a batch of the training's input" + why);
   }
   // Waits for this rank's own batch. The batch is kept until a step takes it.
   RankNote own_note() {
@@ -105,7 +106,7 @@ class SharedQueue final : public QueueOfRanks {
     const auto counts = [&](const RankNote& n) { return n.kind == RankNote::kRows && n.epoch == epoch; };
     for (const RankNote& n : notes)
       if (counts(n)) rows += n.rows;
-    if (rows == 0) fail(Code::kInvalidArgument, "no rank has a row in this step");
+    if (rows == 0) fail(Code::kInvalidArgument, "[B5108] no rank has a row in this step");
     QueueElement element;
     if (counts(mine)) {
       element = std::move(*next_);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/step_of_ranks.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <utility>
 
@@ -24,10 +26,10 @@ void compare_buckets(RankGroup& group, const std::vector<GradientBuckets::Size>&
   const std::vector<std::int64_t> all = group.all_gather({count, static_cast<std::int64_t>(sum)});
   for (std::size_t r = 1; 2 * r < all.size(); ++r)
     if (all[2 * r] != all[0] || all[2 * r + 1] != all[1])
-      fail(Code::kFailedPrecondition, "rank " + std::to_string(r) + " has " + std::to_string(all[2 * r]) +
-                                          " buckets of gradients, and rank 0 has " + std::to_string(all[0]) +
-                                          (all[2 * r] != all[0] ? "" : " of other sizes") +
-                                          ": the models of the ranks differ");
+      fail(Code::kFailedPrecondition,
+           fmt::format(
+               "[B5104] rank {} has {} buckets of gradients, and rank 0 has {}{}: the models of the ranks differ", r,
+               all[2 * r], all[0], all[2 * r] != all[0] ? "" : " of other sizes"));
 }
 
 }  // namespace

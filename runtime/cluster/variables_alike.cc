@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/variables_alike.h"
 
+#include <fmt/core.h>
+
 #include <shared_mutex>
 #include <sstream>
 
@@ -28,8 +30,9 @@ void VariablesAlike::list(RankGroup& group) {
   for (std::string line; std::getline(lines, line);) {
     const Variable* v = session_->store().find(line.substr(0, line.find(' ')));
     if (v == nullptr || line_of(*v) != line + "\n")
-      fail(Code::kFailedPrecondition, "rank " + std::to_string(group.rank()) + " has no variable '" + line +
-                                          "', which rank 1 has: the models of the ranks differ");
+      fail(Code::kFailedPrecondition,
+           fmt::format("[B5104] rank {} has no variable '{}', which rank 1 has: the models of the ranks differ",
+                       group.rank(), line));
     variables_.push_back(v);
   }
 }
@@ -41,7 +44,8 @@ void VariablesAlike::take_from(RankGroup& group, int from) {
   if (takes) store.mark_dirty("another rank's variables are being taken");
   for (const Variable* v : variables_) {
     DenseTensor value = v->value.dtype() == DType::kString ? DenseTensor() : DenseTensor(TensorView(v->value.view()));
-    if (!value) fail(Code::kUnimplemented, "the variable '" + v->name + "' is a string, which ranks do not share yet");
+    if (!value)
+      fail(Code::kUnimplemented, "[B5107] the variable '" + v->name + "' is a string, which ranks do not share yet");
     group.broadcast(TensorView(value.view()), from);
     if (takes) store.assign(v->name, TensorView(value.view()));
   }
@@ -58,9 +62,9 @@ void VariablesAlike::compare(RankGroup& group) const {
   for (std::size_t i = 0; i < mine.size(); ++i)
     for (int r = 1; r < group.size(); ++r)
       if (all[static_cast<std::size_t>(r) * mine.size() + i] != all[i])
-        fail(Code::kDataLoss, "the variable '" + variables_[i]->name + "' is another one on rank " + std::to_string(r) +
-                                  " than on rank 0 behind step " + std::to_string(session_->global_step()) +
-                                  ": what wrote it on one of them, a hook for instance, must not");
+        fail(Code::kDataLoss, fmt::format("[B5104] the variable '{}' is not the same on rank {} and on rank 0 after "
+                                          "step {}: what writes it, a hook for instance, must do so on all ranks",
+                                          variables_[i]->name, r, session_->global_step()));
 }
 
 // ---- what hooks write ----

@@ -53,15 +53,16 @@ TEST(Launcher, TheChiefOfTfConfigIsRank0) {
 }
 
 TEST(Launcher, ATaskThatIsNoRankIsRefused) {
-  EXPECT_EQ(
-      error({{"TF_CONFIG", R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]},
+  EXPECT_EQ(error({{"TF_CONFIG", R"({"cluster": {"chief": ["a:1"], "ps": ["b:1"], "worker": ["c:1"]},
                                      "task": {"type": "ps", "index": 0}})"}}),
-      "INVALID_ARGUMENT: TF_CONFIG: a task \"ps\" is no rank of a training; there are no parameter servers, train "
-      "with workers alone");
-  EXPECT_EQ(error({{"TF_CONFIG", R"({"cluster": {"chief": ["a:1"], "worker": ["c:1"]},
+            "INVALID_ARGUMENT: [B5100] TF_CONFIG: a task \"ps\" is no rank of a training; there are no parameter "
+            "servers, train "
+            "with workers alone");
+  EXPECT_EQ(
+      error({{"TF_CONFIG", R"({"cluster": {"chief": ["a:1"], "worker": ["c:1"]},
                                      "task": {"type": "evaluator", "index": 0}})"}}),
-            "INVALID_ARGUMENT: TF_CONFIG: a task \"evaluator\" is no rank of a training; run it with run.mode = "
-            "\"continuous_eval\"");
+      "INVALID_ARGUMENT: [B5100] TF_CONFIG: a task \"evaluator\" is no rank of a training; run it with run.mode = "
+      "\"continuous_eval\"");
 }
 
 TEST(Launcher, AnEvaluatorIsStartedToEvaluate) {
@@ -78,12 +79,14 @@ TEST(Launcher, AnEvaluatorIsStartedToEvaluate) {
 
 TEST(Launcher, TwoThatContradictEachOtherAreBothNamed) {
   EXPECT_EQ(error({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}),
-            "INVALID_ARGUMENT: two launchers contradict each other: a launcher (RANK, WORLD_SIZE) says rank 1 of 2, "
-            "Open MPI says rank 0 of 2; unset the variables of one of them");
-  EXPECT_EQ(
-      error({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}, {"TF_CONFIG", kWorker1}}),
-      "INVALID_ARGUMENT: two launchers contradict each other: MPICH says rank 2 of 4, TF_CONFIG says rank 2 of 3; "
-      "unset the variables of one of them");
+            "INVALID_ARGUMENT: [B5100] two launchers contradict each other: a launcher (RANK, WORLD_SIZE) says rank 1 "
+            "of 2, Open MPI says "
+            "rank 0 of "
+            "2; unset the variables of one of them");
+  EXPECT_EQ(error({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}, {"TF_CONFIG", kWorker1}}),
+            "INVALID_ARGUMENT: [B5100] two launchers contradict each other: MPICH says rank 2 of 4, TF_CONFIG says "
+            "rank 2 of 3; "
+            "unset the variables of one of them");
 }
 
 TEST(Launcher, TwoThatAgreeAreOne) {
@@ -116,9 +119,9 @@ TEST(Launcher, T_119_AStepOfSlurmSaysItsOwnNumberOfTasks) {
 
 TEST(Launcher, HalfOfAPlaceIsRefused) {
   EXPECT_EQ(error({{"RANK", "0"}}),
-            "INVALID_ARGUMENT: RANK is set and WORLD_SIZE is not: a process of a group needs both");
+            "INVALID_ARGUMENT: [B5100] RANK is set and WORLD_SIZE is not: a process of a group needs both");
   EXPECT_EQ(error({{"WORLD_SIZE", "2"}}),
-            "INVALID_ARGUMENT: WORLD_SIZE is set and RANK is not: a process of a group needs both");
+            "INVALID_ARGUMENT: [B5100] WORLD_SIZE is set and RANK is not: a process of a group needs both");
   EXPECT_EQ(place({{"JOB_COMPLETION_INDEX", "1"}}), LaunchedPlace{});  // of a job that is no group
 }
 
@@ -133,7 +136,7 @@ TEST(Launcher, OneProcessIsAloneAndSeveralAreNot) {
   EXPECT_EQ(why({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "");
   EXPECT_EQ(why({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
             "a launcher (RANK, WORLD_SIZE) has started 2 processes, which this version does not train together");
-  EXPECT_EQ(why({{"RANK", "0"}}), "RANK is set and WORLD_SIZE is not: a process of a group needs both");
+  EXPECT_EQ(why({{"RANK", "0"}}), "[B5100] RANK is set and WORLD_SIZE is not: a process of a group needs both");
 }
 
 TEST(Launcher, AProcessThatABatchScriptOfSlurmHasStartedItselfIsLone) {
@@ -177,10 +180,11 @@ TEST(Launcher, SeveralThatNothingJoinsAreToldWhatWould) {
 }
 
 TEST(Launcher, WhatCannotBeIsRefused) {
-  EXPECT_EQ(error({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), "INVALID_ARGUMENT: RANK = 2 is not below WORLD_SIZE = 2");
+  EXPECT_EQ(error({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+            "INVALID_ARGUMENT: [B5100] RANK = 2 is not below WORLD_SIZE = 2");
   for (const char* text : {"-1", "x", "1x", "99999999999"})
     EXPECT_EQ(error({{"RANK", text}, {"WORLD_SIZE", "2"}}),
-              "INVALID_ARGUMENT: RANK is \"" + std::string(text) + "\"; a launcher sets it to a number");
+              "INVALID_ARGUMENT: [B5100] RANK is \"" + std::string(text) + "\"; a launcher sets it to a number");
 }
 
 }  // namespace

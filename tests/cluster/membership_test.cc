@@ -75,11 +75,11 @@ TEST_F(MembershipTest, ARefusalOfThePreviousStartCountsOnlyIfNoChiefComes) {
   const std::int64_t second = FakeClock::kSecond, after = system_clock().wall_ns() + second;
   FakeClock clock(after);
   WorkerSeat of_that_start(posix_file_system(), temp_.path(), 1, "stop", before - second, clock);
-  EXPECT_EQ(error_of([&] { of_that_start.look(); }), "rank 0 does not train: no hook 'x'");
+  EXPECT_EQ(error_of([&] { of_that_start.look(); }), "[B5103] rank 0 does not train: no hook 'x'");
   WorkerSeat of_the_next(posix_file_system(), temp_.path(), 1, "stop", after, clock);
   EXPECT_EQ(of_the_next.look(), "");
   clock.advance(10 * second);
-  EXPECT_EQ(error_of([&] { of_the_next.look(); }), "rank 0 does not train: no hook 'x'");
+  EXPECT_EQ(error_of([&] { of_the_next.look(); }), "[B5103] rank 0 does not train: no hook 'x'");
   WorkerSeat much_later(posix_file_system(), temp_.path(), 1, "stop", after + 20 * second, clock);
   EXPECT_EQ(much_later.look(), "");
 }
@@ -188,7 +188,7 @@ TEST_F(MembershipTest, OneThatIsLeftOutSaysSoAndIsNotCountedByMinRanks) {
   first.form(*run, name);
   a.get();
   EXPECT_THAT(error_of([&] { b.get(); }),
-              HasSubstr("the other ranks went on without this one, which they did not reach"));
+              HasSubstr("[B5102] the other ranks continued without this one, which they did not reach"));
   min_ranks_ = 3;
   Membership other = chief(LostRank::kContinue);
   const std::string again = begin_meeting(*run, 2);
@@ -278,10 +278,12 @@ TEST_F(MembershipTest, T_164_AnotherNumberOfRanksIsNamedByBothAtTheStart) {
   of_four.seats = 4;
   Worker one(temp_.path(), of_four);
   auto a = one.join();
-  EXPECT_THAT(error_of([&] { first.form(*run, name); }),
-              HasSubstr("rank 1 was started as one of 4 ranks, and rank 0 as one of 3; start all ranks with the same"));
-  EXPECT_THAT(error_of([&] { a.get(); }),
-              HasSubstr("rank 0 was started as one of 3 ranks, and rank 1 as one of 4; start all ranks with the same"));
+  EXPECT_THAT(
+      error_of([&] { first.form(*run, name); }),
+      HasSubstr("[B5101] rank 1 was started as one of 4 ranks, and rank 0 as one of 3; start all ranks with the same"));
+  EXPECT_THAT(
+      error_of([&] { a.get(); }),
+      HasSubstr("[B5101] rank 0 was started as one of 3 ranks, and rank 1 as one of 4; start all ranks with the same"));
 }
 
 TEST_F(MembershipTest, T_164_AReplacementWithAnotherNumberOfRanksEndsAndTheOthersWait) {
@@ -298,7 +300,7 @@ TEST_F(MembershipTest, T_164_AReplacementWithAnotherNumberOfRanksEndsAndTheOther
   Membership::Options of_two = options(1, LostRank::kWait);
   of_two.seats = 2;
   EXPECT_THAT(error_of([&] { Worker(temp_.path(), of_two).join().get(); }),
-              HasSubstr("rank 0 was started as one of 3 ranks, and rank 1 as one of 2"));
+              HasSubstr("[B5101] rank 0 was started as one of 3 ranks, and rank 1 as one of 2"));
   one = worker(1, LostRank::kWait);
   a = one->join();
   b = two->join();
@@ -317,7 +319,7 @@ TEST_F(MembershipTest, AWorkerWhoseChiefHasEndedTheRunDoesNotWait) {
   b.get();
   a = one->join();
   end_meeting(*run);
-  EXPECT_THAT(error_of([&] { a.get(); }), HasSubstr("rank 0 has ended the run"));
+  EXPECT_THAT(error_of([&] { a.get(); }), HasSubstr("[B5102] rank 0 has ended the run"));
 }
 
 }  // namespace

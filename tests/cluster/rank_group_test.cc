@@ -99,12 +99,12 @@ const std::string kLabel = "cluster \"answers\" (linked in, 1.0.0) in ";
 
 TEST_F(RankGroupTest, T_145_ThePlaceThatAClusterReturnsIsCheckedAndTheGroupClosed) {
   Answers::place = {0, 1, 0, 3};
-  EXPECT_EQ(error_of_open(),
-            "INVALID_ARGUMENT: " + kLabel + "open: it returned generation = 3, and was opened for generation 4");
+  EXPECT_EQ(error_of_open(), "INVALID_ARGUMENT: " + kLabel +
+                                 "open: [B5105] it returned generation = 3, and was opened for generation 4");
   EXPECT_EQ(Answers::closed, 1);
   Answers::place = {0, 1, -2, 4};
-  EXPECT_EQ(error_of_open(),
-            "INVALID_ARGUMENT: " + kLabel + "open: it returned local_rank = -2 of 1 processes; 0: it is not known");
+  EXPECT_EQ(error_of_open(), "INVALID_ARGUMENT: " + kLabel +
+                                 "open: [B5105] it returned local_rank = -2 of 1 processes; 0: it is not known");
   Answers::place = {5, 1, 0, 4};
   EXPECT_THAT(error_of_open(), HasSubstr("is rank 5 of 1, and was started as rank 0 of 1"));
   EXPECT_EQ(Answers::closed, 3);
@@ -123,11 +123,12 @@ TEST_F(RankGroupTest, T_145_WhatAClusterMovesForTheHostIsCheckedBeforeItIsUsed) 
   group.open(meeting());
   for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{1} << 60}) {
     Answers::number = wrong;
-    EXPECT_THAT(error_of([&] { group.all_gather({7}); }),
-                HasSubstr("DATA_LOSS: " + kLabel + "all_gather: it returned other numbers in this rank's part"));
+    EXPECT_THAT(
+        error_of([&] { group.all_gather({7}); }),
+        HasSubstr("DATA_LOSS: " + kLabel + "all_gather: [B5105] it returned other numbers in this rank's part"));
     EXPECT_THAT(error_of([&] { group.gather_texts("four"); }), HasSubstr(kLabel + "all_gather: it returned"));
     EXPECT_EQ(error_of([&] { group.broadcast(std::string("four"), 0); }),
-              "DATA_LOSS: " + kLabel + "broadcast: it returned " + std::to_string(wrong) +
+              "DATA_LOSS: " + kLabel + "broadcast: [B5105] it returned " + std::to_string(wrong) +
                   " as the length of a text, which cannot be");
   }
 }

@@ -46,13 +46,17 @@ TEST_F(RanksServiceTest, AProcessByItselfIsAGroupOfOne) {
 
 TEST_F(RanksServiceTest, WhatCannotBeIsRefused) {
   Tensor value(1.F), text(DType::kString, {1}), whole(std::int32_t{1});
-  EXPECT_EQ(error_of([&] { ranks.send(value, 1); }), "INVALID_ARGUMENT: there is no other rank 1 in a group of 1");
-  EXPECT_EQ(error_of([&] { ranks.receive(value, 0); }), "INVALID_ARGUMENT: there is no other rank 0 in a group of 1");
-  EXPECT_EQ(error_of([&] { ranks.broadcast(value, 2); }), "INVALID_ARGUMENT: there is no other rank 2 in a group of 1");
-  EXPECT_EQ(error_of([&] { ranks.barrier(BELAY_CLUSTER_TAGS); }), "INVALID_ARGUMENT: tag 65536 is not below 65536");
+  EXPECT_EQ(error_of([&] { ranks.send(value, 1); }),
+            "INVALID_ARGUMENT: [B5106] there is no other rank 1 in a group of 1");
+  EXPECT_EQ(error_of([&] { ranks.receive(value, 0); }),
+            "INVALID_ARGUMENT: [B5106] there is no other rank 0 in a group of 1");
+  EXPECT_EQ(error_of([&] { ranks.broadcast(value, 2); }),
+            "INVALID_ARGUMENT: [B5106] there is no other rank 2 in a group of 1");
+  EXPECT_EQ(error_of([&] { ranks.barrier(BELAY_CLUSTER_TAGS); }),
+            "INVALID_ARGUMENT: [B5106] tag 65536 is not below 65536");
   EXPECT_EQ(error_of([&] { ranks.all_reduce(whole); }),
-            "INVALID_ARGUMENT: all_reduce takes float32, float64 and int64");
-  EXPECT_EQ(error_of([&] { ranks.broadcast(text); }), "INVALID_ARGUMENT: ranks exchange numbers, not strings");
+            "INVALID_ARGUMENT: [B5106] all_reduce takes float32, float64 and int64");
+  EXPECT_EQ(error_of([&] { ranks.broadcast(text); }), "INVALID_ARGUMENT: [B5106] ranks exchange numbers, not strings");
 }
 
 // The others have no hooks, and would not answer.
@@ -64,7 +68,7 @@ TEST_F(RanksServiceTest, AmongSeveralItSaysItsPlaceAndRefusesCalls) {
   EXPECT_EQ(ranks.place().generation, 2);
   Tensor sum(2.5F);
   EXPECT_THAT(error_of([&] { ranks.all_reduce(sum); }),
-              HasSubstr("FAILED_PRECONDITION: \"slowest\" runs on rank 0 alone, and calls the other 2"));
+              HasSubstr("FAILED_PRECONDITION: [B5106] \"slowest\" runs on rank 0 alone, and calls the other 2"));
 }
 
 }  // namespace
