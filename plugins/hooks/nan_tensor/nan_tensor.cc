@@ -52,8 +52,9 @@ class NanTensor final : public belay::Hook {
     if (std::isfinite(value) || (std::isinf(value) && !o_.check_inf)) return;
     const std::string found = what_is_wrong(value, run);
     if (o_.fail_on_nan_loss)
-      belay::fail(Code::kDiverged, found + ": training has diverged; lower the learning rate or clip the gradients");
-    log_at_times(found + ": training has diverged; the run stops here");
+      belay::fail(Code::kDiverged,
+                  "[B5043] " + found + ": training has diverged; lower the learning rate or clip the gradients");
+    log_at_times("[B5043] " + found + ": training has diverged; the run stops here");
     run.request_stop((std::isnan(value) ? "NaN loss: " : "infinite loss: ") + found);
   }
 

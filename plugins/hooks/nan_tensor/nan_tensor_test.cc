@@ -72,15 +72,16 @@ TEST(NanTensor, TheRunFailsAsDiverged) {
     float value;
     const char* error;
   };
-  for (const Case& c : {Case{kNan,
-                             "DIVERGED: 'loss' is nan at step 2: training has diverged; lower the learning rate or "
-                             "clip the gradients"},
-                        Case{kInf,
-                             "DIVERGED: 'loss' is inf at step 2: training has diverged; lower the learning rate or "
-                             "clip the gradients"},
-                        Case{-kInf,
-                             "DIVERGED: 'loss' is -inf at step 2: training has diverged; lower the learning rate "
-                             "or clip the gradients"}}) {
+  for (const Case& c :
+       {Case{kNan,
+             "DIVERGED: [B5043] 'loss' is nan at step 2: training has diverged; lower the learning rate or "
+             "clip the gradients"},
+        Case{kInf,
+             "DIVERGED: [B5043] 'loss' is inf at step 2: training has diverged; lower the learning rate or "
+             "clip the gradients"},
+        Case{-kInf,
+             "DIVERGED: [B5043] 'loss' is -inf at step 2: training has diverged; lower the learning rate "
+             "or clip the gradients"}}) {
     const auto hook = started();
     hook->step({{"loss", 1.f}});
     EXPECT_EQ(error_of([&] { hook->step({{"loss", c.value}}); }), c.error);
@@ -92,8 +93,9 @@ TEST(NanTensor, OrItStopsWithoutAnError) {
   hook->step({{"loss", 1.f}});
   const StepResult nan = hook->step({{"loss", kNan}});
   EXPECT_EQ(nan.stop_reason, "NaN loss: 'loss' is nan at step 2");
-  EXPECT_EQ(nan.logged,
-            (std::vector<std::string>{"error: 'loss' is nan at step 2: training has diverged; the run stops here"}));
+  EXPECT_EQ(
+      nan.logged,
+      (std::vector<std::string>{"error: [B5043] 'loss' is nan at step 2: training has diverged; the run stops here"}));
   EXPECT_EQ(hook->step({{"loss", kInf}}).stop_reason, "infinite loss: 'loss' is inf at step 3");
 }
 
@@ -113,7 +115,8 @@ TEST(NanTensor, InfinityCanBeAllowed) {
   EXPECT_EQ(error_of([&] {
               hook->step({{"loss", kNan}});
             }),
-            "DIVERGED: 'loss' is nan at step 3: training has diverged; lower the learning rate or clip the gradients");
+            "DIVERGED: [B5043] 'loss' is nan at step 3: training has diverged; lower the learning rate or clip the "
+            "gradients");
 }
 
 TEST(NanTensor, WorksWithoutAGlobalStep) {
@@ -124,7 +127,7 @@ TEST(NanTensor, WorksWithoutAGlobalStep) {
   EXPECT_EQ(error_of([&] {
               hook.step({{"loss", static_cast<double>(kNan)}});
             }),
-            "DIVERGED: 'loss' is nan: training has diverged; lower the learning rate or clip the gradients");
+            "DIVERGED: [B5043] 'loss' is nan: training has diverged; lower the learning rate or clip the gradients");
 }
 
 TEST(NanTensor, WatchesTheNarrowTypes) {
@@ -145,7 +148,7 @@ TEST(NanTensor, WatchesTheNarrowTypes) {
     EXPECT_EQ(error_of([&] {
                 hook.step({{"loss", value}});
               }),
-              "DIVERGED: 'loss' is nan: training has diverged; lower the learning rate or clip the gradients");
+              "DIVERGED: [B5043] 'loss' is nan: training has diverged; lower the learning rate or clip the gradients");
   }
 }
 

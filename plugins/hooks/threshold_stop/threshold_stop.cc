@@ -78,7 +78,7 @@ class ThresholdStop final : public belay::Hook {
     at_target_ = is_at_target() ? at_target_ + 1 : 0;
     is_beyond_ = is_diverged() ? is_beyond_ + 1 : 0;
     if (is_beyond_ >= o_.patience)
-      belay::fail(Code::kDiverged, value_text() + ": training has diverged (diverged = " +
+      belay::fail(Code::kDiverged, "[B5043] " + value_text() + ": training has diverged (diverged = " +
                                        belay::rounded_text(*o_.diverged) + patience_text() + ")");
     if (reached()) run.request_stop(reached_text());
   }

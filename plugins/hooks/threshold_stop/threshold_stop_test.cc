@@ -52,7 +52,7 @@ TEST(ThresholdStop, LargerIsBetterForAnAccuracy) {
   EXPECT_EQ(error_of([&] {
               hook->step({{"accuracy", 0.05f}});
             }),
-            "DIVERGED: 'accuracy' is 0.05 at step 3: training has diverged (diverged = 0.1)");
+            "DIVERGED: [B5043] 'accuracy' is 0.05 at step 3: training has diverged (diverged = 0.1)");
 }
 
 TEST(ThresholdStop, ActsAfterSoManyLooksOneBehindTheOther) {
@@ -66,7 +66,7 @@ TEST(ThresholdStop, ActsAfterSoManyLooksOneBehindTheOther) {
   EXPECT_EQ(error_of([&] {
               hook->step({{"loss", kNan}});
             }),
-            "DIVERGED: 'loss' is nan at step 6: training has diverged (diverged = 10, patience = 2)");
+            "DIVERGED: [B5043] 'loss' is nan at step 6: training has diverged (diverged = 10, patience = 2)");
 }
 
 TEST(ThresholdStop, AResumedRunCountsOn) {
