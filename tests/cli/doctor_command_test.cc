@@ -68,6 +68,13 @@ TEST_F(DoctorTest, WhatIsOddComesAsWarnings) {
   EXPECT_THAT(said_, Not(HasSubstr("nothing is odd")));
 }
 
+TEST_F(DoctorTest, ARefusedPluginIsAWarningWithItsCode) {
+  folder_.write("x.so", "no library");
+  EXPECT_EQ(run(folder_.path()), 0);
+  EXPECT_THAT(said_, HasSubstr("\nwarning[B2005]: not_elf: '" + folder_.path() + "/x.so' "));
+  EXPECT_THAT(said_, Not(HasSubstr("[B2005] ")));
+}
+
 TEST_F(DoctorTest, AFolderThatCannotBeWrittenIsStatusTwo) {
   EXPECT_EQ(run(folder_.path() + "/none"), 2);
   EXPECT_THAT(said_,

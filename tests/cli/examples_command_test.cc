@@ -82,7 +82,8 @@ TEST_F(ExamplesCommandTest, MakesTheManifestWithItsRunBesideIt) {
 
 TEST_F(ExamplesCommandTest, WhatIsThereIsNotOverwrittenAndNothingElseMade) {
   std::ofstream(folder_ / "iris.toml") << "mine";
-  EXPECT_EQ(refused({"digits", "iris"}), "belay examples: \"iris.toml\" is there already; move it away or remove it");
+  EXPECT_EQ(refused({"digits", "iris"}),
+            "[B5007] belay examples: \"iris.toml\" is there already; move it away or remove it");
   EXPECT_EQ(text(folder_ / "iris.toml"), "mine");
   EXPECT_THAT(made(), ElementsAreArray({"iris.toml"}));
 }

@@ -27,20 +27,29 @@ TEST(ExplainCommand, PrintsTheSectionOfACode) {
   EXPECT_THAT(section, HasSubstr("\n    train.toml:3:1: error[B1003]: unknown key \"max_step\" in [run]\n"));
   EXPECT_THAT(section, HasSubstr("\nFix: "));
   EXPECT_THAT(section, Not(HasSubstr("B1004")));
-  EXPECT_EQ(explained("b1003"), section);
+  EXPECT_THAT(section, Not(HasSubstr("\n\n\n")));
+  for (const char* given : {"b1003", "[B1003]", "error[B1003]", "error[B1003]: unknown key"})
+    EXPECT_EQ(explained(given), section);
 }
 
 TEST(ExplainCommand, ListsAllCodes) {
-  EXPECT_THAT(explained(""), HasSubstr("\nB1003  an unknown key\n"));
-  EXPECT_THAT(explained(""), HasSubstr("\nB2030  an unknown option\n"));
+  std::ostringstream out;
+  EXPECT_EQ(list_codes(out), 0);
+  EXPECT_THAT(out.str(), HasSubstr("\nB1003  an unknown key\n"));
+  EXPECT_THAT(out.str(), HasSubstr("\nB2030  an unknown option\n"));
 }
 
 TEST(ExplainCommand, TheLastSectionOfAPartEndsBeforeTheNextPart) {
   const auto all = explained_codes("# Codes\n\n## One\n\n### B1001: a\n\nText.\n\n## Two\n\n### B2001: b\n\nMore.\n");
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0].text, "\n\nText.\n");
+  EXPECT_EQ(all[0].text, "\nText.\n");
   EXPECT_EQ(all[1].title, "b");
-  EXPECT_EQ(all[1].text, "\n\nMore.\n");
+  EXPECT_EQ(all[1].text, "\nMore.\n");
+}
+
+TEST(ExplainCommand, AnEmptyCodeIsRefused) {
+  std::ostringstream out;
+  EXPECT_THROW(explain_command("", out), UsageError);
 }
 
 TEST(ExplainCommand, AnUnknownCodeNamesTheNearest) {

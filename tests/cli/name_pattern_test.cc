@@ -37,9 +37,11 @@ TEST(NamePattern, MatchesFromTheStartOfANameAndNotToItsEnd) {
 }
 
 TEST(NamePattern, NamesTheOptionOfAPatternThatItCannotUse) {
-  EXPECT_EQ(refusal("(["), "--only is \"([\", which is no regular expression: missing ]: [");
-  EXPECT_EQ(refusal("(?!a)b"), "--only is \"(?!a)b\", which is no regular expression: invalid perl operator: (?!");
-  EXPECT_EQ(refusal("(a)\\1"), "--only is \"(a)\\1\", which is no regular expression: invalid escape sequence: \\1");
+  EXPECT_EQ(refusal("(["), "[B5004] --only is \"([\", which is no regular expression: missing ]: [");
+  EXPECT_EQ(refusal("(?!a)b"),
+            "[B5004] --only is \"(?!a)b\", which is no regular expression: invalid perl operator: (?!");
+  EXPECT_EQ(refusal("(a)\\1"),
+            "[B5004] --only is \"(a)\\1\", which is no regular expression: invalid escape sequence: \\1");
   EXPECT_NE(refusal("\xff"), "");
 }
 
@@ -47,12 +49,14 @@ TEST(NamePattern, T_128_ANameThatIsNotMatchedIsSaidWithThoseThatThereAre) {
   const auto said = [](const std::string& pattern, const std::vector<std::string>& names) {
     return belay::testing::error_of([&] { NamePattern("--only", pattern).fail_unmatched("tensor", names); });
   };
-  EXPECT_EQ(said("dense/kernl", {"dense/bias", "dense/kernel"}),
-            "NOT_FOUND: --only: no tensor is matched by 'dense/kernl' (did you mean \"dense/kernel\"?); there are: "
-            "dense/bias, dense/kernel");
-  EXPECT_EQ(said("b", {std::string(30'000, 'a')}), "NOT_FOUND: --only: no tensor is matched by 'b'; there are: " +
-                                                       std::string(100, 'a') + "... (30000 bytes)");
-  EXPECT_EQ(said("b", {}), "NOT_FOUND: --only: no tensor is matched by 'b'; there are no tensors");
+  EXPECT_EQ(
+      said("dense/kernl", {"dense/bias", "dense/kernel"}),
+      "NOT_FOUND: [B5005] --only: no tensor is matched by 'dense/kernl' (did you mean \"dense/kernel\"?); there are: "
+      "dense/bias, dense/kernel");
+  EXPECT_EQ(said("b", {std::string(30'000, 'a')}),
+            "NOT_FOUND: [B5005] --only: no tensor is matched by 'b'; there are: " + std::string(100, 'a') +
+                "... (30000 bytes)");
+  EXPECT_EQ(said("b", {}), "NOT_FOUND: [B5005] --only: no tensor is matched by 'b'; there are no tensors");
   const std::string many = said("b", std::vector<std::string>(25, "a"));
   EXPECT_EQ(many.substr(many.rfind("a, a")), "a, a and 5 more");
 }

@@ -81,15 +81,19 @@ TEST_F(NewCommandTest, RefusesAndLeavesNothing) {
   };
   for (const Case& c : {
            Case{"hok", "a",
-                "INVALID_ARGUMENT: belay new: \"hok\" is no kind of plugin (did you mean \"hook\"?); kinds: hook, "
+                "INVALID_ARGUMENT: [B5005] belay new: \"hok\" is no kind of plugin (did you mean \"hook\"?); kinds: "
+                "hook, "
                 "saver, "
                 "init_fn, model, input, op, optimizer, schedule, exporter, cluster"},
            Case{"hook", "Loss",
-                "INVALID_ARGUMENT: belay new: \"Loss\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}"},
+                "INVALID_ARGUMENT: [B5008] belay new: \"Loss\" cannot be a plugin's name, which is "
+                "[a-z][a-z0-9_-]{0,62}"},
            Case{"hook", "../a",
-                "INVALID_ARGUMENT: belay new: \"../a\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}"},
+                "INVALID_ARGUMENT: [B5008] belay new: \"../a\" cannot be a plugin's name, which is "
+                "[a-z][a-z0-9_-]{0,62}"},
            Case{"hook", "test",
-                "INVALID_ARGUMENT: belay new: \"test\" is a target that every CMake build has; choose another name"},
+                "INVALID_ARGUMENT: [B5008] belay new: \"test\" is a target that every CMake build has; choose another "
+                "name"},
        })
     EXPECT_EQ(error_of([&] { run(c.kind, c.name); }), c.error);
   EXPECT_TRUE(entries(folder_.path()).empty());
@@ -99,7 +103,7 @@ TEST_F(NewCommandTest, TouchesNothingThatIsThere) {
   ASSERT_EQ(run("hook", "ceiling"), 0);
   std::ofstream(folder_ / "ceiling/ceiling.cc") << "mine";
   EXPECT_EQ(error_of([&] { run("saver", "ceiling"); }),
-            "INVALID_ARGUMENT: belay new: \"ceiling\" is there already; choose another name or remove it");
+            "INVALID_ARGUMENT: [B5007] belay new: \"ceiling\" is there already; choose another name or remove it");
   EXPECT_EQ(text("ceiling/ceiling.cc"), "mine");
 }
 

@@ -79,11 +79,11 @@ TEST_F(NewManifestTest, ATableThatCannotBeTrainedOnIsRefused) {
   } cases[] = {
       {table("1,2\n"), "left", "DATA_LOSS: [B3036] " + path_ + ":62:4: 2 columns, expected 7"},
       {table(",,,,,,1\n"), "left",
-       "FAILED_PRECONDITION: --label: 1 row of '" + path_ + "' has no \"left\"; remove these rows"},
+       "FAILED_PRECONDITION: [B5012] --label: 1 row of '" + path_ + "' has no \"left\"; remove these rows"},
       {table(), "since",
-       "INVALID_ARGUMENT: --label: \"since\" is neither a number nor a class: it has 28 different cells"},
-      {table(), "same", "INVALID_ARGUMENT: --label: each row has the same \"same\"; there is nothing to learn"},
-      {table(), "age", "FAILED_PRECONDITION: --label: 1 row of"},
+       "INVALID_ARGUMENT: [B5012] --label: \"since\" is neither a number nor a class: it has 28 different cells"},
+      {table(), "same", "INVALID_ARGUMENT: [B5012] --label: each row has the same \"same\"; there is nothing to learn"},
+      {table(), "age", "FAILED_PRECONDITION: [B5012] --label: 1 row of"},
       {table("20,K\xf6ln,1.01.2025,1,2000,no,300\n"), "left",
        "DATA_LOSS: [B3032] " + path_ + ":62:5: this is no UTF-8"},
       {table(), "lft", "NOT_FOUND: [B3041] --label: '" + path_ + "' has no column \"lft\" (did you mean \"left\"?)"},
@@ -125,9 +125,10 @@ TEST_F(NewManifestTest, EachPartHasItsShareOfEachClass) {
 TEST_F(NewManifestTest, ATableWithoutAFeatureIsRefused) {
   std::string rows = "key,same,y\n";
   for (int i = 0; i < 40; ++i) rows += std::to_string(100 + i) + ",1," + std::to_string(i % 2) + "\n";
-  EXPECT_THAT(error_of([&] { manifest_text(wanted(rows, "y")); }),
-              HasSubstr("FAILED_PRECONDITION: no column besides the label can be a feature: \"key\" (like an id), "
-                        "\"same\" (constant); give a table with columns"));
+  EXPECT_THAT(
+      error_of([&] { manifest_text(wanted(rows, "y")); }),
+      HasSubstr("FAILED_PRECONDITION: [B5012] no column besides the label can be a feature: \"key\" (like an id), "
+                "\"same\" (constant); give a table with columns"));
 }
 
 TEST_F(NewManifestTest, ALabelWithDecimalCommasIsRefused) {
@@ -141,7 +142,7 @@ TEST_F(NewManifestTest, TheFileIsMadeOnceAndNotIfThereIsAnError) {
     return new_manifest(m, posix_file_system(), folder_.path(), out, err);
   };
   EXPECT_EQ(make(wanted(table(), "lft")), 2);
-  EXPECT_THAT(err.str(), HasSubstr("error: --label: "));
+  EXPECT_THAT(err.str(), HasSubstr("error[B5012]: --label: "));
   EXPECT_EQ(make(wanted(table(), "left")), 0);
   EXPECT_EQ(out.str(), "made flats.toml\n\n  belay check flats.toml\n  belay run flats.toml\n");
   EXPECT_THAT(error_of([&] { make(wanted(table(), "left")); }),

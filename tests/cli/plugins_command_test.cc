@@ -58,7 +58,7 @@ not used
   input sample_input      1.2.0  DIR/two/other.so  shadowed by DIR/one/sample.so
 
 rejected
-  [B2005] not_elf: 'DIR/two/cut.so' is too short for a shared library: 40 bytes
+  B2005: not_elf: 'DIR/two/cut.so' is too short for a shared library: 40 bytes
     help: copy it or build it again; is the disk full?
 
 searched, in this order

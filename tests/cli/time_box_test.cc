@@ -70,15 +70,16 @@ TEST(CommandLine, WhatCannotBeMeantIsRefused) {
     std::vector<std::string> args;
     const char* error;
   } cases[] = {
-      {{"-q", "-v", "a"}, "belay run: --quiet and --verbose contradict each other; take one of them away"},
-      {{"--color=red", "a"}, "belay run: --color is \"red\", must be auto, always or never"},
+      {{"-q", "-v", "a"}, "[B5006] belay run: --quiet and --verbose contradict each other; take one of them away"},
+      {{"--color=red", "a"}, "[B5004] belay run: --color is \"red\", must be auto, always or never"},
       {{"--max-time=soon", "a"},
-       "belay run: --max-time is \"soon\", must be a time such as 90s, 15m, 2h or 1h30m, at most ten years"},
-      {{"--requeue-status=75", "a"}, "belay run: --requeue-status is the status of --max-time; give that, too"},
-      {{"--max-time=1h", "--requeue-status=256", "a"}, "belay run: --requeue-status must be from 0 to 255"},
-      {{"--short=0", "a"}, "belay run: --short must be at least 1"},
+       "[B5004] belay run: --max-time is \"soon\", must be a time such as 90s, 15m, 2h or 1h30m, at most ten years"},
+      {{"--requeue-status=75", "a"}, "[B5006] belay run: --requeue-status is the status of --max-time; give that, too"},
+      {{"--max-time=1h", "--requeue-status=256", "a"}, "[B5004] belay run: --requeue-status must be from 0 to 255"},
+      {{"--short=0", "a"}, "[B5004] belay run: --short must be at least 1"},
       {{"--short=5", "--from-scratch", "a"},
-       "belay run: --short works in a directory of its own, which --dry-run, --from-scratch, --resume and --exact "
+       "[B5006] belay run: --short works in a temporary directory, which --dry-run, --from-scratch, --resume and "
+       "--exact "
        "cannot be about; take them away"},
   };
   for (const auto& c : cases) {

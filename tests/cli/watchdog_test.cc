@@ -80,11 +80,12 @@ class Watchdogs : public ::testing::Test {
 
 TEST_F(Watchdogs, WarnAtHalfOfTheTimeAndThenGiveUp) {
   EXPECT_EQ(live(300), 100);
-  EXPECT_THAT(lines_,
-              ElementsAre("warning no progress for 50 s, in saver \"x\" in write; the run ends after 100 s "
-                          "(no_progress_secs)",
-                          "error no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
-                          "then the run ends with status 124"));
+  EXPECT_THAT(
+      lines_,
+      ElementsAre("warning no progress for 50 s, in saver \"x\" in write; the run ends after 100 s "
+                  "(no_progress_secs)",
+                  "error [B5017] no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
+                  "then the run ends with status 124"));
 }
 
 TEST_F(Watchdogs, AreContentWithASignOfProgressNowAndThen) {
@@ -105,12 +106,13 @@ TEST_F(Watchdogs, T_63d_WaitForOneCallOfTheDiskAndSaySo) {
   clock_.at[10] = [this] { ++disk_.begun; };
   clock_.at[1000] = [this] { ++disk_.ended; };
   EXPECT_EQ(live(2000), 1100) << "behind the call the run hangs";
-  EXPECT_THAT(lines_,
-              ElementsAre("warning the disk has not answered for 50 s, in saver \"x\" in write; the run waits for it",
-                          "warning no progress for 50 s, in saver \"x\" in write; the run ends after 100 s "
-                          "(no_progress_secs)",
-                          "error no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
-                          "then the run ends with status 124"));
+  EXPECT_THAT(
+      lines_,
+      ElementsAre("warning the disk has not answered for 50 s, in saver \"x\" in write; the run waits for it",
+                  "warning no progress for 50 s, in saver \"x\" in write; the run ends after 100 s "
+                  "(no_progress_secs)",
+                  "error [B5017] no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
+                  "then the run ends with status 124"));
 }
 
 TEST(WatchedFiles, T_63d_CountEachCallOfTheDiskAlsoThoseThatFail) {

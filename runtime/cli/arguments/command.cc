@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/arguments/command.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <boost/lexical_cast.hpp>
 #include <boost/program_options.hpp>
@@ -91,10 +93,10 @@ Given::Given(const Command& command, const std::vector<std::string>& args) : com
     std::string name = e.get_option_name();
     while (!name.empty() && name[0] == '-') name.erase(0, 1);
     name.resize(std::min(name.find('='), name.size()));
-    throw UsageError("belay " + command_ + " has no option --" + escaped(name) + meant_option(name, options) +
+    throw UsageError("[B5002] belay " + command_ + " has no option --" + escaped(name) + meant_option(name, options) +
                      see_help());
   } catch (const po::error& e) {
-    throw UsageError("belay " + command_ + ": " + escaped(e.what()) + see_help());
+    throw UsageError("[B5004] belay " + command_ + ": " + escaped(e.what()) + see_help());
   }
   values_ = std::make_shared<const po::variables_map>(std::move(values));
 }
@@ -134,24 +136,25 @@ double Given::number(const std::string& option) const { return (*values_)[option
 std::string Given::argument(const std::string& what) const {
   const std::vector<std::string> given = arguments();
   if (given.size() == 1) return given[0];
-  throw UsageError("belay " + command_ + " takes one " + what + ", " +
-                   (given.empty() ? std::string("none was given")
-                                  : std::to_string(given.size()) + " were given: " + escaped(joined(given))) +
-                   see_help());
+  throw UsageError(fmt::format("[B5003] belay {} takes one {}, {}{}", command_, what,
+                               given.empty() ? std::string("none was given")
+                                             : std::to_string(given.size()) + " were given: " + escaped(joined(given)),
+                               see_help()));
 }
 
 std::vector<std::string> Given::runs(std::size_t at_least) const {
   std::vector<std::string> given = arguments();
   if (given.size() >= at_least) return given;
-  throw UsageError("belay " + command_ + " takes " +
-                   (at_least == 1 ? "a run's directory" : "two or more runs' directories") + ", " +
-                   (given.empty() ? "none was" : std::to_string(given.size()) + " was") + " given" + see_help());
+  throw UsageError(fmt::format("[B5003] belay {} takes {}, {} given{}", command_,
+                               at_least == 1 ? "a run's directory" : "two or more runs' directories",
+                               given.empty() ? "none was" : std::to_string(given.size()) + " was", see_help()));
 }
 
 bool Given::is_json(const std::string& option) const {
   const std::string format = text(option);
   if (format != "text" && format != "json")
-    throw UsageError("belay " + command_ + ": --" + option + " is \"" + escaped(format) + "\", must be text or json");
+    throw UsageError("[B5004] belay " + command_ + ": --" + option + " is \"" + escaped(format) +
+                     "\", must be text or json");
   return format == "json";
 }
 

@@ -18,9 +18,9 @@ CommandOptions manifest_options(const CommandOptions& own) {
 ManifestArguments manifest_arguments(const Given& given) {
   ManifestArguments out{given.arguments(), given.texts("set")};
   if (out.manifests.empty())
-    throw UsageError("belay " + given.command() + " takes a manifest, none was given" + given.see_help());
+    throw UsageError("[B5003] belay " + given.command() + " takes a manifest, none was given" + given.see_help());
   if (std::count(out.manifests.begin(), out.manifests.end(), "-") > 1)
-    throw UsageError("belay " + given.command() + " reads standard input once; give \"-\" once");
+    throw UsageError("[B5003] belay " + given.command() + " reads standard input once; give \"-\" once");
   out.json_diagnostics = given.is_json("diagnostics");
   return out;
 }

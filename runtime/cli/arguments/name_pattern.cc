@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/arguments/name_pattern.h"
 
+#include <fmt/core.h>
+
 #include "belay/error.h"
 #include "belay/nearest.h"
 #include "runtime/cli/arguments/command.h"
@@ -11,8 +13,8 @@ namespace belay::runtime {
 NamePattern::NamePattern(const std::string& option, const std::string& text)
     : option_(option), regex_(text, RE2::Quiet) {
   if (!regex_.ok())
-    throw UsageError(option + " is \"" + escaped(text) +
-                     "\", which is no regular expression: " + escaped(regex_.error()));
+    throw UsageError(fmt::format("[B5004] {} is \"{}\", which is no regular expression: {}", option, escaped(text),
+                                 escaped(regex_.error())));
 }
 
 bool NamePattern::matches(const std::string& name) const {
@@ -26,10 +28,11 @@ void NamePattern::fail_unmatched(const std::string& thing, std::vector<std::stri
   names.resize(names.size() - more);
   for (std::string& name : names)
     if (name.size() > kLongest) name = name.substr(0, kLongest) + "... (" + std::to_string(name.size()) + " bytes)";
-  fail(Code::kNotFound, option_ + ": no " + thing + " is matched by " + single_quoted(regex_.pattern()) + near +
-                            (names.empty() ? "; there are no " + thing + "s"
-                                           : "; there are: " + escaped(joined(names)) +
-                                                 (more == 0 ? "" : " and " + std::to_string(more) + " more")));
+  fail(Code::kNotFound,
+       fmt::format("[B5005] {}: no {} is matched by {}{}{}", option_, thing, single_quoted(regex_.pattern()), near,
+                   names.empty() ? "; there are no " + thing + "s"
+                                 : "; there are: " + escaped(joined(names)) +
+                                       (more == 0 ? "" : " and " + std::to_string(more) + " more")));
 }
 
 }  // namespace belay::runtime

@@ -26,6 +26,7 @@
 #include "runtime/cli/text/text_table.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/platform/process/build_id.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -209,7 +210,7 @@ int doctor_command(const std::string& directory, const std::string& version, con
   look_at_launchers(found);
   look_at_environment(found);
   out << found.table.text("");
-  for (const std::string& odd : found.odd) out << "warning: " << odd << "\n";
+  for (const std::string& odd : found.odd) out << coded_line("warning", odd) << "\n";
   if (found.odd.empty()) out << "nothing is odd\n";
   return writable ? kExitDone : kExitUsage;
 }

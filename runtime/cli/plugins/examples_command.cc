@@ -41,7 +41,7 @@ const Example& find_example(const std::string& name) {
     if (e.name == name || std::string(e.name) + ".toml" == name) return e;
     names.emplace_back(e.name);
   }
-  throw UsageError("belay examples: there is no example \"" + escaped(name) + "\"" + did_you_mean(name, names) +
+  throw UsageError("[B5005] belay examples: there is no example \"" + escaped(name) + "\"" + did_you_mean(name, names) +
                    "; belay examples lists them");
 }
 
@@ -74,7 +74,7 @@ int examples_command(const std::vector<std::string>& names, FileSystem& files, c
     if (std::find(wanted.begin(), wanted.end(), &example) != wanted.end()) continue;
     const std::string file = std::string(example.name) + ".toml";
     if (here->exists(file))
-      throw UsageError("belay examples: \"" + file + "\" is there already; move it away or remove it");
+      throw UsageError("[B5007] belay examples: \"" + file + "\" is there already; move it away or remove it");
     wanted.push_back(&example);
   }
   for (const Example* example : wanted) {

@@ -296,7 +296,7 @@ int migrate_command(const MigrateArguments& arguments, FileSystem& files, const 
     if (output == arguments.file) {
       const std::string before = parts.name + ".before";
       if (directory->exists(before))
-        throw UsageError("belay migrate: " + single_quoted(path_in(parts.parent, before)) +
+        throw UsageError("[B5007] belay migrate: " + single_quoted(path_in(parts.parent, before)) +
                          " is there already; move it away, or name another file by --output FILE");
       directory->replace(before, source->text);
       said << "kept as it was: " << escaped(path_in(parts.parent, before)) << "\n";

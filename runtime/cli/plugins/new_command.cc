@@ -63,18 +63,20 @@ std::vector<std::string> kinds_of_templates() {
 void check_kind(const std::string& kind) {
   const std::vector<std::string> kinds = kinds_of_templates();
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    throw UsageError("belay new: \"" + escaped(kind) + "\" is no kind of plugin" + did_you_mean(kind, kinds) +
+    throw UsageError("[B5005] belay new: \"" + escaped(kind) + "\" is no kind of plugin" + did_you_mean(kind, kinds) +
                      "; kinds: " + joined(kinds));
 }
 
 void check_name(const std::string& name) {
   // A vendor's name is added in the source. Here the name becomes files, a class and a target, too.
   if (!detail::is_plugin_name(name) || name.find('.') != std::string::npos)
-    throw UsageError("belay new: \"" + escaped(name) + "\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}");
+    throw UsageError("[B5008] belay new: \"" + escaped(name) +
+                     "\" cannot be a plugin's name, which is [a-z][a-z0-9_-]{0,62}");
   // The name becomes a target of the build, and every build has these targets already.
   for (const char* taken : {"all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test"})
     if (name == taken)
-      throw UsageError("belay new: \"" + name + "\" is a target that every CMake build has; choose another name");
+      throw UsageError("[B5008] belay new: \"" + name +
+                       "\" is a target that every CMake build has; choose another name");
 }
 
 // Returns the argument with which cmake finds this program's SDK. Empty: cmake looks there by itself.
@@ -95,7 +97,7 @@ int new_command(const std::string& kind, const std::string& name, FileSystem& fi
   check_name(name);
   const auto parent = files.open_directory(directory);
   if (parent->exists(name))
-    throw UsageError("belay new: \"" + name + "\" is there already; choose another name or remove it");
+    throw UsageError("[B5007] belay new: \"" + name + "\" is there already; choose another name or remove it");
   const Names from = names_of("my_" + kind), to = names_of(name);
   // The folder has another name until it is complete.
   const std::string unfinished = "." + name + ".new";
@@ -129,12 +131,14 @@ int new_manifest_command(const Given& given) {
   const std::vector<std::string> words = given.arguments();
   if (words.size() != 2 || !given.has("data") || !given.has("label"))
     throw UsageError(
-        "belay new manifest takes a name, --data and --label, as in: belay new manifest churn --data churn.csv --label "
+        "[B5003] belay new manifest takes a name, --data and --label, as in: belay new manifest churn --data churn.csv "
+        "--label "
         "churn" +
         given.see_help());
   const std::string split = given.has("split") ? given.text("split") : "random";
   if (split != "random" && split != "every")
-    throw UsageError("belay new manifest: --split is \"" + escaped(split) + "\", must be one of: random, every" +
+    throw UsageError("[B5004] belay new manifest: --split is \"" + escaped(split) +
+                     "\", must be one of: random, every" +
                      did_you_mean(split, std::vector<std::string>{"random", "every"}));
   const TableFiles data{given.texts("data"), given.text("delimiter"), !given.has("no-header")};
   return new_manifest({words[1], data, given.text("label"), split, has_model("tabular")}, posix_file_system(), ".",
@@ -158,7 +162,7 @@ Command declare_new() {
                 const std::vector<std::string> words = given.arguments();
                 if (!words.empty() && words[0] == "manifest") return new_manifest_command(given);
                 if (words.size() != 2)
-                  throw UsageError("belay new takes a kind and a name, as in: belay new hook loss_ceiling" +
+                  throw UsageError("[B5003] belay new takes a kind and a name, as in: belay new hook loss_ceiling" +
                                    given.see_help());
                 return new_command(words[0], words[1], posix_file_system(), ".", std::cout);
               },

@@ -13,6 +13,7 @@
 #include "runtime/cli/arguments/command_line.h"
 #include "runtime/cli/arguments/default_search.h"
 #include "runtime/cli/text/text_table.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
 
@@ -73,7 +74,7 @@ void print_rejected(const PluginSearch& search, std::ostream& out) {
   if (search.rejected().empty()) return;
   out << "rejected\n";
   for (const RejectedFile& r : search.rejected()) {
-    out << "  " << r.error.headline() << "\n";
+    out << "  " << shown_code(r.error.headline()) << "\n";
     if (!r.error.help().empty()) out << "    help: " << escaped(r.error.help()) << "\n";
   }
   out << "\n";
@@ -138,7 +139,7 @@ Command declare_plugins() {
           .options = {{"json", "as JSON"}},
           .run = [](const Given& given) {
             if (!given.arguments().empty())
-              throw UsageError("belay plugins takes no argument; belay describe NAME shows one plugin");
+              throw UsageError("[B5003] belay plugins takes no argument; belay describe NAME shows one plugin");
             return plugins_command(default_search(), given.has("json"), std::cout, terminal_columns());
           }};
 }

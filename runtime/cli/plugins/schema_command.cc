@@ -345,7 +345,8 @@ Command declare_schema() {
   return {.name = "schema",
           .what = "prints the manifest's JSON Schema, with the options of every plugin that is found",
           .run = [](const Given& given) {
-            if (!given.arguments().empty()) throw UsageError("belay schema takes no argument; it prints to stdout");
+            if (!given.arguments().empty())
+              throw UsageError("[B5003] belay schema takes no argument; it prints to stdout");
             return schema_command(default_search(), std::cout, std::cerr);
           }};
 }

@@ -10,6 +10,7 @@
 #include "belay/error.h"
 #include "runtime/cli/arguments/command_line.h"
 #include "runtime/cli/arguments/exit_status.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/terminal_text.h"
 #include "runtime/platform/text/text.h"
 
@@ -24,12 +25,21 @@ void print(const CheckResult& result, std::ostream& out) {
   out << "  " << std::left << std::setw(kCheckWidth) << result.check << verdict_name(result.verdict) << "\n";
   if (result.text.empty()) return;
   // A load error has its help on a separate line.
+  const std::string text = shown_code(result.text);
   std::size_t begin = 0;
-  while (begin <= result.text.size()) {
-    const std::size_t end = std::min(result.text.find('\n', begin), result.text.size());
-    out << "    " << escaped(result.text.substr(begin, end - begin)) << "\n";
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out << "    " << escaped(text.substr(begin, end - begin)) << "\n";
     begin = end + 1;
   }
+}
+
+Json json_of(const CheckResult& result) {
+  CodedMessage coded = take_code(result.text);
+  Json json{{"plugin", result.plugin}, {"check", result.check}, {"verdict", verdict_name(result.verdict)}};
+  if (!coded.code.empty()) json["code"] = std::move(coded.code);
+  json["text"] = std::move(coded.text);
+  return json;
 }
 
 std::string sums(const std::map<Verdict, int>& counts) {
@@ -48,14 +58,15 @@ ValidateOptions validate_options(const Given& given) {
   out.seed = given.natural("seed");
   out.seconds = given.number("seconds");
   if (!(out.seconds >= 0.1 && out.seconds <= 86400))
-    throw UsageError("belay validate: --seconds must be from 0.1 to 86400");
+    throw UsageError("[B5004] belay validate: --seconds must be from 0.1 to 86400");
   if (given.has("fuzz")) {
     out.fuzz_seconds = given.number("fuzz");
     if (!(out.fuzz_seconds >= 0.1 && out.fuzz_seconds <= 86400))
-      throw UsageError("belay validate: --fuzz must be from 0.1 to 86400 seconds");
+      throw UsageError("[B5004] belay validate: --fuzz must be from 0.1 to 86400 seconds");
   }
   if (given.has("fuzz-case")) {
-    if (given.has("fuzz")) throw UsageError("belay validate: --fuzz-case is one case of --fuzz; give one of both");
+    if (given.has("fuzz"))
+      throw UsageError("[B5006] belay validate: --fuzz-case is one case of --fuzz; give one of both");
     out.fuzz_case = given.natural("fuzz-case");
   }
   out.in_process = given.has("in-process");
@@ -74,10 +85,7 @@ int validate_command(const std::string& file, const ValidateOptions& options, bo
     validate(path, options, [&](const CheckResult& result) {
       ++counts[result.verdict];
       if (json) {
-        all.push_back(Json{{"plugin", result.plugin},
-                           {"check", result.check},
-                           {"verdict", verdict_name(result.verdict)},
-                           {"text", result.text}});
+        all.push_back(json_of(result));
         return;
       }
       if (result.plugin != plugin) out << (result.plugin.empty() ? path : result.plugin) << "\n";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/program/explain_command.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iostream>
@@ -27,6 +29,13 @@ std::string in_upper_case(std::string text) {
   return text;
 }
 
+// Returns "B1003" of "b1003", of "[B1003]" and of "error[B1003]: unknown key", as a user copies it.
+std::string code_in(const std::string& given) {
+  const std::size_t begin = given.find('['), end = given.find(']', begin);
+  if (begin == given.npos || end == given.npos) return in_upper_case(given);
+  return in_upper_case(given.substr(begin + 1, end - begin - 1));
+}
+
 }  // namespace
 
 std::vector<ExplainedCode> explained_codes(const std::string& page) {
@@ -35,25 +44,28 @@ std::vector<ExplainedCode> explained_codes(const std::string& page) {
     const std::size_t begin = at + kSectionMark.size(), line = page.find('\n', begin), colon = page.find(": ", begin);
     const std::size_t end = std::min(page.find(kSectionMark, line), page.find("\n## ", line));
     all.push_back({page.substr(begin, colon - begin), page.substr(colon + 2, line - colon - 2),
-                   page.substr(line, end == page.npos ? end : end - line)});
+                   page.substr(line + 1, end == page.npos ? end : end - line - 1)});
   }
   return all;
 }
 
-int explain_command(const std::string& code, std::ostream& out) {
-  TextTable table;
+int explain_command(const std::string& given, std::ostream& out) {
+  const std::string code = code_in(given);
   std::vector<std::string> names;
   for (const ExplainedCode& c : explained_codes(codes_page())) {
-    if (c.code == in_upper_case(code)) {
+    if (c.code == code) {
       out << c.code << ": " << c.title << "\n" << c.text;
       return kExitDone;
     }
-    table.add({c.code, c.title});
     names.push_back(c.code);
   }
-  if (!code.empty())
-    throw UsageError("belay explain: there is no code '" + escaped(code) + "'" +
-                     did_you_mean(in_upper_case(code), names) + "; belay explain lists them");
+  throw UsageError(fmt::format("[B5005] belay explain: there is no code '{}'{}; belay explain lists them",
+                               escaped(given), did_you_mean(code, names)));
+}
+
+int list_codes(std::ostream& out) {
+  TextTable table;
+  for (const ExplainedCode& c : explained_codes(codes_page())) table.add({c.code, c.title});
   out << table.text("") << "\nbelay explain CODE explains one of them\n";
   return kExitDone;
 }
@@ -64,8 +76,8 @@ Command declare_explain() {
           .what = "explains the code of an error, or lists all codes",
           .run =
               [](const Given& given) {
-                const bool lists = given.arguments().empty();
-                return explain_command(lists ? "" : given.argument("code"), std::cout);
+                return given.arguments().empty() ? list_codes(std::cout)
+                                                 : explain_command(given.argument("code"), std::cout);
               },
           .offers =
               [](std::size_t place, const std::string&, const std::function<PluginSearch()>&) {

@@ -12,14 +12,17 @@ namespace belay::runtime {
 struct ExplainedCode {
   std::string code;   // "B1003"
   std::string title;  // "an unknown key"
-  std::string text;   // the rest of the section
+  std::string text;   // the rest of the section, from the empty line after the title
 };
 
 // Returns the sections of the page in its order.
 std::vector<ExplainedCode> explained_codes(const std::string& page);
 
-// Prints the section of a code, which may be in lower case, or a line for each code if `code` is empty. Throws
+// Prints the section of a code. It may be in lower case, or in brackets as messages show it: "error[B1003]". Throws
 // UsageError for a code that the page does not have.
-int explain_command(const std::string& code, std::ostream& out);
+int explain_command(const std::string& given, std::ostream& out);
+
+// Prints a line for each code.
+int list_codes(std::ostream& out);
 
 }  // namespace belay::runtime

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/program/help_command.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -81,7 +83,7 @@ std::vector<std::string> help_topics() {
 }
 
 int help_command(const std::vector<std::string>& args, std::ostream& out) {
-  if (args.size() > 1) throw UsageError("belay help takes one name, " + std::to_string(args.size()) + " were given");
+  if (args.size() > 1) throw UsageError(fmt::format("[B5003] belay help takes one name, {} were given", args.size()));
   if (args.empty()) {
     out << help_text();
     return kExitDone;
@@ -96,7 +98,7 @@ int help_command(const std::vector<std::string>& args, std::ostream& out) {
     std::vector<std::string> names = help_topics();
     const std::vector<std::string> commands = command_names();
     names.insert(names.end(), commands.begin(), commands.end());
-    throw UsageError("belay help has nothing about '" + escaped(args[0]) + "'" + did_you_mean(args[0], names) +
+    throw UsageError("[B5005] belay help has nothing about '" + escaped(args[0]) + "'" + did_you_mean(args[0], names) +
                      "; besides the commands there are " + joined(help_topics()));
   }
   out << topic->second;

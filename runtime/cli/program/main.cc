@@ -41,7 +41,8 @@ int version() {
 int dispatch(const std::string& name, const std::vector<std::string>& args) {
   const Command* command = find_command(name);
   if (command == nullptr)
-    throw UsageError("belay has no command '" + escaped(name) + "'" + meant_command(name) + "; see belay --help");
+    throw UsageError("[B5001] belay has no command '" + escaped(name) + "'" + meant_command(name) +
+                     "; see belay --help");
   const Given given(*command, args);
   if (!given.has("help")) return command->run(given);
   std::cout << help_text(*command);
@@ -70,11 +71,10 @@ int run_program(const std::vector<std::string>& args) {
     }
     return dispatch(args[0], {args.begin() + 1, args.end()});
   } catch (const UsageError& e) {
-    std::cerr << e.what() << "\n";
+    std::cerr << error_line(e.what()) << "\n";
     return kExitUsage;
   } catch (const belay::Error& e) {
-    const bool has_code = !take_code(e.what()).code.empty();
-    std::cerr << (has_code ? error_line(e.what()) : e.what()) << "\n";
+    std::cerr << error_line(e.what()) << "\n";
     return kExitTrainingFailed;
   } catch (const std::exception& e) {
     std::cerr << unexpected_text(e) << "\n";

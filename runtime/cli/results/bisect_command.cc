@@ -2,6 +2,8 @@
 // `belay bisect A B` finds where two runs part. First it compares their directories. Then it replays both from the last
 // step at which they are equal, each in a separate process. At the end it compares the first step that differs, tensor
 // by tensor.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -45,7 +47,7 @@ BisectArguments bisect_arguments(const Given& given) {
   BisectArguments out;
   out.runs = given.runs(2);
   if (out.runs.size() != 2)
-    throw UsageError("belay bisect: two runs are compared, these are " + std::to_string(out.runs.size()));
+    throw UsageError(fmt::format("[B5003] belay bisect: two runs are compared, these are {}", out.runs.size()));
   // Returns the absolute path of a program. A plain name stays as it is, and PATH finds it later.
   const auto program = [&](const char* option) {
     const std::string text = given.text(option);
@@ -61,7 +63,7 @@ BisectArguments bisect_arguments(const Given& given) {
 // Makes the user's folder, which stays. It must be new, or empty.
 std::string made_folder(const std::string& path) {
   if (fs::exists(path) && !(fs::is_directory(path) && fs::is_empty(path)))
-    throw UsageError("belay bisect: " + single_quoted(path) +
+    throw UsageError("[B5007] belay bisect: " + single_quoted(path) +
                      " is there and holds something; name another directory by --out, or remove it");
   fs::create_directories(path);
   return path;
@@ -167,9 +169,9 @@ Bisect::Both Bisect::replay(const std::vector<std::string>& arguments, const std
     if (!made) {
       constexpr std::uint64_t kMostLog = std::uint64_t{1} << 20;
       const PathParts log = path_parts(commands[i].log);
-      fail(Code::kFailedPrecondition, "the replay of " + sides[i] + " (" + commands[i].program +
-                                          ") ended with status " + std::to_string(status) + " and said:\n" +
-                                          files_.open_directory(log.parent)->read(log.name, kMostLog));
+      fail(Code::kFailedPrecondition,
+           fmt::format("[B5015] the replay of {} ({}) ended with status {} and said:\n{}", sides[i],
+                       commands[i].program, status, files_.open_directory(log.parent)->read(log.name, kMostLog)));
     }
     if (status != kExitDone &&
         std::find(report_.unproved.begin(), report_.unproved.end(), sides[i]) == report_.unproved.end())

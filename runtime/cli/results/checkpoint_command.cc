@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `belay checkpoint ls|show|verify|diff|convert|rm|pin PATH`.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -80,16 +82,17 @@ void check_verb(const std::vector<std::string>& words, const Given& given) {
   const std::vector<std::string> known = checkpoint_verbs();
   const std::string name = words.empty() ? "" : words[0];
   const auto verb = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const auto& v) { return v.name == name; });
-  if (words.empty()) throw UsageError("belay checkpoint takes what to do (" + joined(known) + ") and a path" + see);
+  if (words.empty())
+    throw UsageError("[B5003] belay checkpoint takes what to do (" + joined(known) + ") and a path" + see);
   if (verb == std::end(kVerbs))
-    throw UsageError("belay checkpoint has no '" + escaped(name) + "'" + did_you_mean(name, known) + see);
+    throw UsageError("[B5001] belay checkpoint has no '" + escaped(name) + "'" + did_you_mean(name, known) + see);
   if (words.size() != verb->paths + 1)
-    throw UsageError("belay checkpoint " + name + " takes " + (verb->paths == 1 ? "one path" : "two paths") + ", " +
-                     std::to_string(words.size() - 1) + " were given" + see);
+    throw UsageError(fmt::format("[B5003] belay checkpoint {} takes {}, {} were given{}", name,
+                                 verb->paths == 1 ? "one path" : "two paths", words.size() - 1, see));
   const std::string options = " " + std::string(verb->options);
   for (const std::string& option : given.options())
     if (options.find(" " + option + " ") == options.npos)
-      throw UsageError("belay checkpoint " + name + " has no option --" + option + see);
+      throw UsageError("[B5002] belay checkpoint " + name + " has no option --" + option + see);
 }
 
 CheckpointArguments checkpoint_arguments(const Given& given) {
@@ -167,7 +170,8 @@ class CheckpointCommand {
     }
     const std::string name = saver.empty() ? place.saver : saver;
     if (name.empty())
-      throw UsageError(no_saver_text(files_, place.path, arguments_.verb == "convert" ? "--source-saver" : "--saver"));
+      throw UsageError("[B4033] " +
+                       no_saver_text(files_, place.path, arguments_.verb == "convert" ? "--source-saver" : "--saver"));
     opened.saver = &savers_.use(name);
     opened.tensors = open_stored_tensors(files_, place.path, *opened.saver, *log_);
     return opened;
@@ -221,13 +225,14 @@ class CheckpointCommand {
       names.push_back(t.name);
       if (t.name != arguments_.tensor) continue;
       if (!is_readable(t))
-        throw UsageError("tensor " + single_quoted(t.name) + " is " + form_text(t) + "; its values cannot be shown");
+        throw UsageError(
+            fmt::format("[B4029] tensor {} is {}; its values cannot be shown", single_quoted(t.name), form_text(t)));
       read_tensors(*stored.tensors, *stored.saver, {t},
                    [&](const NamedTensor& value) { print_values(value, arguments_.json, out_); });
       return kExitDone;
     }
-    throw UsageError(single_quoted(stored.tensors->path()) + " has no tensor " + single_quoted(arguments_.tensor) +
-                     did_you_mean(arguments_.tensor, names));
+    throw UsageError(fmt::format("[B4022] {} has no tensor {}{}", single_quoted(stored.tensors->path()),
+                                 single_quoted(arguments_.tensor), did_you_mean(arguments_.tensor, names)));
   }
 
   int verify() {
@@ -243,7 +248,7 @@ class CheckpointCommand {
       damaged = damaged || !v.problem.empty();
       unread = unread || !v.has_saver;
     }
-    if (all.empty()) throw UsageError("there is no checkpoint in " + single_quoted(arguments_.path));
+    if (all.empty()) throw UsageError("[B4025] there is no checkpoint in " + single_quoted(arguments_.path));
     return damaged ? kExitTrainingFailed : unread ? kExitPlugin : kExitDone;
   }
 
@@ -251,7 +256,7 @@ class CheckpointCommand {
     try {
       return &savers_.use(name);
     } catch (const LoadError& e) {
-      if (missing_ != name) err_ << "warning: " << e.what() << "\n";
+      if (missing_ != name) err_ << coded_line("warning", e.what()) << "\n";
       missing_ = name;
       return nullptr;
     }
@@ -274,7 +279,7 @@ class CheckpointCommand {
     const std::string writer = arguments_.saver.empty() ? by_name : arguments_.saver;
     if (writer.empty())
       throw UsageError(
-          "belay checkpoint convert: name what writes with --saver, as in --saver npz; or end the target's "
+          "[B5006] belay checkpoint convert: name what writes with --saver, as in --saver npz; or end the target's "
           "name with .safetensors, .npz or .index");
     const OpenStored source = open(arguments_.path, arguments_.source_saver);
     const SaverUse& saver = savers_.use(writer);
@@ -307,14 +312,15 @@ class CheckpointCommand {
   // The path's checkpoint in its directory.
   OneCheckpoint one_checkpoint() {
     const std::string& path = arguments_.path;
-    if (!files_.exists(path)) fail(Code::kNotFound, "there is no " + single_quoted(path));
+    if (!files_.exists(path)) fail(Code::kNotFound, "[B4025] there is no " + single_quoted(path));
     const PathParts parts = path_parts(path);
     OneCheckpoint one{files_.open_directory(parts.parent), parts.name};
     if (!is_entry_name(parts.name) || !parse_checkpoint_name(parts.name) ||
         one.run->status(parts.name).kind != FileKind::kDirectory)
-      throw UsageError("belay checkpoint " + arguments_.verb +
-                       " takes one checkpoint of a run directory, as in runs/mnist/model.ckpt-2000; " +
-                       single_quoted(path) + " is none");
+      throw UsageError(
+          fmt::format("[B4025] belay checkpoint {} takes one checkpoint of a run directory, such as "
+                      "runs/mnist/model.ckpt-2000; {} is none",
+                      arguments_.verb, single_quoted(path)));
     return one;
   }
 
@@ -324,7 +330,8 @@ class CheckpointCommand {
     if (one.run->exists(kLockName) || one.run->exists(kStateFileName)) lock = RunLock::take(*one.run, system_clock());
     const std::string needed = arguments_.force ? "" : why_needed(*one.run, one.name, *log_);
     if (!needed.empty())
-      throw UsageError(single_quoted(one.path()) + " is not removed: " + needed + "; --force removes it all the same");
+      throw UsageError(fmt::format("[B5013] {} is not removed: {}; --force removes it all the same",
+                                   single_quoted(one.path()), needed));
     remove_and_forget(*one.run, one.name, *log_);
     print_change("removed", one.path(), arguments_.json, out_);
     return kExitDone;

@@ -47,7 +47,7 @@ std::string best_text(const ListedStored& c, const std::string& metric) {
 
 std::string restorable_text(const ListedStored& c) {
   if (!c.is_checkpoint) return "";
-  return c.problem.empty() ? c.current ? "yes, current" : "yes" : "no: " + c.problem;
+  return c.problem.empty() ? c.current ? "yes, current" : "yes" : "no: " + shown_code(c.problem);
 }
 
 Json json_of(const ListedStored& c, const std::string& metric) {
@@ -218,7 +218,7 @@ void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostr
                v.problem.empty()
                    ? count_text(v.tensors, "tensor") + ", " + bytes_text(v.bytes) +
                          (v.digest.empty() ? "" : ", digest " + v.digest) + (v.unread.empty() ? "" : "; " + v.unread)
-                   : v.problem});
+                   : shown_code(v.problem)});
   const auto damaged = std::count_if(all.begin(), all.end(), [](const auto& v) { return !v.problem.empty(); });
   out << table.text("") << all.size() << " looked at, " << damaged << " damaged\n";
 }

@@ -118,7 +118,8 @@ void parse_steps(const std::string& text, EventsArguments& out) {
     if (part.empty()) return;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || end != part.data() + part.size())
-      throw UsageError("belay events: --steps is \"" + escaped(text) + "\", must be FIRST:LAST, as in 100:200 or 100:");
+      throw UsageError("[B5004] belay events: --steps is \"" + escaped(text) +
+                       "\", must be FIRST:LAST, as in 100:200 or 100:");
   };
   const std::string_view all = text;
   const std::size_t colon = all.find(':');
@@ -136,7 +137,7 @@ EventsArguments events_arguments(const Given& given) {
   if (given.has("steps")) parse_steps(given.text("steps"), out);
   out.all = given.has("all");
   if (given.has("json") && given.has("csv"))
-    throw UsageError("belay events: --json and --csv are two formats; give one; see belay events --help");
+    throw UsageError("[B5006] belay events: --json and --csv are two formats; give one; see belay events --help");
   if (given.has("json")) out.format = EventsFormat::kJson;
   if (given.has("csv")) out.format = EventsFormat::kCsv;
   return out;
@@ -164,7 +165,7 @@ int print_events(const EventsArguments& arguments, FileSystem& files, std::ostre
         << " of steps that a later attempt did again: left out; --all prints them\n";
   bool damaged = false;
   for (const EventProblem& p : events.problems) {
-    err << (p.damage ? error_line(p.text) : "warning: " + p.text) << "\n";
+    err << coded_line(p.damage ? "error" : "warning", p.text) << "\n";
     damaged = damaged || p.damage;
   }
   return damaged ? kExitTrainingFailed : kExitDone;

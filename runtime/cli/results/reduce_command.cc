@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `belay reduce` starts with a run that ended with an error. It makes the smallest manifest and data that end with the
 // same error, as a folder to send to somebody else. The run's directory is only read.
+#include <fmt/core.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -67,7 +69,7 @@ ReduceArguments reduce_arguments(const Given& given) {
   out.run = given.argument("run's directory");
   out.output = given.path("out");
   out.seconds = given.number("timeout");
-  if (!(out.seconds > 0)) throw UsageError("belay reduce: --timeout must be above 0");
+  if (!(out.seconds > 0)) throw UsageError("[B5004] belay reduce: --timeout must be above 0");
   return out;
 }
 
@@ -126,7 +128,7 @@ std::string ReduceCommand::output() const {
 void ReduceCommand::check_output(const std::string& directory) const {
   std::error_code error;
   if (fs::exists(directory, error))
-    throw UsageError("belay reduce: " + single_quoted(directory) +
+    throw UsageError("[B5007] belay reduce: " + single_quoted(directory) +
                      " is there; name another folder by --out DIR2, or remove it");
 }
 
@@ -270,7 +272,8 @@ void ReduceCommand::deliver(const FailingCase& smallest, const std::string& dire
 int ReduceCommand::read_run() {
   try {
     const std::unique_ptr<CheckpointReader> newest = find_stored(files_, arguments_.run, log_).checkpoint;
-    if (newest == nullptr) fail(Code::kNotFound, escaped(arguments_.run) + " is no run directory with a checkpoint");
+    if (newest == nullptr)
+      fail(Code::kNotFound, fmt::format("[B5010] {} is no run directory with a checkpoint", escaped(arguments_.run)));
     checkpoint_ = fs::absolute(newest->path()).string();
     from_ = newest->state().global_step;
     Diagnostics problems;
@@ -307,8 +310,10 @@ int ReduceCommand::fail_again() {
     wanted_ = run_whole(scratch_ / "with_hooks", {});
   }
   if (wanted_.status == kExitDone) {
-    log_error(log_, escaped(arguments_.run) + " does not fail any more: from step " + std::to_string(from_) +
-                        " on it came to its end; there is nothing to reduce");
+    log_error(
+        log_,
+        fmt::format("[B5018] {} does not fail any more: it came to its end from step {}; there is nothing to reduce",
+                    escaped(arguments_.run), from_));
     return kExitTrainingFailed;
   }
   failing_step_ = step_in(wanted_.message);
@@ -325,7 +330,7 @@ int ReduceCommand::make_smallest(const std::string& directory) {
   std::optional<FailingCase> whole = failing_case(prepared);
   if (!whole) {
     log_error(log_,
-              "the run fails, and does not when its checkpoint is gone on from in another folder: nothing could be "
+              "[B5018] the run fails, but not when it continues from its checkpoint in another folder: nothing can be "
               "left out");
     return kExitTrainingFailed;
   }

@@ -25,17 +25,19 @@ ReplayRequest replay_request(const Given& given) {
   out.run = given.argument("run's directory");
   out.first_non_finite = given.has("first-non-finite");
   if (!given.has("step") && !out.first_non_finite)
-    throw UsageError("belay replay: --step N says which step to look at; see belay replay --help");
+    throw UsageError("[B5003] belay replay: --step N says which step to look at; see belay replay --help");
   for (const char* option : {"to", "hook", "hooks", "fetch", "batch", "what-if", "all-tensors"})
     if (out.first_non_finite && given.has(option))
-      throw UsageError(std::string("belay replay: --first-non-finite finds the step by itself and sees all tensors; "
-                                   "leave --") +
-                       option + " out, and look at the step that it finds by --step");
+      throw UsageError(
+          std::string("[B5006] belay replay: --first-non-finite finds the step by itself and sees all tensors; "
+                      "leave --") +
+          option + " out, and look at the step that it finds by --step");
   if (given.has("step")) out.step = given.integer("step");
   if (given.has("to")) out.to = given.integer("to");
   if (out.step < 1 && given.has("step"))
-    throw UsageError("belay replay: --step must be at least 1, the first step of a run");
-  if (given.has("to") && out.to < out.step) throw UsageError("belay replay: --to must not be smaller than --step");
+    throw UsageError("[B5004] belay replay: --step must be at least 1, the first step of a run");
+  if (given.has("to") && out.to < out.step)
+    throw UsageError("[B5004] belay replay: --to must not be smaller than --step");
   out.hook_texts = given.texts("hook");
   out.hook_files = given.texts("hooks");
   out.fetches = given.texts("fetch");
@@ -89,7 +91,7 @@ void ReplayCommand::failed(RunPart part, const Error& error, Diagnostics& found)
       return log_error(log_, error.what());
     case RunPart::kDirectory:
       if (status == RunStatus::kInUse) return log_.error("", error.what());
-      return log_error(log_, std::string("the directory of the replay cannot be used: ") + error.what());
+      return log_error(log_, std::string("[B5020] the directory of the replay cannot be used: ") + error.what());
     case RunPart::kTraining:
       log_error(log_, std::string("the replay ended with an error: ") + error.what());
       log_.flush();

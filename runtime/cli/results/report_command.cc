@@ -102,7 +102,8 @@ void write_page(FileSystem& files, const std::string& path, const std::string& p
   try {
     files.open_directory(parts.parent)->replace(parts.name, page);
   } catch (const Error& e) {
-    fail(e.code(), "the page is not written: " + std::string(e.message()) + "; --output FILE writes it elsewhere");
+    fail(e.code(),
+         "[B5009] the page is not written: " + std::string(e.message()) + "; --output FILE writes it elsewhere");
   }
 }
 
@@ -115,7 +116,7 @@ ReportArguments report_arguments(const Given& given) {
   ReportArguments out{given.runs(1), given.text("output")};
   if (out.runs.size() > 1 && out.output.empty())
     throw UsageError(
-        "belay report: a page about several runs is in none of their directories; name it by --output FILE");
+        "[B5006] belay report: a page about several runs is in none of their directories; name it by --output FILE");
   return out;
 }
 
@@ -161,7 +162,7 @@ std::vector<RunRecord> read_runs(FileSystem& files, const std::vector<std::strin
     runs.push_back(read_run(files, path, *log));
     log->flush();
     for (const EventProblem& p : runs.back().problems) {
-      err << (p.damage ? error_line(p.text) : "warning: " + p.text) << "\n";
+      err << coded_line(p.damage ? "error" : "warning", p.text) << "\n";
       damaged = damaged || p.damage;
     }
   }

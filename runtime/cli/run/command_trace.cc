@@ -28,15 +28,15 @@ CommandTrace::~CommandTrace() { run_.host.trace_into(nullptr); }
 int open_trace(std::optional<CommandTrace>& trace, PreparedRun& run, const std::string& file) {
   Logger& log = run.host.log();
   if (file.empty() && run.strategy->directory().empty()) {
-    log.error("", "--trace needs a file where [run] has no dir: give --trace=FILE");
+    log.error("", "[B5006] --trace needs a file if [run] has no dir: give --trace=FILE");
     return kExitUsage;
   }
   try {
     trace.emplace(run, file);
     return kExitDone;
   } catch (const Error& e) {
-    log.error("", std::string("the trace cannot be written: ") + e.what() +
-                      "\n  help: give --trace=FILE with a file in a folder that is there and that this user can write");
+    log.error("", std::string("[B5009] the trace cannot be written: ") + e.what() +
+                      "\n  help: give --trace=FILE with a file in an existing folder that this user can write");
     return kExitUsage;
   }
 }

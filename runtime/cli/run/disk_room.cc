@@ -36,9 +36,9 @@ DiskRoom disk_room(PreparedRun& run) {
 void require_room(const DiskRoom& room) {
   if (!room.free || *room.free >= room.checkpoint) return;
   fail(Code::kResourceExhausted,
-       "the disk of " + single_quoted(room.directory) + " has " + bytes_text(*room.free) +
+       "[B5016] the disk of " + single_quoted(room.directory) + " has " + bytes_text(*room.free) +
            " free, and a checkpoint of this model takes " + bytes_text(room.checkpoint) +
-           ": nothing of the training could be kept; free some, or train all the same with --allow-full-disk");
+           ": no checkpoint could be kept; free some room, or train without checkpoints by --allow-full-disk");
 }
 
 std::string tight_disk(const DiskRoom& room) {

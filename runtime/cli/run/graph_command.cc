@@ -30,12 +30,13 @@ GraphArguments graph_arguments(const Given& given) {
   out.json = given.has("json");
   const bool dot = given.has("dot"), svg = given.has("svg");
   if (out.json + dot + svg > 1)
-    throw UsageError("belay graph: --json, --dot and --svg are three formats; give one; see belay graph --help");
+    throw UsageError(
+        "[B5006] belay graph: --json, --dot and --svg are three formats; give one; see belay graph --help");
   if (dot || svg) out.drawing = dot ? GraphDrawing::kDot : GraphDrawing::kSvg;
   if (out.plan && (dot || svg))
-    throw UsageError("belay graph: a drawing has no --plan; take --plan or the drawing away");
+    throw UsageError("[B5006] belay graph: a drawing has no --plan; take --plan or the drawing away");
   out.nodes = given.has("nodes");
-  if (out.nodes && !dot && !svg) throw UsageError("belay graph: --nodes is for a drawing; add --dot or --svg");
+  if (out.nodes && !dot && !svg) throw UsageError("[B5006] belay graph: --nodes is for a drawing; add --dot or --svg");
   return out;
 }
 

@@ -42,7 +42,8 @@ std::vector<std::string> settings_of(const Given& given) {
     return toml_string(is_path(text) && !text.empty() ? absolute_path(text) : text);
   });
   if (given.has("prompt") && (given.has("keys") || given.has("format")))
-    throw UsageError("belay predict: --prompt samples text, to which --keys and --format do not apply; leave them out");
+    throw UsageError(
+        "[B5006] belay predict: --prompt samples text, to which --keys and --format do not apply; leave them out");
   set("keys", "predict.keys", [&](const char* option) { return list_text(given.text(option)); });
   set("format", "predict.format", string);
   set("output", "predict.output", [&](const char* option) { return toml_string(absolute_path(given.text(option))); });

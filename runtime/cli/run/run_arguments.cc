@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/arguments/command_line.h"
+
+#include <fmt/core.h>
 #include "runtime/cli/run/run_command.h"
 #include "runtime/platform/text/text.h"
 
@@ -12,11 +14,11 @@ ResumeOptions resume_of(const Given& given) {
   if (given.has("resume"))
     for (const std::string& how : given.texts("resume")) {
       if (how != "changed" && how != "must")
-        throw UsageError("belay run: --resume is \"" + escaped(how) + "\", must be changed or must");
+        throw UsageError("[B5004] belay run: --resume is \"" + escaped(how) + "\", must be changed or must");
       (how == "must" ? resume.must : resume.accept_changes) = true;
     }
   if (given.has("from-scratch") && (resume.must || resume.accept_changes))
-    throw UsageError("belay run: --from-scratch and --resume contradict each other; take one of them away");
+    throw UsageError("[B5006] belay run: --from-scratch and --resume contradict each other; take one of them away");
   return resume;
 }
 
@@ -26,26 +28,28 @@ void read_time_box(const Given& given, RunArguments& out) {
     const std::string text = given.text("max-time");
     out.max_seconds = parse_duration(text);
     if (out.max_seconds <= 0)
-      throw UsageError("belay run: --max-time is \"" + escaped(text) +
+      throw UsageError("[B5004] belay run: --max-time is \"" + escaped(text) +
                        "\", must be a time such as 90s, 15m, 2h or 1h30m, at most ten years");
   }
   if (!given.has("requeue-status")) return;
   out.requeue_status = static_cast<int>(given.integer("requeue-status"));
-  if (out.max_seconds <= 0) throw UsageError("belay run: --requeue-status is the status of --max-time; give that, too");
+  if (out.max_seconds <= 0)
+    throw UsageError("[B5006] belay run: --requeue-status is the status of --max-time; give that, too");
   if (out.requeue_status < 0 || out.requeue_status > kMostStatus)
-    throw UsageError("belay run: --requeue-status must be from 0 to 255");
+    throw UsageError("[B5004] belay run: --requeue-status must be from 0 to 255");
 }
 
 void read_short(const Given& given, RunArguments& out) {
   if (!given.has("short")) return;
   if (out.trace && out.trace->empty())
-    throw UsageError("belay run: --short removes its directory, and the trace with it: give --trace=FILE");
+    throw UsageError("[B5006] belay run: --short removes its directory, and the trace with it: give --trace=FILE");
   out.short_steps = given.integer("short");
   const ResumeOptions& resume = out.run.resume;
-  if (out.short_steps < 1) throw UsageError("belay run: --short must be at least 1");
+  if (out.short_steps < 1) throw UsageError("[B5004] belay run: --short must be at least 1");
   if (out.dry_run || out.run.from_scratch || resume.must || resume.accept_changes || resume.exact)
     throw UsageError(
-        "belay run: --short works in a directory of its own, which --dry-run, --from-scratch, --resume and --exact "
+        "[B5006] belay run: --short works in a temporary directory, which --dry-run, --from-scratch, --resume and "
+        "--exact "
         "cannot be about; take them away");
 }
 
@@ -66,12 +70,14 @@ void read_log_options(const Given& given, RunArguments& out) {
   out.log_format = given.is_json("log-format") ? LogFormat::kJson : LogFormat::kText;
   const bool quiet = given.has("quiet"), verbose = given.has("verbose");
   if (quiet && verbose)
-    throw UsageError(command + ": --quiet and --verbose contradict each other; take one of them away");
+    throw UsageError(
+        fmt::format("[B5006] {}: --quiet and --verbose contradict each other; take one of them away", command));
   if (quiet) out.log_level = LogLevel::kWarning;
   if (verbose) out.log_level = LogLevel::kDebug;
   const std::string colour = given.text("color");
   if (colour != "auto" && colour != "always" && colour != "never")
-    throw UsageError(command + ": --color is \"" + escaped(colour) + "\", must be auto, always or never");
+    throw UsageError(
+        fmt::format("[B5004] {}: --color is \"{}\", must be auto, always or never", command, escaped(colour)));
   out.colour = colour == "always" ? Colour::kAlways : colour == "never" ? Colour::kNever : Colour::kAuto;
 }
 

@@ -47,7 +47,7 @@ void say_given_up(Logger& log, int signal, std::optional<double> grace_secs, con
 }
 
 void say_removed(Logger& log, const std::string& checkpoint) {
-  log.error("", "the last checkpoint was removed after it was written: there is no " + escaped(checkpoint));
+  log.error("", "[B4025] the last checkpoint was removed after it was written: there is no " + escaped(checkpoint));
 }
 
 // A line of stdout: "eval at step 400 on 1000 examples: loss = 0.08, accuracy = 0.975"
@@ -170,7 +170,9 @@ SignalRequests RunCommand::signal_requests() {
 
 RunStatus RunCommand::opens_directory() {
   if (arguments_.is_short && run->strategy->several()) {
-    log_.error("", "--short trains in a directory of its own, where several processes do not meet; start one process");
+    log_.error(
+        "",
+        "[B5006] --short trains in a temporary directory, in which several processes do not meet; start one process");
     return RunStatus::kUsage;
   }
   if (!arguments_.allow_full_disk && !arguments_.is_short) require_room(disk_room(*run));
@@ -199,7 +201,7 @@ void RunCommand::failed(RunPart part, const Error& error, Diagnostics& found) {
   switch (part) {
     case RunPart::kDirectory:
       if (status_of(part, error) == RunStatus::kInUse) return log_.error("", error.what());
-      return log_error(log_, std::string("the run directory cannot be used: ") + error.what() +
+      return log_error(log_, std::string("[B5020] the run directory cannot be used: ") + error.what() +
                                  "\n  help: set dir in [run], or --set run.dir=DIR, to a folder that this user can "
                                  "write");
     case RunPart::kTraining: return say_training_error(error);

@@ -80,9 +80,10 @@ Command declare_look() {
       .run = [](const Given& given) {
         const TableFiles files{given.arguments(), given.text("delimiter"), !given.has("no-header")};
         if (files.paths.empty())
-          throw UsageError("belay look takes CSV files, as in: belay look data.csv" + given.see_help());
+          throw UsageError("[B5003] belay look takes CSV files, as in: belay look data.csv" + given.see_help());
         if (files.delimiter.size() > 1)
-          throw UsageError("belay look: --delimiter takes one character, as in: --delimiter ';'" + given.see_help());
+          throw UsageError("[B5004] belay look: --delimiter takes one character, as in: --delimiter ';'" +
+                           given.see_help());
         return look_command(files, given.text("label"), std::cout, std::cerr);
       }};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/tables/new_manifest.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/cli/arguments/command.h"
@@ -33,21 +35,25 @@ bool is_class(const ColumnProfile& label) {
 // Refuses a label that no training can use.
 void check_label(const ColumnProfile& label, const std::string& path) {
   if (label.gaps != 0)
-    fail(Code::kFailedPrecondition, "--label: " + count_text(static_cast<std::uint64_t>(label.gaps), "row") + " of '" +
-                                        path + (label.gaps == 1 ? "' has no \"" : "' have no \"") + label.name +
-                                        "\"; remove these rows");
+    fail(Code::kFailedPrecondition, "[B5012] --label: " + count_text(static_cast<std::uint64_t>(label.gaps), "row") +
+                                        " of '" + path + (label.gaps == 1 ? "' has no \"" : "' have no \"") +
+                                        label.name + "\"; remove these rows");
   if (label.type == "number" && !label.strangers.empty())
-    fail(Code::kFailedPrecondition,
-         "--label: \"" + label.name + "\" holds numbers, and also \"" + label.strangers[0] + "\"; repair these rows");
+    fail(Code::kFailedPrecondition, "[B5012] --label: \"" + label.name + "\" holds numbers, and also \"" +
+                                        label.strangers[0] + "\"; repair these rows");
   if (label.has_commas)
-    fail(Code::kFailedPrecondition, "--label: \"" + label.name + "\" holds numbers with a comma, such as " +
+    fail(Code::kFailedPrecondition, "[B5012] --label: \"" + label.name + "\" holds numbers with a comma, such as " +
                                         double_quoted(label.words[0].first) +
                                         ", which are words here; write a decimal point, and nothing between thousands");
   if (label.type == "ignore" || label.type == "text" || label.type == "date")
-    fail(Code::kInvalidArgument, "--label: \"" + label.name + "\" is neither a number nor a class: it has " +
-                                     std::to_string(label.different) + " different cells; choose another column");
+    fail(
+        Code::kInvalidArgument,
+        fmt::format(
+            "[B5012] --label: \"{}\" is neither a number nor a class: it has {} different cells; choose another column",
+            label.name, label.different));
   if (label.different < 2)
-    fail(Code::kInvalidArgument, "--label: each row has the same \"" + label.name + "\"; there is nothing to learn");
+    fail(Code::kInvalidArgument,
+         "[B5012] --label: each row has the same \"" + label.name + "\"; there is nothing to learn");
 }
 
 std::string toml_list(const std::vector<std::string>& texts) {
@@ -127,7 +133,8 @@ void check_features(const TableProfile& table, std::size_t label) {
     if (type_of(column) != "ignore") return;
     why += (why.empty() ? "" : ", ") + double_quoted(column.name) + " (" + comment_of(column) + ")";
   }
-  fail(Code::kFailedPrecondition, "no column besides the label can be a feature" + (why.empty() ? "" : ": " + why) +
+  fail(Code::kFailedPrecondition, "[B5012] no column besides the label can be a feature" +
+                                      (why.empty() ? "" : ": " + why) +
                                       "; give a table with columns of numbers, words or dates, or another --delimiter");
 }
 
@@ -175,7 +182,8 @@ std::string manifest_text(const NewManifest& m) {
   const std::size_t at = file.find_column("--label", m.label);
   const TableProfile table = profile_table(file, at, Gaps(std::begin(kGaps), std::end(kGaps)));
   if (table.damaged != 0)
-    fail(Code::kDataLoss, table.damage + "; " + count_text(static_cast<std::uint64_t>(table.damaged), "row") +
+    fail(Code::kDataLoss, "[B5012] " + table.damage + "; " +
+                              count_text(static_cast<std::uint64_t>(table.damaged), "row") +
                               " cannot be read; repair the table first");
   if (!file.not_utf8().empty())
     fail(Code::kDataLoss, "[B3032] " + file.not_utf8() +
@@ -209,12 +217,12 @@ std::string manifest_text(const NewManifest& m) {
 int new_manifest(const NewManifest& m, FileSystem& files, const std::string& directory, std::ostream& out,
                  std::ostream& err) {
   if (!is_file_name(m.name))
-    throw UsageError("belay new manifest: \"" + escaped(m.name) +
+    throw UsageError("[B5008] belay new manifest: \"" + escaped(m.name) +
                      "\" cannot be a name; a name begins with a letter, and has letters, digits, _ and -, at most 63");
   const auto parent = files.open_directory(directory);
   const std::string name = m.name + ".toml";
   if (parent->exists(name))
-    throw UsageError("belay new manifest: \"" + name + "\" is there already; choose another name or remove it");
+    throw UsageError("[B5007] belay new manifest: \"" + name + "\" is there already; choose another name or remove it");
   try {
     const std::string text = manifest_text(m);
     const auto file = parent->create(name);

@@ -24,8 +24,8 @@ TemporaryFolder::TemporaryFolder(const std::string& name) {
   path_ = wanted + "-XXXXXX";
   if (::mkdtemp(path_.data()) == nullptr) {
     const int error = errno;
-    throw UsageError("belay: cannot make a folder " + single_quoted(wanted + "-XXXXXX") + ": " + std::strerror(error) +
-                     "; set TMPDIR to a folder that this user can write");
+    throw UsageError("[B5009] belay: cannot make a folder " + single_quoted(wanted + "-XXXXXX") + ": " +
+                     std::strerror(error) + "; set TMPDIR to a folder that this user can write");
   }
   temporary_folder = &path_;
 }

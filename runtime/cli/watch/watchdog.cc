@@ -53,7 +53,7 @@ void Watchdog::warn(double seconds, bool in_disk) {
                                 seconds_text(seconds) + " s" + place + "; the run waits for " +
                                 (ranks ? "them" : "it"));
   }
-  log_.warning("", "no progress for " + seconds_text(seconds) + " s" + where() + "; the run ends after " +
+  log_.warning("", "[B5017] no progress for " + seconds_text(seconds) + " s" + where() + "; the run ends after " +
                        seconds_text(options_.no_progress_secs) + " s (no_progress_secs)");
 }
 
