@@ -32,9 +32,9 @@ TEST(CheckpointChoiceText, IsLatestBestAStepOrAPath) {
     EXPECT_EQ(parse_checkpoint_choice(path).path, path);
   }
   EXPECT_EQ(error_of([] { parse_checkpoint_choice(""); }),
-            "INVALID_ARGUMENT: a checkpoint is latest, best, a step or a path, and not empty");
+            "INVALID_ARGUMENT: [B5004] a checkpoint is latest, best, a step or a path, and not empty");
   EXPECT_EQ(error_of([] { parse_checkpoint_choice("99999999999999999999"); }),
-            "INVALID_ARGUMENT: 99999999999999999999 is no step: it is larger than any");
+            "INVALID_ARGUMENT: [B5004] 99999999999999999999 is no step: it is larger than any");
 }
 
 class CheckpointChoiceTest : public ::testing::Test {
@@ -99,8 +99,8 @@ TEST_F(CheckpointChoiceTest, ADamagedOneIsNamedAndTheOneBeforeItIsTaken) {
 TEST_F(CheckpointChoiceTest, AStepIsThatOneAndAnErrorListsThoseThatAreThere) {
   save(10), save(20), save(100);
   EXPECT_EQ(chosen("20"), 20);
-  EXPECT_EQ(error("30"),
-            "NOT_FOUND: '" + dir_.path() + "' holds no model.ckpt-30; there are those of the steps 10, 20, 100");
+  EXPECT_EQ(error("30"), "NOT_FOUND: [B4025] '" + dir_.path() +
+                             "' holds no model.ckpt-30; there are those of the steps 10, 20, 100");
 }
 
 TEST_F(CheckpointChoiceTest, APathIsACheckpointOrARunDirectory) {
@@ -116,30 +116,29 @@ TEST_F(CheckpointChoiceTest, WhatIsNoCheckpointIsAnErrorThatSaysWhatItIs) {
   std::filesystem::create_directory(dir_ / "other");
   write_file(dir_ / "other/a\n.txt", "");
   write_file(dir_ / "tf.ckpt-5.index", "");
-  EXPECT_EQ(error(dir_ / "checkpoint"), "FAILED_PRECONDITION: '" + dir_ / "checkpoint" +
+  EXPECT_EQ(error(dir_ / "checkpoint"), "FAILED_PRECONDITION: [B4025] '" + dir_ / "checkpoint" +
                                             "' is a file; a checkpoint is a directory such as model.ckpt-2000");
   const std::string none = "' is no checkpoint, which has a file 'index', and no run directory, which has model.ckpt-*";
-  EXPECT_EQ(error(dir_ / "empty"), "FAILED_PRECONDITION: '" + dir_ / "empty" + none + "; it is empty");
-  EXPECT_EQ(error(dir_ / "other"), "FAILED_PRECONDITION: '" + dir_ / "other" + none + "; it holds a\\n.txt");
-  EXPECT_EQ(error(dir_ / "tf.ckpt-5"),
-            "FAILED_PRECONDITION: '" + dir_ / "tf.ckpt-5" +
-                "' is a checkpoint of TensorFlow's: make one of Belay's of it with belay checkpoint convert");
+  EXPECT_EQ(error(dir_ / "empty"), "FAILED_PRECONDITION: [B4025] '" + dir_ / "empty" + none + "; it is empty");
+  EXPECT_EQ(error(dir_ / "other"), "FAILED_PRECONDITION: [B4025] '" + dir_ / "other" + none + "; it holds a\\n.txt");
+  EXPECT_EQ(error(dir_ / "tf.ckpt-5"), "FAILED_PRECONDITION: [B4025] '" + dir_ / "tf.ckpt-5" +
+                                           "' is a checkpoint of TensorFlow: convert it with belay checkpoint convert");
   EXPECT_EQ(error("nothing/here"),
-            "NOT_FOUND: there is no 'nothing/here'; --checkpoint is latest, best, a step or a path");
+            "NOT_FOUND: [B4025] there is no 'nothing/here'; --checkpoint is latest, best, a step or a path");
 }
 
 TEST_F(CheckpointChoiceTest, NoCheckpointIsAnErrorThatSaysWhatIsThere) {
-  EXPECT_EQ(error("latest"), "NOT_FOUND: '" + dir_.path() + "' holds no checkpoint; it is empty");
+  EXPECT_EQ(error("latest"), "NOT_FOUND: [B4025] '" + dir_.path() + "' holds no checkpoint; it is empty");
   for (int i = 0; i < 12; ++i) write_file(dir_ / ("f" + std::to_string(10 + i)), "");
-  EXPECT_EQ(error("latest"), "NOT_FOUND: '" + dir_.path() +
+  EXPECT_EQ(error("latest"), "NOT_FOUND: [B4025] '" + dir_.path() +
                                  "' holds no checkpoint; it holds f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, "
                                  "and 2 more");
-  EXPECT_EQ(error("5"), "NOT_FOUND: '" + dir_.path() + "' holds no model.ckpt-5; there is none of any step");
-  EXPECT_EQ(
-      error_of([&] {
-        with_checkpoint({files_, log_, dir_ / "gone"}, parse_checkpoint_choice("latest"), [](const auto&) {});
-      }),
-      "NOT_FOUND: there is no run directory '" + dir_ / "gone" + "'; train first, or name the checkpoint by its path");
+  EXPECT_EQ(error("5"), "NOT_FOUND: [B4025] '" + dir_.path() + "' holds no model.ckpt-5; there is none of any step");
+  EXPECT_EQ(error_of([&] {
+              with_checkpoint({files_, log_, dir_ / "gone"}, parse_checkpoint_choice("latest"), [](const auto&) {});
+            }),
+            "NOT_FOUND: [B4025] there is no run directory '" + dir_ / "gone" +
+                "'; train first, or name the checkpoint by its path");
 }
 
 TEST_F(CheckpointChoiceTest, WhetherThereIsOneIsSeenWithoutReadingIt) {
@@ -152,7 +151,7 @@ TEST_F(CheckpointChoiceTest, WhetherThereIsOneIsSeenWithoutReadingIt) {
   EXPECT_TRUE(has_checkpoint(place, {.kind = Kind::kPath, .path = dir_ / "model.ckpt-10"}));
   EXPECT_THAT(log_.lines, IsEmpty());
   EXPECT_EQ(error_of([&] { has_checkpoint(place, {.kind = Kind::kPath, .path = dir_ / "no"}); }),
-            "NOT_FOUND: there is no '" + dir_ / "no" + "'");
+            "NOT_FOUND: [B4025] there is no '" + dir_ / "no" + "'");
   write_file(dir_ / "checkpoint", "no state");
   remove(10);
   EXPECT_FALSE(has_checkpoint(place, {}));
@@ -162,7 +161,8 @@ TEST_F(CheckpointChoiceTest, WhetherThereIsOneIsSeenWithoutReadingIt) {
 TEST_F(CheckpointChoiceTest, BestIsTheFirstOfTheList) {
   save(10), save(20), save(30);
   EXPECT_EQ(chosen("best", [](const OpenDirectory&) { return std::vector<std::string>{"model.ckpt-20", "x"}; }), 20);
-  const std::string none = "NOT_FOUND: '" + dir_.path() + "' has no best checkpoints: set [checkpoint] keep_best";
+  const std::string none =
+      "NOT_FOUND: [B4017] '" + dir_.path() + "' has no best checkpoints: set [checkpoint] keep_best";
   EXPECT_EQ(error("best"), none);
   EXPECT_EQ(error("best", [](const OpenDirectory&) { return std::vector<std::string>(); }), none);
   // A list that is there: keep_best is set.
@@ -235,7 +235,8 @@ TEST_F(CheckpointChoiceTest, WhatIsDeletedWhileItIsReadIsReadOfAnother) {
 TEST_F(CheckpointChoiceTest, AStepThatIsDeletedMeanwhileIsNotThere) {
   save(10), save(20);
   before_opening("model.ckpt-10/model.safetensors", [&] { remove(10); });
-  EXPECT_EQ(error("10"), "NOT_FOUND: '" + dir_.path() + "' holds no model.ckpt-10; there are those of the steps 20");
+  EXPECT_EQ(error("10"),
+            "NOT_FOUND: [B4025] '" + dir_.path() + "' holds no model.ckpt-10; there are those of the steps 20");
 }
 
 TEST_F(CheckpointChoiceTest, AStepThatIsWrittenAgainMeanwhileIsReadWhole) {

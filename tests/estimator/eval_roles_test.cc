@@ -139,9 +139,10 @@ TEST_F(EvalRolesTest, ARoleThatTheModelHasIsRefused) {
   NodeGraph other(*ops);
   other.set_role("eval/loss", other.resolve(ops::create_global_step(other.handle()).raw()));
   EvalRoles fresh;
-  EXPECT_EQ(error_of([&] { fresh.add(other, "eval", {"loss"}); }),
-            "INVALID_ARGUMENT: the model has a role 'eval/loss' already, which is the metric 'loss' of [input.eval]; "
-            "give the model's another name");
+  EXPECT_EQ(
+      error_of([&] { fresh.add(other, "eval", {"loss"}); }),
+      "INVALID_ARGUMENT: [B5039] the model has a role 'eval/loss' already, which is the metric 'loss' of [input.eval]; "
+      "give the model's another name");
 }
 
 }  // namespace

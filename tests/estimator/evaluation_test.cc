@@ -15,7 +15,8 @@ namespace belay::runtime::testing {
 namespace {
 
 constexpr const char* kNotThere =
-    "FAILED_PRECONDITION: the model in mode eval has the variable 'scale', which training has not got; a model must "
+    "FAILED_PRECONDITION: [B5027] the model in mode eval has the variable 'scale', which the training does not have; a "
+    "model must "
     "make the same variables in both";
 
 class EvaluateTrained : public EvaluationTest {
@@ -140,10 +141,10 @@ TEST_F(EvaluateTrained, AVariableOfAnotherShapeIsAnError) {
   VariableStore wider;
   wider.find_or_create("global_step", DType::kInt64, {}, false).initialized = true;
   wider.find_or_create("scale", DType::kFloat32, {3}, true).initialized = true;
-  EXPECT_EQ(
-      error_of([&] { evaluation->run(wider, 1, always); }),
-      "FAILED_PRECONDITION: the variable 'scale' is float32 [] in mode eval, but training has float32 [3]; a model "
-      "must make the same variables in both");
+  EXPECT_EQ(error_of([&] { evaluation->run(wider, 1, always); }),
+            "FAILED_PRECONDITION: [B5027] the variable 'scale' is float32 [] in mode eval, but training has float32 "
+            "[3]; a model "
+            "must make the same variables in both");
 }
 
 TEST_F(EvaluateTrained, EndsBetweenTwoBatchesWhereItIsTold) {
@@ -183,16 +184,16 @@ TEST_F(EvaluateTrained, WhatTheInputFailsWithIsTheEvaluationsError) {
 
 TEST_F(EvaluateTrained, AnInputWithoutExamplesIsAnError) {
   make({}, {{"last", std::int64_t{0}}});
-  EXPECT_EQ(error_of([&] { run(); }), "FAILED_PRECONDITION: the evaluation's input has no examples");
+  EXPECT_EQ(error_of([&] { run(); }), "FAILED_PRECONDITION: [B5037] the evaluation's input has no examples");
 }
 
 TEST_F(EvaluateTrained, AnInputThatNeverEndsIsAnErrorUnlessTheBatchesAreCounted) {
   make({}, {{"repeat", true}});
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(
-        error_of([&] { run(); }),
-        "FAILED_PRECONDITION: [input.eval] begins its third pass over its examples, and does not seem to end: set "
-        "its option epochs = 1, or eval.batches");
+    EXPECT_EQ(error_of([&] { run(); }),
+              "FAILED_PRECONDITION: [B5025] [input.eval] begins its third pass over its examples, and does not seem to "
+              "end: set "
+              "its option epochs = 1, or eval.batches");
   make({.batches = 30}, {{"repeat", true}});
   EXPECT_EQ(run().batches, 30);
 }
@@ -202,7 +203,7 @@ TEST_F(EvaluateTrained, AMetricWithTheNameOfOneThatEachEvaluationHasIsRefused) {
     EXPECT_EQ(error_of([&] {
                 make({}, {}, {{"metric", std::string(name)}});
               }),
-              "INVALID_ARGUMENT: the model has a metric called '" + std::string(name) +
+              "INVALID_ARGUMENT: [B5039] the model has a metric called '" + std::string(name) +
                   "', which each evaluation has already; give the metric another name");
 }
 

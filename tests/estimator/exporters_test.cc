@@ -247,7 +247,7 @@ TEST_F(ExportersTest, TwoExportsOfOneSecondAreTwoVersions) {
 
 TEST_F(ExportersTest, ASignatureThatTheModelLacksIsRefused) {
   add(ExportWhen::kFinal, 1, "classify");
-  EXPECT_THAT(error_of([&] { build(); }), HasSubstr("the model has no signature \"classify\""));
+  EXPECT_THAT(error_of([&] { build(); }), HasSubstr("[B5040] the model has no signature \"classify\""));
 }
 
 TEST_F(ExportersTest, AVariableWithoutAValueLeavesNoVersion) {
@@ -320,7 +320,7 @@ TEST_F(ExportFolderTest, TwoProcessesDoNotWriteAtOnce) {
   clock_.await_waiters(1);
   clock_.advance(31 * FakeClock::kSecond);
   waiter.join();
-  EXPECT_THAT(error, HasSubstr("another process is writing an export into"));
+  EXPECT_THAT(error, HasSubstr("[B5040] another process is writing an export into"));
 }
 
 TEST_F(ExportFolderTest, AVersionIsNewerThanThoseThereEvenIfTheClockWentBack) {

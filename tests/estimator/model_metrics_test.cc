@@ -191,7 +191,8 @@ TEST_F(ModelMetrics, T_113_TheMeanOfAMetricOfAllBatchesIsThatMetric) {
       evaluate("[[metrics]]\nkind = 'accuracy'\n" + kCompared + "[[metrics]]\nkind = 'mean'\nvalues = 'accuracy'\n");
   EXPECT_EQ(values.at("mean"), Numbers{0.6});
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'perplexity'\nvalues = 'table'\n"),
-            "INVALID_ARGUMENT: train.toml:3:10: 'table' is a metric already, which adds up over all batches; name what "
+            "INVALID_ARGUMENT: [B5038] train.toml:3:10: 'table' is a metric already, which adds up over all batches; "
+            "name what "
             "each example has, such as a prediction");
 }
 
@@ -249,29 +250,31 @@ TEST_F(ModelMetrics, OfNumbersAndOfRanks) {
 
 TEST_F(ModelMetrics, AnUnknownNameIsReportedWithItsPlace) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'in_top_k'\nlabels = 'class'\npredictions = 'probabilites'\n"),
-            "NOT_FOUND: train.toml:4:15: the graph has no 'probabilites'; did you mean 'probabilities'?");
+            "NOT_FOUND: [B5038] train.toml:4:15: the graph has no 'probabilites'; did you mean 'probabilities'?");
 }
 
 TEST_F(ModelMetrics, WhereNoNameIsNearAllAreListed) {
-  EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nvalues = 'frobnicate'\n"),
-            "NOT_FOUND: train.toml:3:10: the graph has no 'frobnicate'; the model and the input have class, loss, "
-            "probabilities, table, value, x, weight, and `belay graph` lists the nodes");
+  EXPECT_EQ(
+      error_with("[[metrics]]\nkind = 'mean'\nvalues = 'frobnicate'\n"),
+      "NOT_FOUND: [B5038] train.toml:3:10: the graph has no 'frobnicate'; the model and the input have class, loss, "
+      "probabilities, table, value, x, weight, and `belay graph` lists the nodes");
 }
 
 TEST_F(ModelMetrics, AnOutputThatANodeHasNotIsReportedWithItsPlace) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nvalues = 'chosen:1'\n"),
-            "NOT_FOUND: train.toml:3:10: node 'chosen' has 1 outputs, there is no 'chosen:1'");
+            "NOT_FOUND: [B5038] train.toml:3:10: node 'chosen' has 1 outputs, there is no 'chosen:1'");
 }
 
 TEST_F(ModelMetrics, AnOperationIsNoTensor) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nvalues = 'nothing'\n"),
-            "INVALID_ARGUMENT: train.toml:3:10: 'nothing' is an operation; a metric is made from tensors");
+            "INVALID_ARGUMENT: [B5038] train.toml:3:10: 'nothing' is an operation; a metric is made from tensors");
 }
 
 TEST_F(ModelMetrics, ANameOfTheModelsIsRefused) {
-  EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nname = 'table'\nvalues = 'x'\n"),
-            "INVALID_ARGUMENT: train.toml:3:8: the model has its own 'table'; name the metric otherwise: name = "
-            "\"my_table\"");
+  EXPECT_EQ(
+      error_with("[[metrics]]\nkind = 'mean'\nname = 'table'\nvalues = 'x'\n"),
+      "INVALID_ARGUMENT: [B5039] train.toml:3:8: the model has its own 'table'; name the metric otherwise: name = "
+      "\"my_table\"");
 }
 
 TEST_F(ModelMetrics, TensorsThatDoNotFitAreReportedWithTheTablesPlace) {
@@ -294,29 +297,30 @@ TEST_P(MetricShapes, OfAModelAreScalarsAndWithAnUpdateMatrices) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, MetricShapes,
-    ::testing::Values(MetricShape{"Scalar", DType::kFloat32, {}, false, ""},
-                      MetricShape{"ScalarWithUpdate", DType::kFloat32, {}, true, ""},
-                      MetricShape{"Square", DType::kFloat64, {3, 3}, true, ""},
-                      MetricShape{"SquareWithoutUpdate",
-                                  DType::kFloat64,
-                                  {3, 3},
-                                  false,
-                                  "the metric 'm' 'zeros:0' (float64 [3, 3]) must be a scalar"},
-                      MetricShape{"SquareOfFloat32",
-                                  DType::kFloat32,
-                                  {3, 3},
-                                  true,
-                                  "the metric 'm' 'zeros:0' (float32 [3, 3]) must be a scalar, or float64 [n, n]"},
-                      MetricShape{"Wide",
-                                  DType::kFloat64,
-                                  {2, 3},
-                                  true,
-                                  "the metric 'm' 'zeros:0' (float64 [2, 3]) must be a scalar, or float64 [n, n]"},
-                      MetricShape{"Vector",
-                                  DType::kFloat64,
-                                  {3},
-                                  true,
-                                  "the metric 'm' 'zeros:0' (float64 [3]) must be a scalar, or float64 [n, n]"}),
+    ::testing::Values(
+        MetricShape{"Scalar", DType::kFloat32, {}, false, ""},
+        MetricShape{"ScalarWithUpdate", DType::kFloat32, {}, true, ""},
+        MetricShape{"Square", DType::kFloat64, {3, 3}, true, ""},
+        MetricShape{"SquareWithoutUpdate",
+                    DType::kFloat64,
+                    {3, 3},
+                    false,
+                    "[B5084] the metric 'm' 'zeros:0' (float64 [3, 3]) must be a scalar"},
+        MetricShape{"SquareOfFloat32",
+                    DType::kFloat32,
+                    {3, 3},
+                    true,
+                    "[B5084] the metric 'm' 'zeros:0' (float32 [3, 3]) must be a scalar, or float64 [n, n]"},
+        MetricShape{"Wide",
+                    DType::kFloat64,
+                    {2, 3},
+                    true,
+                    "[B5084] the metric 'm' 'zeros:0' (float64 [2, 3]) must be a scalar, or float64 [n, n]"},
+        MetricShape{"Vector",
+                    DType::kFloat64,
+                    {3},
+                    true,
+                    "[B5084] the metric 'm' 'zeros:0' (float64 [3]) must be a scalar, or float64 [n, n]"}),
     [](const auto& c) { return c.param.title; });
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST_F(TrainingSession, T_138_ADirectoryBelongsToOneSessionAlsoInOneProcess) {
     MonitoredTrainingSession second(other.graph, options(temp / "run"));
     FAIL() << "two sessions in one directory";
   } catch (const RunInUse& e) {
-    EXPECT_THAT(e.what(), HasSubstr("the run directory '" + temp / "run" +
+    EXPECT_THAT(e.what(), HasSubstr("[B5112] the run directory '" + temp / "run" +
                                     "' is in use by another session of this process (host "));
   }
 }
@@ -163,7 +163,7 @@ TEST_F(TrainingSession, TwoHooksOfOneNameAreRefused) {
   o.hooks.push_back(plugin_hook("logging_tensor", {{"tensors", std::vector<std::string>{"weight"}}, {"at_end", true}}));
   o.hooks.push_back(probe("logging_tensor"));
   EXPECT_EQ(error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
-            "INVALID_ARGUMENT: two hooks are named \"logging_tensor\": each needs a name of its own");
+            "INVALID_ARGUMENT: [B5047] two hooks are named \"logging_tensor\": give each hook another name");
 }
 
 TEST_F(TrainingSession, AHookOfAnotherSessionIsRefused) {

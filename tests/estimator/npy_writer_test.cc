@@ -103,22 +103,25 @@ TEST_F(Npy, AnotherReaderFindsTheSameBitsOfTenThousandNumbers) {
 
 TEST_F(Npy, HoldsOneArray) {
   const Synthetic batch({{"probabilities", Tensor({1}, {1.f})}, {"class", Tensor({1}, {1.f})}});
-  EXPECT_EQ(error_of([&] { to_file(kNpy)->write(batch.batch()); }),
-            "INVALID_ARGUMENT: npy holds one array, and the model predicts probabilities, class: choose one of them "
-            "with predict.keys (--keys), or write JSON lines or CSV");
+  EXPECT_EQ(
+      error_of([&] { to_file(kNpy)->write(batch.batch()); }),
+      "INVALID_ARGUMENT: [B5034] npy holds one array, and the model predicts probabilities, class: choose one of them "
+      "with predict.keys (--keys), or write JSON lines or CSV");
 }
 
 TEST_F(Npy, RefusesTextAndExamplesOfAnotherShape) {
   const Synthetic text({{"name", texts({"a"})}});
-  EXPECT_EQ(error_of([&] { to_file(kNpy)->write(text.batch()); }),
-            "INVALID_ARGUMENT: npy has no form for prediction 'name', which is string: write JSON lines or CSV");
+  EXPECT_EQ(
+      error_of([&] { to_file(kNpy)->write(text.batch()); }),
+      "INVALID_ARGUMENT: [B5034] npy has no form for prediction 'name', which is string: write JSON lines or CSV");
   const Synthetic narrow({{"p", Tensor({1, 2}, {1.f, 2.f})}}), wide({{"p", Tensor({1, 3}, {1.f, 2.f, 3.f})}});
   const auto writer = to_file(kNpy);
   writer->write(narrow.batch());
-  EXPECT_EQ(error_of([&] { writer->write(wide.batch()); }),
-            "INVALID_ARGUMENT: npy holds one array, and an example of 'p' was [2] and is now [3]: write JSON lines");
+  EXPECT_EQ(
+      error_of([&] { writer->write(wide.batch()); }),
+      "INVALID_ARGUMENT: [B5034] npy holds one array, and an example of 'p' was [2] and is now [3]: write JSON lines");
   EXPECT_EQ(error_of([&] { to_file(kNpy)->finish(); }),
-            "FAILED_PRECONDITION: there are no predictions, and so no array to write");
+            "FAILED_PRECONDITION: [B5037] there are no predictions, and so no array to write");
 }
 
 TEST_F(Npy, IntoAPipeIsTheSameBytesAndLeavesNothingBehind) {
@@ -152,10 +155,11 @@ TEST_F(Npy, AFullDiskForTheRowsIsAnError) {
 TEST_F(Npy, IsRefusedForATerminal) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   if (terminal < 0 || ::isatty(terminal) != 1) GTEST_SKIP() << "this system has no pseudo-terminal";
-  EXPECT_EQ(error_of([&] {
-              make_prediction_writer(kNpy, prediction_stream(terminal, "stdout"), posix_file_system(), dir.path());
-            }),
-            "INVALID_ARGUMENT: npy is binary and stdout is a terminal: write to a file, or into another program");
+  EXPECT_EQ(
+      error_of([&] {
+        make_prediction_writer(kNpy, prediction_stream(terminal, "stdout"), posix_file_system(), dir.path());
+      }),
+      "INVALID_ARGUMENT: [B5034] npy is binary and stdout is a terminal: write to a file, or into another program");
   make_prediction_writer(PredictionFormat::kCsv, prediction_stream(terminal, "stdout"), posix_file_system(),
                          dir.path());
   ::close(terminal);

@@ -95,7 +95,7 @@ TEST_F(PredictionFiles, RefuseWhatIsNoFile) {
   std::filesystem::create_directory(dir / "d");
   std::filesystem::create_symlink("elsewhere", dir / "link");
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
-  const std::string start = "FAILED_PRECONDITION: cannot write the predictions to '" + dir.path();
+  const std::string start = "FAILED_PRECONDITION: [B5033] cannot write the predictions to '" + dir.path();
   EXPECT_EQ(error_of([&] { prediction_file(files, dir / "d"); }), start + "/d': it is a directory");
   EXPECT_EQ(error_of([&] { prediction_file(files, dir / "link"); }),
             start + "/link': it is a symbolic link, which would be replaced");
@@ -157,10 +157,10 @@ TEST_F(PredictionStreams, AFullDiskIsAnError) {
   if (full < 0) GTEST_SKIP() << "this system has no /dev/full";
   const auto output = prediction_stream(full, "stdout");
   EXPECT_EQ(error_of([&] { output->write("a line\n"); }),
-            "RESOURCE_EXHAUSTED: cannot write the predictions to stdout: No space left on device");
+            "RESOURCE_EXHAUSTED: [B5033] cannot write the predictions to stdout: No space left on device");
   ::close(full);
   EXPECT_EQ(error_of([&] { output->write("a line\n"); }),
-            "INTERNAL: cannot write the predictions to stdout: Bad file descriptor");
+            "INTERNAL: [B5033] cannot write the predictions to stdout: Bad file descriptor");
 }
 
 TEST_F(PredictionStreams, WaitForAReaderThatIsBehind) {

@@ -120,24 +120,26 @@ TEST_F(Csv, RefusesExamplesOfAnotherShape) {
   const Synthetic narrow({{"p", Tensor({1, 2}, {1.f, 2.f})}}), wide({{"p", Tensor({1, 3}, {1.f, 2.f, 3.f})}});
   const auto writer = to_file(kCsv);
   writer->write(narrow.batch());
-  EXPECT_EQ(error_of([&] { writer->write(wide.batch()); }),
-            "INVALID_ARGUMENT: CSV has as many columns in all lines, and an example of 'p' was [2] and is now [3]; "
-            "write JSON lines");
+  EXPECT_EQ(
+      error_of([&] { writer->write(wide.batch()); }),
+      "INVALID_ARGUMENT: [B5034] CSV has as many columns in all lines, and an example of 'p' was [2] and is now [3]; "
+      "write JSON lines");
 }
 
 TEST_F(Csv, RefusesTwoColumnsOfAName) {
   const Synthetic batch({{"p", Tensor({1, 1}, {1.f})}, {"p_0", Tensor({1}, {1.f})}});
-  EXPECT_EQ(
-      error_of([&] { to_file(kCsv)->write(batch.batch()); }),
-      "INVALID_ARGUMENT: two columns would be named 'p_0'; choose among the predictions with predict.keys (--keys), or "
-      "write JSON lines");
+  EXPECT_EQ(error_of([&] { to_file(kCsv)->write(batch.batch()); }),
+            "INVALID_ARGUMENT: [B5034] two columns would be named 'p_0'; choose among the predictions with "
+            "predict.keys (--keys), or "
+            "write JSON lines");
 }
 
 TEST_F(JsonLines, RefuseABatchThatIsNotByExamples) {
   const Synthetic unequal({{"a", Tensor({2}, {1.f, 2.f})}, {"b", Tensor({3}, {1.f, 2.f, 3.f})}});
-  EXPECT_EQ(error_of([&] { to_file(kJson)->write(unequal.batch()); }),
-            "INVALID_ARGUMENT: the predictions are not of as many examples: prediction 'a' is [2], prediction 'b' is "
-            "[3]");
+  EXPECT_EQ(
+      error_of([&] { to_file(kJson)->write(unequal.batch()); }),
+      "INVALID_ARGUMENT: [B5035] the predictions are not of as many examples: prediction 'a' is [2], prediction 'b' is "
+      "[3]");
 }
 
 // Ten thousand numbers, read by Python's json or csv.
@@ -171,7 +173,8 @@ TEST_F(JsonLines, AreOneOfThreeFormatsByName) {
   EXPECT_EQ(prediction_format("csv"), kCsv);
   EXPECT_EQ(prediction_format("npy"), PredictionFormat::kNpy);
   EXPECT_EQ(error_of([] { prediction_format("json"); }),
-            "INVALID_ARGUMENT: there is no format 'json' for predictions (did you mean \"jsonl\"?); there are: jsonl, "
+            "INVALID_ARGUMENT: [B5004] there is no format 'json' for predictions (did you mean \"jsonl\"?); there are: "
+            "jsonl, "
             "csv, npy");
   EXPECT_EQ(prediction_format_of_file("out/p.csv"), kCsv);
   EXPECT_EQ(prediction_format_of_file("p.npy"), PredictionFormat::kNpy);

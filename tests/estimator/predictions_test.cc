@@ -234,19 +234,21 @@ TEST_F(PredictionsTest, EST_29_UnequalFirstDimensionsAreAnErrorThatNamesBoth) {
   Probe& probe = add_probe("a");
   const auto predictions = predict({}, "as many again");
   const std::string error =
-      "INVALID_ARGUMENT: the predictions are not of as many examples: prediction 'scaled' is [2], prediction 'twice' "
+      "INVALID_ARGUMENT: [B5035] the predictions are not of as many examples: prediction 'scaled' is [2], prediction "
+      "'twice' "
       "is [4]";
   EXPECT_EQ(error_of([&] { predictions->next_batch(); }), error);
   EXPECT_EQ(probe.error, error);
   EXPECT_EQ(error_of([&] { predictions->next_batch(); }),
-            "FAILED_PRECONDITION: the predictions have ended with an error");
+            "FAILED_PRECONDITION: [B5071] the predictions have ended with an error");
 }
 
 TEST_F(PredictionsTest, EST_29_AScalarIsNoRow) {
   const auto predictions = predict({}, "a scalar");
-  EXPECT_EQ(error_of([&] { predictions->next_batch(); }),
-            "INVALID_ARGUMENT: prediction 'total' is a scalar; a prediction has a value for each example, the first "
-            "dimension");
+  EXPECT_EQ(
+      error_of([&] { predictions->next_batch(); }),
+      "INVALID_ARGUMENT: [B5035] prediction 'total' is a scalar; a prediction has a value for each example, the first "
+      "dimension");
 }
 
 TEST_F(PredictionsTest, EST_29_KeysChooseAmongThePredictions) {
@@ -347,9 +349,9 @@ TEST_F(PredictionsTest, AModelGetsAnIdOnlyWhereItIsANumberAmongTheFeatures) {
 TEST_F(PredictionsTest, IdsAreOneForEachExample) {
   use_input({{"id", std::string("label")}});
   const auto predictions = predict({}, "no feature");
-  EXPECT_EQ(
-      error_of([&] { predictions->next_batch(); }),
-      "INVALID_ARGUMENT: there is not an id for each example: the input's 'id' is [2], prediction 'scale' is [1]");
+  EXPECT_EQ(error_of([&] { predictions->next_batch(); }),
+            "INVALID_ARGUMENT: [B5035] there is not an id for each example: the input's 'id' is [2], prediction "
+            "'scale' is [1]");
 }
 
 TEST_F(PredictionsTest, AModelThatUsesNoFeatureEndsWithTheInput) {

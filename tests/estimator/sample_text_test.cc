@@ -182,23 +182,28 @@ TEST_F(SampleText, AllWindowsShareOnePlan) {
 TEST_F(SampleText, RefusesOptionsThatCannotBe) {
   bigram(kAbc, kCircle);
   const auto error = [&](const SampleOptions& options) { return error_of([&] { text(options); }); };
-  EXPECT_EQ(error({.temperature = -0.5}),
-            "INVALID_ARGUMENT: the temperature is -0.5, must be a number from 0 (the most probable character) up");
-  EXPECT_EQ(error({.temperature = std::nan("")}),
-            "INVALID_ARGUMENT: the temperature is nan, must be a number from 0 (the most probable character) up");
-  EXPECT_EQ(error({.temperature = std::numeric_limits<double>::infinity()}),
-            "INVALID_ARGUMENT: the temperature is inf, must be a number from 0 (the most probable character) up");
-  EXPECT_EQ(error({.length = -1}), "INVALID_ARGUMENT: the length is -1, must be >= 0");
+  EXPECT_EQ(
+      error({.temperature = -0.5}),
+      "INVALID_ARGUMENT: [B5004] the temperature is -0.5, must be a number from 0 (the most probable character) up");
+  EXPECT_EQ(
+      error({.temperature = std::nan("")}),
+      "INVALID_ARGUMENT: [B5004] the temperature is nan, must be a number from 0 (the most probable character) up");
+  EXPECT_EQ(
+      error({.temperature = std::numeric_limits<double>::infinity()}),
+      "INVALID_ARGUMENT: [B5004] the temperature is inf, must be a number from 0 (the most probable character) up");
+  EXPECT_EQ(error({.length = -1}), "INVALID_ARGUMENT: [B5004] the length is -1, must be >= 0");
 }
 
 TEST_F(SampleText, NamesTheCharacterThatHasNoId) {
   bigram(kAbc, kCircle);
   const auto error = [&](const std::string& prompt) { return error_of([&] { text({.prompt = prompt}); }); };
   EXPECT_EQ(error("ab\xc3\xa9"),
-            "INVALID_ARGUMENT: the prompt has '\xc3\xa9', which is not among the 3 characters of the vocabulary: 'a', "
+            "INVALID_ARGUMENT: [B5036] the prompt has '\xc3\xa9', which is not among the 3 characters of the "
+            "vocabulary: 'a', "
             "'b', 'c'");
   EXPECT_EQ(error("a\tb"),
-            "INVALID_ARGUMENT: the prompt has '\\t', which is not among the 3 characters of the vocabulary: 'a', 'b', "
+            "INVALID_ARGUMENT: [B5036] the prompt has '\\t', which is not among the 3 characters of the vocabulary: "
+            "'a', 'b', "
             "'c'");
 }
 
@@ -206,41 +211,45 @@ TEST_F(SampleText, ListsAFewCharactersOfALargeVocabulary) {
   Names names;
   for (char c = 'a'; c <= 'p'; ++c) names.emplace_back(1, c);
   bigram(names, Rows(16 * 16, 1));
-  EXPECT_EQ(error_of([&] { text({.prompt = "A"}); }),
-            "INVALID_ARGUMENT: the prompt has 'A', which is not among the 16 characters of the vocabulary: 'a', 'c', "
-            "'e', 'g', 'i', 'k', 'm', 'o', ...");
+  EXPECT_EQ(
+      error_of([&] { text({.prompt = "A"}); }),
+      "INVALID_ARGUMENT: [B5036] the prompt has 'A', which is not among the 16 characters of the vocabulary: 'a', 'c', "
+      "'e', 'g', 'i', 'k', 'm', 'o', ...");
 }
 
 TEST_F(SampleText, RefusesWhatIsNoLanguageModel) {
   bigram(kAbc, kCircle);
   model.names.pop_back();
   EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
-            "INVALID_ARGUMENT: sampling needs the probabilities of the next id at each place, [?, 4, 2], as the models "
+            "INVALID_ARGUMENT: [B5036] sampling needs the probabilities of the next id at each place, [?, 4, 2], as "
+            "the models "
             "'lstm' and 'transformer' predict them; the model predicts " +
                 model.probabilities.text());
   const Output probabilities = std::exchange(model.probabilities, Output());
-  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
-            "INVALID_ARGUMENT: sampling needs the prediction 'probabilities', as the models 'lstm' and 'transformer' "
-            "have it");
-  model.names.clear();
-  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
-            "INVALID_ARGUMENT: the input does not say which characters the ids of 'ids:0' (int32 [?, 4]) are "
-            "(set_class_names), so there is no text to sample; the input 'text' does");
-  model.ids = probabilities;
   EXPECT_EQ(
       error_of([&] { text({.prompt = "a"}); }),
-      "INVALID_ARGUMENT: sampling needs a model of ids, int32 or int64 [batch, time] with a known time; the feature "
-      "is " +
-          probabilities.text());
+      "INVALID_ARGUMENT: [B5036] sampling needs the prediction 'probabilities', as the models 'lstm' and 'transformer' "
+      "have it");
+  model.names.clear();
+  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
+            "INVALID_ARGUMENT: [B5036] the input does not say which characters the ids of 'ids:0' (int32 [?, 4]) are "
+            "(set_class_names), so there is no text to sample; the input 'text' does");
+  model.ids = probabilities;
+  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
+            "INVALID_ARGUMENT: [B5036] sampling needs a model of ids, int32 or int64 [batch, time] with a known time; "
+            "the feature "
+            "is " +
+                probabilities.text());
 }
 
 TEST_F(SampleText, SaysThatTheModelHasDiverged) {
   const float nan = std::nanf("");
   bigram(kAbc, {nan, nan, nan, 0, 0, 0, 0, std::numeric_limits<float>::infinity(), 0});
   for (const char* prompt : {"a", "b", "c"})
-    EXPECT_EQ(error_of([&] { text({.prompt = prompt}); }),
-              "DIVERGED: the model's probabilities are no finite numbers; the checkpoint is of a training that has "
-              "diverged");
+    EXPECT_EQ(
+        error_of([&] { text({.prompt = prompt}); }),
+        "DIVERGED: [B5043] the model's probabilities are no finite numbers; the checkpoint is of a training that has "
+        "diverged");
 }
 
 // The shipped language models, trained until they have learned a text whose last two characters decide the next one.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/estimator.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -57,12 +59,13 @@ std::optional<UsedCheckpoint> newest_used_checkpoint(
 
 void check_may_train(const RunConfig& c, const TrainOptions& options) {
   if (c.task_type() == "evaluator" || c.task_type() == "ps")
-    fail(Code::kInvalidArgument, "a task of type " + c.task_type() + " does not train; use train_and_evaluate");
+    fail(Code::kInvalidArgument, "[B5052] a task of type " + c.task_type() + " does not train; use train_and_evaluate");
   if (c.num_worker_replicas() + c.num_ps_replicas() > 1)
-    fail(Code::kFailedPrecondition, "an Estimator trains in one process; its config is of a cluster of " +
-                                        std::to_string(c.num_worker_replicas() + c.num_ps_replicas()) + " tasks");
+    fail(Code::kFailedPrecondition,
+         fmt::format("[B5052] an Estimator trains in one process; its config is of a cluster of {} tasks",
+                     c.num_worker_replicas() + c.num_ps_replicas()));
   if (options.steps && options.max_steps)
-    fail(Code::kInvalidArgument, "steps and max_steps are both given; leave one of them out");
+    fail(Code::kInvalidArgument, "[B5052] steps and max_steps are both given; leave one of them out");
   need_above_0("steps", options.steps);
   need_above_0("max_steps", options.max_steps);
 }
@@ -111,7 +114,7 @@ TrainingSessionSetup session_options(const EstimatorModel& model, const TrainOpt
   append(o.chief_only_hooks, chief);
   if (!options.saving_listeners.empty() && !saves(o.hooks) && !saves(o.chief_only_hooks))
     fail(Code::kInvalidArgument,
-         "saving_listeners are given, and nothing saves: give the config a period of checkpoints, or the hook "
+         "[B5052] saving_listeners are given, and nothing saves: give the config a period of checkpoints, or the hook "
          "checkpoint_saver");
   append(o.hooks, options.saving_listeners);
   return o;
@@ -189,7 +192,7 @@ namespace {
 
 void read_trained(const EstimatorSettings& settings, const std::function<void(const CheckpointReader&)>& use) {
   if (!newest_used_checkpoint(settings, use))
-    fail(Code::kNotFound, "there is no trained model in '" + escaped(settings.model_dir) + "'; train it first");
+    fail(Code::kNotFound, "[B5042] there is no trained model in '" + escaped(settings.model_dir) + "'; train it first");
 }
 
 std::vector<std::string> variable_names(const EstimatorSettings& settings) {
@@ -209,7 +212,7 @@ Tensor variable_value(const EstimatorSettings& settings, const std::string& name
     for (const TensorInfo& t : all) names.push_back(t.name);
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
-      fail(Code::kNotFound, "the checkpoint has no variable '" + name + "'" + did_you_mean(name, names));
+      fail(Code::kNotFound, "[B4022] the checkpoint has no variable '" + name + "'" + did_you_mean(name, names));
     const TensorInfo& info = all[static_cast<std::size_t>(found - names.begin())];
     EstimatorRun run(settings, Mode::kPredict, "");
     value = Tensor(info.dtype, info.dims);

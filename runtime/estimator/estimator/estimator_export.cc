@@ -25,7 +25,7 @@ InputFn over_placeholders(const InputFn& input, std::vector<NamedOutput>& featur
       if (f.name.empty()) f.name = "input";
       if (is_placeholder(model_of(args).graph(), f.output)) continue;
       if (f.output.rank() < 0)
-        fail(Code::kInvalidArgument, "the feature '" + f.name +
+        fail(Code::kInvalidArgument, "[B5040] the feature '" + f.name +
                                          "' has no known rank: give plugin_exporter an input whose features are "
                                          "placeholders");
       f.output = ops::placeholder(args.graph, f.output.dtype(), f.output.dims(), f.name);
@@ -65,8 +65,8 @@ void EstimatorExport::build(const InputFn& input) {
 std::string EstimatorExport::write(const std::string& checkpoint_path, std::optional<double> value) {
   run_.choose_checkpoint(checkpoint_path);
   if (!run_.restores())
-    fail(Code::kNotFound,
-         "there is no trained model in " + single_quoted(run_.settings().model_dir) + " to export; train it first");
+    fail(Code::kNotFound, "[B5042] there is no trained model in " + single_quoted(run_.settings().model_dir) +
+                              " to export; train it first");
   exporters_.use_schema(run_.schema().text());
   return exporters_.write_checkpoint(run_.settings().checkpoints(), run_.choice(), run_.host().codec(), value)
       .at(0)

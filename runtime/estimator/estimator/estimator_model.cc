@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/estimator_model.h"
 
+#include <fmt/core.h>
+
 #include <map>
 
 #include "belay/ops/control.h"
@@ -27,7 +29,7 @@ InputUse use_of(Mode mode) {
 
 EstimatorModel::EstimatorModel(EstimatorRun& run, Mode mode, const InputFn& input)
     : run_(run), mode_(mode), graph_(run.ops()) {
-  if (!input) fail(Code::kInvalidArgument, "the Estimator was given no input function");
+  if (!input) fail(Code::kInvalidArgument, "[B5052] the Estimator was given no input function");
   const EstimatorOptions& o = run.settings().options;
   const belay::Graph g = graph_.handle();
   ops::create_global_step(g);
@@ -40,7 +42,7 @@ EstimatorModel::EstimatorModel(EstimatorRun& run, Mode mode, const InputFn& inpu
   if (!in.features.empty()) batch_ = {in.features[0].output.operation()};
   spec_ = run.settings().model({g, std::move(in.features), std::move(in.labels), mode, o.params, o.config, this});
   if (spec_->mode() != mode || spec_->graph().serial() != graph_.serial())
-    fail(Code::kInvalidArgument, "the model function returned the EstimatorSpec of another call");
+    fail(Code::kInvalidArgument, "[B5052] the model function returned the EstimatorSpec of another call");
   for (const NamedOutput& p : pieces().predictions)
     if (!p.name.empty()) graph_.set_role(p.name, graph_.resolve(p.output.raw()));
   if (pieces().loss) graph_.set_role("loss", graph_.resolve(pieces().loss.raw()));
@@ -60,8 +62,8 @@ InputComponent component_of(const NamedOutput& output, bool label, const InputNa
   c.class_names = named(names.class_names);
   if (!c.class_names.empty()) c.classes = static_cast<std::int64_t>(c.class_names.size());
   if (!c.columns.empty() && (c.dims.size() < 2 || static_cast<std::size_t>(c.dims.back()) != c.columns.size()))
-    fail(Code::kInvalidArgument, "the input function names " + std::to_string(c.columns.size()) + " columns of " +
-                                     single_quoted(c.name) + ", which is " + dims_text(c.dims));
+    fail(Code::kInvalidArgument, fmt::format("[B5053] the input function names {} columns of {}, which is {}",
+                                             c.columns.size(), single_quoted(c.name), dims_text(c.dims)));
   return c;
 }
 
@@ -72,7 +74,8 @@ void refuse_other_order(const SchemaMatch& match, const Schema& trained) {
   for (const auto& [what, names] : schema_rows(trained)) order += (order.empty() ? "" : "; ") + what + ": " + names;
   fail(
       Code::kInvalidArgument,
-      "the input function has columns or classes in another order than the training; give them as they were: " + order);
+      "[B5026] the input function has columns or classes in another order than the training; give them as they were: " +
+          order);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/estimator_predictions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -73,7 +75,7 @@ PredictionSession::PredictionSession(const EstimatorSettings& settings, const In
 void PredictionSession::choose(const std::vector<std::string>& keys) {
   const std::vector<NamedOutput>& all = model_->pieces().predictions;
   if (!keys.empty() && all.size() == 1 && all[0].name.empty())
-    fail(Code::kInvalidArgument, "predict_keys = " + joined(keys) +
+    fail(Code::kInvalidArgument, "[B5032] predict_keys = " + joined(keys) +
                                      ", and the model's prediction is a tensor without a "
                                      "name; leave them out");
   std::vector<FetchRef> fetches;
@@ -86,7 +88,7 @@ void PredictionSession::choose(const std::vector<std::string>& keys) {
   }
   if (fetches.empty())
     fail(Code::kInvalidArgument,
-         "predict_keys = " + joined(keys) + ": the model has none of them, but " + joined(there));
+         "[B5032] predict_keys = " + joined(keys) + ": the model has none of them, but " + joined(there));
   fetches.insert(fetches.end(), model_->batch().begin(), model_->batch().end());
   fetches_ = FetchSet(fetches);
   call_.fetches = &fetches_;
@@ -129,11 +131,13 @@ void PredictionSession::check_batch() {
     const std::string name = names_[i].empty() ? "the prediction" : "the prediction '" + names_[i] + "'";
     if (value.rank() == 0)
       fail(Code::kInvalidArgument,
-           name + " is a scalar, not a value for each example; set yield_single_examples to false");
+           fmt::format("[B5035] {} is a scalar, not a value for each example; set yield_single_examples to false",
+                       name));
     if (i > 0 && value.dim(0) != examples_)
-      fail(Code::kInvalidArgument, name + " is of " + std::to_string(value.dim(0)) + " examples, '" + names_[0] +
-                                       "' of " + std::to_string(examples_) +
-                                       "; set yield_single_examples to false for batches as they are");
+      fail(Code::kInvalidArgument,
+           fmt::format(
+               "[B5035] {} is of {} examples, '{}' of {}; set yield_single_examples to false for batches as they are",
+               name, value.dim(0), names_[0], examples_));
     examples_ = value.dim(0);
   }
 }
@@ -155,13 +159,14 @@ TensorView PredictedRow::operator[](std::string_view name) const {
   for (std::size_t i = 0; i < names_->size(); ++i)
     if ((*names_)[i] == name) return {values_[i]};
   fail(Code::kNotFound,
-       "there is no prediction '" + std::string(name) + "'" + did_you_mean(std::string(name), *names_));
+       "[B5032] there is no prediction '" + std::string(name) + "'" + did_you_mean(std::string(name), *names_));
 }
 
 TensorView PredictedRow::value() const {
   if (values_.size() != 1)
-    fail(Code::kInvalidArgument, "there is no single prediction, but " + std::to_string(values_.size()) + ": " +
-                                     runtime::joined(*names_) + "; choose one by its name");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5032] there is no single prediction, but {}: {}; choose one by its name", values_.size(),
+                     runtime::joined(*names_)));
   return {values_[0]};
 }
 

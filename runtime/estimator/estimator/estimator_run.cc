@@ -12,7 +12,8 @@ namespace {
 std::string temporary_model_dir(Logger& log) {
   std::string path = (std::filesystem::temp_directory_path() / "belay-XXXXXX").string();
   if (::mkdtemp(path.data()) == nullptr)
-    fail(Code::kPermissionDenied, "cannot make a directory '" + escaped(path) + "'; give the Estimator a model_dir");
+    fail(Code::kPermissionDenied,
+         "[B5009] cannot make a directory '" + escaped(path) + "'; give the Estimator a model_dir");
   log.warning("",
               "no model_dir was given: the model goes into " + escaped(path) + ", which belongs to no later program");
   return path;
@@ -21,7 +22,7 @@ std::string temporary_model_dir(Logger& log) {
 std::string model_dir_of(const EstimatorOptions& options, Logger& log) {
   const std::string& of_config = options.config.model_dir();
   if (!options.model_dir.empty() && !of_config.empty() && options.model_dir != of_config)
-    fail(Code::kInvalidArgument, "the Estimator's model_dir is '" + escaped(options.model_dir) +
+    fail(Code::kInvalidArgument, "[B5052] the Estimator's model_dir is '" + escaped(options.model_dir) +
                                      "', that of its config '" + escaped(of_config) + "'; leave one of them out");
   const std::string& given = options.model_dir.empty() ? of_config : options.model_dir;
   return given.empty() ? temporary_model_dir(log) : std::filesystem::absolute(given).lexically_normal().string();
@@ -42,7 +43,7 @@ EstimatorSettings::EstimatorSettings(ModelFn model_fn, EstimatorSetup given)
       platform(platform_or_system(given.clock, given.logger, given.files, own_log)),
       model_dir(model_dir_of(given, platform.log)),
       options(with_folder_in_config(std::move(given), model_dir)) {
-  if (!model) fail(Code::kInvalidArgument, "the Estimator was given no model function");
+  if (!model) fail(Code::kInvalidArgument, "[B5052] the Estimator was given no model function");
 }
 
 // ---- EstimatorRun ----

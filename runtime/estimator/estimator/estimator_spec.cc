@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/estimator_spec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "belay/ops/shape.h"
@@ -17,7 +19,7 @@ const Output& output_named(const std::vector<NamedOutput>& from, const char* wha
     all += (all.empty() ? "" : ", ") + n.name;
   }
   if (name.empty() && from.size() == 1) return from[0].output;
-  fail(Code::kInvalidArgument, std::string("the input has no ") + what +
+  fail(Code::kInvalidArgument, std::string("[B5053] the input has no ") + what +
                                    (name.empty() ? "" : " '" + std::string(name) + "'") +
                                    (all.empty()    ? ""
                                     : name.empty() ? " without a name, but several: " + all
@@ -46,7 +48,7 @@ class SpecCheck {
 void SpecCheck::run() {
   check_output("train_op", pieces_.train_op);
   if (mode_ == Mode::kTrain && !pieces_.train_op)
-    fail(Code::kInvalidArgument, "EstimatorSpec: train_op is missing; mode kTrain needs it");
+    fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: train_op is missing; mode kTrain needs it");
   check_loss();
   check_predictions();
   check_export_outputs();
@@ -66,7 +68,8 @@ void SpecCheck::run() {
 
 void SpecCheck::check_output(const std::string& piece, const Output& output) const {
   if (output && output.raw().graph != graph_.serial())
-    fail(Code::kInvalidArgument, "EstimatorSpec: " + piece + " is of another graph than the model function was given");
+    fail(Code::kInvalidArgument,
+         "[B5050] EstimatorSpec: " + piece + " is of another graph than the model function was given");
 }
 
 void SpecCheck::check_loss() {
@@ -74,30 +77,32 @@ void SpecCheck::check_loss() {
   check_output("loss", loss);
   if (!loss) {
     if (mode_ != Mode::kPredict)
-      fail(Code::kInvalidArgument, "EstimatorSpec: loss is missing; modes kTrain and kEval need it");
+      fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: loss is missing; modes kTrain and kEval need it");
     return;
   }
-  if (loss.is_operation()) fail(Code::kInvalidArgument, "EstimatorSpec: loss is an operation without a value");
+  if (loss.is_operation()) fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: loss is an operation without a value");
   bool one = loss.rank() >= 0;
   // The reshape finds an unknown dimension when the model runs.
   for (const std::int64_t d : loss.dims()) one = one && (d == 1 || d < 0);
-  if (!one) fail(Code::kInvalidArgument, "EstimatorSpec: loss must be a scalar, and " + loss.text() + " is none");
+  if (!one)
+    fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: loss must be a scalar, and " + loss.text() + " is none");
   if (loss.rank() != 0) loss = ops::reshape(loss, {});
 }
 
 void SpecCheck::check_predictions() const {
   const std::vector<NamedOutput>& all = pieces_.predictions;
   if (all.empty() && mode_ == Mode::kPredict)
-    fail(Code::kInvalidArgument, "EstimatorSpec: predictions are missing; mode kPredict needs them");
+    fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: predictions are missing; mode kPredict needs them");
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string piece = all[i].name.empty() ? "predictions" : "predictions['" + all[i].name + "']";
     if (!all[i].output || all[i].output.is_operation())
-      fail(Code::kInvalidArgument, "EstimatorSpec: " + piece + " must be a tensor");
+      fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: " + piece + " must be a tensor");
     check_output(piece, all[i].output);
     if (all[i].name.empty() && all.size() > 1)
-      fail(Code::kInvalidArgument, "EstimatorSpec: one of several predictions has no name");
+      fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: one of several predictions has no name");
     for (std::size_t j = 0; j < i; ++j)
-      if (all[j].name == all[i].name) fail(Code::kInvalidArgument, "EstimatorSpec: " + piece + " is there twice");
+      if (all[j].name == all[i].name)
+        fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: " + piece + " is there twice");
   }
 }
 
@@ -114,13 +119,15 @@ void SpecCheck::check_metrics() const {
   for (const auto& [name, metric] : pieces_.eval_metric_ops) {
     const std::string piece = "eval_metric_ops['" + name + "']";
     if (!metric.value || metric.value.is_operation())
-      fail(Code::kInvalidArgument, "EstimatorSpec: " + piece + ".value must be a tensor");
+      fail(Code::kInvalidArgument, "[B5050] EstimatorSpec: " + piece + ".value must be a tensor");
     if (!metric.update)
-      fail(Code::kInvalidArgument, "EstimatorSpec: " + piece + ".update is missing; it adds a batch to the metric");
+      fail(Code::kInvalidArgument,
+           "[B5050] EstimatorSpec: " + piece + ".update is missing; it adds a batch to the metric");
     check_output(piece + ".value", metric.value);
     check_output(piece + ".update", metric.update);
     if (mode_ == Mode::kEval && (name == "loss" || name == "global_step"))
-      fail(Code::kInvalidArgument, "EstimatorSpec: " + piece + " is a name that evaluate uses itself; choose another");
+      fail(Code::kInvalidArgument,
+           "[B5039] EstimatorSpec: " + piece + " is a name that evaluate uses itself; choose another");
   }
 }
 
@@ -231,13 +238,14 @@ namespace belay::runtime {
 
 void need_above_0(const char* option, const std::optional<std::int64_t>& value) {
   if (value && *value <= 0)
-    fail(Code::kInvalidArgument, std::string(option) + " must be above 0, got " + std::to_string(*value));
+    fail(Code::kInvalidArgument, fmt::format("[B5052] {} must be above 0, got {}", option, *value));
 }
 
 void check_hooks(const std::string& list, const std::vector<OwnHook>& hooks) {
   for (std::size_t i = 0; i < hooks.size(); ++i)
     if (!hooks[i].plugin && !hooks[i].make)
-      fail(Code::kInvalidArgument, list + "[" + std::to_string(i) + "] is no hook; make it by own_hook or plugin_hook");
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5052] {}[{}] is no hook; make it by own_hook or plugin_hook", list, i));
 }
 
 }  // namespace belay::runtime

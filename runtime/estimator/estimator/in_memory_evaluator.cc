@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/in_memory_evaluator.h"
 
+#include <fmt/core.h>
+
 #include <set>
 
 #include "runtime/estimator/estimator/estimator_evaluation.h"
@@ -8,10 +10,10 @@
 namespace belay {
 
 InMemoryEvaluator in_memory_evaluator(InputFn input, InMemoryEvaluatorOptions options) {
-  if (!input) fail(Code::kInvalidArgument, "in_memory_evaluator was given no input function");
+  if (!input) fail(Code::kInvalidArgument, "[B5052] in_memory_evaluator was given no input function");
   if (options.every_n_iter <= 0)
     fail(Code::kInvalidArgument,
-         "in_memory_evaluator's every_n_iter must be above 0, got " + std::to_string(options.every_n_iter));
+         fmt::format("[B5052] in_memory_evaluator's every_n_iter must be above 0, got {}", options.every_n_iter));
   runtime::check_hooks("in_memory_evaluator's hooks", options.hooks);
   runtime::stop_after(options.steps, false);  // refuses a number that is not above 0
   return {std::move(input), std::move(options)};
@@ -25,7 +27,7 @@ void check_evaluators(const std::vector<InMemoryEvaluator>& evaluators) {
   std::set<std::string> names;
   for (const InMemoryEvaluator& evaluator : evaluators)
     if (!names.insert(evaluator.options.name).second)
-      fail(Code::kInvalidArgument, "two in-memory evaluators are named \"" + evaluator.options.name +
+      fail(Code::kInvalidArgument, "[B5052] two in-memory evaluators are named \"" + evaluator.options.name +
                                        "\"; each needs a name, since its events have a folder");
 }
 

@@ -28,14 +28,15 @@ class TensorInput {
  public:
   TensorInput(NamedTensors features, NamedTensors labels, TensorInputOptions options)
       : features_(features.size()), tensors_(std::move(features)), options_(options) {
-    if (tensors_.empty()) fail(Code::kInvalidArgument, "tensor_input: there is no feature");
+    if (tensors_.empty()) fail(Code::kInvalidArgument, "[B5053] tensor_input: there is no feature");
     tensors_.insert(tensors_.end(), labels.begin(), labels.end());
     if (options.batch_size < 1 || options.epochs < 1)
-      fail(Code::kInvalidArgument, "tensor_input: batch_size and epochs must be at least 1");
+      fail(Code::kInvalidArgument, "[B5053] tensor_input: batch_size and epochs must be at least 1");
     for (const auto& [name, tensor] : tensors_) {
-      if (tensor.dims().empty()) fail(Code::kInvalidArgument, "tensor_input: '" + name + "' is a scalar, without rows");
+      if (tensor.dims().empty())
+        fail(Code::kInvalidArgument, "[B5053] tensor_input: '" + name + "' is a scalar, without rows");
       if (tensor.dims()[0] != tensors_[0].second.dims()[0])
-        fail(Code::kInvalidArgument, "tensor_input: '" + name + "' " + dims_text(tensor.dims()) +
+        fail(Code::kInvalidArgument, "[B5053] tensor_input: '" + name + "' " + dims_text(tensor.dims()) +
                                          " has not as many rows as '" + tensors_[0].first + "' " +
                                          dims_text(tensors_[0].second.dims()));
     }

@@ -17,7 +17,7 @@ template <class T>
 std::uint32_t add_role(NodeGraph& graph, const std::string& input, const std::string& metric, T initial) {
   const std::string role = input + "/" + metric;
   if (graph.roles().count(role) != 0)
-    fail(Code::kInvalidArgument, "the model has a role '" + role + "' already, which is the metric '" + metric +
+    fail(Code::kInvalidArgument, "[B5039] the model has a role '" + role + "' already, which is the metric '" + metric +
                                      "' of [input." + input + "]; give the model's another name");
   const Output v = ops::variable(graph.handle(), metric, Tensor(initial), ops::VariableKind::kLocal);
   const Port port = graph.resolve(v.raw());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/evaluate_once.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -18,7 +20,7 @@ constexpr const char* kEvalStepAfter = "eval_step_after_run";
 
 Output get_or_create_eval_step(const Graph& graph) {
   const std::uint64_t n = graph.collection_size(kEvalStep);
-  if (n > 1) fail(Code::kInvalidArgument, "the graph has " + std::to_string(n) + " counters of evaluation runs");
+  if (n > 1) fail(Code::kInvalidArgument, fmt::format("[B5037] the graph has {} counters of evaluation runs", n));
   if (n == 1) return graph.collection_item(kEvalStep, 0);
   const Output step = ops::variable(graph, kEvalStep, Tensor(std::int64_t{0}), ops::VariableKind::kLocal);
   graph.collect(kEvalStep, step);
@@ -30,12 +32,12 @@ Output get_or_create_eval_step(const Graph& graph) {
 StopAfterNEvals::StopAfterNEvals(std::optional<std::int64_t> num_evals, bool log_progress)
     : num_evals_(num_evals), log_progress_(log_progress) {
   if (num_evals && *num_evals <= 0)
-    fail(Code::kInvalidArgument, "an evaluation needs at least one step, got " + std::to_string(*num_evals));
+    fail(Code::kInvalidArgument, fmt::format("[B5037] an evaluation needs at least one step, got {}", *num_evals));
 }
 
 void StopAfterNEvals::begin(Graph& graph) {
   if (graph.collection_size(kEvalStepAfter) == 0)
-    fail(Code::kFailedPrecondition, "the evaluation runs nothing that could be counted: it has no eval_ops");
+    fail(Code::kFailedPrecondition, "[B5037] the evaluation runs nothing that could be counted: it has no eval_ops");
   done_ = graph.fetch<std::int64_t>(graph.collection_item(kEvalStepAfter, 0), kEvalStep);
 }
 

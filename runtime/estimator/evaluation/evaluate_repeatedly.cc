@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/evaluate_repeatedly.h"
 
+#include <fmt/core.h>
+
 #include "runtime/checkpoint/directory/new_checkpoints.h"
 #include "runtime/platform/text/text.h"
 
@@ -22,7 +24,7 @@ std::int64_t evaluate_repeatedly(const Platform& platform, const std::string& di
                                  const std::function<bool(const std::string& checkpoint)>& evaluate) {
   if (options.max_number_of_evaluations && *options.max_number_of_evaluations <= 0)
     fail(Code::kInvalidArgument,
-         "max_number_of_evaluations must be above 0, got " + std::to_string(*options.max_number_of_evaluations));
+         fmt::format("[B5052] max_number_of_evaluations must be above 0, got {}", *options.max_number_of_evaluations));
   NewCheckpoints checkpoints(platform.files, platform.clock, platform.log, directory, waiting(options));
   std::int64_t made = 0;
   if (!checkpoints.wait(options.start_delay_secs)) return made;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/evaluation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -96,7 +98,7 @@ Evaluation::~Evaluation() = default;
 void Evaluation::check_metrics() const {
   for (const ModelOutputs::Metric& m : model_->outputs.metrics)
     if (m.name == "loss" || m.name == "global_step")
-      fail(Code::kInvalidArgument, "the model has a metric called '" + m.name +
+      fail(Code::kInvalidArgument, "[B5039] the model has a metric called '" + m.name +
                                        "', which each evaluation has already; give the metric another name");
 }
 
@@ -166,7 +168,7 @@ const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t glob
     if (!reset_locals_.outputs().empty()) run_set(reset_locals_);
     run_pass(batches, keep_going);
   });
-  if (result_.examples == 0) fail(Code::kFailedPrecondition, "the evaluation's input has no examples");
+  if (result_.examples == 0) fail(Code::kFailedPrecondition, "[B5037] the evaluation's input has no examples");
   for (auto& [name, value] : result_.metrics) value /= static_cast<double>(result_.examples);
   if (!totals_.outputs().empty()) read_totals();
   result_.weightless = has_weights_ && weight_ == 0;
@@ -177,9 +179,9 @@ const EvalResult& Evaluation::run_some(VariableStore& trained, std::int64_t glob
 // Refuses an input that repeats its examples for ever, since it would never come to a result.
 void Evaluation::refuse_endless() const {
   if (position_->has_value() && (*position_)->epoch >= 2)
-    fail(Code::kFailedPrecondition, place() +
-                                        " begins its third pass over its examples, and does not seem to end: set its "
-                                        "option epochs = 1, or eval.batches");
+    fail(Code::kFailedPrecondition, fmt::format("[B5025] {} begins its third pass over its examples, and does not seem "
+                                                "to end: set its option epochs = 1, or eval.batches",
+                                                place()));
 }
 
 void Evaluation::run_batches(std::int64_t most, const std::function<bool()>& keep_going) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/model_metrics.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -36,10 +38,10 @@ std::vector<std::string> short_names(const NodeGraph& graph) {
   std::vector<std::string> all = known;
   for (std::uint32_t i = 0; i < graph.size(); ++i) all.push_back(graph.node(i).name);
   const std::string near = nearest(tensor.name, all);
-  fail(Code::kNotFound,
-       at_text(tensor.at) + "the graph has no " + single_quoted(tensor.name) +
-           (near.empty() ? "; the model and the input have " + joined(known) + ", and `belay graph` lists the nodes"
-                         : "; did you mean '" + near + "'?"));
+  fail(Code::kNotFound, fmt::format("[B5038] {}the graph has no {}{}", at_text(tensor.at), single_quoted(tensor.name),
+                                    near.empty() ? "; the model and the input have " + joined(known) +
+                                                       ", and `belay graph` lists the nodes"
+                                                 : "; did you mean '" + near + "'?"));
 }
 
 // Whether a name is looked for first in the model, or among the input's features and labels.
@@ -56,7 +58,8 @@ Output find_tensor(NodeGraph& graph, const TensorName& tensor, First first) {
   try {
     const Output o = graph.output(graph.find(take_input ? of_input : tensor.name));
     if (o.is_operation())
-      fail(Code::kInvalidArgument, single_quoted(tensor.name) + " is an operation; a metric is made from tensors");
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5038] {} is an operation; a metric is made from tensors", single_quoted(tensor.name)));
     return o;
   } catch (const Error& e) {
     fail(e.code(), at_text(tensor.at) + std::string(e.message()));
@@ -88,9 +91,9 @@ void refuse_totals(const MetricSection& m, const Tensors& t, const std::vector<M
   } used[] = {{m.labels, t.labels}, {m.predictions, t.predictions}, {m.values, t.values}, {m.weights, t.weights}};
   for (const auto& u : used)
     if (total_of_all(metrics, u.tensor) != nullptr)
-      fail(Code::kInvalidArgument, at_text(u.name.at) + single_quoted(u.name.name) +
-                                       " is a metric already, which adds up over all batches; name what each example "
-                                       "has, such as a prediction");
+      fail(Code::kInvalidArgument, fmt::format("[B5038] {}{} is a metric already, which adds up over all batches; name "
+                                               "what each example has, such as a prediction",
+                                               at_text(u.name.at), single_quoted(u.name.name)));
 }
 
 // Whether a tensor belongs to a batch as a whole and not to its examples: no dimension depends on their number.
@@ -165,7 +168,7 @@ ops::Metric make_metric(const MetricSection& m, const Tensors& t) {
   if (m.kind == "auc")
     return metrics::auc(t.labels, t.predictions, t.weights, m.num_thresholds,
                         m.curve == "pr" ? metrics::Curve::kPrecisionRecall : metrics::Curve::kRoc, m.role());
-  fail(Code::kInvalidArgument, "there is no kind of metric " + single_quoted(m.kind));
+  fail(Code::kInvalidArgument, "[B5038] there is no kind of metric " + single_quoted(m.kind));
 }
 
 ops::Metric make_at_its_place(NodeGraph& graph, const MetricSection& m, Tensors tensors,
@@ -192,8 +195,9 @@ void add_metrics(NodeGraph& graph, const std::vector<MetricSection>& sections, M
   const auto scope = g.scope("metrics");
   for (const MetricSection& m : sections) {
     if (graph.roles().count(m.role()) != 0)
-      fail(Code::kInvalidArgument, at_text(m.name_at) + "the model has its own " + single_quoted(m.role()) +
-                                       "; name the metric otherwise: name = \"my_" + m.role() + "\"");
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5039] {}the model has its own {}; name the metric otherwise: name = \"my_{}\"",
+                       at_text(m.name_at), single_quoted(m.role()), m.role()));
     const ops::Metric made = make_at_its_place(graph, m, find_tensors(graph, m), outputs.metrics);
     outputs.metrics.push_back({m.role(), made.value, made.update});
     graph.set_role(m.role(), graph.resolve(made.value.raw()));

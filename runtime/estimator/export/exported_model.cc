@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/export/exported_model.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 #include <shared_mutex>
@@ -49,9 +51,9 @@ Signature of_predictions(const NodeGraph& graph, const std::vector<NamedOutput>&
     if (std::binary_search(needed.begin(), needed.end(), graph.resolve(feature.output.raw()).node))
       made.inputs.push_back(feature);
   if (made.inputs.empty() || made.outputs.empty())
-    fail(Code::kInvalidArgument, made.outputs.empty()
-                                     ? "the model has no predictions and no signature: there is nothing to export"
-                                     : "the model's predictions depend on no feature of the input");
+    fail(Code::kInvalidArgument,
+         made.outputs.empty() ? "[B5040] the model has no predictions and no signature: there is nothing to export"
+                              : "[B5040] the model's predictions depend on no feature of the input");
   return made;
 }
 
@@ -73,7 +75,8 @@ void check_bytes(const OpenDirectory& directory, const std::vector<FileEntry>& f
       crc = crc32c(bytes.data(), n, crc);
     }
     if (crc != entry.crc32c)
-      fail(Code::kDataLoss, single_quoted(file->path()) + " does not have the bytes that were written");
+      fail(Code::kDataLoss,
+           fmt::format("[B5041] {} does not have the bytes that were written", single_quoted(file->path())));
   }
 }
 
@@ -97,10 +100,10 @@ Signature signature_to_export(const NodeGraph& graph, const std::vector<NamedOut
   if (names.empty() && (name.empty() || name == kDefaultSignature)) return of_predictions(graph, features, outputs);
   if (names.empty()) names.emplace_back(kDefaultSignature);
   if (name.empty())
-    fail(Code::kInvalidArgument, "the model has several signatures and none is " + std::string(kDefaultSignature) +
-                                     "; name one: " + joined(names));
-  fail(Code::kNotFound,
-       "the model has no signature " + double_quoted(name) + did_you_mean(name, names) + "; it has: " + joined(names));
+    fail(Code::kInvalidArgument, "[B5040] the model has several signatures and none is " +
+                                     std::string(kDefaultSignature) + "; name one: " + joined(names));
+  fail(Code::kNotFound, "[B5040] the model has no signature " + double_quoted(name) + did_you_mean(name, names) +
+                            "; it has: " + joined(names));
 }
 
 ExportedModel::ExportedModel(NodeGraph& graph, const std::vector<NamedOutput>& features, const ModelOutputs& outputs,
@@ -140,7 +143,7 @@ void ExportedModel::take(VariableStore& store, std::int64_t step, const std::str
       std::vector<std::string> there;
       for (const Variable* v : store.all()) there.push_back(v->name);
       const std::string from = checkpoint.empty() ? "of step " + std::to_string(step) : single_quoted(checkpoint);
-      fail(Code::kNotFound, "the checkpoint " + from + " has no variable " + single_quoted(name) +
+      fail(Code::kNotFound, "[B5040] the checkpoint " + from + " has no variable " + single_quoted(name) +
                                 did_you_mean(name, there) + ", which the model predicts with");
     }
   }

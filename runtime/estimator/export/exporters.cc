@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/export/exporters.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -17,8 +19,9 @@ Exporters::~Exporters() = default;
 
 void Exporters::add(PluginInstance& exporter, const ExportSettings& settings) {
   if (settings.keep < 1)
-    fail(Code::kInvalidArgument, exporter.label() + ": keep is " + std::to_string(settings.keep) +
-                                     ", must be at least 1: the newest export always stays");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5040] {}: keep is {}, must be at least 1: the newest export always stays", exporter.label(),
+                     settings.keep));
   uses_.push_back({exporter, settings, nullptr});
 }
 
@@ -143,7 +146,7 @@ std::string Exporters::write(Use& use, ExportFolder& folder, VariableStore& stor
     use.model->take(store, step, checkpoint_);
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound) throw;
-    fail(e.code(), "cannot export to " + single_quoted(path_of(use)) + ": " + std::string(e.message()));
+    fail(e.code(), "[B5040] cannot export to " + single_quoted(path_of(use)) + ": " + std::string(e.message()));
   }
   std::string path = folder.add([&](OpenDirectory& directory) {
     ExportRecord record{use.exporter.plugin().info.name, model_name_, step};

@@ -40,7 +40,7 @@ namespace {
 void check_name(SessionHost& session, const std::string& name) {
   for (const SessionHook& other : session.hooks().all())
     if (other.name() == name)
-      fail(Code::kInvalidArgument, "two hooks are named \"" + name + "\": each needs a name of its own");
+      fail(Code::kInvalidArgument, "[B5047] two hooks are named \"" + name + "\": give each hook another name");
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace belay::runtime {
 namespace {
 
 void need(bool holds, const char* option, const std::string& wanted, const std::string& got) {
-  if (!holds) fail(Code::kInvalidArgument, std::string("RunConfig: ") + option + " must be " + wanted + ", got " + got);
+  if (!holds)
+    fail(Code::kInvalidArgument, std::string("[B5051] RunConfig: ") + option + " must be " + wanted + ", got " + got);
 }
 
 template <class T>
@@ -34,14 +35,15 @@ RunConfig::RunConfig(RunConfigOptions options, Task task) : options_(std::move(o
 void RunConfig::check() const {
   const RunConfigOptions& o = options_;
   if (!o.model_dir.empty() && !task_.model_dir.empty() && o.model_dir != task_.model_dir)
-    fail(Code::kInvalidArgument, "RunConfig: model_dir is '" + escaped(o.model_dir) + "', and in " + task_.variable +
-                                     " it is '" + escaped(task_.model_dir) + "'; leave one of them out");
+    fail(Code::kInvalidArgument, "[B5051] RunConfig: model_dir is '" + escaped(o.model_dir) + "', and in " +
+                                     task_.variable + " it is '" + escaped(task_.model_dir) +
+                                     "'; leave one of them out");
   need_not_negative("save_summary_steps", o.save_summary_steps);
   need_not_negative("save_checkpoints_steps", o.save_checkpoints_steps.value());
   need_not_negative("save_checkpoints_secs", o.save_checkpoints_secs.value());
   if (o.save_checkpoints_steps.value() && o.save_checkpoints_secs.value())
     fail(Code::kInvalidArgument,
-         "RunConfig: save_checkpoints_steps and save_checkpoints_secs are both given; leave one of them out");
+         "[B5051] RunConfig: save_checkpoints_steps and save_checkpoints_secs are both given; leave one of them out");
   need_not_negative("keep_checkpoint_max", o.keep_checkpoint_max);
   need_positive("keep_checkpoint_every_n_hours", o.keep_checkpoint_every_n_hours);
   need_positive("log_step_count_steps", o.log_step_count_steps);

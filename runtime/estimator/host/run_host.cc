@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/host/run_host.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -156,9 +158,11 @@ void RunHost::set_contexts(HostServices& services, bool saves) {
 void check_system(const RunHost& run) {
   const int threads = run.environment().session.threads;
   const std::string reason = why_not(run.options().session.precision, CpuFeatures());
-  if (!reason.empty()) fail(Code::kFailedPrecondition, reason + "; leave session.precision as it is");
+  if (!reason.empty())
+    fail(Code::kFailedPrecondition, fmt::format("[B5044] {}; leave session.precision as it is", reason));
   const std::string no_team = why_no_team(threads);
-  if (!no_team.empty()) fail(Code::kFailedPrecondition, no_team + "; unset it, or set the session's threads");
+  if (!no_team.empty())
+    fail(Code::kFailedPrecondition, fmt::format("[B5045] {}; unset it, or set the session's threads", no_team));
   const std::string warning = spinning_warning(threads);
   if (!warning.empty()) run.log().warning("", warning);
 }

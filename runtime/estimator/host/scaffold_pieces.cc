@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/host/scaffold_pieces.h"
 
+#include <fmt/core.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +20,8 @@ Output named_piece(NodeGraph& graph, const std::string& name) {
   if (const std::vector<Port>& items = graph.collection(name); items.size() == 1)
     return graph.output(items[0]);
   else if (items.size() > 1)
-    fail(Code::kInvalidArgument, "the collection " + double_quoted(name) + " has " + std::to_string(items.size()) +
-                                     " items; a piece of the scaffold is one");
+    fail(Code::kInvalidArgument, fmt::format("[B5088] the collection {} has {} items; a piece of the scaffold is one",
+                                             double_quoted(name), items.size()));
   if (const Node* node = graph.find_node(name); node != nullptr && node->outputs.empty())
     return graph.output({node->id, BELAY_OPERATION});
   return graph.output(graph.find(name));
@@ -80,11 +82,11 @@ ScaffoldOptions scaffold_pieces_of(NodeGraph& graph, const Manifest& manifest, D
     try {
       found = named_piece(graph, name);
     } catch (const Error& e) {
-      problems.add(at, e.what(), kNamesAPiece);
+      problems.add(at, std::string("[B5088] ") + e.what(), kNamesAPiece);
       continue;
     }
     if (const PieceFault fault = fault_of(graph, key, found); !fault.message.empty()) {
-      problems.add(at, fault.message, fault.help);
+      problems.add(at, "[B5088] " + fault.message, fault.help);
       continue;
     }
     if (key == "init_op") pieces.init_op = found.operation();

@@ -13,11 +13,12 @@ namespace {
 // Finds the mistake of a variable before any byte is copied.
 void check_variable(const Variable& wanted, const Variable* trained) {
   if (trained == nullptr || !trained->initialized)
-    fail(Code::kFailedPrecondition, "the model in mode eval has the variable '" + wanted.name +
-                                        "', which training has not got; a model must make the same variables in both");
+    fail(Code::kFailedPrecondition,
+         "[B5027] the model in mode eval has the variable '" + wanted.name +
+             "', which the training does not have; a model must make the same variables in both");
   const auto described = [](const DenseTensor& t) { return dtype_name(t.dtype()) + (" " + dims_text(t.dims())); };
   if (trained->value.dtype() != wanted.value.dtype() || trained->value.dims() != wanted.value.dims())
-    fail(Code::kFailedPrecondition, "the variable '" + wanted.name + "' is " + described(wanted.value) +
+    fail(Code::kFailedPrecondition, "[B5027] the variable '" + wanted.name + "' is " + described(wanted.value) +
                                         " in mode eval, but training has " + described(trained->value) +
                                         "; a model must make the same variables in both");
 }
@@ -41,7 +42,7 @@ void TrainedVariables::copy(VariableStore& trained, DirectSession& session) {
   find(variables, trained);
   if (trained.dirty())
     fail(Code::kFailedPrecondition,
-         "the variables are not of one step and cannot be evaluated: " + trained.dirty_reason());
+         "[B5079] the variables are not of one step and cannot be evaluated: " + trained.dirty_reason());
   const std::unique_lock writing(session.store().gate());
   for (std::size_t i = 0; i < variables.size(); ++i) {
     Variable& v = *variables[i];

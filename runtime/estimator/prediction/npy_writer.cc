@@ -58,7 +58,8 @@ class NpyWriter final : public PredictionWriter {
   NpyWriter(std::unique_ptr<PredictionOutput> output, FileSystem& files, std::string temporary_directory)
       : output_(std::move(output)), files_(files), temporary_directory_(std::move(temporary_directory)) {
     if (output_->is_terminal())
-      fail(Code::kInvalidArgument, "npy is binary and stdout is a terminal: write to a file, or into another program");
+      fail(Code::kInvalidArgument,
+           "[B5034] npy is binary and stdout is a terminal: write to a file, or into another program");
   }
 
   bool write(const Prediction& batch) override {
@@ -73,7 +74,7 @@ class NpyWriter final : public PredictionWriter {
   }
 
   bool finish() override {
-    if (!begun_) fail(Code::kFailedPrecondition, "there are no predictions, and so no array to write");
+    if (!begun_) fail(Code::kFailedPrecondition, "[B5037] there are no predictions, and so no array to write");
     const std::string header = npy_header(descr_, totals_.examples, row_dims_);
     if (spool_ == nullptr) {
       output_->write_at(0, header);
@@ -88,14 +89,14 @@ class NpyWriter final : public PredictionWriter {
  private:
   void begin(const Prediction& batch) {
     if (batch.names.size() != 1)
-      fail(Code::kInvalidArgument, "npy holds one array, and the model predicts " +
+      fail(Code::kInvalidArgument, "[B5034] npy holds one array, and the model predicts " +
                                        joined(std::vector<std::string>(batch.names.begin(), batch.names.end())) +
                                        ": choose one of them with predict.keys (--keys), or write JSON lines or CSV");
     const TensorView& value = batch.values[0];
     name_ = batch.names[0];
     dtype_ = value.dtype();
     if (descr_of(dtype_) == nullptr)
-      fail(Code::kInvalidArgument, "npy has no form for prediction " + single_quoted(name_) + ", which is " +
+      fail(Code::kInvalidArgument, "[B5034] npy has no form for prediction " + single_quoted(name_) + ", which is " +
                                        dtype_name(dtype_) + ": write JSON lines or CSV");
     descr_ = descr_of(dtype_);
     row_dims_ = value.dims();
@@ -118,7 +119,7 @@ class NpyWriter final : public PredictionWriter {
     if (value.dtype() == dtype_ && std::equal(row_dims_.begin(), row_dims_.end(), t.dims + 1, t.dims + t.rank)) return;
     Dims dims = value.dims();
     dims.erase(dims.begin());
-    fail(Code::kInvalidArgument, "npy holds one array, and an example of " + single_quoted(name_) + " was " +
+    fail(Code::kInvalidArgument, "[B5034] npy holds one array, and an example of " + single_quoted(name_) + " was " +
                                      dims_text(row_dims_) + " and is now " + dims_text(dims) + ": write JSON lines");
   }
   std::string_view as_float32(const TensorView& value) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/prediction/prediction_output.h"
 
+#include <fmt/core.h>
+
 #include <poll.h>
 #include <unistd.h>
 
@@ -65,7 +67,7 @@ class PredictionFile final : public PredictionOutput {
     const FileKind kind = directory_->status(name_).kind;
     if (kind == FileKind::kFile) return;
     fail(Code::kFailedPrecondition,
-         "cannot write the predictions to " + single_quoted(directory_->path() + "/" + name_) + ": it is " +
+         "[B5033] cannot write the predictions to " + single_quoted(directory_->path() + "/" + name_) + ": it is " +
              (kind == FileKind::kDirectory ? "a directory"
               : kind == FileKind::kSymlink ? "a symbolic link, which would be replaced"
                                            : "no regular file; write to stdout, and let the shell lead it there"));
@@ -103,7 +105,7 @@ class PredictionStream final : public PredictionOutput {
     return !gone_;
   }
   void write_at(std::uint64_t, std::string_view) override {
-    fail(Code::kUnimplemented, escaped(name_) + " takes bytes in their order only");
+    fail(Code::kUnimplemented, fmt::format("[B5033] {} takes bytes in their order only", escaped(name_)));
   }
   bool is_terminal() const noexcept override { return ::isatty(descriptor_) == 1; }
   bool finish() override { return !gone_; }
@@ -120,8 +122,8 @@ class PredictionStream final : public PredictionOutput {
     fail(full           ? Code::kResourceExhausted
          : error == EIO ? Code::kDataLoss
                         : Code::kInternal,
-         "cannot write the predictions to " + escaped(name_) + ": " +
-             (words == nullptr ? "error " + std::to_string(error) : words));
+         fmt::format("[B5033] cannot write the predictions to {}: {}", escaped(name_),
+                     words == nullptr ? "error " + std::to_string(error) : words));
   }
 
   const int descriptor_;

@@ -221,7 +221,7 @@ class CsvWriter final : public LineWriter {
     const bool same = value.rank() == static_cast<std::int32_t>(column.dims.size()) + 1 &&
                       std::equal(column.dims.begin(), column.dims.end(), value.raw().dims + 1);
     if (same) return;
-    fail(Code::kInvalidArgument, "CSV has as many columns in all lines, and an example of " +
+    fail(Code::kInvalidArgument, "[B5034] CSV has as many columns in all lines, and an example of " +
                                      single_quoted(column.name) + " was " + dims_text(column.dims) + " and is now " +
                                      dims_text(row_dims(value)) + "; write JSON lines");
   }
@@ -241,7 +241,7 @@ class CsvWriter final : public LineWriter {
     std::ranges::sort(header);
     if (const auto twice = std::ranges::adjacent_find(header); twice != header.end())
       fail(Code::kInvalidArgument,
-           "two columns would be named " + single_quoted(*twice) +
+           "[B5034] two columns would be named " + single_quoted(*twice) +
                "; choose among the predictions with predict.keys (--keys), or write JSON lines");
   }
   void add_columns(const std::string& name, const TensorView& value, std::vector<std::string>& header) {
@@ -293,7 +293,7 @@ PredictionFormat prediction_format(std::string_view name) {
     if (known == name) return format;
     names.emplace_back(known);
   }
-  fail(Code::kInvalidArgument, "there is no format " + single_quoted(name) + " for predictions" +
+  fail(Code::kInvalidArgument, "[B5004] there is no format " + single_quoted(name) + " for predictions" +
                                    did_you_mean(name, names) + "; there are: " + joined(names));
 }
 

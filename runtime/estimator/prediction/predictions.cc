@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/prediction/predictions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,15 +23,15 @@ std::int64_t common_examples(const Prediction& batch) {
   for (std::size_t i = 0; i < batch.values.size(); ++i) {
     const TensorView& value = batch.values[i];
     if (value.rank() == 0)
-      fail(Code::kInvalidArgument, "prediction " + single_quoted(batch.names[i]) +
+      fail(Code::kInvalidArgument, "[B5035] prediction " + single_quoted(batch.names[i]) +
                                        " is a scalar; a prediction has a value for each example, the first dimension");
     if (value.dim(0) != first.dim(0))
       fail(Code::kInvalidArgument,
-           "the predictions are not of as many examples: " + shape_of_value(batch.names[0], first) + ", " +
+           "[B5035] the predictions are not of as many examples: " + shape_of_value(batch.names[0], first) + ", " +
                shape_of_value(batch.names[i], value));
   }
   if (batch.id.has_value() && (batch.id.rank() == 0 || batch.id.dim(0) != first.dim(0)))
-    fail(Code::kInvalidArgument, "there is not an id for each example: the input's 'id' is " +
+    fail(Code::kInvalidArgument, "[B5035] there is not an id for each example: the input's 'id' is " +
                                      dims_text(batch.id.dims()) + ", " + shape_of_value(batch.names[0], first));
   return first.dim(0);
 }
@@ -47,15 +49,16 @@ Predictions::~Predictions() = default;
 
 void Predictions::choose(const ModelOutputs& outputs, std::vector<FetchRef>& fetches) {
   if (outputs.predictions.empty())
-    fail(Code::kInvalidArgument, model_.label() + " has no predictions; its build must call prediction(...)");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5032] {} has no predictions; its build must call prediction(...)", model_.label()));
   std::vector<std::string> all, unknown;
   for (const NamedOutput& p : outputs.predictions) all.push_back(p.name);
   const std::vector<std::string>& keys = options_.predict_keys;
   for (const std::string& key : keys)
     if (std::ranges::find(all, key) == all.end()) unknown.push_back(single_quoted(key));
   if (!unknown.empty())
-    fail(Code::kInvalidArgument,
-         model_.label() + " has no prediction " + joined(unknown) + "; predict.keys (--keys) may name: " + joined(all));
+    fail(Code::kInvalidArgument, fmt::format("[B5032] {} has no prediction {}; predict.keys (--keys) may name: {}",
+                                             model_.label(), joined(unknown), joined(all)));
   for (const NamedOutput& p : outputs.predictions) {
     if (!keys.empty() && std::ranges::find(keys, p.name) == keys.end()) continue;
     names_.push_back(p.name);
@@ -102,7 +105,7 @@ void Predictions::forget_batch() noexcept {
 
 const Prediction* Predictions::next_batch() {
   if (state_ == State::kOver) return nullptr;
-  if (state_ == State::kFailed) fail(Code::kFailedPrecondition, "the predictions have ended with an error");
+  if (state_ == State::kFailed) fail(Code::kFailedPrecondition, "[B5071] the predictions have ended with an error");
   forget_batch();
   try {
     if (state_ == State::kNotBegun) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/prediction/sample_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -16,28 +18,28 @@ void check_model(const LanguageModel& model) {
   const DType type = model.ids.dtype();
   if (model.ids.rank() != 2 || model.ids.dim(1) < 1 || (type != DType::kInt32 && type != DType::kInt64))
     fail(Code::kInvalidArgument,
-         "sampling needs a model of ids, int32 or int64 [batch, time] with a known time; the feature is " +
+         "[B5036] sampling needs a model of ids, int32 or int64 [batch, time] with a known time; the feature is " +
              model.ids.text());
   if (model.names.empty())
-    fail(Code::kInvalidArgument, "the input does not say which characters the ids of " + model.ids.text() +
+    fail(Code::kInvalidArgument, "[B5036] the input does not say which characters the ids of " + model.ids.text() +
                                      " are (set_class_names), so there is no text to sample; the input 'text' does");
   const Output& p = model.probabilities;
   if (!p)
     fail(Code::kInvalidArgument,
-         "sampling needs the prediction 'probabilities', as the models 'lstm' and 'transformer' have it");
+         "[B5036] sampling needs the prediction 'probabilities', as the models 'lstm' and 'transformer' have it");
   if (p.rank() != 3 || p.dim(1) != model.ids.dim(1) || p.dim(2) != static_cast<std::int64_t>(model.names.size()))
-    fail(Code::kInvalidArgument, "sampling needs the probabilities of the next id at each place, [?, " +
-                                     std::to_string(model.ids.dim(1)) + ", " + std::to_string(model.names.size()) +
-                                     "], as the models 'lstm' and 'transformer' predict them; the model predicts " +
-                                     p.text());
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5036] sampling needs the probabilities of the next id at each place, [?, {}, {}], as the "
+                     "models 'lstm' and 'transformer' predict them; the model predicts {}",
+                     model.ids.dim(1), model.names.size(), p.text()));
 }
 
 void check_options(const SampleOptions& options) {
   if (!(options.temperature >= 0) || std::isinf(options.temperature))
-    fail(Code::kInvalidArgument, "the temperature is " + detail::number_text(options.temperature) +
+    fail(Code::kInvalidArgument, "[B5004] the temperature is " + detail::number_text(options.temperature) +
                                      ", must be a number from 0 (the most probable character) up");
   if (options.length < 0)
-    fail(Code::kInvalidArgument, "the length is " + std::to_string(options.length) + ", must be >= 0");
+    fail(Code::kInvalidArgument, fmt::format("[B5004] the length is {}, must be >= 0", options.length));
 }
 
 // Returns some of the names from all over the list: "'\n', 'B', 'Z', 'p'".
@@ -61,9 +63,9 @@ std::vector<std::int64_t> ids_of(std::string_view text, const std::vector<std::s
     std::size_t size = std::min(longest, text.size());
     while (size > 0 && id_of.count(text.substr(0, size)) == 0) --size;
     if (size == 0)
-      fail(Code::kInvalidArgument, "the prompt has " + single_quoted(text.substr(0, first_char(text).size)) +
-                                       ", which is not among the " + std::to_string(names.size()) +
-                                       " characters of the vocabulary: " + some_of(names));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5036] the prompt has {}, which is not among the {} characters of the vocabulary: {}",
+                       single_quoted(text.substr(0, first_char(text).size)), names.size(), some_of(names)));
     ids.push_back(id_of.at(text.substr(0, size)));
     text.remove_prefix(size);
   }
@@ -126,8 +128,9 @@ class Draw {
     const std::size_t most =
         static_cast<std::size_t>(std::max_element(weights_.begin(), weights_.end()) - weights_.begin());
     if (!std::all_of(weights_.begin(), weights_.end(), finite) || weights_[most] == 0)
-      fail(Code::kDiverged,
-           "the model's probabilities are no finite numbers; the checkpoint is of a training that has diverged");
+      fail(
+          Code::kDiverged,
+          "[B5043] the model's probabilities are no finite numbers; the checkpoint is of a training that has diverged");
     return temperature_ == 0 ? most : drawn(weights_[most], place);
   }
 

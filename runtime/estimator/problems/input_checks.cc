@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/problems/input_checks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -69,9 +71,9 @@ void check_values(const InputComponent& label, const TensorView& values, std::in
   const auto written =
       std::find_if(model.options.begin(), model.options.end(), [&](const auto& o) { return o.key == key; });
   problems.add(written == model.options.end() ? model.plugin_at : written->value_at,
-               "the model has the classes 0 to " + std::to_string(classes - 1) + ", and the label " +
-                   double_quoted(label.name) + " of [input.train] is " + whole(values.number(outside)) + " in row " +
-                   std::to_string(outside) + " of the first batch",
+               fmt::format("[B5028] the model has the classes 0 to {}, and the label {} of [input.train] is {} in row "
+                           "{} of the first batch",
+                           classes - 1, double_quoted(label.name), whole(values.number(outside)), outside),
                help);
 }
 
@@ -89,7 +91,7 @@ bool never_ends(const ResolvedPlugin& input, const PluginUse& section) {
 
 void add_schema_problems(const PluginUse& section, const SchemaMismatch& mismatch, Diagnostics& problems) {
   for (const std::string& problem : mismatch.problems())
-    problems.add(section.plugin_at, problem,
+    problems.add(section.plugin_at, fmt::format("[B5026] {}", problem),
                  "an input of a trained model needs the features, columns, classes and scales of its training, in any "
                  "order; schema.json beside the checkpoints lists them");
 }
@@ -185,21 +187,22 @@ void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const
   const std::string name = "[input." + input.name + "]", what = name + " evaluates rows that [input.train] trains on: ";
   if (is_text(trained, "all"))
     problems.add(
-        input.section.plugin_at, what + "it takes all rows of the file",
+        input.section.plugin_at, fmt::format("[B5024] {}it takes all rows of the file", what),
         "set split = \"train\" in [input.train]; to measure on the training's rows, set split = \"all\" in " + name);
   else if (trained == part)
-    problems.add(input.section.plugin_at, what + "both have split = " + toml_value(*part),
+    problems.add(input.section.plugin_at, fmt::format("[B5024] {}both have split = {}", what, toml_value(*part)),
                  "set split = \"train\" in [input.train]");
   if (is_text(trained, "all") || trained == part) return;
   for (const char* option : deciding_options(plugin, shared == SharedFiles::kAll))
     if (value_of(plugin, option) != value_of(training, option))
       problems.add(input.section.plugin_at,
-                   what + "they have another " + std::string(option) + ", " + shown_value(plugin, option) + " in " +
-                       name + " and " + shown_value(training, option) + " in [input.train]",
+                   fmt::format("[B5024] {}they have another {}, {} in {} and {} in [input.train]", what, option,
+                               shown_value(plugin, option), name, shown_value(training, option)),
                    "give both the same " + std::string(option) + ", or set it in [input.train] alone");
   // Most splits choose among the numbers of all rows, and another list of files changes these numbers.
   if (shared == SharedFiles::kSome && plugin.info.option("split_seed") != nullptr && numbers_rows(plugin))
-    problems.add(input.section.plugin_at, what + "they share a file and have other lists of files",
+    problems.add(input.section.plugin_at,
+                 fmt::format("[B5024] {}they share a file and have other lists of files", what),
                  "give both the same files in the same order");
 }
 
@@ -212,7 +215,7 @@ void check_variables(const OtherInput& input, const NodeGraph& graph, const Node
     const std::string there = trained == nullptr ? "" : variable_text(training, {trained->id, 0});
     if (here == there) continue;
     problems.add(input.section.plugin_at,
-                 "on [input." + input.name + "] the model's variable " + double_quoted(name) + " is " + here +
+                 "[B5027] on [input." + input.name + "] the model's variable " + double_quoted(name) + " is " + here +
                      (there.empty() ? ", and the training has no such variable" : ", in the training it is " + there),
                  help);
     return;

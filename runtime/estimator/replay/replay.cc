@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/replay/replay.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -32,15 +34,15 @@ Replay::Replay(ReplayRequest request, Logger& log, FileSystem& files)
 void Replay::check_directories() const {
   const bool there = files_.exists(request_.run);
   if (!there || files_.status(request_.run).kind != FileKind::kDirectory)
-    fail(Code::kInvalidArgument, (there ? "" : std::string("there is no ")) + single_quoted(request_.run) +
-                                     (there ? " is a file" : "") +
-                                     "; name a run's directory, which is `run.dir` of its manifest");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5010] {}{}{}; name a run's directory, which is `run.dir` of its manifest",
+                     there ? "" : std::string("there is no "), single_quoted(request_.run), there ? " is a file" : ""));
   std::error_code error;
   if (!std::filesystem::exists(directory_, error)) return;
   if (!std::filesystem::is_directory(directory_, error) || !std::filesystem::is_empty(directory_, error))
-    fail(Code::kInvalidArgument, single_quoted(directory_) +
-                                     " is there and holds something; name another directory by --out DIR2, or "
-                                     "remove it");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5007] {} is there and holds something; name another directory by --out DIR2, or remove it",
+                     single_quoted(directory_)));
 }
 
 // A divergence may be one step after the last known one: in the step that failed.
@@ -96,14 +98,14 @@ void Replay::check(const Manifest& manifest, const ResolvedPlugins& found, Diagn
   for (std::size_t i = kept_hooks_; i < hooks.size() && !request_.what_if; ++i)
     if (!only_watches(hooks[i].info))
       problems.add(hooks[i].at,
-                   "the hook " + double_quoted(hooks[i].instance_name) +
+                   "[B5046] the hook " + double_quoted(hooks[i].instance_name) +
                        " has options that can change a number (belay describe " + hooks[i].info.name +
                        " shows those that only watch), so this would be another run",
                    "leave it out, or see by --what-if what it does");
   if (request_.batch && manifest.optimizer.accumulate > 1)
     problems.add(manifest.at("optimizer.accumulate"),
-                 "a step of this run takes " + std::to_string(manifest.optimizer.accumulate) +
-                     " batches, and --batch is of steps that take one",
+                 fmt::format("[B5046] a step of this run takes {} batches, and --batch is of steps that take one",
+                             manifest.optimizer.accumulate),
                  "leave --batch out");
   check_data(manifest, found, problems);
 }
@@ -120,7 +122,7 @@ void Replay::check_data(const Manifest& manifest, const ResolvedPlugins& found, 
       if (request_.what_if)
         log_.warning("", text);
       else
-        problems.add(at, text, "put it back, or see by --what-if what comes out");
+        problems.add(at, fmt::format("[B5046] {}", text), "put it back, or see by --what-if what comes out");
     }
 }
 

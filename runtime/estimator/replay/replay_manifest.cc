@@ -25,7 +25,7 @@ ManifestSource hook_source(const std::string& hook) {
   if (brace != hook.npos) {
     if (hook.back() != '}')
       fail(Code::kInvalidArgument,
-           "--hook is \"" + escaped(hook) +
+           "[B5004] --hook is \"" + escaped(hook) +
                "\", must be a name, or a name and its options as in gradient_norms{every_n_steps = 1}");
     options = hook.substr(brace + 1, hook.size() - brace - 2);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/replay/replay_plan.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -130,9 +132,10 @@ void take_start(const OpenDirectory& run, const std::map<std::int64_t, std::stri
     plan.checkpoint = whole(run, (--it)->second, log);
   if (plan.checkpoint != nullptr) return;
   const std::string first = checkpoints.empty() ? "it has none" : "its first one is " + checkpoints.begin()->second;
-  fail(Code::kNotFound, single_quoted(run.path()) + " has no whole checkpoint before step " +
-                            std::to_string(plan.first) + "; " + first +
-                            ". [checkpoint] keep_every_steps keeps some for good");
+  fail(Code::kNotFound,
+       fmt::format(
+           "[B5011] {} has no whole checkpoint before step {}; {}. [checkpoint] keep_every_steps keeps some for good",
+           single_quoted(run.path()), plan.first, first));
 }
 
 void take_proof(const OpenDirectory& run, const std::map<std::int64_t, std::string>& checkpoints,
@@ -168,7 +171,8 @@ void take_manifest(const OpenDirectory& run, const RunHistory& history, ReplayPl
   }
   if (!take(std::string(kManifestName)))
     fail(Code::kNotFound,
-         single_quoted(run.path()) + " holds no manifest.toml: a run of a program cannot be replayed, it has none");
+         fmt::format("[B5011] {} holds no manifest.toml: a run of a program cannot be replayed, it has none",
+                     single_quoted(run.path())));
   log.warning("", std::string(kHistoryFile) + " does not say which attempt made step " + std::to_string(plan.first) +
                       "; the manifest of the last one is taken");
 }
@@ -214,10 +218,9 @@ RunPast read_past(const OpenDirectory& run) {
   RunPast past{checkpoints_of(run), {}};
   if (run.exists(kHistoryFile)) past.history = read_history(run.read(kHistoryFile, kMostMetrics));
   if (past.checkpoints.empty() && past.history.sessions.empty())
-    fail(Code::kNotFound,
-         single_quoted(run.path()) +
-             " holds neither checkpoints nor metrics.jsonl; name a run's directory, which is `run.dir` "
-             "of its manifest");
+    fail(Code::kNotFound, fmt::format("[B5010] {} holds neither checkpoints nor metrics.jsonl; name a run's directory, "
+                                      "which is `run.dir` of its manifest",
+                                      single_quoted(run.path())));
   return past;
 }
 
@@ -226,8 +229,9 @@ ReplayPlan plan_replay(const OpenDirectory& run, std::int64_t first, std::int64_
   const auto& [checkpoints, history] = past;
   const std::int64_t made = past.last_step();
   if (last > made)
-    fail(Code::kOutOfRange, "the run has come to step " + std::to_string(made) + ", step " + std::to_string(last) +
-                                " lies behind that: a replay is of steps that were made");
+    fail(Code::kOutOfRange,
+         fmt::format("[B5011] the run has made {} steps, and step {} is after them: replay a step that was made", made,
+                     last));
   ReplayPlan plan;
   plan.first = first;
   plan.last = last;

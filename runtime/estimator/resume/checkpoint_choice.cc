@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/resume/checkpoint_choice.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -145,9 +147,9 @@ Target target_of_path(FileSystem& files, const CheckpointChoice& choice) {
   if (!files.exists(path)) {
     const bool tensorflow = files.exists(path + ".index");
     fail(tensorflow ? Code::kFailedPrecondition : Code::kNotFound,
-         tensorflow ? single_quoted(path) +
-                          " is a checkpoint of TensorFlow's: make one of Belay's of it with belay checkpoint convert"
-                    : "there is no " + single_quoted(path) + choice.hint);
+         tensorflow ? fmt::format("[B4025] {} is a checkpoint of TensorFlow: convert it with belay checkpoint convert",
+                                  single_quoted(path))
+                    : fmt::format("[B4025] there is no {}{}", single_quoted(path), choice.hint));
   }
   const std::size_t slash = path.rfind('/');
   const std::string name = slash == path.npos ? path : path.substr(slash + 1);
@@ -155,24 +157,26 @@ Target target_of_path(FileSystem& files, const CheckpointChoice& choice) {
   if (files.status(path).kind == FileKind::kFile && name == kBestName)
     return {files.open_directory(parent), CheckpointChoice::Kind::kBest, ""};
   if (files.status(path).kind != FileKind::kDirectory)
-    fail(Code::kFailedPrecondition,
-         single_quoted(path) + " is a file; a checkpoint is a directory such as model.ckpt-2000");
+    fail(Code::kFailedPrecondition, fmt::format("[B4025] {} is a file; a checkpoint is a directory such as "
+                                                "model.ckpt-2000",
+                                                single_quoted(path)));
   std::unique_ptr<OpenDirectory> directory = files.open_directory(path);
   if (directory->exists(kIndexName) && is_entry_name(name))
     return {files.open_directory(parent), CheckpointChoice::Kind::kPath, name};
   if (basenames_in(*directory).empty())
-    fail(Code::kFailedPrecondition, single_quoted(path) +
-                                        " is no checkpoint, which has a file 'index', and no run directory, which has "
-                                        "model.ckpt-*" +
-                                        content_of(*directory));
+    fail(Code::kFailedPrecondition, fmt::format("[B4025] {} is no checkpoint, which has a file 'index', and no run "
+                                                "directory, which has model.ckpt-*{}",
+                                                single_quoted(path), content_of(*directory)));
   return {std::move(directory), CheckpointChoice::Kind::kLatest, ""};
 }
 
 Target target_of(const CheckpointPlace& place, const CheckpointChoice& choice) {
   if (choice.kind == CheckpointChoice::Kind::kPath) return target_of_path(place.files, choice);
   if (!place.files.exists(place.run_directory))
-    fail(Code::kNotFound, "there is no run directory " + single_quoted(place.run_directory) +
-                              "; train first, or name the checkpoint by its path");
+    fail(Code::kNotFound,
+         fmt::format("[B4025] there is no run directory {}; train first, or name the checkpoint by its "
+                     "path",
+                     single_quoted(place.run_directory)));
   Target target{place.files.open_directory(place.run_directory), choice.kind, ""};
   if (choice.kind == CheckpointChoice::Kind::kStep)
     target.name = checkpoint_name(choice.step, basename_in(*target.directory));
@@ -181,7 +185,8 @@ Target target_of(const CheckpointPlace& place, const CheckpointChoice& choice) {
 
 std::unique_ptr<CheckpointReader> open_latest(const OpenDirectory& run, Logger& log) {
   std::unique_ptr<CheckpointReader> found = find_restorable(run, log);
-  if (found == nullptr) fail(Code::kNotFound, single_quoted(run.path()) + " holds no checkpoint" + content_of(run));
+  if (found == nullptr)
+    fail(Code::kNotFound, fmt::format("[B4025] {} holds no checkpoint{}", single_quoted(run.path()), content_of(run)));
   return found;
 }
 
@@ -189,7 +194,8 @@ std::unique_ptr<CheckpointReader> open_latest(const OpenDirectory& run, Logger& 
 std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const BestCheckpoints& best, Logger& log) {
   const std::vector<std::string> names = names_of_best(run, best);
   if (names.empty())
-    fail(Code::kNotFound, single_quoted(run.path()) + " has no best checkpoints: set [checkpoint] keep_best");
+    fail(Code::kNotFound,
+         fmt::format("[B4017] {} has no best checkpoints: set [checkpoint] keep_best", single_quoted(run.path())));
   std::vector<std::string> reasons;
   for (const std::string& name : names) {
     std::string reason;
@@ -197,13 +203,14 @@ std::unique_ptr<CheckpointReader> open_best(const OpenDirectory& run, const Best
     log.warning("checkpoint", "one of the best checkpoints is missing or damaged, the next best is taken: " + reason);
     reasons.push_back(std::move(reason));
   }
-  throw RestoreError(Code::kDataLoss, "none of the best checkpoints of " + single_quoted(run.path()) +
-                                          " can be restored:\n  " + joined(reasons, "\n  "));
+  throw RestoreError(Code::kDataLoss, fmt::format("[B4034] none of the best checkpoints of {} can be restored:\n  {}",
+                                                  single_quoted(run.path()), joined(reasons, "\n  ")));
 }
 
 std::unique_ptr<CheckpointReader> open_named(const OpenDirectory& run, const std::string& name) {
   if (!run.exists(name))
-    fail(Code::kNotFound, single_quoted(run.path()) + " holds no " + escaped(name) + steps_there(run));
+    fail(Code::kNotFound,
+         fmt::format("[B4025] {} holds no {}{}", single_quoted(run.path()), escaped(name), steps_there(run)));
   return CheckpointReader::open(run.open_directory(name));
 }
 
@@ -220,14 +227,16 @@ std::unique_ptr<CheckpointReader> open_target(const Target& target, const BestCh
 CheckpointChoice parse_checkpoint_choice(std::string_view text) {
   if (text == "latest") return {};
   if (text == "best") return {.kind = CheckpointChoice::Kind::kBest};
-  if (text.empty()) fail(Code::kInvalidArgument, "a checkpoint is latest, best, a step or a path, and not empty");
+  if (text.empty())
+    fail(Code::kInvalidArgument, "[B5004] a checkpoint is latest, best, a step or a path, and not empty");
   if (text.find_first_not_of("0123456789") != text.npos)
     return {.kind = CheckpointChoice::Kind::kPath,
             .path = std::string(text),
             .hint = "; --checkpoint is latest, best, a step or a path"};
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (error != std::errc()) fail(Code::kInvalidArgument, std::string(text) + " is no step: it is larger than any");
+  if (error != std::errc())
+    fail(Code::kInvalidArgument, fmt::format("[B5004] {} is no step: it is larger than any", text));
   return {.kind = CheckpointChoice::Kind::kStep, .step = step};
 }
 
@@ -382,10 +391,10 @@ StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& c
   }
   // The reader of a damaged schema reports the error.
   if (!as_written && (stored.text.empty() || can_be_read(stored.text)))
-    fail(Code::kDataLoss, single_quoted(stored.path + "/" + std::string(kSchemaName)) +
-                              (stored.text.empty() ? " is missing" : " is not the file that was written") +
-                              ": it says which columns and classes the model's values are for; put back the file that "
-                              "was written with them, or export anew");
+    fail(Code::kDataLoss, fmt::format("[B5041] {}{}: it says which columns and classes the model's values are for; put "
+                                      "back the file that was written with them, or export anew",
+                                      single_quoted(stored.path + "/" + std::string(kSchemaName)),
+                                      stored.text.empty() ? " is missing" : " is not the file that was written"));
   return stored;
 }
 

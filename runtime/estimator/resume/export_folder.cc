@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/resume/export_folder.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
@@ -41,7 +43,8 @@ std::unique_ptr<OpenFile> lock_of(OpenDirectory& directory, Clock& clock) {
     if (std::unique_ptr<OpenFile> lock = directory.try_lock(kLockName)) return lock;
     const std::int64_t now = clock.monotonic_ns();
     if (now >= end)
-      fail(Code::kFailedPrecondition, "another process is writing an export into " + single_quoted(directory.path()));
+      fail(Code::kFailedPrecondition,
+           "[B5040] another process is writing an export into " + single_quoted(directory.path()));
     clock.wait_until(waiting, never, std::min(end, now + kLookForOtherNs));
   }
 }
@@ -83,7 +86,7 @@ ExportRecord parse_export_record(std::string_view text) {
     }
     return record;
   } catch (const Json::exception& e) {
-    fail(Code::kDataLoss, std::string(kExportFileName) + " is not what belay writes: " + e.what());
+    fail(Code::kDataLoss, fmt::format("[B5041] {} is not what belay writes: {}", kExportFileName, e.what()));
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/resume/resume_check.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/checkpoint/format/names.h"
@@ -62,7 +64,7 @@ bool ResumeCheck::fits_basename(Diagnostics& problems) const {
   } catch (const Error& e) {
     const bool written = manifest_.places.contains("checkpoint.basename");
     problems.add(manifest_.at(written ? "checkpoint.basename" : "run.dir"), std::string(e.message()),
-                 "go on with them by [checkpoint] basename = " +
+                 "continue them by [checkpoint] basename = " +
                      double_quoted(found.empty() ? kDefaultBasename : found[0]) + ", or begin anew by --from-scratch");
     return false;
   }
@@ -78,7 +80,7 @@ void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks
   try {
     if (!dir.empty() && files_.exists(dir)) files_.open_directory(dir);
   } catch (const Error& e) {
-    problems.add(manifest_.at("run.dir"), std::string("the run directory cannot be used: ") + e.what(),
+    problems.add(manifest_.at("run.dir"), std::string("[B5020] the run directory cannot be used: ") + e.what(),
                  "take a folder that this user can write, or the name of one that is to be made");
     return;
   }
@@ -93,10 +95,10 @@ void ResumeCheck::compare(const ResolvedPlugins& plugins, const HookInfos& hooks
   if (!earlier) {
     if (options_.must)
       problems.add(manifest_.at("run.dir"),
-                   "--resume=must, and " + (manifest_.run.dir.empty()
-                                                ? std::string("there is no run.dir")
-                                                : single_quoted(manifest_.run.dir) + " holds no checkpoint"),
-                   "set run.dir to the directory of the run to go on with, or leave --resume out to begin a new one");
+                   "[B5022] --resume=must, and " + (manifest_.run.dir.empty()
+                                                        ? std::string("there is no run.dir")
+                                                        : single_quoted(manifest_.run.dir) + " holds no checkpoint"),
+                   "set run.dir to the directory of the run to continue, or leave --resume out to begin a new one");
     return;
   }
   if (earlier->manifest.empty()) return;
@@ -108,8 +110,8 @@ void ResumeCheck::refuse(Location at, const std::string& what, bool of_data, Dia
   if (options_.accept_changes)
     log_.warning("", "--resume=changed: " + what);
   else
-    problems.add(std::move(at), what,
-                 "undo it, or go on with it by --resume=changed" +
+    problems.add(std::move(at), fmt::format("[B5021] {}", what),
+                 "undo it, or accept it by --resume=changed" +
                      std::string(of_data ? " (not with other features, columns or classes than the training's)" : "") +
                      ", or begin anew by --from-scratch");
 }
@@ -146,7 +148,7 @@ void ResumeCheck::compare_fit(const std::vector<std::string>& differences, const
   for (const std::string& difference : differences) {
     const std::string text = "[input.train] " + difference;
     if (options_.exact)
-      problems.add(at, "--exact: " + text, "make it as it was, or leave --exact out");
+      problems.add(at, "[B5023] --exact: " + text, "make it as it was, or leave --exact out");
     else
       refuse(at, text, false, problems);  // the data fits the model
   }
@@ -179,13 +181,13 @@ void ResumeCheck::compare(const Fingerprint& own, int processes, Diagnostics& pr
       open_if_whole(*run, earlier->name, reason, CheckFiles::kWhenRead);
   if (checkpoint == nullptr) return;  // restoring uses an older one, and reports it
   for (const std::string& difference : differences_between(checkpoint->state().fingerprint, own))
-    problems.add({manifest_.file, 0, 0}, "--exact: since " + earlier->name + " was saved " + difference,
+    problems.add({manifest_.file, 0, 0}, "[B5023] --exact: since " + earlier->name + " was saved " + difference,
                  "make it as it was, or leave --exact out");
   const int before = processes_of(checkpoint->state().input_positions, "train");
   if (before != 0 && before != processes)
     problems.add({manifest_.file, 0, 0},
-                 "--exact: " + earlier->name + " was written by a run of " + std::to_string(before) +
-                     (before == 1 ? " process" : " processes") + ", and this one has " + std::to_string(processes),
+                 fmt::format("[B5023] --exact: {} was written by a run of {}{}, and this one has {}", earlier->name,
+                             before, before == 1 ? " process" : " processes", processes),
                  "start as many, or leave --exact out");
 }
 

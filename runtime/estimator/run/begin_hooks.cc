@@ -40,9 +40,10 @@ void check_metric_names(const PluginUse& hook, const std::vector<std::string>& m
   for (const PluginOption& option : hook.options)
     if (const auto* text = std::get_if<std::string>(&option.value);
         text != nullptr && std::find(metrics.begin(), metrics.end(), *text) != metrics.end())
-      problems.add(option.value_at,
-                   "no evaluation is made between two steps, so " + double_quoted(*text) + " never has a value here",
-                   "set every_steps, every_secs or at_checkpoint in [eval]");
+      problems.add(
+          option.value_at,
+          "[B5029] no evaluation is made between two steps, so " + double_quoted(*text) + " never has a value here",
+          "set every_steps, every_secs or at_checkpoint in [eval]");
 }
 
 // Finds hooks that have nothing to look at, or to restore.
@@ -53,7 +54,7 @@ void check_hooks(const PreparedRun& run, Diagnostics& problems) {
   const auto& evals = run.evaluations.while_training;
   for (const PluginUse& hook : uses.hooks) {
     if (hook.plugin == "restore_best" && !restores)
-      problems.add(hook.plugin_at, "restore_best has nothing to restore: the run keeps no best checkpoints",
+      problems.add(hook.plugin_at, "[B5030] restore_best has nothing to restore: the run keeps no best checkpoints",
                    has_directory ? "set keep_best = 1 in [checkpoint]"
                                  : "give the run a directory (run.dir), and set keep_best = 1 in [checkpoint]");
     if (evals && !evals->scheduled() && hook.plugin != "prometheus")

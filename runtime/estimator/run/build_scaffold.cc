@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/build_scaffold.h"
 
+#include <fmt/core.h>
+
 #include "runtime/estimator/host/monitored_training_session.h"
 #include "runtime/estimator/host/scaffold_pieces.h"
 #include "runtime/estimator/problems/input_checks.h"
@@ -39,8 +41,8 @@ bool build_model(PreparedRun& run, RunInput& input, Diagnostics& problems) {
 
 void check_groups(PreparedRun& run, Diagnostics& problems) {
   for (const GroupProblem& problem : problems_of_groups(run.model.graph.handle(), run.manifest.optimizer.groups))
-    problems.add(run.manifest.at("optimizer.groups." + std::to_string(problem.group) + ".vars"), problem.message,
-                 problem.help);
+    problems.add(run.manifest.at("optimizer.groups." + std::to_string(problem.group) + ".vars"),
+                 fmt::format("[B5031] {}", problem.message), problem.help);
 }
 
 bool build_train_model(PreparedRun& run, RunInput& input, Diagnostics& problems) {

@@ -64,7 +64,7 @@ CheckpointResult ContinuousEval::run() {
                       [this](const std::string& path) { return evaluate(path); });
   if (failed_) std::rethrow_exception(failed_);
   if (!run_.keep_going()) fail(Code::kCancelled, "the evaluation of checkpoints was interrupted");
-  if (!last_) fail(Code::kNotFound, "no checkpoint was evaluated: " + why_it_ended());
+  if (!last_) fail(Code::kNotFound, "[B5042] no checkpoint was evaluated: " + why_it_ended());
   host_.log().info("", "the evaluation of checkpoints ends: " + why_it_ended());
   return std::move(*last_);
 }
@@ -87,7 +87,7 @@ void ContinuousEval::take_schema_of(const std::string& checkpoint) {
   for (const Diagnostic& problem : problems.sorted())
     text += "; " + problem.message + (problem.help.empty() ? "" : "; " + problem.help);
   if (!text.empty())
-    fail(Code::kInvalidArgument, "the inputs do not fit the training of " + escaped(checkpoint) + text);
+    fail(Code::kInvalidArgument, "[B5026] the inputs do not fit the training of " + escaped(checkpoint) + text);
 }
 
 void ContinuousEval::prepare_again(Diagnostics& problems) {

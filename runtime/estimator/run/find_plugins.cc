@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -54,21 +56,23 @@ void check_cluster(const PreparedRun& run, Diagnostics& problems) {
   if (!section) {
     if (const auto& place = run.options.place; place && place->size > 1)
       problems.add({run.manifest.file, 0, 0},
-                   "the program says that " + std::to_string(place->size) +
-                       " processes train together, and the manifest has no [cluster], which joins them",
+                   fmt::format("[B5110] the program says that {} processes train together, and the manifest has no "
+                               "[cluster], which joins them",
+                               place->size),
                    "write [cluster] with a plugin, plugin = \"gloo\" say");
     return;
   }
   const bool goes_on = section->on_lost_rank != LostRank::kStop;
   if (goes_on && meets_elsewhere(*section))
-    problems.add(run.manifest.at("cluster.on_lost_rank"),
-                 "with cluster.rendezvous the ranks have no directory in which those that are left find each other",
-                 "leave one of the two out");
+    problems.add(
+        run.manifest.at("cluster.on_lost_rank"),
+        "[B5110] with cluster.rendezvous the ranks have no directory in which those that are left find each other",
+        "leave one of the two out");
   else if (goes_on && plugin && plugin->info.option("communicator") != nullptr)
     problems.add(run.manifest.at("cluster.on_lost_rank"),
-                 "the ranks of " + double_quoted(plugin->info.name) +
-                     " form no other group where one is lost: their launcher ends the job",
-                 "leave it out; the same command goes on from the last checkpoint");
+                 "[B5110] the ranks of " + double_quoted(plugin->info.name) +
+                     " form no other group if one is lost: their launcher ends the job",
+                 "leave it out; the same command continues from the last checkpoint");
   run.strategy->check_cluster(problems);
 }
 
@@ -76,10 +80,12 @@ void check_cluster(const PreparedRun& run, Diagnostics& problems) {
 void check_machine(const PreparedRun& run, Diagnostics& problems) {
   const std::string reason = why_not(run.manifest.session.precision, run.plugins.cpu());
   if (!reason.empty())
-    problems.add(run.manifest.at("session.precision"), reason, "leave session.precision out, or write \"float32\"");
+    problems.add(run.manifest.at("session.precision"), fmt::format("[B5044] {}", reason),
+                 "leave session.precision out, or write \"float32\"");
   const std::string no_team = why_no_team(run.host.environment().session.threads);
   if (!no_team.empty())
-    problems.add(run.manifest.at("run.threads"), no_team, "unset OMP_THREAD_LIMIT, or leave run.threads out");
+    problems.add(run.manifest.at("run.threads"), fmt::format("[B5045] {}", no_team),
+                 "unset OMP_THREAD_LIMIT, or leave run.threads out");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/hooks_on_ranks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,14 +21,15 @@ void check_name(const Manifest& manifest, const std::string& name, Diagnostics& 
   if (named == 1) return;
   if (named > 1)
     return problems.add(manifest.at("session.hooks_on_all_ranks"),
-                        std::to_string(named) + " hooks are called " + double_quoted(name),
+                        fmt::format("[B5048] {} hooks are called {}", named, double_quoted(name)),
                         "write name = \"...\" in their tables, and list those names");
   std::vector<std::string> known;
   for (const PluginUse& hook : manifest.hooks)
     if (!listed_name(hook).empty()) known.push_back(listed_name(hook));
-  problems.add(manifest.at("session.hooks_on_all_ranks"),
-               "the manifest has no [[hooks]] that is called " + double_quoted(name) + did_you_mean(name, known),
-               "a hook is called by its name, else by its plugin's; a default hook is listed in [[hooks]] first");
+  problems.add(
+      manifest.at("session.hooks_on_all_ranks"),
+      "[B5048] the manifest has no [[hooks]] that is called " + double_quoted(name) + did_you_mean(name, known),
+      "a hook is called by its name, else by its plugin's; a default hook is listed in [[hooks]] first");
 }
 
 }  // namespace
@@ -44,7 +47,7 @@ void check_hooks_on_all_ranks(const Manifest& manifest, const std::vector<Plugin
     if (!on_all_ranks(manifest, hooks[i])) continue;
     if (hooks[i].on_error == OnHookError::kDisable)
       problems.add(hooks[i].at,
-                   "on_error = \"disable\" would leave the hook " + double_quoted(listed_name(hooks[i])) +
+                   "[B5048] on_error = \"disable\" would leave the hook " + double_quoted(listed_name(hooks[i])) +
                        " out on one rank, and the others might wait for it",
                    "take it out of session.hooks_on_all_ranks, or leave on_error out");
   }

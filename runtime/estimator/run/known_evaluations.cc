@@ -45,7 +45,7 @@ EvaluatedInput from_json(const KnownJson& json) {
   for (const KnownJson& matrix : json.value("matrices", KnownJson::array())) {
     Tensor value(DType::kFloat64, matrix.at(1).get<Dims>());
     const auto numbers = matrix.at(2).get<std::vector<double>>();
-    if (numbers.size() != TensorView(value).size()) fail(Code::kDataLoss, "a matrix of another size");
+    if (numbers.size() != TensorView(value).size()) fail(Code::kDataLoss, "[B5041] a matrix of another size");
     std::copy(numbers.begin(), numbers.end(), value.data<double>());
     evaluated.result.matrices.emplace_back(matrix.at(0).get<std::string>(), std::move(value));
   }

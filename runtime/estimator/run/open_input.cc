@@ -29,11 +29,12 @@ void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Dia
   const PluginUse* start = run.schema.start();
   const bool of_data = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
   if (start == nullptr && run.schema.learned() != nullptr && of_data)
-    problems.add(run.manifest.inputs.at("train").plugin_at,
-                 "this training continues one, and needs its features, columns and classes, also with --resume=changed",
-                 "undo the change, or begin anew by --from-scratch");
+    problems.add(
+        run.manifest.inputs.at("train").plugin_at,
+        "[B5026] this training continues one, and needs its features, columns and classes, also with --resume=changed",
+        "undo the change, or begin anew by --from-scratch");
   if (start != nullptr)
-    problems.add(start->plugin_at, "this training takes columns and classes from where its values come from",
+    problems.add(start->plugin_at, "[B5026] this training takes columns and classes from where its values come from",
                  "for a new last layer set schema = \"features\" here, and for data of another kind schema = \"none\"");
 }
 

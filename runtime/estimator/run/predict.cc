@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/predict.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/estimator/host/monitored_training_session.h"
@@ -98,8 +100,9 @@ UsedCheckpoint sample(PreparedRun& run, const std::function<bool(std::string_vie
       build_model(*run.model_instance, graph, Mode::kPredict, tensors.features, {}, own.empty() ? run.declared : own);
   LanguageModel model;
   if (tensors.features.size() != 1)
-    fail(Code::kInvalidArgument, "text is sampled from a model of one feature, the ids of characters; the input has " +
-                                     std::to_string(tensors.features.size()));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5036] text is sampled from a model of one feature, the ids of characters; the input has {}",
+                     tensors.features.size()));
   model.ids = tensors.features[0].output;
   for (const NamedOutput& p : outputs.predictions)
     if (p.name == "probabilities") model.probabilities = p.output;

@@ -15,7 +15,7 @@ void check_predictions_end(const PreparedRun& run, Diagnostics& problems) {
   if (found == run.plugins.found().inputs.end() || !run.manifest.predict.prompt.empty()) return;
   const InputSection& section = run.manifest.inputs.at("predict");
   if (never_ends(found->second, section))
-    problems.add(section.plugin_at, "[input.predict] never ends, so the predictions for it would not either",
+    problems.add(section.plugin_at, "[B5025] [input.predict] never ends, so the predictions for it would not either",
                  "add epochs = 1");
 }
 
@@ -27,7 +27,7 @@ void check_predict_keys(const PreparedRun& run, Diagnostics& problems) {
     there.emplace_back(kClassName);
   for (const std::string& key : run.manifest.predict.keys)
     if (std::find(there.begin(), there.end(), key) == there.end())
-      problems.add(run.manifest.at("predict.keys"), "the model has no prediction " + double_quoted(key),
+      problems.add(run.manifest.at("predict.keys"), "[B5032] the model has no prediction " + double_quoted(key),
                    "predict.keys (--keys) may name: " + joined(there));
 }
 
@@ -62,7 +62,8 @@ void check_components(const PreparedRun& run, const std::vector<InputComponent>&
     graph.build_over_placeholders(*run.model_instance, components, run.schema.labels());
   } catch (const Error& e) {
     if (!is_of_manifest(e)) throw;
-    return problems.add(input.section.plugin_at, "on [input.predict]: " + std::string(e.message()), kPredictNeeds);
+    return problems.add(input.section.plugin_at, "[B5026] on [input.predict]: " + std::string(e.message()),
+                        kPredictNeeds);
   }
   check_variables(input, graph.graph, run.model.graph, kPredictNeeds, problems);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/ranks_strategy.h"
 
+#include <fmt/core.h>
+
 #include <string_view>
 #include <utility>
 
@@ -104,23 +106,23 @@ void RanksStrategy::check_cluster(Diagnostics& problems) const {
   const ClusterSection& cluster = *parts_.manifest.cluster;
   if (!parts_.options.place && cluster.plugin == kThreadsOnly)
     problems.add(cluster.at,
-                 "cluster \"local\" joins threads of one program, and " + place_.launcher + " has started " +
-                     std::to_string(place_.size) + " processes",
+                 fmt::format("[B5110] cluster \"local\" joins threads of one program, and {} has started {} processes",
+                             place_.launcher, place_.size),
                  "name a plugin that joins processes, plugin = \"gloo\" say");
   if (const auto min = cluster.min_ranks; min && *min > size())
     problems.add(parts_.manifest.at("cluster.min_ranks"),
-                 "cluster.min_ranks = " + std::to_string(*min) + ", and the launcher has started " +
-                     std::to_string(size()) + " processes",
+                 fmt::format("[B5110] cluster.min_ranks = {}, and the launcher has started {} processes", *min, size()),
                  "set it to at most that");
   if (chief() && directory().empty())
-    problems.add(cluster.at, "several processes need a run directory, and [run] names none",
+    problems.add(cluster.at, "[B5110] several processes need a run directory, and [run] names none",
                  "write dir = \"runs/NAME\" in [run]");
 }
 
 void RanksStrategy::check_launch(Diagnostics& problems) const {
   if (parts_.options.place) return;
   if (const std::string why = why_lone(parts_.environment); !why.empty())
-    problems.add(parts_.manifest.cluster->at, why, "start all of them: srun belay run " + parts_.manifest.file);
+    problems.add(parts_.manifest.cluster->at, fmt::format("[B5110] {}", why),
+                 "start all of them: srun belay run " + parts_.manifest.file);
 }
 
 void RanksStrategy::use_cluster(PluginInstance& cluster, const Manifest& uses) {
@@ -242,9 +244,9 @@ namespace {
 // The graph was built for `built`. The schema may have the same names with another number of classes.
 void check_same_form(const std::vector<InputComponent>& built, const std::vector<InputComponent>& now, int rank) {
   if (built.size() != now.size())
-    fail(Code::kInvalidArgument, "[input.train] of rank " + std::to_string(rank) + " has " +
-                                     std::to_string(built.size()) + " features and labels, and that of rank 0 has " +
-                                     std::to_string(now.size()));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5109] [input.train] of rank {} has {} features and labels, and that of rank 0 has {}", rank,
+                     built.size(), now.size()));
   for (std::size_t i = 0; i < built.size(); ++i) {
     const InputComponent& c = built[i];
     if (c.name == now[i].name && c.classes == now[i].classes && c.dtype == now[i].dtype && c.dims == now[i].dims)
@@ -254,9 +256,9 @@ void check_same_form(const std::vector<InputComponent>& built, const std::vector
              (of.classes > 0 ? " of " + std::to_string(of.classes) + " classes" : "");
     };
     fail(Code::kInvalidArgument,
-         "[input.train] of rank " + std::to_string(rank) + " has " + double_quoted(c.name) + " as " + form(c) +
-             ", and rank 0 has " + double_quoted(now[i].name) + " as " + form(now[i]) +
-             "; say in the input's options what all ranks have, classes = " + "[...] for instance");
+         fmt::format("[B5109] [input.train] of rank {} has {} as {}, and rank 0 has {} as {}; say in the input's "
+                     "options what all ranks have, classes = [...] for instance",
+                     rank, double_quoted(c.name), form(c), double_quoted(now[i].name), form(now[i])));
   }
 }
 
@@ -270,8 +272,8 @@ void RanksStrategy::take_schema(const std::string& text) {
     reopen_input(input.shard, input.shards, parts_.schema.learned());
   } catch (const Error& e) {
     fail(Code::kInvalidArgument,
-         "the data of rank " + std::to_string(rank()) +
-             " does not match that of rank 0, which counts as the training's: " + std::string(e.message()));
+         fmt::format("[B5109] the data of rank {} does not match that of rank 0, which counts as the training's: {}",
+                     rank(), e.message()));
   }
   check_same_form(built, input.feed->components(), rank());
   parts_.host.log().info("", "columns, classes and fitted values are those of rank 0");

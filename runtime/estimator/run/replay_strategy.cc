@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/replay_strategy.h"
 
+#include <fmt/core.h>
+
 #include <set>
 #include <utility>
 #include <vector>
@@ -72,7 +74,7 @@ void ReplayStrategy::compare_plugins(Diagnostics& problems) const {
     if (replay_.what_if)
       parts_.host.log().warning("", text);
     else
-      problems.add({parts_.manifest.file, 0, 0}, text,
+      problems.add({parts_.manifest.file, 0, 0}, fmt::format("[B5046] {}", text),
                    "put that build of it into the plugin path, or see by --what-if what this one does");
   }
 }

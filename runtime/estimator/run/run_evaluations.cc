@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/run_evaluations.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -89,7 +91,8 @@ bool check_eval_input(PreparedRun& run, const RunInput& input, Diagnostics& prob
   const InputSection& section = run.manifest.inputs.at(input.name);
   const ResolvedPlugin& plugin = run.plugins.found().inputs.at(input.name);
   if (run.manifest.eval.batches == 0 && never_ends(plugin, section))
-    problems.add(section.plugin_at, "[input." + input.name + "] never ends, so an evaluation on it would not either",
+    problems.add(section.plugin_at,
+                 "[B5025] [input." + input.name + "] never ends, so an evaluation on it would not either",
                  "add epochs = 1, or set batches in [eval]");
   const std::size_t before = problems.size();
   const ResolvedPlugin* training = run.plugins.training_input(as_trained(run));
@@ -130,7 +133,7 @@ void add_evaluation_problem(const Manifest& manifest, const RunInput& input, con
       if (const std::string place = at_text(at); !place.empty() && message.starts_with(place))
         return problems.add(at, message.substr(place.size()));
   if (message.find(" brings a hook: ") != message.npos) return add_plugin_problem(*manifest.model, e, problems);
-  problems.add(manifest.inputs.at(input.name).plugin_at, "on [input." + input.name + "]: " + message,
+  problems.add(manifest.inputs.at(input.name).plugin_at, "[B5026] on [input." + input.name + "]: " + message,
                "an evaluation input needs the features and labels of [input.train]");
 }
 
@@ -159,9 +162,10 @@ void check_best_metric(const Manifest& manifest, const RunEvaluations& evaluatio
   const Location at = manifest.at("checkpoint." + std::string(key));
   const std::string those = "the best checkpoints are those by " + double_quoted(wanted);
   if (std::find(matrices.begin(), matrices.end(), wanted) != matrices.end())
-    return problems.add(at, those + ", which is a matrix, no number", "there are: " + joined(there));
+    return problems.add(at, fmt::format("[B5029] {}, which is a matrix, no number", those),
+                        "there are: " + joined(there));
   const std::string near = nearest(wanted, there);
-  problems.add(at, those + ", which no evaluation has",
+  problems.add(at, fmt::format("[B5029] {}, which no evaluation has", those),
                near.empty() ? "there are: " + joined(there) : "did you mean " + double_quoted(near) + "?");
 }
 

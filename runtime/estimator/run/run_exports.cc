@@ -96,7 +96,8 @@ void build_exports(PreparedRun& run, Diagnostics& problems) {
       return;
     }
     if (e.code() != Code::kNotFound && e.code() != Code::kInvalidArgument && e.code() != Code::kUnimplemented) throw;
-    problems.add(run.manifest.exporters[0].plugin_at, std::string("the model cannot be exported: ") + e.what(), "");
+    problems.add(run.manifest.exporters[0].plugin_at, std::string("[B5040] the model cannot be exported: ") + e.what(),
+                 "");
     return;
   }
   exporters->use_plugins(run.plugins.registry());

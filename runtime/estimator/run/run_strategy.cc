@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/run_strategy.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "runtime/cluster/rank_positions.h"
@@ -33,7 +35,8 @@ class CreatorWithMore final : public SessionCreator {
 void RunStrategy::check_cluster(Diagnostics& problems) const {
   if (parts_.options.place) return;
   if (const std::string reason = why_not_alone(parts_.environment); !reason.empty())
-    problems.add(parts_.manifest.cluster->at, reason, "start one process; [cluster] may stay");
+    problems.add(parts_.manifest.cluster->at, fmt::format("[B5110] {}", reason),
+                 "start one process; [cluster] may stay");
 }
 
 std::string RunStrategy::why_apart() const {

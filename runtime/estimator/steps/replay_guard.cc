@@ -30,7 +30,7 @@ class Guard final : public Hook {
     if (!behind_)
       *writes_ = writes;
     else if (writes != *writes_)
-      fail(Code::kInvalidArgument, "the hook \"" + hook_ + "\" wrote to a variable in " + callback +
+      fail(Code::kInvalidArgument, "[B5046] the hook \"" + hook_ + "\" wrote to a variable in " + callback +
                                        ", and may only watch; see by --what-if what comes of it");
   }
 

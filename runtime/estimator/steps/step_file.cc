@@ -59,7 +59,7 @@ std::vector<ListedTensor> parse_step_list(const std::string& text) {
     }
     return tensors;
   } catch (const nlohmann::json::exception& e) {
-    fail(Code::kDataLoss, std::string("the list of a step's tensors cannot be read: ") + e.what());
+    fail(Code::kDataLoss, std::string("[B5041] the list of a step's tensors cannot be read: ") + e.what());
   }
 }
 
