@@ -64,7 +64,7 @@ Tensor CheckpointReader::read(const std::string& name) const {
   if (entry == nullptr) {
     std::vector<std::string> names;
     for (const Checkpoint::Entry& e : entries()) names.push_back(e.name);
-    fail(Code::kNotFound, "'" + path() + "' has no tensor '" + name + "'" + did_you_mean(name, names));
+    fail(Code::kNotFound, "[B4022] '" + path() + "' has no tensor '" + name + "'" + did_you_mean(name, names));
   }
   Tensor value(entry->dtype, entry->dims);
   insides_->stored->read(insides_->saver, {{name, value.view()}});

@@ -78,11 +78,11 @@ bool CheckpointEvaluator::reached() const {
 void check_exporters(const ModelExporters& exporters) {
   std::set<std::string> names;
   for (const auto& exporter : exporters) {
-    if (exporter == nullptr) fail(Code::kInvalidArgument, "an exporter is null");
-    if (exporter->name().empty()) fail(Code::kInvalidArgument, "an exporter has no name");
+    if (exporter == nullptr) fail(Code::kInvalidArgument, "[B5052] an exporter is null");
+    if (exporter->name().empty()) fail(Code::kInvalidArgument, "[B5052] an exporter has no name");
     if (!names.insert(exporter->name()).second)
       fail(Code::kInvalidArgument,
-           "two exporters have the name " + runtime::double_quoted(exporter->name()) + "; each needs its own");
+           "[B5052] two exporters have the name " + runtime::double_quoted(exporter->name()) + "; each needs its own");
   }
 }
 

@@ -63,7 +63,7 @@ namespace belay {
 
 std::vector<Tensor> evaluation_loop(OwnedGraph& graph, const std::string& checkpoint_dir,
                                     const EvaluationLoopOptions& options) {
-  if (options.num_evals < 1) fail(Code::kInvalidArgument, "evaluation_loop: num_evals must be above 0");
+  if (options.num_evals < 1) fail(Code::kInvalidArgument, "[B5052] evaluation_loop: num_evals must be above 0");
   const auto log = runtime::make_log(options.log);
   runtime::CheckpointEvaluation evaluation(graph, options, *log);
   const runtime::Platform& platform = evaluation.platform();

@@ -41,8 +41,8 @@ Experiment::Experiment(Estimator& estimator, InputFn train_input, InputFn eval_i
       eval_input_(std::move(eval_input)),
       options_(std::move(options)) {
   if (!train_input_ || !eval_input_)
-    fail(Code::kInvalidArgument,
-         std::string("the Experiment was given no input function for ") + (train_input_ ? "evaluation" : "training"));
+    fail(Code::kInvalidArgument, std::string("[B5052] the Experiment was given no input function for ") +
+                                     (train_input_ ? "evaluation" : "training"));
   runtime::need_above_0("train_steps", options_.train_steps);
   runtime::need_above_0("eval_steps", options_.eval_steps);
   runtime::need_above_0("train_steps_per_iteration", options_.train_steps_per_iteration);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "belay/runtime/learning.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -44,19 +46,22 @@ Output multiplied(const Output& gradient, const GradientMultiplier& by) {
 
 std::vector<GradientAndVariable> multiply_gradients(std::vector<GradientAndVariable> gradients,
                                                     const std::vector<GradientMultiplier>& multipliers) {
-  if (multipliers.empty()) fail(Code::kInvalidArgument, "multiply_gradients: there are no multipliers");
+  if (multipliers.empty()) fail(Code::kInvalidArgument, "[B5055] multiply_gradients: there are no multipliers");
   std::set<std::string> seen;
   for (const GradientMultiplier& m : multipliers) {
     const std::string quoted = "multiply_gradients: the variable " + runtime::double_quoted(m.variable);
-    if (!seen.insert(m.variable).second) fail(Code::kInvalidArgument, quoted + " has two multipliers");
+    if (!seen.insert(m.variable).second)
+      fail(Code::kInvalidArgument, fmt::format("[B5055] {} has two multipliers", quoted));
     const auto found = std::find_if(gradients.begin(), gradients.end(),
                                     [&](const GradientAndVariable& g) { return name_of(g.variable) == m.variable; });
     if (found == gradients.end()) {
       std::vector<std::string> there;
       for (const GradientAndVariable& g : gradients) there.push_back(name_of(g.variable));
-      fail(Code::kInvalidArgument, quoted + " is not among those with gradients: " + runtime::joined(there));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5055] {} is not among those with gradients: {}", quoted, runtime::joined(there)));
     }
-    if (!found->gradient) fail(Code::kInvalidArgument, quoted + " has no gradient: the loss does not depend on it");
+    if (!found->gradient)
+      fail(Code::kInvalidArgument, fmt::format("[B5055] {} has no gradient: the loss does not depend on it", quoted));
     found->gradient = multiplied(found->gradient, m);
   }
   return gradients;
@@ -81,7 +86,8 @@ std::vector<Output> variables_of(const OwnedGraph& graph, const TrainOpOptions& 
   for (const Output& v : options.variables_to_train) {
     const auto is_it = [&](const Output& t) { return t.raw().node == v.raw().node; };
     if (std::none_of(trainable.begin(), trainable.end(), is_it))
-      fail(Code::kInvalidArgument, "variables_to_train: " + v.text() + " is not a trainable variable of the graph");
+      fail(Code::kInvalidArgument,
+           "[B5052] variables_to_train: " + v.text() + " is not a trainable variable of the graph");
   }
   return options.variables_to_train;
 }
@@ -146,7 +152,7 @@ namespace {
 
 void check_options(const Output& train_op, const LearningOptions& o) {
   const auto need = [](bool holds, const char* text) {
-    if (!holds) fail(Code::kInvalidArgument, std::string("train: ") + text);
+    if (!holds) fail(Code::kInvalidArgument, std::string("[B5052] train: ") + text);
   };
   need(bool(train_op), "there is no train operation; create_train_op makes one");
   need(!train_op.is_operation(), "the train operation has no value; create_train_op makes one that is the loss");

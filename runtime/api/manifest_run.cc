@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/prepared_run.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -97,8 +99,7 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
     manifest->plugins.path.push_back(std::filesystem::absolute(folder).lexically_normal().string());
   if (const auto& place = options.place; place && (place->rank < 0 || place->rank >= place->size)) {
     problems.add({manifest->file, 0, 0},
-                 "the program says that this process is rank " + std::to_string(place->rank) + " of " +
-                     std::to_string(place->size),
+                 fmt::format("[B5110] the program says that this process is rank {} of {}", place->rank, place->size),
                  "ranks are counted from 0");
     return;
   }
@@ -137,7 +138,7 @@ void ManifestRun::Insides::trained(const runtime::TrainingResult& result, const 
 }
 
 RunReport ManifestRun::Insides::run_once() {
-  if (std::exchange(begun, true)) fail(Code::kFailedPrecondition, "a ManifestRun runs once: make another one");
+  if (std::exchange(begun, true)) fail(Code::kFailedPrecondition, "[B5071] a ManifestRun runs once: make another one");
   if (!problems.empty()) {
     report.status = names == RunStatus::kDone ? RunStatus::kUsage : names;
     report.error = problems.text();

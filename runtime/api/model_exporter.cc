@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "belay/runtime/model_exporter.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "runtime/estimator/estimator/estimator.h"
@@ -14,8 +16,9 @@ double metric_of(const EvalMetrics& metrics, const std::string& name) {
   if (found != metrics.end()) return TensorView(found->second).number(0);
   std::vector<std::string> names;
   for (const auto& [there, value] : metrics) names.push_back(there);
-  fail(Code::kNotFound, "best_metric = " + runtime::double_quoted(name) + ": the evaluation has no such metric" +
-                            did_you_mean(name, names) + "; it has: " + runtime::joined(names));
+  fail(Code::kNotFound, "[B5029] best_metric = " + runtime::double_quoted(name) +
+                            ": the evaluation has no such metric" + did_you_mean(name, names) +
+                            "; it has: " + runtime::joined(names));
 }
 
 class PluginExporter final : public ModelExporter {
@@ -63,7 +66,8 @@ std::shared_ptr<ModelExporter> plugin_exporter(const std::string& plugin, const 
   const std::string label = "exporter " + runtime::double_quoted(plugin);
   if (settings.keep < 1)
     fail(Code::kInvalidArgument,
-         label + ": keep is " + std::to_string(settings.keep) + ", must be at least 1: the newest export always stays");
+         fmt::format("[B5052] {}: keep is {}, must be at least 1: the newest export always stays", label,
+                     settings.keep));
   runtime::ExportArguments arguments{.exporter = runtime::plugin_use(plugin, options.options, label),
                                      .settings = settings,
                                      .best_metric = options.best_metric};
@@ -77,8 +81,8 @@ std::string export_checkpoint(Estimator& estimator, ModelExporter& exporter, con
                               const std::string& checkpoint_path) {
   const std::string path = checkpoint_path.empty() ? estimator.latest_checkpoint() : checkpoint_path;
   if (path.empty())
-    fail(Code::kNotFound,
-         "there is no checkpoint in " + runtime::single_quoted(estimator.model_dir()) + " to export; train first");
+    fail(Code::kNotFound, "[B5042] there is no checkpoint in " + runtime::single_quoted(estimator.model_dir()) +
+                              " to export; train first");
   return exporter.export_model(
       {estimator, input, estimator.model_dir() + "/export/" + exporter.name(), path, EvalMetrics(), true});
 }

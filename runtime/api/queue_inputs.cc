@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "belay/runtime/queue_inputs.h"
 
+#include <fmt/core.h>
+
 #include <glob.h>
 
 #include <algorithm>
@@ -36,8 +38,9 @@ void summarize_fill(const QueueRef& q, const std::string& tag, std::int64_t capa
 // Returns the next number of a count that ends at `limit`, or never.
 Output next_epoch(const Graph& g, std::optional<std::int64_t> limit) {
   if (limit && *limit < 1)
-    fail(Code::kInvalidArgument, "num_epochs must be at least 1, got " + std::to_string(*limit) +
-                                     "; leave it out for an input that does not end");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5054] num_epochs must be at least 1, got {}; leave it out for an input that does not end",
+                     *limit));
   const Output epochs = variable(g, "epochs", Tensor(std::int64_t{0}), VariableKind::kLocal);
   if (limit) return count_up_to(epochs, *limit, "next_epoch");
   return assign_add(epochs, constant(g, Tensor(std::int64_t{1})), "next_epoch");
@@ -47,8 +50,9 @@ QueueComponent row_of(const Output& rows) {
   const Dims dims = rows.dims();
   if (rows.rank() < 1 || std::any_of(dims.begin() + 1, dims.end(), [](std::int64_t d) { return d < 0; }))
     fail(Code::kInvalidArgument,
-         "a producer needs rows of a known shape, got " + rows.text() + "; use ops::reshape before it");
-  if (dims[0] == 0) fail(Code::kInvalidArgument, "a producer needs at least one row, " + rows.text() + " has none");
+         "[B5054] a producer needs rows of a known shape, got " + rows.text() + "; use ops::reshape before it");
+  if (dims[0] == 0)
+    fail(Code::kInvalidArgument, "[B5054] a producer needs at least one row, " + rows.text() + " has none");
   return {rows.dtype(), Dims(dims.begin() + 1, dims.end())};
 }
 
@@ -81,7 +85,9 @@ struct Stage {
   std::int64_t min_after_dequeue = 0;
   std::int64_t seed = 0;
 
-  [[noreturn]] void refuse(const std::string& what) const { fail(Code::kInvalidArgument, function + (": " + what)); }
+  [[noreturn]] void refuse(const std::string& what) const {
+    fail(Code::kInvalidArgument, fmt::format("[B5054] {}{}", function, ": " + what));
+  }
 };
 
 void check_lists(const Lists& lists, const std::vector<Output>& keeps, const Stage& s) {
@@ -205,7 +211,7 @@ std::vector<Output> joined(const Lists& lists, const std::vector<Output>& keeps,
 }
 
 std::vector<Output> with_keep(const Output& keep, const char* function) {
-  if (!keep) fail(Code::kInvalidArgument, function + std::string(": keep_input is empty"));
+  if (!keep) fail(Code::kInvalidArgument, fmt::format("[B5054] {}: keep_input is empty", function));
   return {keep};
 }
 
@@ -230,18 +236,19 @@ std::vector<Output> outputs_like(const std::vector<NamedOutput>& first, const st
   for (const NamedOutput& wanted : first) {
     const auto at = std::find(names.begin(), names.end(), wanted.name);
     if (at == names.end())
-      fail(Code::kInvalidArgument, "a list to join has no tensor '" + wanted.name + "', which the first one has" +
-                                       did_you_mean(wanted.name, names));
+      fail(Code::kInvalidArgument, "[B5054] a list to join has no tensor '" + wanted.name +
+                                       "', which the first one has" + did_you_mean(wanted.name, names));
     outputs.push_back(list[static_cast<std::size_t>(at - names.begin())].output);
   }
   if (list.size() != first.size())
-    fail(Code::kInvalidArgument, "a list to join has " + std::to_string(list.size()) + " tensors, the first one has " +
-                                     std::to_string(first.size()) + "; their names must be equal");
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5054] a list to join has {} tensors, the first one has {}; their names must be equal",
+                     list.size(), first.size()));
   return outputs;
 }
 
 const std::vector<NamedOutput>& first_of(const std::vector<std::vector<NamedOutput>>& lists) {
-  if (lists.empty()) fail(Code::kInvalidArgument, "there is no list of tensors to join");
+  if (lists.empty()) fail(Code::kInvalidArgument, "[B5054] there is no list of tensors to join");
   return lists.front();
 }
 
@@ -266,24 +273,24 @@ QueueRef input_producer(const Output& rows, const ProducerOptions& options) {
 }
 QueueRef string_input_producer(const Graph& g, const std::vector<std::string>& strings,
                                const ProducerOptions& options) {
-  if (strings.empty()) fail(Code::kInvalidArgument, "string_input_producer: there is no string to produce");
+  if (strings.empty()) fail(Code::kInvalidArgument, "[B5054] string_input_producer: there is no string to produce");
   const std::vector<std::string_view> views(strings.begin(), strings.end());
   return string_input_producer(constant(g, Tensor({static_cast<std::int64_t>(views.size())}, views), "strings"),
                                options);
 }
 QueueRef string_input_producer(const Output& strings, const ProducerOptions& options) {
   if (strings.dtype() != DType::kString || strings.rank() != 1)
-    fail(Code::kInvalidArgument, "string_input_producer needs a vector of strings, got " + strings.text());
+    fail(Code::kInvalidArgument, "[B5054] string_input_producer needs a vector of strings, got " + strings.text());
   return produce({strings}, options, name_or(options.name, "string_input_producer"));
 }
 QueueRef range_input_producer(const Graph& g, std::int64_t limit, const ProducerOptions& options) {
   if (limit < 1 || limit > 1'000'000'000)
     fail(Code::kInvalidArgument,
-         "range_input_producer: limit must be from 1 to 1000000000, got " + std::to_string(limit));
+         fmt::format("[B5054] range_input_producer: limit must be from 1 to 1000000000, got {}", limit));
   return produce({range(g, 0, static_cast<double>(limit))}, options, name_or(options.name, "range_input_producer"));
 }
 std::vector<Output> slice_input_producer(const std::vector<Output>& tensors, const ProducerOptions& options) {
-  if (tensors.empty()) fail(Code::kInvalidArgument, "slice_input_producer: there are no tensors");
+  if (tensors.empty()) fail(Code::kInvalidArgument, "[B5054] slice_input_producer: there are no tensors");
   const auto scope = tensors.front().graph().scope(name_or(options.name, "slice_input_producer"));
   return dequeue(produce(tensors, options, "input_producer"), "dequeue");
 }
@@ -296,7 +303,7 @@ Output match_filenames_once(const Graph& g, const std::vector<std::string>& patt
     for (std::size_t i = 0; status == 0 && i < found.gl_pathc; ++i) names.insert(found.gl_pathv[i]);
     globfree(&found);
     if (status != 0 && status != GLOB_NOMATCH)
-      fail(Code::kUnavailable, "match_filenames_once: the folders of \"" + pattern + "\" cannot be read");
+      fail(Code::kUnavailable, "[B5054] match_filenames_once: the folders of \"" + pattern + "\" cannot be read");
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
   return constant(g, Tensor({static_cast<std::int64_t>(views.size())}, views), name_or(name, "matching_filenames"));
@@ -316,7 +323,7 @@ std::vector<Output> batch_join(const std::vector<std::vector<Output>>& lists, st
 std::vector<Output> maybe_batch_join(const std::vector<std::vector<Output>>& lists,
                                      const std::vector<Output>& keep_inputs, std::int64_t batch_size,
                                      const BatchOptions& options) {
-  if (keep_inputs.empty()) fail(Code::kInvalidArgument, "maybe_batch_join: there are no keep_inputs");
+  if (keep_inputs.empty()) fail(Code::kInvalidArgument, "[B5054] maybe_batch_join: there are no keep_inputs");
   return joined(lists, keep_inputs, stage("maybe_batch_join", batch_size, options));
 }
 std::vector<Output> shuffle_batch(const std::vector<Output>& tensors, std::int64_t batch_size, std::int64_t capacity,
@@ -338,7 +345,7 @@ std::vector<Output> maybe_shuffle_batch_join(const std::vector<std::vector<Outpu
                                              const std::vector<Output>& keep_inputs, std::int64_t batch_size,
                                              std::int64_t capacity, std::int64_t min_after_dequeue,
                                              const ShuffleBatchOptions& options) {
-  if (keep_inputs.empty()) fail(Code::kInvalidArgument, "maybe_shuffle_batch_join: there are no keep_inputs");
+  if (keep_inputs.empty()) fail(Code::kInvalidArgument, "[B5054] maybe_shuffle_batch_join: there are no keep_inputs");
   return joined(lists, keep_inputs,
                 stage("maybe_shuffle_batch_join", batch_size, capacity, min_after_dequeue, options));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/replay/replay.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -23,18 +25,19 @@ void check(const ReplayOptions& o) {
   if (o.first_non_finite) {
     const bool alone = o.to == 0 && o.hooks.empty() && o.hook_files.empty() && o.fetches.empty() && !o.batch;
     if (!alone || o.what_if)
-      fail(Code::kInvalidArgument,
-           "first_non_finite finds the step by itself and sees all tensors; leave hooks, fetches, batch, to and "
-           "what_if out, and look at the step that it finds by `step`");
+      fail(
+          Code::kInvalidArgument,
+          "[B5006] first_non_finite finds the step by itself and sees all tensors; leave hooks, fetches, batch, to and "
+          "what_if out, and look at the step that it finds by `step`");
     if (o.step < 0)
-      fail(Code::kInvalidArgument, "step is " + std::to_string(o.step) + ", must be 0 or a step's number");
+      fail(Code::kInvalidArgument, fmt::format("[B5004] step is {}, must be 0 or a step's number", o.step));
     return;
   }
   if (o.step < 1)
-    fail(Code::kInvalidArgument, "step is " + std::to_string(o.step) + ", must be at least 1, the first step of a run");
-  if (o.to != 0 && o.to < o.step)
     fail(Code::kInvalidArgument,
-         "to is " + std::to_string(o.to) + ", must not be smaller than step = " + std::to_string(o.step));
+         fmt::format("[B5004] step is {}, must be at least 1, the first step of a run", o.step));
+  if (o.to != 0 && o.to < o.step)
+    fail(Code::kInvalidArgument, fmt::format("[B5004] to is {}, must not be smaller than step = {}", o.to, o.step));
 }
 
 NonFiniteFound found_of(const runtime::FirstNonFinite& search) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/results.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,7 +19,7 @@ std::int32_t fetched_tensor(belay_result* result, std::uint64_t i, belay_tensor*
     const FetchedValues& values = from_handle(result);
     if (i >= values.size())
       fail(Code::kInvalidArgument,
-           "the run has " + std::to_string(values.size()) + " results, there is no result " + std::to_string(i));
+           fmt::format("[B5074] the run has {} results, there is no result {}", values.size(), i));
     *tensor = values[static_cast<std::size_t>(i)].raw();
   });
 }

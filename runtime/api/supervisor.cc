@@ -30,7 +30,7 @@ std::optional<runtime::RunSaverOptions> saver_options(const SupervisorOptions& o
                                                       runtime::RunPlugins& plugins) {
   if (o.checkpoint.on_save_error == runtime::OnSaveError::kPause)
     fail(Code::kInvalidArgument,
-         "on_save_error is kPause, and a supervisor's training is the program's: take kContinue or kStop");
+         "[B5052] on_save_error is kPause, and a supervisor's training is the program's: take kContinue or kStop");
   if (o.logdir.empty() || o.saver.empty()) return std::nullopt;
   runtime::RunSaverOptions options;
   options.saver = plugins.linked_saver(o.saver, run.monitor());
@@ -58,7 +58,7 @@ struct Supervisor::Insides {
         supervisor(graph.insides().nodes, run.environment(), setup_of(options, run, plugins)) {}
 
   const std::shared_ptr<runtime::DirectSession>& prepared() const {
-    if (session == nullptr) fail(Code::kFailedPrecondition, "no session was prepared");
+    if (session == nullptr) fail(Code::kFailedPrecondition, "[B5089] no session was prepared");
     return session;
   }
 
@@ -117,7 +117,7 @@ SummaryWriter Supervisor::summary_writer() const {
 
 SummaryWriter::Insides& SummaryWriter::insides() const {
   if (insides_ == nullptr)
-    fail(Code::kFailedPrecondition, "a supervisor that is no chief, or has no logdir, keeps no events");
+    fail(Code::kFailedPrecondition, "[B5089] a supervisor that is no chief, or has no logdir, keeps no events");
   return *insides_;
 }
 

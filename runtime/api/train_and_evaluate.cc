@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "belay/runtime/train_and_evaluate.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,12 +18,13 @@ namespace belay {
 namespace {
 
 void need_input(const char* spec, const InputFn& input) {
-  if (!input) fail(Code::kInvalidArgument, std::string(spec) + " was given no input function");
+  if (!input) fail(Code::kInvalidArgument, fmt::format("[B5052] {} was given no input function", spec));
 }
 
 void need_delay(const char* option, double seconds) {
   if (!(seconds >= 0))
-    fail(Code::kInvalidArgument, std::string(option) + " must not be below 0, got " + runtime::fixed_text(seconds, 6));
+    fail(Code::kInvalidArgument,
+         fmt::format("[B5052] {} must not be below 0, got {}", option, runtime::fixed_text(seconds, 6)));
 }
 
 }  // namespace
@@ -142,7 +145,7 @@ void TrainAndEvaluate::evaluate_at_the_end(CheckpointEvaluator& evaluator) {
   if (!ask()) return evaluator.export_as_final();
   const EvalOutcome outcome = evaluator.evaluate(true);
   if (outcome.status != EvalStatus::kEvaluated)
-    fail(Code::kFailedPrecondition, "there is no checkpoint to evaluate behind the training");
+    fail(Code::kFailedPrecondition, "[B5042] there is no checkpoint to evaluate after the training");
   tell(outcome);
 }
 
@@ -176,7 +179,7 @@ void TrainAndEvaluate::wait_for_next(const EvalSpec& spec, const EvalOutcome& ou
 }
 
 const EvalSpec& needed(const std::optional<EvalSpec>& spec, const std::string& task) {
-  if (!spec) fail(Code::kInvalidArgument, "train_and_evaluate needs an EvalSpec " + task);
+  if (!spec) fail(Code::kInvalidArgument, "[B5052] train_and_evaluate needs an EvalSpec " + task);
   return *spec;
 }
 
@@ -191,13 +194,14 @@ TrainAndEvaluateResult train_and_evaluate(Estimator& estimator, const TrainSpec&
   TrainAndEvaluate call(estimator, training, options);
   if (task == "evaluator") {
     if (config.task_index() > 0)
-      fail(Code::kInvalidArgument, "there is one evaluator, of index 0, not " + std::to_string(config.task_index()));
+      fail(Code::kInvalidArgument,
+           fmt::format("[B5052] there is one evaluator, of index 0, not {}", config.task_index()));
     return call.evaluate(needed(evaluation, "in an evaluator"));
   }
   if (config.cluster().empty()) return call.train_and_evaluate(needed(evaluation, "without a cluster"));
   if (task == "master") return call.train_and_evaluate(needed(evaluation, "in a master"));
   if (task != "chief" && task != "worker")
-    fail(Code::kInvalidArgument, "a task of type " + runtime::double_quoted(task) +
+    fail(Code::kInvalidArgument, "[B5052] a task of type " + runtime::double_quoted(task) +
                                      " has no part in train_and_evaluate; those are chief, worker, master and "
                                      "evaluator");
   call.train();

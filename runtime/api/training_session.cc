@@ -114,7 +114,7 @@ EndReason MonitoredSession::end_reason() const { return insides_->session->end_r
 
 Session MonitoredSession::session() {
   const auto raw = insides_->session->raw_session();
-  if (raw == nullptr) fail(Code::kFailedPrecondition, "the session has ended, or is being made anew");
+  if (raw == nullptr) fail(Code::kFailedPrecondition, "[B5070] the session has ended, or is being made anew");
   return raw->handle();
 }
 

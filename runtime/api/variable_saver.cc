@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "belay/runtime/variable_saver.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -48,7 +50,7 @@ struct VariableSaver::Insides {
   runtime::DirectSession& session_of(const Session& session) const {
     runtime::DirectSession& raw = runtime::from_handle(session.raw());
     if (&raw.graph() != &nodes)
-      fail(Code::kInvalidArgument, "the session is over another graph than the VariableSaver was made for");
+      fail(Code::kInvalidArgument, "[B5056] the session is over another graph than the VariableSaver was made for");
     return raw;
   }
   std::vector<runtime::Variable*> in(runtime::DirectSession& session) const {
@@ -82,20 +84,19 @@ auto VariableSaver::Insides::saved_variables(const OwnedGraph& graph, const std:
   const std::vector<StoredVariable> all(saved.begin(), saved.end());
   const std::vector<StoredVariable>& variables = chosen == nullptr ? all : *chosen;
   if (variables.empty())
-    fail(Code::kInvalidArgument, std::string("there is nothing to save: ") +
+    fail(Code::kInvalidArgument, std::string("[B5056] there is nothing to save: ") +
                                      (chosen == nullptr ? "the graph has no variable yet"
                                                         : "the list of variables is empty; leave it out to save all"));
   std::map<std::string, std::string> names;
   for (const StoredVariable& v : variables) {
     if (std::find(saved.begin(), saved.end(), v.variable) == saved.end())
-      fail(Code::kInvalidArgument,
-           (v.variable ? v.variable.text() : "an empty Output") +
-               " is not one of this graph's variables that are saved: give what ops::variable returned, of "
-               "VariableKind kTrainable or kGlobal");
+      fail(Code::kInvalidArgument, fmt::format("[B5056] {} is not one of this graph's variables that are saved: give "
+                                               "what ops::variable returned, of VariableKind kTrainable or kGlobal",
+                                               v.variable ? v.variable.text() : "an empty Output"));
     const std::string name = graph.node_name_of(v.variable);
     const std::string& stored_name = v.name.empty() ? name : v.name;
     if (!names.emplace(stored_name, name).second)
-      fail(Code::kInvalidArgument, "two variables are to be stored as " + runtime::single_quoted(stored_name));
+      fail(Code::kInvalidArgument, "[B5056] two variables are to be stored as " + runtime::single_quoted(stored_name));
   }
   std::vector<SavedVariable> sorted;
   for (auto& [stored_name, name] : names) sorted.push_back({stored_name, std::move(name)});
@@ -133,9 +134,10 @@ std::string VariableSaver::Insides::write_checkpoint(const runtime::CheckpointCo
   runtime::FileSystem& files = runtime::posix_file_system();
   if (files.exists(folder + "/" + std::string(runtime::kAttemptsName)))
     fail(Code::kFailedPrecondition,
-         runtime::single_quoted(folder) +
-             " is the directory of a training, which would go on from what is saved there: save into another folder, "
-             "or let the training's session save");
+         fmt::format(
+             "[B5056] {} is the directory of a training, which would continue from what is saved there: save into "
+             "another folder, or let the training's session save",
+             runtime::single_quoted(folder)));
   runtime::RunDirectory directory = runtime::RunDirectory::open(files, folder, runtime::system_clock(), *log);
   runtime::check_basename(directory.directory(), settings.basename);
   runtime::CheckpointSeries series(files, directory.directory(), runtime::system_clock(), *log, settings);
@@ -153,11 +155,11 @@ std::string VariableSaver::save(const Session& session, const std::string& path,
   const bool one_file = !runtime::saver_of_name(runtime::path_parts(absolute).name).empty();
   std::int64_t global_step = raw.global_step();
   if (one_file && step)
-    fail(Code::kInvalidArgument, "step " + std::to_string(*step) + " was given with the file " +
-                                     runtime::single_quoted(path) +
-                                     ": only checkpoints have steps; leave the step out, or the ending of the name");
+    fail(Code::kInvalidArgument, fmt::format("[B5056] step {} was given with the file {}: only checkpoints have steps; "
+                                             "leave the step out, or the ending of the name",
+                                             *step, runtime::single_quoted(path)));
   if (!one_file && !step && global_step < 0)
-    fail(Code::kInvalidArgument, "the graph has no global step, and " + runtime::single_quoted(path) +
+    fail(Code::kInvalidArgument, "[B5056] the graph has no global step, and " + runtime::single_quoted(path) +
                                      " is a checkpoint's path, which ends with the step: give save() a step, or name "
                                      "one file, such as 'weights.safetensors'");
 

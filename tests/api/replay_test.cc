@@ -146,10 +146,10 @@ TEST_F(ReplayApiTest, AHookThatFeedsIsRefusedByNameUnlessWhatIf) {
 
 TEST_F(ReplayApiTest, WhatIsAskedWronglyIsInTheReport) {
   train();
-  EXPECT_THAT(again(at(0)).error, HasSubstr("step is 0, must be at least 1"));
+  EXPECT_THAT(again(at(0)).error, HasSubstr("[B5004] step is 0, must be at least 1"));
   ReplayOptions options = at(7);
   options.to = 6;
-  EXPECT_THAT(again(options).error, HasSubstr("to is 6, must not be smaller than step = 7"));
+  EXPECT_THAT(again(options).error, HasSubstr("[B5004] to is 6, must not be smaller than step = 7"));
   options.to = 0;
   options.hooks = {OwnHook()};
   EXPECT_THAT(again(options).error, HasSubstr("hooks[0] is no hook"));
@@ -159,7 +159,7 @@ TEST_F(ReplayApiTest, WhatIsAskedWronglyIsInTheReport) {
   EXPECT_THAT(again(options).error, HasSubstr("leave hooks, fetches, batch, to and what_if out"));
   const ReplayReport behind = again(at(13));
   EXPECT_EQ(behind.status, RunStatus::kUsage);
-  EXPECT_THAT(behind.error, HasSubstr("the run has come to step 12, step 13 lies behind that"));
+  EXPECT_THAT(behind.error, HasSubstr("[B5011] the run has made 12 steps, and step 13 is after them"));
   options = at(7);
   options.hooks = {plugin_hook("gradient_norm")};
   const ReplayReport unknown = again(options);

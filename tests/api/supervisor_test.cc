@@ -82,7 +82,7 @@ TEST_F(SupervisorTest, APreparedSessionIsRunAndStopped) {
   SupervisorOptions o = supervisor_options();
   o.init_fn = [](Session& session) { session.assign("bias", Tensor(2.0f).view()); };
   Supervisor supervisor(graph, o);
-  EXPECT_THAT(error_of([&] { supervisor.start_queue_runners(); }), HasSubstr("no session was prepared"));
+  EXPECT_THAT(error_of([&] { supervisor.start_queue_runners(); }), HasSubstr("[B5089] no session was prepared"));
   Session session = supervisor.prepare_or_wait_for_session();
   EXPECT_EQ(session.run({graph.find("bias")})[0].scalar<float>(), 2.0f);
   session.run({train});

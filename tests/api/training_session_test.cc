@@ -101,7 +101,7 @@ TEST_F(TrainingSession, T_139_ADirectoryAndAnExactCheckpointTogetherAreAnErrorBe
   TrainingSessionOptions o = options("new");
   o.checkpoint_filename_with_path = temp / "run/model.ckpt-3";
   EXPECT_EQ(error_of([&] { MonitoredTrainingSession(graph, o); }),
-            "INVALID_ARGUMENT: Can not provide both checkpoint_dir ('" + (temp / "new") +
+            "INVALID_ARGUMENT: [B5088] Can not provide both checkpoint_dir ('" + (temp / "new") +
                 "') and checkpoint_filename_with_path ('" + (temp / "run/model.ckpt-3") + "')");
   EXPECT_FALSE(std::filesystem::exists(temp / "new"));
 }
@@ -128,7 +128,7 @@ TEST_F(TrainingSession, ResultsAreReadByPlaceAndByFetch) {
   EXPECT_EQ(values.size(), 2u);
   EXPECT_GT(values[loss], 0.0f);
   EXPECT_EQ(values[1].scalar<float>(), 0.0f);
-  EXPECT_THAT(error_of([&] { values[2]; }), HasSubstr("the run has 2 results, there is no result 2"));
+  EXPECT_THAT(error_of([&] { values[2]; }), HasSubstr("[B5074] the run has 2 results, there is no result 2"));
   session.close();
 }
 

@@ -201,7 +201,7 @@ TEST_F(VariableSaverTest, T_139_AVariableWithoutAValueIsNamed) {
   OwnedSession fresh(graph);
   VariableSaver saver(graph, {b});
   EXPECT_THAT(error_of([&] { saver.save(fresh, temp / "b.safetensors"); }),
-              HasSubstr("FAILED_PRECONDITION: variable 'b' is not initialized"));
+              HasSubstr("FAILED_PRECONDITION: [B5073] variable 'b' is not initialized"));
   EXPECT_FALSE(fs::exists(temp / "b.safetensors"));
   const std::string path = VariableSaver(graph, {b}).save(open(), temp / "b.safetensors");
   saver.restore(fresh, path);
@@ -230,7 +230,10 @@ TEST_F(VariableSaverTest, T_139_WhatCannotBeSavedSoIsSaid) {
   EXPECT_THAT(error_of([&] { VariableSaver(graph, {more}); }), HasSubstr("is not one of this graph's variables"));
   const Output local = ops::variable(graph, "n", Tensor(0.0f), ops::VariableKind::kLocal);
   EXPECT_THAT(error_of([&] { VariableSaver(graph, {local}); }), HasSubstr("is not one of this graph's variables"));
-  EXPECT_THAT(error_of([&] { VariableSaver(graph, {w, w}); }), HasSubstr("two variables are to be stored as 'w'"));
+  EXPECT_THAT(error_of([&] {
+                VariableSaver(graph, {w, w});
+              }),
+              HasSubstr("[B5056] two variables are to be stored as 'w'"));
   OwnedGraph empty;
   EXPECT_THAT(error_of([&] { VariableSaver{empty}; }), HasSubstr("the graph has no variable yet"));
 
