@@ -72,13 +72,13 @@ TEST_F(EstimatorEvaluates, EVAL_02_AFiniteInputIsCountedInWholeRunsAndTheValuesA
 TEST_F(EstimatorEvaluates, EVAL_06_AMissingCheckpointIsNotFound) {
   Estimator estimator(summing(), options());
   EXPECT_EQ(error_of([&] { estimator.evaluate(one, {.steps = 1, .checkpoint_path = temp / "none"}); }),
-            "NOT_FOUND: there is no '" + (temp / "none") + "'");
+            "NOT_FOUND: [B4025] there is no '" + (temp / "none") + "'");
 }
 
 TEST_F(EstimatorEvaluates, PROSE_43_StepsAreCheckedAndLogged) {
   Estimator estimator(summing(), options());
   EXPECT_EQ(error_of([&] { estimator.evaluate(one, {.steps = 0}); }),
-            "INVALID_ARGUMENT: an evaluation needs at least one step, got 0");
+            "INVALID_ARGUMENT: [B5037] an evaluation needs at least one step, got 0");
   estimator.evaluate(one, {.steps = 3});
   EXPECT_THAT(log.of("stop_after_n_evals"), ElementsAre("evaluation [1/3]", "evaluation [2/3]", "evaluation [3/3]"));
   estimator.evaluate(one, {.steps = 40});
@@ -92,7 +92,7 @@ TEST_F(EstimatorEvaluates, PROSE_44_TheCallersHooksEndBeforeTheValuesAreFetchedA
       m.graph.collect("eval_step", ops::variable(m.graph, name, Tensor(std::int64_t{0}), ops::VariableKind::kLocal));
   });
   EXPECT_EQ(error_of([&] { Estimator(two, options()).evaluate(one, {.steps = 1}); }),
-            "INVALID_ARGUMENT: the graph has 2 counters of evaluation runs");
+            "INVALID_ARGUMENT: [B5037] the graph has 2 counters of evaluation runs");
   // If a hook changes a metric in its end, the fetch after it sees the change.
   auto late = std::make_unique<Probe>("late", timeline);
   late->in_session = [&](Session& session) {

@@ -135,11 +135,11 @@ TEST_F(EvaluatesInMemory, EHK_03_TheLastMetricsAreThoseOfANormalEvaluation) {
 
 TEST_F(EvaluatesInMemory, EHK_04_WhatCannotWorkIsRefusedBeforeAnythingBegins) {
   EXPECT_EQ(error_of([&] { in_memory_evaluator(ten(), {.every_n_iter = 0}); }),
-            "INVALID_ARGUMENT: in_memory_evaluator's every_n_iter must be above 0, got 0");
+            "INVALID_ARGUMENT: [B5052] in_memory_evaluator's every_n_iter must be above 0, got 0");
   EXPECT_EQ(error_of([&] { in_memory_evaluator(ten(), {.steps = -1}); }),
-            "INVALID_ARGUMENT: an evaluation needs at least one step, got -1");
+            "INVALID_ARGUMENT: [B5037] an evaluation needs at least one step, got -1");
   EXPECT_EQ(error_of([&] { in_memory_evaluator({}); }),
-            "INVALID_ARGUMENT: in_memory_evaluator was given no input function");
+            "INVALID_ARGUMENT: [B5052] in_memory_evaluator was given no input function");
   EXPECT_EQ(error_of([&] { in_memory_evaluator(ten(), {.hooks = {OwnHook{}}}); }),
             "INVALID_ARGUMENT: in_memory_evaluator's hooks[0] is no hook; make it by own_hook or plugin_hook");
   Estimator estimator(
@@ -152,7 +152,8 @@ TEST_F(EvaluatesInMemory, EHK_04_WhatCannotWorkIsRefusedBeforeAnythingBegins) {
   EXPECT_EQ(error_of([&] {
               estimator.train(ten(), {.evaluators = {twice, twice}});
             }),
-            "INVALID_ARGUMENT: two in-memory evaluators are named \"test\"; each needs a name, since its events have a "
+            "INVALID_ARGUMENT: [B5052] two in-memory evaluators are named \"test\"; each needs a name, since its "
+            "events have a "
             "folder");
   EstimatorSetup o = options();
   o.config = RunConfig({}, variables({{"TF_CONFIG",
@@ -172,8 +173,9 @@ TEST_F(EvaluatesInMemory, EHK_04_AVariableThatTrainingHasNotGotIsAnErrorAndTheMo
       error_of([&] {
         Estimator(more, options()).train(one, {.steps = 1, .evaluators = {in_memory_evaluator(one, {.steps = 1})}});
       }),
-      "FAILED_PRECONDITION: the evaluation of step 0 on \"eval\": the model in mode eval has the variable 'more', "
-      "which training has not got; a model must make the same variables in both");
+      "FAILED_PRECONDITION: the evaluation of step 0 on \"eval\": [B5027] the model in mode eval has the variable "
+      "'more', "
+      "which the training does not have; a model must make the same variables in both");
   EstimatorSetup o = options();
   o.model_dir = temp / "other";
   std::vector<Mode> called;

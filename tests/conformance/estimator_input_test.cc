@@ -33,16 +33,16 @@ TEST_F(TensorInputs, SPEC_09_TensorsOfOtherLengthsAreRefused) {
   EXPECT_EQ(error_of([&] {
               tensor_input({{"x", three}}, {{"y", two}});
             }),
-            "INVALID_ARGUMENT: tensor_input: 'y' [2] has not as many rows as 'x' [3]");
-  EXPECT_EQ(error_of([&] { tensor_input({}); }), "INVALID_ARGUMENT: tensor_input: there is no feature");
+            "INVALID_ARGUMENT: [B5053] tensor_input: 'y' [2] has not as many rows as 'x' [3]");
+  EXPECT_EQ(error_of([&] { tensor_input({}); }), "INVALID_ARGUMENT: [B5053] tensor_input: there is no feature");
   EXPECT_EQ(error_of([&] {
               tensor_input({{"x", Tensor(1.0f)}});
             }),
-            "INVALID_ARGUMENT: tensor_input: 'x' is a scalar, without rows");
+            "INVALID_ARGUMENT: [B5053] tensor_input: 'x' is a scalar, without rows");
   EXPECT_EQ(error_of([&] {
               tensor_input({{"x", two}}, {}, {.batch_size = 0});
             }),
-            "INVALID_ARGUMENT: tensor_input: batch_size and epochs must be at least 1");
+            "INVALID_ARGUMENT: [B5053] tensor_input: batch_size and epochs must be at least 1");
 }
 
 }  // namespace

@@ -69,9 +69,10 @@ TEST_F(EstimatorPredicts, EST_29_RowsComeByNameAndKeysChoose) {
     EXPECT_EQ(p["x"].dims(), Dims{1});
     rows.push_back(p["x"].data<float>()[0]);
     rows.push_back(p["twice"].data<float>()[0]);
-    EXPECT_EQ(error_of([&] { p["twise"]; }), "NOT_FOUND: there is no prediction 'twise' (did you mean \"twice\"?)");
+    EXPECT_EQ(error_of([&] { p["twise"]; }),
+              "NOT_FOUND: [B5032] there is no prediction 'twise' (did you mean \"twice\"?)");
     EXPECT_EQ(error_of([&] { p.value(); }),
-              "INVALID_ARGUMENT: there is no single prediction, but 2: x, twice; choose one by its name");
+              "INVALID_ARGUMENT: [B5032] there is no single prediction, but 2: x, twice; choose one by its name");
   }
   EXPECT_THAT(rows, ElementsAre(1, 2, 2, 4, 3, 6));
   EstimatorPredictions one_key = estimator.predict(counted(3, 2), {.predict_keys = {"twice", "other"}});
@@ -79,11 +80,11 @@ TEST_F(EstimatorPredicts, EST_29_RowsComeByNameAndKeysChoose) {
   EXPECT_THAT(p->names(), ElementsAre("twice"));
   EXPECT_EQ(p->value().data<float>()[0], 2);
   EXPECT_EQ(error_of([&] { estimator.predict(counted(3, 2), {.predict_keys = {"three"}}).next(); }),
-            "INVALID_ARGUMENT: predict_keys = three: the model has none of them, but x, twice");
+            "INVALID_ARGUMENT: [B5032] predict_keys = three: the model has none of them, but x, twice");
   Estimator single(counting, options());
-  EXPECT_EQ(
-      error_of([&] { single.predict(counted(3, 2), {.predict_keys = {"x"}}).next(); }),
-      "INVALID_ARGUMENT: predict_keys = x, and the model's prediction is a tensor without a name; leave them out");
+  EXPECT_EQ(error_of([&] { single.predict(counted(3, 2), {.predict_keys = {"x"}}).next(); }),
+            "INVALID_ARGUMENT: [B5032] predict_keys = x, and the model's prediction is a tensor without a name; leave "
+            "them out");
 }
 
 TEST_F(EstimatorPredicts, EST_29_UnequalBatchesComeOnlyWhole) {
@@ -93,7 +94,8 @@ TEST_F(EstimatorPredicts, EST_29_UnequalBatchesComeOnlyWhole) {
                       }),
                       options());
   EXPECT_EQ(error_of([&] { estimator.predict(counted(2, 2), {.hooks = {probe("hook")}}).next(); }),
-            "INVALID_ARGUMENT: the prediction 'all' is of 3 examples, 'x' of 2; set yield_single_examples to false for "
+            "INVALID_ARGUMENT: [B5035] the prediction 'all' is of 3 examples, 'x' of 2; set yield_single_examples to "
+            "false for "
             "batches as they are");
   EXPECT_EQ(count("hook.on_error"), 1);
   EstimatorPredictions whole = estimator.predict(counted(2, 2), {.yield_single_examples = false});
@@ -144,7 +146,7 @@ TEST_F(EstimatorPredicts, EST_31_PredictsFromAnExplicitCheckpoint) {
   EXPECT_EQ(predictions.next()->value().data<float>()[0], 85);
   EXPECT_EQ(predictions.checkpoint(), trained.latest_checkpoint());
   EXPECT_EQ(error_of([&] { second.predict(one, {.checkpoint_path = temp / "none"}).next(); }),
-            "NOT_FOUND: there is no '" + (temp / "none") + "'");
+            "NOT_FOUND: [B4025] there is no '" + (temp / "none") + "'");
 }
 
 TEST_F(EstimatorPredicts, EST_32_ALinearModelLearnsAndPredicts) {

@@ -74,7 +74,7 @@ TEST(RunConfigs, RC_02_EveryPropertyMayBeGivenOrNoneAndIsChecked) {
   for (const auto& [text, change] : wrong) {
     RunConfigOptions o;
     change(o);
-    EXPECT_THAT(error_of([&] { local(o); }), HasSubstr(std::string("INVALID_ARGUMENT: RunConfig: ") + text));
+    EXPECT_THAT(error_of([&] { local(o); }), HasSubstr(std::string("INVALID_ARGUMENT: [B5051] RunConfig: ") + text));
     EXPECT_THAT(error_of([&] { local().replace(change); }), HasSubstr(text));
   }
   const RunConfig replaced = local({.model_dir = "/a"}).replace([](auto& o) { o.model_dir = "/b", o.random_seed = 9; });
@@ -237,8 +237,9 @@ TEST(RunConfigs, RC_12_TheModelDirectoryComesFromOneOfTwoPlaces) {
   EXPECT_EQ(RunConfig({}, says).model_dir(), "/t");
   EXPECT_EQ(RunConfig({.model_dir = "/t"}, says).model_dir(), "/t");
   EXPECT_EQ(local({.model_dir = "/o"}).model_dir(), "/o");
-  EXPECT_EQ(error_of([&] { RunConfig({.model_dir = "/o"}, says); }),
-            "INVALID_ARGUMENT: RunConfig: model_dir is '/o', and in TF_CONFIG it is '/t'; leave one of them out");
+  EXPECT_EQ(
+      error_of([&] { RunConfig({.model_dir = "/o"}, says); }),
+      "INVALID_ARGUMENT: [B5051] RunConfig: model_dir is '/o', and in TF_CONFIG it is '/t'; leave one of them out");
   EXPECT_EQ(error_in(R"({"model_dir": ""})"), "INVALID_ARGUMENT: TF_CONFIG: model_dir must be a path, or left out");
 }
 

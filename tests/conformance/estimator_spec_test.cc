@@ -50,15 +50,16 @@ TEST_F(EstimatorSpecs, SPEC_02_WhatIsNotGivenIsEmptyAndTheScaffoldADefaultOne) {
 }
 
 TEST_F(EstimatorSpecs, PROSE_40_EachModeNeedsItsPieces) {
-  EXPECT_EQ(error({.loss = all.loss}), "INVALID_ARGUMENT: EstimatorSpec: train_op is missing; mode kTrain needs it");
+  EXPECT_EQ(error({.loss = all.loss}),
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: train_op is missing; mode kTrain needs it");
   EXPECT_EQ(error({.train_op = all.train_op}),
-            "INVALID_ARGUMENT: EstimatorSpec: loss is missing; modes kTrain and kEval need it");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: loss is missing; modes kTrain and kEval need it");
   EXPECT_EQ(error({.predictions = all.predictions}, Mode::kEval),
-            "INVALID_ARGUMENT: EstimatorSpec: loss is missing; modes kTrain and kEval need it");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: loss is missing; modes kTrain and kEval need it");
   EXPECT_EQ(error({.loss = all.loss}, Mode::kPredict),
-            "INVALID_ARGUMENT: EstimatorSpec: predictions are missing; mode kPredict needs them");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: predictions are missing; mode kPredict needs them");
   // The first in the order train_op, loss, predictions.
-  EXPECT_EQ(error({}), "INVALID_ARGUMENT: EstimatorSpec: train_op is missing; mode kTrain needs it");
+  EXPECT_EQ(error({}), "INVALID_ARGUMENT: [B5050] EstimatorSpec: train_op is missing; mode kTrain needs it");
 }
 
 TEST_F(EstimatorSpecs, PROSE_40_TheLossHasOneElement) {
@@ -67,7 +68,7 @@ TEST_F(EstimatorSpecs, PROSE_40_TheLossHasOneElement) {
               }),
               HasSubstr("EstimatorSpec: loss must be a scalar"));
   EXPECT_EQ(error_with([&](auto& p) { p.loss = all.train_op; }),
-            "INVALID_ARGUMENT: EstimatorSpec: loss is an operation without a value");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: loss is an operation without a value");
   const EstimatorSpec one(g, Mode::kEval, {.loss = ops::constant(g, Tensor({1, 1}, {1.0f}))});
   EXPECT_EQ(one.pieces().loss.rank(), 0);
 }
@@ -80,7 +81,7 @@ TEST_F(EstimatorSpecs, T_138_ALossWhoseSizeIsNotKnownYetIsTaken) {
 
 TEST_F(EstimatorSpecs, SPEC_04_AListOfHooksHoldsHooks) {
   const auto message = [](const std::string& list) {
-    return "INVALID_ARGUMENT: " + list + "[1] is no hook; make it by own_hook or plugin_hook";
+    return "INVALID_ARGUMENT: [B5052] " + list + "[1] is no hook; make it by own_hook or plugin_hook";
   };
   const std::vector<OwnHook> wrong{probe("fine"), OwnHook{}};
   EXPECT_EQ(error_with([&](auto& p) { p.training_hooks = wrong; }), message("training_hooks"));
@@ -91,14 +92,15 @@ TEST_F(EstimatorSpecs, SPEC_04_AListOfHooksHoldsHooks) {
 
 TEST_F(EstimatorSpecs, SPEC_05_AMetricIsAValueAndItsUpdate) {
   const Output value = scalar(graph);
-  EXPECT_EQ(error_with([&](auto& p) {
-              p.eval_metric_ops["m"] = {value, {}};
-            }),
-            "INVALID_ARGUMENT: EstimatorSpec: eval_metric_ops['m'].update is missing; it adds a batch to the metric");
+  EXPECT_EQ(
+      error_with([&](auto& p) {
+        p.eval_metric_ops["m"] = {value, {}};
+      }),
+      "INVALID_ARGUMENT: [B5050] EstimatorSpec: eval_metric_ops['m'].update is missing; it adds a batch to the metric");
   EXPECT_EQ(error_with([&](auto& p) {
               p.eval_metric_ops["m"] = {{}, value};
             }),
-            "INVALID_ARGUMENT: EstimatorSpec: eval_metric_ops['m'].value must be a tensor");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: eval_metric_ops['m'].value must be a tensor");
   EXPECT_EQ(error_with([&](auto& p) {
               p.eval_metric_ops["m"] = {ops::constant(g, Tensor({2}, {1.0f, 2.0f})), value};
             }),
@@ -109,7 +111,7 @@ TEST_F(EstimatorSpecs, SPEC_05_AMetricIsAValueAndItsUpdate) {
                     p.eval_metric_ops[name] = {value, value};
                   },
                   Mode::kEval),
-              std::string("INVALID_ARGUMENT: EstimatorSpec: eval_metric_ops['") + name +
+              std::string("INVALID_ARGUMENT: [B5039] EstimatorSpec: eval_metric_ops['") + name +
                   "'] is a name that evaluate uses itself; choose another");
 }
 
@@ -121,23 +123,24 @@ TEST_F(EstimatorSpecs, B_12e_AnExportOutputIsASignatureOfThisGraph) {
   EXPECT_EQ(with({{"a", "predict", {x}, {y}}, {"b", "classify", {x}, {x, y}}, {"c", "regress", {x}, {y}}}), "");
   const std::string begin = "INVALID_ARGUMENT: EstimatorSpec: export_outputs: ";
   EXPECT_EQ(with({{"a", "predict", {x}, {y}}, {"a", "predict", {x}, {y}}}),
-            begin + "the model has the signature 'a' twice");
-  EXPECT_EQ(with({{"", "predict", {x}, {y}}}), begin + "a signature of the model has no name");
+            begin + "[B5084] the model has the signature 'a' twice");
+  EXPECT_EQ(with({{"", "predict", {x}, {y}}}), begin + "[B5084] a signature of the model has no name");
   EXPECT_EQ(with({{"a", "Predict", {x}, {y}}}),
-            begin + "the signature 'a': its method is 'Predict'; the methods are: predict, classify, regress");
+            begin + "[B5084] the signature 'a': its method is 'Predict'; the methods are: predict, classify, regress");
   EXPECT_EQ(with({{"a", "predict", {}, {y}}}),
-            begin + "the signature 'a': its input is missing: it needs at least one");
+            begin + "[B5084] the signature 'a': its input is missing: it needs at least one");
   EXPECT_EQ(with({{"a", "predict", {x}, {foreign}}}),
-            begin + "the signature 'a': its output 'z' is no output of this graph");
+            begin + "[B5084] the signature 'a': its output 'z' is no output of this graph");
   EXPECT_EQ(with({{"a", "predict", {x}, {{"t", all.train_op}}}}),
-            begin + "the signature 'a': its output 't' is an operation without a value");
-  EXPECT_EQ(with({{"a", "predict", {x, x}, {y}}}), begin + "the signature 'a': its input 'x' is there twice");
+            begin + "[B5084] the signature 'a': its output 't' is an operation without a value");
+  EXPECT_EQ(with({{"a", "predict", {x, x}, {y}}}), begin + "[B5084] the signature 'a': its input 'x' is there twice");
 }
 
 TEST_F(EstimatorSpecs, SPEC_06_APieceOfAnotherGraphIsNamed) {
   const Output foreign = scalar(other), own = scalar(graph);
   const auto message = [](const std::string& piece) {
-    return "INVALID_ARGUMENT: EstimatorSpec: " + piece + " is of another graph than the model function was given";
+    return "INVALID_ARGUMENT: [B5050] EstimatorSpec: " + piece +
+           " is of another graph than the model function was given";
   };
   EXPECT_EQ(error_with([&](auto& p) { p.train_op = foreign; }), message("train_op"));
   EXPECT_EQ(error_with([&](auto& p) { p.loss = foreign; }), message("loss"));
@@ -165,7 +168,7 @@ TEST_F(EstimatorSpecs, SPEC_06_TheSpecOfAnotherCallIsRefused) {
       options());
   estimator.evaluate(one, {.steps = 1});
   EXPECT_EQ(error_of([&] { estimator.evaluate(one, {.steps = 1}); }),
-            "INVALID_ARGUMENT: the model function returned the EstimatorSpec of another call");
+            "INVALID_ARGUMENT: [B5052] the model function returned the EstimatorSpec of another call");
 }
 
 TEST_F(EstimatorSpecs, SPEC_07_ReplaceChecksAgainAndKeepsTheMode) {
@@ -175,7 +178,7 @@ TEST_F(EstimatorSpecs, SPEC_07_ReplaceChecksAgainAndKeepsTheMode) {
   EXPECT_EQ(spec.replace([&](EstimatorPieces& p) { p.loss = loss; }).mode(), Mode::kTrain);
   EXPECT_EQ(spec.pieces().loss, all.loss);
   EXPECT_EQ(error_of([&] { spec.replace([](EstimatorPieces& p) { p.train_op = {}; }); }),
-            "INVALID_ARGUMENT: EstimatorSpec: train_op is missing; mode kTrain needs it");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: train_op is missing; mode kTrain needs it");
 }
 
 TEST_F(EstimatorSpecs, SPEC_08_AMetricsCountsBeginAtZeroInEachEvaluationAndAreNeverSaved) {
@@ -215,7 +218,8 @@ TEST_F(EstimatorSpecs, SPEC_09_AnInputHasFeaturesAndPerhapsLabelsAndHooks) {
       [&](const ModelArgs& m) {
         labels = m.labels.size();
         EXPECT_EQ(m.feature().raw().graph, m.feature("x").raw().graph);
-        EXPECT_EQ(error_of([&] { m.feature("z"); }), "INVALID_ARGUMENT: the input has no feature 'z'; it has: x");
+        EXPECT_EQ(error_of([&] { m.feature("z"); }),
+                  "INVALID_ARGUMENT: [B5053] the input has no feature 'z'; it has: x");
         return counting(m);
       },
       options());
@@ -225,7 +229,7 @@ TEST_F(EstimatorSpecs, SPEC_09_AnInputHasFeaturesAndPerhapsLabelsAndHooks) {
   estimator.evaluate(counted(2, 1));
   EXPECT_EQ(labels, 0);
   EXPECT_EQ(error_of([&] { estimator.evaluate(InputFn()); }),
-            "INVALID_ARGUMENT: the Estimator was given no input function");
+            "INVALID_ARGUMENT: [B5052] the Estimator was given no input function");
 }
 
 TEST_F(EstimatorSpecs, SPEC_10_PredictionsAreTensorsAndTheWrongOneIsNamed) {
@@ -235,22 +239,22 @@ TEST_F(EstimatorSpecs, SPEC_10_PredictionsAreTensorsAndTheWrongOneIsNamed) {
                     p.predictions = {{"", {}}};
                   },
                   mode),
-              "INVALID_ARGUMENT: EstimatorSpec: predictions must be a tensor");
+              "INVALID_ARGUMENT: [B5050] EstimatorSpec: predictions must be a tensor");
     EXPECT_EQ(error_with(
                   [&](auto& p) {
                     p.predictions = {{"y", all.train_op}};
                   },
                   mode),
-              "INVALID_ARGUMENT: EstimatorSpec: predictions['y'] must be a tensor");
+              "INVALID_ARGUMENT: [B5050] EstimatorSpec: predictions['y'] must be a tensor");
   }
   EXPECT_EQ(error_with([&](auto& p) {
               p.predictions.push_back({"y", all.loss});
             }),
-            "INVALID_ARGUMENT: EstimatorSpec: predictions['y'] is there twice");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: predictions['y'] is there twice");
   EXPECT_EQ(error_with([&](auto& p) {
               p.predictions.push_back({"", all.loss});
             }),
-            "INVALID_ARGUMENT: EstimatorSpec: one of several predictions has no name");
+            "INVALID_ARGUMENT: [B5050] EstimatorSpec: one of several predictions has no name");
 }
 
 }  // namespace

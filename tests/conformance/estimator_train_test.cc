@@ -20,9 +20,9 @@ class EstimatorTrains : public EstimatorTest {
 
 TEST_F(EstimatorTrains, EST_01_TheConstructorChecksModelFunctionAndDirectories) {
   EXPECT_EQ(error_of([&] { Estimator(ModelFn(), options()); }),
-            "INVALID_ARGUMENT: the Estimator was given no model function");
+            "INVALID_ARGUMENT: [B5052] the Estimator was given no model function");
   EXPECT_EQ(error_of([&] { Estimator(counting, options({.model_dir = "/tmp/other"})); }),
-            "INVALID_ARGUMENT: the Estimator's model_dir is '" + (temp / "model") +
+            "INVALID_ARGUMENT: [B5052] the Estimator's model_dir is '" + (temp / "model") +
                 "', that of its config '/tmp/other'; leave one of them out");
   EXPECT_EQ(Estimator(counting, options({.model_dir = temp / "model"})).model_dir(), temp / "model");
   EstimatorSetup from_config = options({.model_dir = temp / "of_config"});
@@ -178,12 +178,12 @@ TEST_F(EstimatorTrains, EST_10_TheScaffoldsInitFunctionAndTheNamedSaverAreUsed) 
 TEST_F(EstimatorTrains, EST_11_WhatIsNoHookIsAnError) {
   Estimator estimator(counting, options());
   EXPECT_EQ(error_of([&] { estimator.train(one, {.hooks = {OwnHook{}}, .steps = 1}); }),
-            "INVALID_ARGUMENT: train's hooks[0] is no hook; make it by own_hook or plugin_hook");
+            "INVALID_ARGUMENT: [B5052] train's hooks[0] is no hook; make it by own_hook or plugin_hook");
   EXPECT_EQ(error_of([&] { estimator.evaluate(one, {.steps = 1, .hooks = {OwnHook{}}}); }),
-            "INVALID_ARGUMENT: evaluate's hooks[0] is no hook; make it by own_hook or plugin_hook");
+            "INVALID_ARGUMENT: [B5052] evaluate's hooks[0] is no hook; make it by own_hook or plugin_hook");
   EstimatorPredictions predictions = estimator.predict(one, {.hooks = {OwnHook{}}});
   EXPECT_EQ(error_of([&] { predictions.next(); }),
-            "INVALID_ARGUMENT: predict's hooks[0] is no hook; make it by own_hook or plugin_hook");
+            "INVALID_ARGUMENT: [B5052] predict's hooks[0] is no hook; make it by own_hook or plugin_hook");
   EXPECT_EQ(predictions.next(), nullptr);
 }
 
@@ -222,7 +222,8 @@ TEST_F(EstimatorTrains, EST_18_FunctionsSeeTheModeTheGlobalStepAndTheInput) {
 
 TEST_F(EstimatorTrains, EST_19_VariablesAreReadFromTheNewestCheckpoint) {
   Estimator estimator(counting, options());
-  const std::string error = "NOT_FOUND: there is no trained model in '" + (temp / "model") + "'; train it first";
+  const std::string error =
+      "NOT_FOUND: [B5042] there is no trained model in '" + (temp / "model") + "'; train it first";
   EXPECT_EQ(error_of([&] { estimator.variable_names(); }), error);
   EXPECT_EQ(error_of([&] { estimator.variable_value("one"); }), error);
   estimator.train(one, {.steps = 5});
@@ -231,7 +232,7 @@ TEST_F(EstimatorTrains, EST_19_VariablesAreReadFromTheNewestCheckpoint) {
   EXPECT_EQ(TensorView(estimator.variable_value("three")).scalar<float>(), 3);
   EXPECT_EQ(step(estimator), 5);
   EXPECT_EQ(error_of([&] { estimator.variable_value("tree"); }),
-            "NOT_FOUND: the checkpoint has no variable 'tree' (did you mean \"three\"?)");
+            "NOT_FOUND: [B4022] the checkpoint has no variable 'tree' (did you mean \"three\"?)");
 }
 
 TEST_F(EstimatorTrains, EST_34_ATrainingWithoutAStepIsAWarning) {
@@ -251,24 +252,25 @@ TEST_F(EstimatorTrains, EST_34_ATrainingWithoutAStepIsAWarning) {
 TEST_F(EstimatorTrains, PROSE_41_WrongArgumentsAreRefusedBeforeAnythingBegins) {
   Estimator estimator(counting, options());
   EXPECT_EQ(error_of([&] { estimator.train(one, {.steps = 1, .max_steps = 1}); }),
-            "INVALID_ARGUMENT: steps and max_steps are both given; leave one of them out");
+            "INVALID_ARGUMENT: [B5052] steps and max_steps are both given; leave one of them out");
   EXPECT_EQ(error_of([&] { estimator.train(one, {.steps = 0}); }), "INVALID_ARGUMENT: steps must be above 0, got 0");
   EXPECT_EQ(error_of([&] { estimator.train(one, {.max_steps = -1}); }),
-            "INVALID_ARGUMENT: max_steps must be above 0, got -1");
+            "INVALID_ARGUMENT: [B5052] max_steps must be above 0, got -1");
   for (const char* type : {"evaluator", "ps"}) {
     EstimatorSetup o = options();
     o.config =
         RunConfig({}, variables({{"TF_CONFIG", std::string("{\"cluster\": {\"chief\": [\"a:1\"], \"ps\": [\"b:1\"]}, "
                                                            "\"task\": {\"type\": \"") +
                                                    type + "\", \"index\": 0}}"}}));
-    EXPECT_EQ(error_of([&] { Estimator(counting, o).train(one, {.steps = 1}); }),
-              std::string("INVALID_ARGUMENT: a task of type ") + type + " does not train; use train_and_evaluate");
+    EXPECT_EQ(
+        error_of([&] { Estimator(counting, o).train(one, {.steps = 1}); }),
+        std::string("INVALID_ARGUMENT: [B5052] a task of type ") + type + " does not train; use train_and_evaluate");
   }
   EstimatorSetup two = options();
   two.config = RunConfig({}, variables({{"TF_CONFIG", R"({"cluster": {"chief": ["a:1"], "worker": ["b:1"]},
                                                          "task": {"type": "chief", "index": 0}})"}}));
   EXPECT_EQ(error_of([&] { Estimator(counting, two).train(one, {.steps = 1}); }),
-            "FAILED_PRECONDITION: an Estimator trains in one process; its config is of a cluster of 2 tasks");
+            "FAILED_PRECONDITION: [B5052] an Estimator trains in one process; its config is of a cluster of 2 tasks");
   EXPECT_FALSE(std::filesystem::exists(temp / "model"));
 }
 
@@ -295,10 +297,10 @@ TEST_F(EstimatorTrains, PROSE_41_HooksComeAsInputUserStopNanLoggingModel) {
 
 TEST_F(EstimatorTrains, PROSE_41_WithoutAPeriodNothingSavesAndListenersAreRefused) {
   Estimator estimator(counting, options({.save_checkpoints_secs = std::nullopt}));
-  EXPECT_EQ(
-      error_of([&] { estimator.train(one, {.steps = 1, .saving_listeners = {probe("listener")}}); }),
-      "INVALID_ARGUMENT: saving_listeners are given, and nothing saves: give the config a period of checkpoints, or "
-      "the hook checkpoint_saver");
+  EXPECT_EQ(error_of([&] { estimator.train(one, {.steps = 1, .saving_listeners = {probe("listener")}}); }),
+            "INVALID_ARGUMENT: [B5052] saving_listeners are given, and nothing saves: give the config a period of "
+            "checkpoints, or "
+            "the hook checkpoint_saver");
   estimator.train(one, {.steps = 1});
   EXPECT_EQ(estimator.latest_checkpoint(), "");
   // The program's own saver hook takes the place of the Estimator's.

@@ -47,7 +47,7 @@ TEST_F(EvaluatesRepeatedly, EVAL_07_OneEvaluationIsMadeWhereOneIsAskedFor) {
   EXPECT_EQ(loss, 2.5);
   EXPECT_EQ(
       error_of([&] { evaluate_repeatedly(platform(), model(), {.max_number_of_evaluations = 0}, evaluation(one)); }),
-      "INVALID_ARGUMENT: max_number_of_evaluations must be above 0, got 0");
+      "INVALID_ARGUMENT: [B5052] max_number_of_evaluations must be above 0, got 0");
 }
 
 TEST_F(EvaluatesRepeatedly, EVAL_08_WithoutACheckpointItEndsAtItsTimeout) {

@@ -44,9 +44,9 @@ TEST_F(Experiments, TheConstructorRunsNothingAndRefusesWhatIsWrong) {
   EXPECT_THAT(error_of([&] { Experiment(*e, ones, {}); }), HasSubstr("no input function for evaluation"));
   EXPECT_THAT(error_of([&] { Experiment(*e, {}, ones); }), HasSubstr("no input function for training"));
   EXPECT_EQ(error_of([&] { Experiment(*e, ones, ones, {.train_steps_per_iteration = 0}); }),
-            "INVALID_ARGUMENT: train_steps_per_iteration must be above 0, got 0");
+            "INVALID_ARGUMENT: [B5052] train_steps_per_iteration must be above 0, got 0");
   EXPECT_EQ(error_of([&] { Experiment(*e, ones, ones, {.exporters = {nullptr}}); }),
-            "INVALID_ARGUMENT: an exporter is null");
+            "INVALID_ARGUMENT: [B5052] an exporter is null");
 }
 
 TEST_F(Experiments, XP_02_TrainTrainsToItsStepsAndEvaluatesNothing) {
@@ -183,7 +183,8 @@ TEST_F(Experiments, XP_13_ExportStrategiesAreReplacedAndThoseBeforeReturned) {
   EXPECT_TRUE(experiment.reset_export_strategies(keeping({"a", "b"})).empty());
   experiment.train_and_evaluate();
   EXPECT_EQ(exports.size(), 3u);
-  EXPECT_EQ(error_of([&] { experiment.reset_export_strategies({nullptr}); }), "INVALID_ARGUMENT: an exporter is null");
+  EXPECT_EQ(error_of([&] { experiment.reset_export_strategies({nullptr}); }),
+            "INVALID_ARGUMENT: [B5052] an exporter is null");
 }
 
 TEST_F(Experiments, XP_14_CheckpointAndExportEvaluatesBehindEachCheckpointAndNotOnceMore) {

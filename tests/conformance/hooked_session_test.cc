@@ -122,7 +122,7 @@ TEST_F(HookedConformance, HOOKED_08_TwoHooksThatFeedOneTensorAreAnErrorBeforeThe
   add_probe("y").ask = [&](RunContext&) { return feeding({{a, 5.0f}}); };
   open();
   EXPECT_EQ(error_of([&] { run(one); }),
-            "INVALID_ARGUMENT: Same tensor is fed twice: 'a:0' by hook 'y' and by another hook or the caller");
+            "INVALID_ARGUMENT: [B5072] Same tensor is fed twice: 'a:0' by hook 'y' and by another hook or the caller");
   EXPECT_EQ(new_events(), (Timeline{"x.before_run", "y.before_run"}));
 }
 
@@ -132,7 +132,7 @@ TEST_F(HookedConformance, HOOKED_08_AHookThatFeedsWhatTheCallerFeedsIsTheSameErr
   EXPECT_EQ(error_of([&] {
               run(one, {{b, Tensor(1.0f)}});
             }),
-            "INVALID_ARGUMENT: Same tensor is fed twice: 'b:0' by hook 'x' and by another hook or the caller");
+            "INVALID_ARGUMENT: [B5072] Same tensor is fed twice: 'b:0' by hook 'x' and by another hook or the caller");
 }
 
 TEST_F(HookedConformance, HOOKED_09_ARunAfterAStopRequestIsRefused) {
@@ -142,7 +142,7 @@ TEST_F(HookedConformance, HOOKED_09_ARunAfterAStopRequestIsRefused) {
   run(one);
   new_events();
   EXPECT_EQ(error_of([&] { run(one); }),
-            "FAILED_PRECONDITION: Run called even after should_stop requested (x: reached step 3)");
+            "FAILED_PRECONDITION: [B5071] Run called even after should_stop requested (x: reached step 3)");
   EXPECT_EQ(new_events(), Timeline{});
 }
 
@@ -337,7 +337,7 @@ TEST_F(HookedConformance, HOOKED_14_AnInstanceThatIsGivenTwiceIsRefused) {
   PluginInstance& instance = instances.add_hook("x", std::make_unique<Probe>("x", timeline), services, monitor);
   hooks.add(SessionHook(instance, *log));
   EXPECT_EQ(error_of([&] { hooks.add(SessionHook(instance, *log)); }),
-            "INVALID_ARGUMENT: hook \"x\" is given twice: make a second instance of it, with a name of its own");
+            "INVALID_ARGUMENT: [B5047] hook \"x\" is given twice: make a second instance of it, with another name");
   EXPECT_EQ(hooks.size(), 1u);
 }
 
@@ -413,9 +413,10 @@ TEST_F(CoordinatorOfTheSession, HOOKED_17_AThreadThatAsksToStopIsKeptWaitingByNe
 TEST_F(CoordinatorOfTheSession, HOOKED_17_AHookThatRunsTheSessionItselfIsRefused) {
   add_probe("x").in["after_run"] = [&] { train(); };
   open();
-  EXPECT_EQ(error_of([&] { train(); }),
-            "FAILED_PRECONDITION: hook \"x\" in after_run at step 1: Run called inside a run of the same session: a "
-            "hook's own runs go through its context's session");
+  EXPECT_EQ(
+      error_of([&] { train(); }),
+      "FAILED_PRECONDITION: hook \"x\" in after_run at step 1: [B5071] Run called inside a run of the same session: a "
+      "hook's own runs go through its context's session");
 }
 
 TEST_F(HookedConformance, PROSE_11_CallsNeitherBeginNorAfterCreateSessionNorEnd) {

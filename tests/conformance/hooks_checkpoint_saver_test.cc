@@ -245,7 +245,7 @@ TEST_P(CheckpointSaverConformance, CKPT_24_WithoutASaverTheFirstSaveFails) {
   TrainingSessionSetup o = saving({{"save_steps", n(1)}});
   o.checkpoint_dir = "";
   EXPECT_THAT(error_of([&] { open(std::move(o)); }),
-              EndsWith("in after_create_session: there is no run directory to save into: give run.dir, or "
+              EndsWith("in after_create_session: [B5087] there is no run directory to save into: give run.dir, or "
                        "checkpoint_dir in a program"));
 }
 

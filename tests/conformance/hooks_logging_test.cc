@@ -196,10 +196,10 @@ TEST_F(NanTensorConformance, NAN_01_TheRunFailsAndHasNoLastCheckpoint) {
       run();
     });
   });
-  EXPECT_EQ(
-      error,
-      "DIVERGED: hook \"nan_tensor\" (linked in, 1.0.0) in after_run at step 2: 'loss' is nan at step 2: training "
-      "has diverged; lower the learning rate or clip the gradients");
+  EXPECT_EQ(error,
+            "DIVERGED: hook \"nan_tensor\" (linked in, 1.0.0) in after_run at step 2: [B5043] 'loss' is nan at step 2: "
+            "training "
+            "has diverged; lower the learning rate or clip the gradients");
   EXPECT_FALSE(called("other.end"));
   EXPECT_TRUE(called("other.on_error"));
   EXPECT_EQ(saved(), (Steps{0}));

@@ -224,7 +224,7 @@ TEST_F(FeedFnConformance, PROSE_21_TheManifestsOneFeedsConstantsAndAConflictIsAn
   EXPECT_THAT(error_of([&] {
                 (*session)->run({y}, {{x, Tensor(1.0f)}});
               }),
-              HasSubstr("Same tensor is fed twice: 'x:0' by hook 'feed_fn' and by another hook or the caller"));
+              HasSubstr("[B5072] Same tensor is fed twice: 'x:0' by hook 'feed_fn' and by another hook or the caller"));
   session.reset();
   EXPECT_EQ(error_of([] { belay::FeedFn(nullptr); }), "INVALID_ARGUMENT: FeedFn was given no function");
 }

@@ -69,8 +69,9 @@ class ModelExportersTest : public ProgramEstimatorTest {
 };
 
 TEST_F(ModelExportersTest, EXPO_01_AProgramsExporterKeepsAtLeastOne) {
-  EXPECT_EQ(error_of([] { plugin_exporter("onnx", {.keep = 0}); }),
-            "INVALID_ARGUMENT: exporter \"onnx\": keep is 0, must be at least 1: the newest export always stays");
+  EXPECT_EQ(
+      error_of([] { plugin_exporter("onnx", {.keep = 0}); }),
+      "INVALID_ARGUMENT: [B5052] exporter \"onnx\": keep is 0, must be at least 1: the newest export always stays");
 }
 
 TEST_F(ModelExportersTest, EXPO_02_AProgramsBestExporterWritesWhatIsStrictlyBetter) {
@@ -123,8 +124,8 @@ TEST_F(ModelExportersTest, T_138_AVariableThatACheckpointLacksIsNamedWithBothPat
   });
   estimator->train(ones, {.steps = 1});
   EXPECT_EQ(error_of([&] { export_checkpoint(*estimator, *plugin_exporter("safetensors"), ones); }),
-            "NOT_FOUND: cannot export to '" + (temp / "model/export/safetensors") + "': the checkpoint '" +
-                (temp / "model/model.ckpt-1") +
+            "NOT_FOUND: [B5040] cannot export to '" + (temp / "model/export/safetensors") +
+                "': [B5040] the checkpoint '" + (temp / "model/model.ckpt-1") +
                 "' has no variable 'att' (did you mean \"at\"?), which the model predicts with");
   EXPECT_THAT(steps(), IsEmpty());
 }
@@ -161,14 +162,14 @@ TEST_F(ModelExportersTest, WhatIsWrongShowsBeforeAnythingIsTrained) {
               }),
               HasSubstr("opset"));
   EXPECT_THAT(error_of([&] { run(10, {plugin_exporter("onnx", {.signature = "classify"})}); }),
-              HasSubstr("the model has no signature \"classify\""));
+              HasSubstr("[B5040] the model has no signature \"classify\""));
   EXPECT_FALSE(fs::exists(temp / "model"));
 }
 
 TEST_F(ModelExportersTest, ACheckpointIsExportedWhateverTheExportersWhen) {
   const auto estimator = of(valley);
   const auto best = plugin_exporter("safetensors", {.when = ExportWhen::kBest});
-  EXPECT_THAT(error_of([&] { export_checkpoint(*estimator, *best, ones); }), HasSubstr("NOT_FOUND: there is no"));
+  EXPECT_THAT(error_of([&] { export_checkpoint(*estimator, *best, ones); }), HasSubstr("] there is no"));
   estimator->train(ones, {.max_steps = 20});
   EXPECT_TRUE(fs::exists(export_checkpoint(*estimator, *best, ones) + "/model.safetensors"));
   export_checkpoint(*estimator, *best, ones, temp / "model/model.ckpt-10");

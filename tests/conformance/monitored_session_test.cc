@@ -284,9 +284,9 @@ TEST_F(MonitoredConformance, MON_21_AfterCloseARunIsRefusedAndNothingIsOpen) {
   EXPECT_TRUE(session().should_stop());
   EXPECT_EQ(session().graph(), nullptr);
   EXPECT_EQ(session().raw_session(), nullptr);
-  EXPECT_EQ(error_of([&] { train(); }), "FAILED_PRECONDITION: Run called on a closed session");
+  EXPECT_EQ(error_of([&] { train(); }), "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   EXPECT_EQ(error_of([&] { session().run_step_fn([](StepFnContext&) { return std::any(); }); }),
-            "FAILED_PRECONDITION: Run called on a closed session");
+            "FAILED_PRECONDITION: [B5070] Run called on a closed session");
   session().interrupt(Error(Code::kCancelled, "SIGINT"));
   session().resume();
 }

@@ -221,10 +221,10 @@ TEST_F(TrainingSessionConformance, MTS_14_TheTimeBetweenAWorkersLooksCanBeSet) {
   o.targets = shared;
   o.max_wait_secs = 10;
   o.recovery_wait_secs = 4;
-  EXPECT_EQ(
-      error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
-      "DEADLINE_EXCEEDED: Session was not ready after waiting 10 secs. Variables not initialized (for local init): "
-      "global_step, weight");
+  EXPECT_EQ(error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 10 secs. Variables not initialized (for "
+            "local init): "
+            "global_step, weight");
   EXPECT_THAT(clock.new_waits_ms(), ElementsAre(4000, 4000));
 }
 
@@ -343,10 +343,10 @@ TEST_F(TrainingSessionConformance, PROSE_05_AWorkerWithoutAChiefGivesUp) {
   o.is_chief = false;
   o.target = "local:training";
   o.max_wait_secs = 10;  // less than the wait between two looks
-  EXPECT_EQ(
-      error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
-      "DEADLINE_EXCEEDED: Session was not ready after waiting 10 secs. Variables not initialized (for local init): "
-      "global_step, weight");
+  EXPECT_EQ(error_of([&] { MonitoredTrainingSession session(program.graph, std::move(o)); }),
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 10 secs. Variables not initialized (for "
+            "local init): "
+            "global_step, weight");
 }
 
 }  // namespace

@@ -238,9 +238,10 @@ TEST_F(QueueRunnerConformance, PROSE_25_AnotherErrorIsReportedToTheCoordinatorOr
   start();
   join(bad->create_threads(session->handle(), nullptr));
   ASSERT_THAT(bad->exceptions_raised(), SizeIs(1));
-  EXPECT_STREQ(bad->exceptions_raised()[0].what(), "Attempting to use uninitialized value never");
+  EXPECT_STREQ(bad->exceptions_raised()[0].what(), "[B5073] Attempting to use uninitialized value never");
   bad->create_threads(session->handle(), coordinator.get());
-  EXPECT_EQ(error_of([&] { coordinator->join(); }), "FAILED_PRECONDITION: Attempting to use uninitialized value never");
+  EXPECT_EQ(error_of([&] { coordinator->join(); }),
+            "FAILED_PRECONDITION: [B5073] Attempting to use uninitialized value never");
   EXPECT_THAT(bad->exceptions_raised(), IsEmpty());  // of the threads without a coordinator only
 }
 

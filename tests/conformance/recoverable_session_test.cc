@@ -247,7 +247,7 @@ TEST_F(RecoverableLayerConformance, PROSE_09_APreemptionInTheCreationIsTriedAgai
 TEST_F(RecoverableLayerConformance, QUIRK_10_RecoveriesInARowAreBounded) {
   at_run = failing_until(100, Code::kAborted, "preempted");
   RecoverableSession session = make({.max_recoveries = 3, .recovery_backoff_secs = 1});
-  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: gave up after 3 recoveries in a row: preempted");
+  EXPECT_EQ(error_of([&] { session.run({}); }), "INTERNAL: [B5086] gave up after 3 recoveries in a row: preempted");
   EXPECT_EQ(created, 4);
   EXPECT_EQ(session.recoveries(), 3);
   EXPECT_EQ(pauses, (std::vector<double>{1, 2}));
@@ -263,7 +263,7 @@ TEST_F(RecoverableLayerConformance, QUIRK_10_TheFirstRecoveryIsAtOnceAndThePause
 TEST_F(RecoverableLayerConformance, QUIRK_10_RecoveriesInTheCreationAreBounded) {
   at_create = failing_until(100, Code::kAborted, "preempted");
   EXPECT_EQ(error_of([&] { make({.max_recoveries = 2, .recovery_backoff_secs = 1}); }),
-            "INTERNAL: gave up after 2 recoveries in a row: preempted");
+            "INTERNAL: [B5086] gave up after 2 recoveries in a row: preempted");
   EXPECT_EQ(created, 3);
 }
 

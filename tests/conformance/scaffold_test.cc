@@ -84,7 +84,7 @@ TEST_F(ScaffoldConformance, SCAF_05_TwoCandidatesInACollectionAreAnError) {
     handle.collect(collection, ops::no_op(handle, "a"));
     handle.collect(collection, ops::no_op(handle, "b"));
     EXPECT_EQ(error_of([&] { SessionScaffold().finalize(two); }),
-              "FAILED_PRECONDITION: More than one item in the graph's collection '" + std::string(collection) +
+              "FAILED_PRECONDITION: [B5088] More than one item in the graph's collection '" + std::string(collection) +
                   "' (2); give the piece to the Scaffold instead");
     EXPECT_FALSE(two.finalized());
   }

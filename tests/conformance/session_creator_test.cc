@@ -77,9 +77,10 @@ TEST_F(SessionCreatorConformance, CHIEF_01_WithoutACheckpointInitOpRunsWithItsFe
 TEST_F(SessionCreatorConformance, CHIEF_02_BothPathsAreAnErrorWhenItCreatesNotBefore) {
   ChiefSessionCreator creator(graph, environment,
                               {.checkpoint_dir = "/runs/a", .checkpoint_filename_with_path = "/runs/a/model.ckpt-1"});
-  EXPECT_EQ(error_of([&] { creator.create_session(); }),
-            "INVALID_ARGUMENT: Can not provide both checkpoint_dir ('/runs/a') and checkpoint_filename_with_path "
-            "('/runs/a/model.ckpt-1')");
+  EXPECT_EQ(
+      error_of([&] { creator.create_session(); }),
+      "INVALID_ARGUMENT: [B5088] Can not provide both checkpoint_dir ('/runs/a') and checkpoint_filename_with_path "
+      "('/runs/a/model.ckpt-1')");
 }
 
 TEST_F(SessionCreatorConformance, CHIEF_03_ARestoredSessionSkipsInitOpAndInitFunctionButNotLocalInit) {
@@ -178,9 +179,10 @@ TEST_F(SessionCreatorConformance, WORK_01_AWorkerRunsNeitherInitOperationNorInit
 TEST_F(SessionCreatorConformance, WORK_01_AWorkerLooksEvery30SecondsForHalfAnHour) {
   const auto kept_alive = targets.open("local:job");
   WorkerSessionCreator worker(graph, environment, {.target = "local:job"});
-  EXPECT_EQ(error_of([&] { worker.create_session(); }),
-            "DEADLINE_EXCEEDED: Session was not ready after waiting 1800 secs. Variables not initialized (for local "
-            "init): weight, global_step");
+  EXPECT_EQ(
+      error_of([&] { worker.create_session(); }),
+      "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 1800 secs. Variables not initialized (for local "
+      "init): weight, global_step");
   const std::vector<std::int64_t> waits = clock.new_waits_ms();
   EXPECT_EQ(waits, std::vector<std::int64_t>(60, 30000));
 }
@@ -189,10 +191,10 @@ TEST_F(SessionCreatorConformance, WORK_01_BothTimesCanBeSet) {
   const auto kept_alive = targets.open("local:job");
   WorkerSessionCreator worker(graph, environment,
                               {.target = "local:job", .max_wait_secs = 10, .recovery_wait_secs = 4});
-  EXPECT_EQ(
-      error_of([&] { worker.create_session(); }),
-      "DEADLINE_EXCEEDED: Session was not ready after waiting 10 secs. Variables not initialized (for local init): "
-      "weight, global_step");
+  EXPECT_EQ(error_of([&] { worker.create_session(); }),
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 10 secs. Variables not initialized (for "
+            "local init): "
+            "weight, global_step");
   EXPECT_THAT(clock.new_waits_ms(), ElementsAre(4000, 4000));
 }
 

@@ -64,16 +64,17 @@ TEST_F(SessionManagerConformance, SM_20_AListOfInitOperationsHasNoNameAndTheMess
   options.ready_op = all_ready;
   args.init_op = ops::group(g, {ops::assign(weight, ops::constant(g, Tensor(2.0f))),
                                 ops::assign(step, ops::constant(g, Tensor(std::int64_t{0})))});
-  EXPECT_EQ(
-      error_of([&] { manager().prepare_session(args); }),
-      "FAILED_PRECONDITION: Init operations did not make model ready. Variables not initialized (of the model): seen");
+  EXPECT_EQ(error_of([&] { manager().prepare_session(args); }),
+            "FAILED_PRECONDITION: [B5073] Init operations did not make model ready. Variables not initialized (of the "
+            "model): seen");
 }
 
 TEST_F(SessionManagerConformance, SM_22_WithoutAGuardGlobalsThatNobodyInitializedAreFoundByTheReadyCheck) {
   options.local_init_op = local_init;
   options.ready_op = all_ready;
   EXPECT_EQ(error_of([&] { manager().prepare_session(args); }),
-            "FAILED_PRECONDITION: Init operations did not make model ready. Variables not initialized (of the model): "
+            "FAILED_PRECONDITION: [B5073] Init operations did not make model ready. Variables not initialized (of the "
+            "model): "
             "weight, global_step");
 }
 
@@ -87,7 +88,8 @@ TEST_F(SessionManagerConformance, SM_23_WhatAReadyOperationMayGive) {
       {ops::constant(g, Tensor(DType::kString, {0}), "no_names"), "no error"},  // an empty one
       {ops::constant(g, Tensor({2}, std::vector<std::int32_t>{1, 2}), "numbers"), "no error"},
       {ops::constant(g, names({"a", "b"}), "two_names"),
-       "FAILED_PRECONDITION: Init operations did not make model ready. Variables not initialized (of the model): a, b"},
+       "FAILED_PRECONDITION: [B5073] Init operations did not make model ready. Variables not initialized (of the "
+       "model): a, b"},
   };
   graph.finalize();
   args.init_op = init;
@@ -198,10 +200,10 @@ TEST_F(SessionManagerConformance, USER_11_AnInitFunctionTakesAPartAndTheInitOper
 TEST_F(SessionManagerConformance, USER_13_AWorkerLooksOftenAtFirstAndThenEveryPeriod) {
   options.first_wait_secs = 0.5;
   options.recovery_wait_secs = 3;
-  EXPECT_EQ(
-      error_of([&] { full_manager().wait_for_session("local:shared", 10); }),
-      "DEADLINE_EXCEEDED: Session was not ready after waiting 10 secs. Variables not initialized (for local init): "
-      "weight, global_step");
+  EXPECT_EQ(error_of([&] { full_manager().wait_for_session("local:shared", 10); }),
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 10 secs. Variables not initialized (for "
+            "local init): "
+            "weight, global_step");
   EXPECT_THAT(clock.new_waits_ms(), ElementsAre(500, 1000, 2000, 3000, 3000));
 }
 

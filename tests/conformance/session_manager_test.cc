@@ -57,7 +57,7 @@ TEST_F(SessionManagerConformance, SM_04_LocalInitAloneSufficesAndGetsItsFeeds) {
 
 TEST_F(SessionManagerConformance, SM_05_WithNothingToInitializeWithACheckpointIsNeeded) {
   const std::string expected =
-      "FAILED_PRECONDITION: Model is not initialized and no init_op or init_fn or local_init_op was given";
+      "FAILED_PRECONDITION: [B5073] Model is not initialized and no init_op or init_fn or local_init_op was given";
   SessionManager bare = manager();
   EXPECT_EQ(error_of([&] { bare.prepare_session(args); }), expected);
   EXPECT_THAT(clock.new_waits_ms(), IsEmpty());
@@ -75,23 +75,24 @@ TEST_F(SessionManagerConformance, SM_05_WithNothingToInitializeWithACheckpointIs
 
 TEST_F(SessionManagerConformance, SM_08_AGuardNeedsWhatItGuards) {
   options.ready_for_local_init_op = globals_ready;
-  EXPECT_EQ(error_of([&] { manager(); }), "INVALID_ARGUMENT: ready_for_local_init_op is given without a local_init_op");
+  EXPECT_EQ(error_of([&] { manager(); }),
+            "INVALID_ARGUMENT: [B5088] ready_for_local_init_op is given without a local_init_op");
 }
 
 TEST_F(SessionManagerConformance, PROSE_26_WhatInitLeavesOutIsNamed) {
   args.init_op = ops::group(g, {ops::assign(weight, ops::constant(g, Tensor(2.0f)))}, "init_weight_only");
-  EXPECT_EQ(
-      error_of([&] { full_manager().prepare_session(args); }),
-      "FAILED_PRECONDITION: Init operations did not make model ready for local_init. Variables not initialized (for "
-      "local init): global_step");
+  EXPECT_EQ(error_of([&] { full_manager().prepare_session(args); }),
+            "FAILED_PRECONDITION: [B5073] Init operations did not make model ready for local_init. Variables not "
+            "initialized (for "
+            "local init): global_step");
 }
 
 TEST_F(SessionManagerConformance, SM_19_ALocalVariableThatNobodyInitializesIsNamed) {
   options.ready_op = all_ready;
   args.init_op = init;
-  EXPECT_EQ(
-      error_of([&] { manager().prepare_session(args); }),
-      "FAILED_PRECONDITION: Init operations did not make model ready. Variables not initialized (of the model): seen");
+  EXPECT_EQ(error_of([&] { manager().prepare_session(args); }),
+            "FAILED_PRECONDITION: [B5073] Init operations did not make model ready. Variables not initialized (of the "
+            "model): seen");
 }
 
 TEST_F(SessionManagerConformance, SM_17_WithoutAReadyOperationNothingIsChecked) {
@@ -99,16 +100,16 @@ TEST_F(SessionManagerConformance, SM_17_WithoutAReadyOperationNothingIsChecked) 
   const CreatedSession created = manager().prepare_session(args);
   EXPECT_EQ(value<std::int64_t>(created, seen), 0);
   EXPECT_EQ(error_of([&] { value<float>(created, weight); }),
-            "FAILED_PRECONDITION: Attempting to use uninitialized value weight");
+            "FAILED_PRECONDITION: [B5073] Attempting to use uninitialized value weight");
 }
 
 // The older kind of ready operation: one that fails instead of listing names.
 TEST_F(SessionManagerConformance, SM_23_AReadyOperationMayFailOnWhatIsNotInitialized) {
   options.ready_op = ops::identity(weight, "read_weight");
   options.local_init_op = local_init;
-  EXPECT_EQ(
-      error_of([&] { manager().prepare_session(args); }),
-      "FAILED_PRECONDITION: Init operations did not make model ready. Attempting to use uninitialized value weight");
+  EXPECT_EQ(error_of([&] { manager().prepare_session(args); }),
+            "FAILED_PRECONDITION: [B5073] Init operations did not make model ready. Attempting to use uninitialized "
+            "value weight");
   args.init_op = init;
   EXPECT_EQ(value<float>(manager().prepare_session(args), weight), 1.0f);
 }
@@ -150,7 +151,7 @@ TEST_F(SessionManagerConformance, SM_06_ADirectoryAndAnExactCheckpointAreTooMuch
   args.checkpoint_dir = "/runs/a";
   args.checkpoint_filename_with_path = "/runs/a/model.ckpt-1";
   const std::string expected =
-      "INVALID_ARGUMENT: Can not provide both checkpoint_dir ('/runs/a') and checkpoint_filename_with_path "
+      "INVALID_ARGUMENT: [B5088] Can not provide both checkpoint_dir ('/runs/a') and checkpoint_filename_with_path "
       "('/runs/a/model.ckpt-1')";
   EXPECT_EQ(error_of([&] { full_manager().prepare_session(args); }), expected);
   EXPECT_EQ(error_of([&] { full_manager().recover_session(args); }), expected);
@@ -184,7 +185,7 @@ TEST_F(SessionManagerConformance, SM_06_RecoveryWithoutACheckpointIsNotReadyAndI
   EXPECT_FALSE(recovered.ready);
   EXPECT_FALSE(recovered.created.restored);
   EXPECT_EQ(error_of([&] { value<float>(recovered.created, weight); }),
-            "FAILED_PRECONDITION: Attempting to use uninitialized value weight");
+            "FAILED_PRECONDITION: [B5073] Attempting to use uninitialized value weight");
 }
 
 TEST_F(SessionManagerConformance, SM_06_RecoveryFromACheckpointIsReady) {
@@ -227,18 +228,18 @@ TEST_F(SessionManagerConformance, SM_13_AWaiterFindsWhatAnotherSessionInitialize
 
 TEST_F(SessionManagerConformance, SM_14_AWaiterLooksEveryPeriodUntilItIsTooLate) {
   const auto kept_alive = targets.open("local:shared");
-  EXPECT_EQ(
-      error_of([&] { full_manager().wait_for_session("local:shared", 100); }),
-      "DEADLINE_EXCEEDED: Session was not ready after waiting 100 secs. Variables not initialized (for local init): "
-      "weight, global_step");
+  EXPECT_EQ(error_of([&] { full_manager().wait_for_session("local:shared", 100); }),
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 100 secs. Variables not initialized (for "
+            "local init): "
+            "weight, global_step");
   EXPECT_THAT(clock.new_waits_ms(), ElementsAre(30000, 30000, 30000));
 }
 
 TEST_F(SessionManagerConformance, SM_24_AWaiterWithLessThanOnePeriodLooksOnce) {
-  EXPECT_EQ(
-      error_of([&] { full_manager().wait_for_session("local:shared", 3); }),
-      "DEADLINE_EXCEEDED: Session was not ready after waiting 3 secs. Variables not initialized (for local init): "
-      "weight, global_step");
+  EXPECT_EQ(error_of([&] { full_manager().wait_for_session("local:shared", 3); }),
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 3 secs. Variables not initialized (for "
+            "local init): "
+            "weight, global_step");
   EXPECT_THAT(clock.new_waits_ms(), IsEmpty());
 }
 
@@ -247,7 +248,8 @@ TEST_F(SessionManagerConformance, SM_15_AWaiterWithoutAGuardWaitsForTheModelToBe
   options.ready_op = all_ready;
   options.recovery_wait_secs = 1;
   EXPECT_EQ(error_of([&] { manager().wait_for_session("local:shared", 2); }),
-            "DEADLINE_EXCEEDED: Session was not ready after waiting 2 secs. Variables not initialized (of the model): "
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 2 secs. Variables not initialized (of the "
+            "model): "
             "weight, global_step");
   EXPECT_THAT(clock.new_waits_ms(), ElementsAre(1000, 1000));
 }
@@ -261,10 +263,10 @@ TEST_F(SessionManagerConformance, PROSE_26_AnInterruptEndsTheWait) {
 TEST_F(SessionManagerConformance, PROSE_26_ATargetOfAnotherFormIsRefused) {
   args.target = "grpc://somewhere:2222";
   args.init_op = init;
-  EXPECT_EQ(
-      error_of([&] { full_manager().prepare_session(args); }),
-      "INVALID_ARGUMENT: 'grpc://somewhere:2222' is no session target: use \"\" (a store for this session alone) or "
-      "\"local:NAME\"");
+  EXPECT_EQ(error_of([&] { full_manager().prepare_session(args); }),
+            "INVALID_ARGUMENT: [B5080] 'grpc://somewhere:2222' is no session target: use \"\" (a store for this "
+            "session alone) or "
+            "\"local:NAME\"");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST_F(SessionQuirks, QUIRK_02_ASecondCloseDoesNothingAndARunBehindItSaysSo) {
   new_events();
   session().close();
   EXPECT_EQ(new_events(), Timeline{});
-  EXPECT_EQ(error_of([&] { train(); }), "FAILED_PRECONDITION: Run called on a closed session");
+  EXPECT_EQ(error_of([&] { train(); }), "FAILED_PRECONDITION: [B5070] Run called on a closed session");
 }
 
 TEST_F(SessionQuirks, QUIRK_03_ACreationThatFailsLeavesNoSessionBehind) {
@@ -64,7 +64,7 @@ TEST_F(SessionQuirks, QUIRK_05_AHookInstanceIsInASessionOnce) {
   PluginInstance& x = instances.add_hook("x", std::make_unique<Probe>("x", timeline), services, monitor);
   hooks.add(SessionHook(x, *log));
   EXPECT_EQ(error_of([&] { hooks.add(SessionHook(x, *log)); }),
-            "INVALID_ARGUMENT: hook \"x\" is given twice: make a second instance of it, with a name of its own");
+            "INVALID_ARGUMENT: [B5047] hook \"x\" is given twice: make a second instance of it, with another name");
 }
 
 TEST(TimerQuirks, QUIRK_06_BothPeriodsTogetherAreWhicheverEndsFirst) {
@@ -82,7 +82,7 @@ TEST_F(SessionQuirks, QUIRK_10_RecoveriesWithoutProgressAreBoundedAndPausedByThe
   open(options);
   x.in["before_run"] = [] { fail(Code::kAborted, "lost"); };
   EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }),
-            "INTERNAL: gave up after 3 recoveries in a row: hook \"x\" in before_run at step 1: lost");
+            "INTERNAL: [B5086] gave up after 3 recoveries in a row: hook \"x\" in before_run at step 1: lost");
   EXPECT_EQ(clock.new_waits_ms(), (std::vector<std::int64_t>{500, 1000}));
   EXPECT_EQ(timeline.back(), "x.on_error");
   EXPECT_EQ(session().recoveries(), 3);
@@ -97,14 +97,14 @@ TEST_F(SessionQuirks, T_142_StepsThatAreOnlyMadeAgainDoNotStartTheCountOfRecover
   x.look = [&](RunContext& run, const RunValues&) {
     if (run.number() == 4) fail(Code::kAborted, "lost");
   };
-  EXPECT_EQ(
-      error_of([&] {
-        session().scope([&] {
-          for (;;) train();
-        });
-      }),
-      "INTERNAL: gave up after 3 recoveries in a row, none of which came beyond step 4: hook \"x\" in after_run at "
-      "step 4: lost");
+  EXPECT_EQ(error_of([&] {
+              session().scope([&] {
+                for (;;) train();
+              });
+            }),
+            "INTERNAL: [B5086] gave up after 3 recoveries in a row, none of which came beyond step 4: hook \"x\" in "
+            "after_run at "
+            "step 4: lost");
   EXPECT_EQ(clock.new_waits_ms(), (std::vector<std::int64_t>{500, 1000}));
   EXPECT_EQ(session().recoveries(), 3);
 }

@@ -56,7 +56,7 @@ TEST_F(SessionWishes, USER_01_ARunMayChooseItsHooks) {
   EXPECT_EQ(error_of([&] {
               hooks.only({"x", "zz"});
             }),
-            "NOT_FOUND: the session has no hook 'zz' (did you mean \"z\"?)");
+            "NOT_FOUND: [B5074] the session has no hook 'zz' (did you mean \"z\"?)");
 }
 
 TEST_F(SessionWishes, USER_01_ARunWithChosenHooksIsRefusedBehindAStopRequestAsOneWithAllIs) {
@@ -65,7 +65,7 @@ TEST_F(SessionWishes, USER_01_ARunWithChosenHooksIsRefusedBehindAStopRequestAsOn
   open();
   train();
   EXPECT_EQ(error_of([&] { session().run_with(hooks.only({"y"}), {step}); }),
-            "FAILED_PRECONDITION: Run called even after should_stop requested (x: enough)");
+            "FAILED_PRECONDITION: [B5071] Run called even after should_stop requested (x: enough)");
 }
 
 TEST_F(SessionWishes, USER_01_ARawRunRecoversNothing) {
@@ -103,7 +103,7 @@ TEST_F(SavingWishes, USER_02_TheSessionSavesWhenItIsAsked) {
   EXPECT_EQ(session().save(), run.path() + "/model.ckpt-2");
   EXPECT_EQ(new_events(), (Timeline{"x.before_save 2", "x.after_save 2"}));
   session().close();
-  EXPECT_EQ(error_of([&] { session().save(); }), "FAILED_PRECONDITION: Save called on a closed session");
+  EXPECT_EQ(error_of([&] { session().save(); }), "FAILED_PRECONDITION: [B5070] Save called on a closed session");
   open();
   EXPECT_EQ(read(), 2);
 }
@@ -121,7 +121,7 @@ TEST_F(SavingWishes, USER_02_ASaveThatFailsSaysWhyThoughTheRunWouldGoOn) {
   train();
   std::filesystem::remove_all(run.path());
   EXPECT_THAT(error_of([&] { session().save(); }),
-              ::testing::StartsWith("DATA_LOSS: the checkpoint was not written: "));
+              ::testing::StartsWith("DATA_LOSS: [B5087] the checkpoint was not written: "));
   EXPECT_EQ(train(), 2);
 }
 
@@ -137,7 +137,8 @@ TEST_F(SavingWishes, USER_02_AHookMayAskToStopBehindASave) {
 
 TEST_F(SessionWishes, USER_02_ASessionWithoutADirectorySaysThatItCannotSave) {
   open();
-  EXPECT_EQ(error_of([&] { session().save(); }), "FAILED_PRECONDITION: the session has no directory to save into");
+  EXPECT_EQ(error_of([&] { session().save(); }),
+            "FAILED_PRECONDITION: [B5087] the session has no directory to save into");
 }
 
 TEST_F(SessionWishes, USER_03_BeginMayAddToTheGraphAndALaterChangeIsNamed) {
@@ -348,9 +349,9 @@ TEST_F(ProgramWishes, USER_18_RecoveriesAreInTheLogAndInTheEventsAndBounded) {
     MonitoredTrainingSession session(program.graph, std::move(o));
     failing.in["before_run"] = [] { fail(Code::kUnavailable, "the peer is gone"); };
     clock.new_waits_ms();
-    EXPECT_EQ(
-        error_of([&] { session->scope([&] { train(session); }); }),
-        "INTERNAL: gave up after 2 recoveries in a row: hook \"probe\" in before_run at step 1: the peer is gone");
+    EXPECT_EQ(error_of([&] { session->scope([&] { train(session); }); }),
+              "INTERNAL: [B5086] gave up after 2 recoveries in a row: hook \"probe\" in before_run at step 1: the peer "
+              "is gone");
     EXPECT_EQ(session->recoveries(), 2);
   }
   EXPECT_EQ(clock.new_waits_ms(), (std::vector<std::int64_t>{7000}));

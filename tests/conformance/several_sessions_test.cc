@@ -76,10 +76,10 @@ TEST_F(SeveralSessions, USER_14_OneThatEndsNeitherWaitsForTheOthersNorDisturbsTh
 TEST_F(SeveralSessions, USER_14_AWorkerWhoseChiefIsGoneWaitsForABoundedTime) {
   chief_session()->close();  // and its store is gone with it
   WorkerSessionCreator late(worker.graph, environment, {.target = "local:job", .max_wait_secs = 90});
-  EXPECT_EQ(
-      error_of([&] { late.create_session(); }),
-      "DEADLINE_EXCEEDED: Session was not ready after waiting 90 secs. Variables not initialized (for local init): "
-      "global_step");
+  EXPECT_EQ(error_of([&] { late.create_session(); }),
+            "DEADLINE_EXCEEDED: [B5073] Session was not ready after waiting 90 secs. Variables not initialized (for "
+            "local init): "
+            "global_step");
   EXPECT_THAT(clock.new_waits_ms(), ElementsAre(30000, 30000, 30000));
 }
 

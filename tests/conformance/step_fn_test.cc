@@ -239,7 +239,7 @@ TEST_P(EitherKindOfStepFn, STEP_17_LooksAtNoStopFlagButRunWithHooksDoes) {
   session().run_step_fn([&](StepFnContext& context) {
     EXPECT_EQ(unhooked(context, step), 1);
     EXPECT_EQ(error_of([&] { hooked(context, train_op); }),
-              "FAILED_PRECONDITION: Run called even after should_stop requested (x: enough)");
+              "FAILED_PRECONDITION: [B5071] Run called even after should_stop requested (x: enough)");
     return std::any();
   });
 }

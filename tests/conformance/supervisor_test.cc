@@ -142,9 +142,10 @@ TEST_F(SupervisorConformance, SUP_12_OnlyTheChiefWrites) {
   Supervisor supervisor(graph, timed, options);
   const auto session = supervisor.prepare_or_wait_for_session();
   EXPECT_EQ(error_of([&] { supervisor.summary_computed(*session, session->handle().run({summary})[0].text(0)); }),
-            "FAILED_PRECONDITION: Writing a summary requires a summary writer, and only the chief has one");
-  EXPECT_EQ(error_of([&] { supervisor.start_standard_services(session); }),
-            "FAILED_PRECONDITION: Only the chief starts the standard services; this supervisor has is_chief = false");
+            "FAILED_PRECONDITION: [B5089] Writing a summary requires a summary writer, and only the chief has one");
+  EXPECT_EQ(
+      error_of([&] { supervisor.start_standard_services(session); }),
+      "FAILED_PRECONDITION: [B5089] Only the chief starts the standard services; this supervisor has is_chief = false");
   supervisor.stop();
   EXPECT_FALSE(posix_file_system().exists(logdir));
 }
@@ -157,7 +158,7 @@ TEST_F(SupervisorConformance, SUP_14_WithoutEventsCheckpointsAreWrittenAllTheSam
   Supervisor supervisor(graph, timed, options);
   const auto session = supervisor.prepare_or_wait_for_session();
   EXPECT_EQ(error_of([&] { supervisor.summary_computed(*session, session->handle().run({summary})[0].text(0)); }),
-            "FAILED_PRECONDITION: Writing a summary requires a summary writer, and none is open");
+            "FAILED_PRECONDITION: [B5089] Writing a summary requires a summary writer, and none is open");
   supervisor.stop();
   EXPECT_THAT(saved(), ElementsAre("model.ckpt-7"));
   EXPECT_THAT(events(), IsEmpty());
@@ -258,17 +259,17 @@ TEST_F(SupervisorConformance, SUP_26_AVariableThatInitMissesIsNamed) {
   SupervisorSetup options;
   options.local_init_op = ops::group(g, {}, "nothing");
   Supervisor misses_local(graph, timed, options);
-  EXPECT_EQ(
-      error_of([&] { misses_local.prepare_or_wait_for_session(); }),
-      "FAILED_PRECONDITION: Init operations did not make model ready. Variables not initialized (of the model): own");
+  EXPECT_EQ(error_of([&] { misses_local.prepare_or_wait_for_session(); }),
+            "FAILED_PRECONDITION: [B5073] Init operations did not make model ready. Variables not initialized (of the "
+            "model): own");
   NodeGraph other(*ops);
   ops::variable(other.handle(), "n", Tensor(std::int64_t{4}));
   SupervisorSetup without;
   without.init_op = ops::group(other.handle(), {}, "nothing");
   Supervisor misses_global(other, timed, without);
-  EXPECT_EQ(
-      error_of([&] { misses_global.prepare_or_wait_for_session(); }),
-      "FAILED_PRECONDITION: Init operations did not make model ready. Variables not initialized (of the model): n");
+  EXPECT_EQ(error_of([&] { misses_global.prepare_or_wait_for_session(); }),
+            "FAILED_PRECONDITION: [B5073] Init operations did not make model ready. Variables not initialized (of the "
+            "model): n");
 }
 
 TEST_F(SupervisorConformance, SUP_28_AVariableNamedGlobalStepIsTheGlobalStep) {
@@ -383,11 +384,11 @@ TEST_F(SupervisorConformance, PROSE_27_APeriodIsNotNegative) {
   SupervisorSetup options;
   options.save_model_secs = -1;
   EXPECT_EQ(error_of([&] { Supervisor(graph, timed, options); }),
-            "INVALID_ARGUMENT: save_model_secs is -1.000000; it must be >= 0 seconds");
+            "INVALID_ARGUMENT: [B5089] save_model_secs is -1; it must be >= 0 seconds");
   options = SupervisorSetup();
   options.stop_grace_secs = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(error_of([&] { Supervisor(graph, timed, options); }),
-            "INVALID_ARGUMENT: stop_grace_secs is nan; it must be >= 0 seconds");
+            "INVALID_ARGUMENT: [B5089] stop_grace_secs is nan; it must be >= 0 seconds");
 }
 
 TEST_F(SupervisorConformance, PROSE_27_WithoutStandardServicesQueueRunnersAreTheCallersToo) {

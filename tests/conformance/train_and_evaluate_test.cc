@@ -42,36 +42,38 @@ TEST_F(TrainAndEvaluates, TAE_01_TheSpecsHaveTensorFlowsDefaultsAndRefuseWhatIsW
   EXPECT_EQ(evaluation.options().throttle_secs, 600);
   EXPECT_TRUE(evaluation.options().name.empty() && evaluation.options().exporters.empty());
 
-  EXPECT_EQ(error_of([] { TrainSpec spec({}); }), "INVALID_ARGUMENT: TrainSpec was given no input function");
+  EXPECT_EQ(error_of([] { TrainSpec spec({}); }), "INVALID_ARGUMENT: [B5052] TrainSpec was given no input function");
   EXPECT_EQ(error_of([] { TrainSpec spec(ones, {.max_steps = 0}); }),
-            "INVALID_ARGUMENT: max_steps must be above 0, got 0");
+            "INVALID_ARGUMENT: [B5052] max_steps must be above 0, got 0");
   EXPECT_THAT(error_of([] { TrainSpec spec(ones, {.hooks = {OwnHook{}}}); }), HasSubstr("TrainSpec's hooks"));
   EXPECT_THAT(error_of([] { TrainSpec spec(ones, {.saving_listeners = {OwnHook{}}}); }),
               HasSubstr("TrainSpec's saving_listeners"));
-  EXPECT_EQ(error_of([] { EvalSpec spec({}); }), "INVALID_ARGUMENT: EvalSpec was given no input function");
-  EXPECT_EQ(error_of([] { EvalSpec spec(ones, {.steps = -1}); }), "INVALID_ARGUMENT: steps must be above 0, got -1");
+  EXPECT_EQ(error_of([] { EvalSpec spec({}); }), "INVALID_ARGUMENT: [B5052] EvalSpec was given no input function");
+  EXPECT_EQ(error_of([] { EvalSpec spec(ones, {.steps = -1}); }),
+            "INVALID_ARGUMENT: [B5052] steps must be above 0, got -1");
   EXPECT_THAT(error_of([] { EvalSpec spec(ones, {.start_delay_secs = -1}); }),
               HasSubstr("start_delay_secs must not be below 0"));
   EXPECT_THAT(error_of([] { EvalSpec spec(ones, {.throttle_secs = -1}); }),
               HasSubstr("throttle_secs must not be below 0"));
   EXPECT_THAT(error_of([] { EvalSpec spec(ones, {.hooks = {OwnHook{}}}); }), HasSubstr("EvalSpec's hooks"));
-  EXPECT_EQ(error_of([] { EvalSpec spec(ones, {.exporters = {nullptr}}); }), "INVALID_ARGUMENT: an exporter is null");
+  EXPECT_EQ(error_of([] { EvalSpec spec(ones, {.exporters = {nullptr}}); }),
+            "INVALID_ARGUMENT: [B5052] an exporter is null");
   EXPECT_EQ(error_of([&] { EvalSpec spec(ones, {.exporters = keeping({""})}); }),
-            "INVALID_ARGUMENT: an exporter has no name");
+            "INVALID_ARGUMENT: [B5052] an exporter has no name");
   EXPECT_EQ(error_of([&] {
               EvalSpec spec(ones, {.exporters = keeping({"a", "a"})});
             }),
-            "INVALID_ARGUMENT: two exporters have the name \"a\"; each needs its own");
+            "INVALID_ARGUMENT: [B5052] two exporters have the name \"a\"; each needs its own");
 }
 
 TEST_F(TrainAndEvaluates, TAE_02_AnEvaluatorOfAnotherIndexAndAMissingEvalSpecAreRefusedBeforeAnythingBegins) {
   const auto second = task(R"({"cluster": {"chief": ["h:1"]}, "task": {"type": "evaluator", "index": 1}})");
   EXPECT_EQ(error_of([&] { train_and_evaluate(*second, TrainSpec(ones), EvalSpec(ones)); }),
-            "INVALID_ARGUMENT: there is one evaluator, of index 0, not 1");
+            "INVALID_ARGUMENT: [B5052] there is one evaluator, of index 0, not 1");
   EXPECT_EQ(error_of([&] { train_and_evaluate(*estimator(), TrainSpec(ones), std::nullopt); }),
-            "INVALID_ARGUMENT: train_and_evaluate needs an EvalSpec without a cluster");
+            "INVALID_ARGUMENT: [B5052] train_and_evaluate needs an EvalSpec without a cluster");
   EXPECT_EQ(error_of([&] { train_and_evaluate(*task(kEvaluator), TrainSpec(ones), std::nullopt); }),
-            "INVALID_ARGUMENT: train_and_evaluate needs an EvalSpec in an evaluator");
+            "INVALID_ARGUMENT: [B5052] train_and_evaluate needs an EvalSpec in an evaluator");
   EXPECT_FALSE(std::filesystem::exists(temp / "model"));
 }
 
@@ -84,7 +86,7 @@ TEST_F(TrainAndEvaluates, TAE_03_EachTaskDoesItsPartAndOthersAreListed) {
     const auto other = task(std::string(R"({"cluster": {"chief": ["a:1"], ")") + job +
                             R"(": ["b:1"]}, "task": {"type": ")" + job + R"(", "index": 0}})");
     EXPECT_EQ(error_of([&] { train_and_evaluate(*other, training, evaluation); }),
-              "INVALID_ARGUMENT: a task of type \"" + std::string(job) +
+              "INVALID_ARGUMENT: [B5052] a task of type \"" + std::string(job) +
                   "\" has no part in train_and_evaluate; those are chief, worker, master and evaluator");
   }
 }
@@ -115,7 +117,7 @@ TEST_F(TrainAndEvaluates, TAE_06_AClusterOfOneTaskTrainsAndALargerOneIsRefused) 
         task(std::string(R"({"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": ")") + job +
              R"(", "index": 0}})");
     EXPECT_THAT(error_of([&] { train_and_evaluate(*one_of_two, TrainSpec(ones), std::nullopt); }),
-                HasSubstr("FAILED_PRECONDITION: an Estimator trains in one process"));
+                HasSubstr("FAILED_PRECONDITION: [B5052] an Estimator trains in one process"));
   }
   EXPECT_THAT(error_of([&] { task(R"({"cluster": {"chief": ["a:1"]}, "task": {"index": 0}})"); }),
               HasSubstr("task.type must be given where there is a cluster"));
@@ -130,7 +132,7 @@ TEST_F(TrainAndEvaluates, TAE_07_AChiefAndAMasterBeginAtOnceAndASecondWorkerIsRe
   const auto worker =
       task(R"({"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 1}})");
   EXPECT_THAT(error_of([&] { train_and_evaluate(*worker, TrainSpec(ones), std::nullopt); }),
-              HasSubstr("FAILED_PRECONDITION: an Estimator trains in one process"));
+              HasSubstr("FAILED_PRECONDITION: [B5052] an Estimator trains in one process"));
   EXPECT_THAT(clock.new_waits_ms(), IsEmpty());
 }
 
@@ -292,7 +294,7 @@ TEST_F(TrainAndEvaluates, TAE_20_AConfigThatSavesNothingIsRefused) {
                 train_and_evaluate(*estimator({.save_checkpoints_secs = std::nullopt}), TrainSpec(ones),
                                    EvalSpec(ones, at_once()));
               }),
-              HasSubstr("INVALID_ARGUMENT: saving_listeners are given, and nothing saves"));
+              HasSubstr("INVALID_ARGUMENT: [B5052] saving_listeners are given, and nothing saves"));
 }
 
 TEST_F(TrainAndEvaluates, TAE_21_TheLastMetricsAndWhatTheExportersWroteAreReturned) {

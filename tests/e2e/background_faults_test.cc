@@ -71,7 +71,7 @@ TEST_F(BackgroundFaults, OneThatThrowsIsNamedAndTheRunGoesOn) {
 TEST_F(BackgroundFaults, OneThatThrowsEndsTheRunWhereItIsTo) {
   const ProcessResult r = belay({"run", faulty("runtime_error", "on_save_error = \"stop\"\nsave_failures = 1\n")});
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(lines_with(r.err, std::string("error[B4002] training ended with an error: ")), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, std::string("error[B4002]: training ended with an error: ")), SizeIs(1)) << r.err;
   EXPECT_THAT(r.err, HasSubstr(kNamed));
   EXPECT_THAT(listing(run_dir()), Contains("model.ckpt-0"));
   EXPECT_THAT(listing(run_dir()), Not(Contains(HasSubstr(".tmp-"))));

@@ -146,21 +146,22 @@ TEST_F(BadInput, ARunDirectoryThatCannotBeMadeIsFoundBeforeTraining) {
   const ProcessResult below = belay({"run", regression(), "--set", "run.dir=" + temp / "file/run"});
   EXPECT_EQ(below.status, 2) << below.err;
   EXPECT_EQ(told(below),
-            "error the run directory cannot be used: cannot make directory 'DIR/file/run': Not a directory\n" +
+            "error[B5020]: the run directory cannot be used: cannot make directory 'DIR/file/run': Not a directory\n" +
                 kRunDirectoryHelp);
   const ProcessResult itself = belay({"run", regression(), "--set", "run.dir=" + temp / "file"});
   EXPECT_EQ(itself.status, 2) << itself.err;
   EXPECT_EQ(told(itself),
-            "error the run directory cannot be used: cannot open directory 'DIR/file': Not a directory\n" +
+            "error[B5020]: the run directory cannot be used: cannot open directory 'DIR/file': Not a directory\n" +
                 kRunDirectoryHelp);
   const ProcessResult checked = belay({"check", regression(), "--set", "run.dir=" + temp / "file"});
   EXPECT_EQ(checked.status, 2) << checked.err;
-  EXPECT_THAT(told(checked),
-              ::testing::AllOf(
-                  ::testing::StartsWith("--set run.dir: error: the run directory cannot be used: cannot open directory "
-                                        "'DIR/file': Not a directory\n  run.dir=DIR/file\n          ^"),
-                  ::testing::EndsWith(
-                      "\n  help: take a folder that this user can write, or the name of one that is to be made\n")));
+  EXPECT_THAT(
+      told(checked),
+      ::testing::AllOf(
+          ::testing::StartsWith("--set run.dir: error[B5020]: the run directory cannot be used: cannot open directory "
+                                "'DIR/file': Not a directory\n  run.dir=DIR/file\n          ^"),
+          ::testing::EndsWith(
+              "\n  help: take a folder that this user can write, or the name of one that is to be made\n")));
   EXPECT_EQ(contents(temp / "file"), "no directory");
   EXPECT_EQ(listing(temp.path()), (std::vector<std::string>{"file", "train.toml"}));
 }
@@ -179,7 +180,7 @@ TEST_F(BadInput, ARunDirectoryWithoutWritePermissionIsFoundBeforeTraining) {
     EXPECT_EQ(std::system(("chattr -i " + run_dir()).c_str()), 0);
   }
   EXPECT_EQ(r.status, 2) << r.err;
-  EXPECT_EQ(told(r), std::string("error the run directory cannot be used: cannot lock 'DIR/run/lock': ") +
+  EXPECT_EQ(told(r), std::string("error[B5020]: the run directory cannot be used: cannot lock 'DIR/run/lock': ") +
                          (root ? "Operation not permitted\n" : "Permission denied\n") + kRunDirectoryHelp);
   EXPECT_EQ(listing(run_dir()), std::vector<std::string>());
 }
@@ -390,7 +391,8 @@ TEST_F(BadInput, ALabelBeyondTheClassesThatTheModelHasByDefaultIsShownAtTheModel
   const ProcessResult by_default = belay({"check", path});
   EXPECT_EQ(by_default.status, 2);
   EXPECT_EQ(told(by_default),
-            "DIR/train.toml:9:10: error: the model has the classes 0 to 9, and the label \"label\" of [input.train] is "
+            "DIR/train.toml:9:10: error[B5028]: the model has the classes 0 to 9, and the label \"label\" of "
+            "[input.train] is "
             "11 in row 0 of the first batch\n  plugin = \"linear\"\n           ^~~~~~~~\n"
             "  help: write classes = 12, or more for the labels of other batches\n");
 }

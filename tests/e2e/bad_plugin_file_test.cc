@@ -255,7 +255,7 @@ TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveTh
     const ProcessResult r =
         belay({"run", regression("", std::string("[[hooks]]\nfile = \"./x.so\"\nfault = \"") + c.fault + "\"\n")});
     EXPECT_EQ(r.status, c.status) << r.err;
-    const std::string level = std::string_view(c.fault) == "throw" ? "error[B2041] " : "error ";
+    const std::string level = std::string_view(c.fault) == "throw" ? "error[B2041]: " : "error ";
     const std::string expected =
         c.status == 1 ? level + "training ended with an error: hook \"misbehaving\" (x.so 0.9, train.toml:13) " + c.said
                       : std::string(c.status == 2 ? "DIR/train.toml:14:8: error: " : "error DIR/train.toml:13:1: ") +

@@ -36,7 +36,7 @@ class ChangedManifest : public RunTest {
     EXPECT_EQ(r.status, 2) << r.err;
     EXPECT_THAT(told(r), HasSubstr(message));
     const bool of_data = message.find("input.train.") != message.npos;
-    EXPECT_THAT(told(r), HasSubstr("  help: undo it, or go on with it by --resume=changed" +
+    EXPECT_THAT(told(r), HasSubstr("  help: undo it, or accept it by --resume=changed" +
                                    std::string(of_data ? kNotWith : "") + ", or begin anew by --from-scratch\n"));
     EXPECT_THAT(listing(run_dir()), Not(Contains("manifest-0003.toml")));
     EXPECT_EQ(contents(run_dir() + "/manifest.toml").find("max_steps = 9"), std::string::npos);
@@ -47,14 +47,14 @@ class ChangedManifest : public RunTest {
 TEST_F(ChangedManifest, AnotherLearningRateIsRefusedAtItsLine) {
   ASSERT_EQ(train().status, 0);
   expect_refused(train({"--set", "optimizer.learning_rate=0.5"}, "", 9),
-                 "--set optimizer.learning_rate: error: optimizer.learning_rate was 0.01, is 0.5: another "
+                 "--set optimizer.learning_rate: error[B5021]: optimizer.learning_rate was 0.01, is 0.5: another "
                  "training than that of model.ckpt-5\n");
 }
 
 TEST_F(ChangedManifest, AnotherBatchSizeIsRefusedAtItsLine) {
   ASSERT_EQ(train().status, 0);
   expect_refused(train({"--set", "input.train.batch_size=3"}, "", 9),
-                 "error: input.train.batch_size was 4, is 3: another training than that of model.ckpt-5\n");
+                 "error[B5021]: input.train.batch_size was 4, is 3: another training than that of model.ckpt-5\n");
 }
 
 TEST_F(ChangedManifest, AllThatChangedIsReportedAtOnce) {
@@ -136,7 +136,7 @@ TEST_F(ChangedManifest, OtherColumnsAreRefusedAlsoIfTheyAreAskedFor) {
   const ProcessResult asked = train({"--resume=changed"}, "", 9);
   EXPECT_EQ(asked.status, 2) << asked.err;
   EXPECT_THAT(told(asked),
-              HasSubstr("error: this training continues one, and needs its features, columns and classes, also "
+              HasSubstr("error[B5026]: this training continues one, and needs its features, columns and classes, also "
                         "with --resume=changed\n"));
 }
 

@@ -255,8 +255,8 @@ TEST_F(CheckpointCommandTest, RmRefusesWhatTheRunNeeds) {
   ASSERT_EQ(run({"pin", in_run("model.ckpt-40")}).status, 0);
   const ProcessResult pinned = run({"rm", in_run("model.ckpt-40")});
   EXPECT_EQ(pinned.status, 2);
-  EXPECT_EQ(pinned.err,
-            "error: '" + in_run("model.ckpt-40") + "' is not removed: it is pinned; --force removes it all the same\n");
+  EXPECT_EQ(pinned.err, "error[B5013]: '" + in_run("model.ckpt-40") +
+                            "' is not removed: it is pinned; --force removes it all the same\n");
   const ProcessResult off = run({"pin", in_run("model.ckpt-40"), "--off"});
   EXPECT_EQ(off.out, "unpinned " + in_run("model.ckpt-40") + "\n");
   EXPECT_EQ(run({"rm", in_run("model.ckpt-50")}).status, 0);

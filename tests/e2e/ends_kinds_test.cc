@@ -124,7 +124,7 @@ TEST_F(KindsEnd, T_147_ADestructorOfAnyKindThatDoesNotReturnIsNamedWithStatus124
     start_over();
     const ProcessResult r = run(place.in, "hang");
     EXPECT_EQ(r.status, 124) << place.in << r.err;
-    for (const char* when : {"warning no progress for ", "error no progress for "})
+    for (const char* when : {"warning no progress for ", "error[B5017]: no progress for "})
       EXPECT_THAT(lines_with(r.err, when), ::testing::Contains(HasSubstr(" s, in " + std::string(place.named))))
           << place.in << r.err;
     EXPECT_THAT(r.err, HasSubstr("ends")) << place.in;

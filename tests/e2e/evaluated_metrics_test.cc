@@ -189,7 +189,7 @@ TEST_F(UndefinedMetricsOfRuns, AnEvaluationWithoutWeightIsSaidToBeOne) {
 TEST_F(EvaluatedMetrics, ATensorOfAMetricThatIsNotThereIsShownWhereItIsWritten) {
   expect_found(digits("[[metrics]]\nkind = \"accuracy\"\nname = \"again\"\nlabels = \"label\"\npredictions = "
                       "\"clas\"\n"),
-               "error: the graph has no 'clas'", "\n  predictions = \"clas\"\n                ^~~~~~\n");
+               "error[B5038]: the graph has no 'clas'", "\n  predictions = \"clas\"\n                ^~~~~~\n");
 }
 
 TEST_F(EvaluatedMetrics, AnEvaluationInputWithoutTheLabelsIsNamed) {
@@ -232,7 +232,7 @@ TEST_F(EvaluatedMetrics, APredictionThatIsNotThereIsShownWhereItIsWritten) {
   ASSERT_EQ(belay({"run", manifest}).status, 0);
   const ProcessResult r = belay({"predict", manifest, "--keys", "nope"});
   EXPECT_EQ(r.status, 2) << r.err;
-  EXPECT_THAT(told(r), HasSubstr("error: the model has no prediction \"nope\""));
+  EXPECT_THAT(told(r), HasSubstr("error[B5032]: the model has no prediction \"nope\""));
   EXPECT_THAT(told(r), HasSubstr("help: predict.keys (--keys) may name: probabilities, class, class_name\n"));
 }
 

@@ -156,7 +156,7 @@ TEST_F(EventsCommandTest, T_128_ATagThatNoneHasIsAnErrorWithThoseThatThereAre) {
   const ProcessResult r = events({"--tag", "nosuch"});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(r.out, "");
-  EXPECT_THAT(r.err, HasSubstr("error: --tag: no tag is matched by 'nosuch'; there are: "));
+  EXPECT_THAT(r.err, HasSubstr("error[B5005]: --tag: no tag is matched by 'nosuch'; there are: "));
   EXPECT_THAT(r.err, HasSubstr("loss"));
   const ProcessResult none = events({"--tag", "loss", "--steps", "1000000:"});
   EXPECT_EQ(none.status, 0) << "the tag is there";

@@ -167,17 +167,20 @@ TEST_F(ExitStatus, TwoForAWrongManifestAndNothingIsMade) {
 
 TEST_F(ExitStatus, T_128_TheWordsOfOtherProgramsLeadToOurs) {
   EXPECT_EQ(belay({"train", "x.toml"}).err,
-            "belay has no command 'train': write belay run MANIFEST; see belay --help\n");
+            "error[B5001]: belay has no command 'train': write belay run MANIFEST; see belay --help\n");
   const auto option = [](const char* name) { return belay({"run", "x.toml", name}).err; };
-  EXPECT_EQ(option("--max-steps=5"),
-            "belay run has no option --max-steps: write --set run.max_steps=VALUE; see belay run --help\n");
+  EXPECT_EQ(
+      option("--max-steps=5"),
+      "error[B5002]: belay run has no option --max-steps: write --set run.max_steps=VALUE; see belay run --help\n");
   EXPECT_EQ(option("--batch-size=5"),
-            "belay run has no option --batch-size: write --set input.train.batch_size=VALUE; see belay run --help\n");
+            "error[B5002]: belay run has no option --batch-size: write --set input.train.batch_size=VALUE; see belay "
+            "run --help\n");
   EXPECT_EQ(option("--output_dir=x"),
-            "belay run has no option --output_dir; in the manifest, write dir in [run], or --set SECTION.KEY=VALUE "
+            "error[B5002]: belay run has no option --output_dir; in the manifest, write dir in [run], or --set "
+            "SECTION.KEY=VALUE "
             "here; see belay run --help\n");
   EXPECT_EQ(belay({"events", "x", "--max-steps=5"}).err,
-            "belay events has no option --max-steps; see belay events --help\n")
+            "error[B5002]: belay events has no option --max-steps; see belay events --help\n")
       << "it takes no manifest";
 }
 
@@ -185,11 +188,12 @@ TEST_F(ExitStatus, TwoForAWrongCommandLine) {
   EXPECT_EQ(belay({}).status, 2);
   const ProcessResult command = belay({"rum"});
   EXPECT_EQ(command.status, 2);
-  EXPECT_EQ(command.err, "belay has no command 'rum' (did you mean \"run\"?); see belay --help\n");
+  EXPECT_EQ(command.err, "error[B5001]: belay has no command 'rum' (did you mean \"run\"?); see belay --help\n");
   const ProcessResult option = belay({"run", "--dryrun", "x.toml"});
   EXPECT_EQ(option.status, 2);
-  EXPECT_EQ(option.err, "belay run has no option --dryrun (did you mean \"dry-run\"?); see belay run --help\n");
-  EXPECT_EQ(belay({"run"}).err, "belay run takes a manifest, none was given; see belay run --help\n");
+  EXPECT_EQ(option.err,
+            "error[B5002]: belay run has no option --dryrun (did you mean \"dry-run\"?); see belay run --help\n");
+  EXPECT_EQ(belay({"run"}).err, "error[B5003]: belay run takes a manifest, none was given; see belay run --help\n");
 }
 
 TEST_F(ExitStatus, TwoWhereTheRunDirectoryCannotBeWritten) {
@@ -457,7 +461,7 @@ TEST_F(ExitStatus, T_63b_ACheckpointThatWasRemovedIsNotNamedAsTheLastOne) {
   EXPECT_EQ(r.status, 7) << r.err;
   EXPECT_EQ(lines_with(told(r), "info ended at step 5 ").at(0).find("last checkpoint"), std::string::npos) << r.err;
   EXPECT_EQ(last_line(r),
-            "error the last checkpoint was removed after it was written: there is no DIR/run/model.ckpt-5");
+            "error[B4025]: the last checkpoint was removed after it was written: there is no DIR/run/model.ckpt-5");
 }
 
 TEST_F(ExitStatus, T_63b_ACheckpointInADirectoryThatWasMovedIsSaidToBeThere) {

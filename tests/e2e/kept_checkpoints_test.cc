@@ -95,9 +95,8 @@ TEST_F(KeptCheckpoints, CheckpointsOfAnotherBasenameAreRefusedAtItsLine) {
     EXPECT_THAT(told(r),
                 HasSubstr("DIR/train.toml:14:12: error[B4014]: 'DIR/run' holds checkpoints called 'model.ckpt-STEP', "
                           "and this run's are called 'mnist-STEP'\n  basename = \"mnist\"\n"));
-    EXPECT_THAT(told(r),
-                HasSubstr("  help: go on with them by [checkpoint] basename = \"model.ckpt\", or begin anew by "
-                          "--from-scratch\n"));
+    EXPECT_THAT(told(r), HasSubstr("  help: continue them by [checkpoint] basename = \"model.ckpt\", or begin anew by "
+                                   "--from-scratch\n"));
   }
   EXPECT_THAT(checkpoints(), ElementsAre("0", "5"));
   const ProcessResult anew = belay({"run", manifest, "--from-scratch"});

@@ -181,7 +181,7 @@ TEST_F(LogTest, BehindAnErrorALineSaysWhatIsSavedAndWhatTheNextStartGoesOnFrom) 
   std::filesystem::remove_all(run_dir());
   const std::string diverged =
       told(belay({"run", regression("nan_at_batch = 5\n", "[checkpoint]\nsave = \"sync\"\n")}));
-  EXPECT_THAT(lines_with(diverged, "error training ended with an error: "), SizeIs(1));
+  EXPECT_THAT(lines_with(diverged, "error[B5043]: training ended with an error: "), SizeIs(1));
   EXPECT_THAT(diverged,
               EndsWith("\ninfo saved is DIR/run/model.ckpt-0, from which the next start goes on; 6 steps are lost\n"
                        "info where it began is found by: belay replay DIR/run --first-non-finite\n"));

@@ -68,6 +68,15 @@ TEST_F(Manifests, TheCodeOfAProblemIsExplained) {
   EXPECT_THAT(unknown.err, HasSubstr("there is no code 'B103' (did you mean \"B1"));
 }
 
+TEST_F(Manifests, AMisspeltInputIsOneError) {
+  write_file(temp / "misspelt.toml",
+             "[input.train]\nplugin = \"csv\"\n[input.trian]\npath = \"x.csv\"\n[model]\nplugin = \"linear\"\n");
+  const ProcessResult r = belay({"check", temp / "misspelt.toml"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(lines_with(r.err, "error[B").size(), 1u) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("error[B1027]: nothing reads [input.trian]"));
+}
+
 TEST_F(Manifests, NamesOfOtherProgramsLeadToOurs) {
   const ProcessResult keys = belay({"check", regression(), "--set", "optimizer.lr=0.1"});
   EXPECT_EQ(keys.status, 2) << keys.err;
@@ -122,9 +131,11 @@ TEST_F(Manifests, HelpPrintsPagesSectionsAndTheOptionsOfCommands) {
   EXPECT_EQ(belay({"help"}).out, belay({"--help"}).out);
   const ProcessResult r = belay({"help", "signal"});
   EXPECT_EQ(r.status, 2);
-  EXPECT_THAT(r.err,
-              StartsWith("belay help has nothing about 'signal' (did you mean \"signals\"?); besides the commands "
-                         "there are checkpoints, "));
+  EXPECT_THAT(
+      r.err,
+      StartsWith(
+          "error[B5005]: belay help has nothing about 'signal' (did you mean \"signals\"?); besides the commands "
+          "there are checkpoints, "));
 }
 
 }  // namespace

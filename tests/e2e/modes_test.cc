@@ -287,10 +287,11 @@ TEST_F(ModesTest, ABestMetricThatNoEvaluationHasIsFoundByCheckWithItsPlace) {
   for (const char* command : {"check", "run"}) {
     const ProcessResult r = belay({command, manifest});
     EXPECT_EQ(r.status, 2) << command << r.err;
-    EXPECT_THAT(told(r),
-                HasSubstr("train.toml:24:15: error: the best checkpoints are those by \"eval/acuracy\", which no "
-                          "evaluation has\n  best_metric = \"eval/acuracy\"\n                ^~~~~~~~~~~~~~\n"
-                          "  help: did you mean \"eval/accuracy\"?\n"))
+    EXPECT_THAT(
+        told(r),
+        HasSubstr("train.toml:24:15: error[B5029]: the best checkpoints are those by \"eval/acuracy\", which no "
+                  "evaluation has\n  best_metric = \"eval/acuracy\"\n                ^~~~~~~~~~~~~~\n"
+                  "  help: did you mean \"eval/accuracy\"?\n"))
         << command;
     EXPECT_FALSE(std::filesystem::exists(run_dir()));
   }

@@ -231,7 +231,7 @@ TEST_F(MpiRanks, GoingOnWithoutALostRankIsRefusedByCheck) {
     const ProcessResult r = belay({"check", manifest(mpi.plugin, mpi.plugin, "on_lost_rank = \"continue\"\n")});
     EXPECT_EQ(r.status, 2) << r.err;
     EXPECT_THAT(r.err,
-                HasSubstr("the ranks of \"" + std::string(mpi.plugin) + "\" form no other group where one is lost"));
+                HasSubstr("the ranks of \"" + std::string(mpi.plugin) + "\" form no other group if one is lost"));
   }
 }
 

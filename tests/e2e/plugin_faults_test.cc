@@ -221,7 +221,7 @@ TEST_F(PluginFaults, AnExceptionFromEachCallbackOfTheOtherKindsIsToldWithItsName
       {{},
        "[scaffold]\nsaver = { plugin = \"faulty_saver\", in = \"write\" }\n",
        0,
-       "error[B4002] the checkpoint of step 0 was not written (on_save_error = \"continue\"): cannot save "
+       "error[B4002]: the checkpoint of step 0 was not written (on_save_error = \"continue\"): cannot save "
        "'DIR/run/model.ckpt-0': saver "
        "\"faulty_saver\" (faulty.so 1.0.0, train.toml:14) in write at step 0: boom"},
   };

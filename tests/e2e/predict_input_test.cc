@@ -70,7 +70,8 @@ TEST_F(PredictInput, OneWithoutAFeatureOfTheTrainingIsFoundBeforeIt) {
 
 TEST_F(PredictInput, OneThatNeverEndsIsFoundBeforeTheTrainingAndByPredict) {
   const std::string manifest = flats("plugin = \"csv\"\npath = \"new.csv\"\nlabel = \"\"\nid = \"flat\"\n");
-  const std::vector<std::string> said = {"train.toml:16:10: error: [input.predict] never ends", "add epochs = 1"};
+  const std::vector<std::string> said = {"train.toml:16:10: error[B5025]: [input.predict] never ends",
+                                         "add epochs = 1"};
   expect_found(manifest, said);
   const ProcessResult r = belay({"predict", manifest});
   EXPECT_EQ(r.status, 2) << r.err;

@@ -218,7 +218,7 @@ TEST_F(ReplayTest, StepsThatWereNotMadeAndThoseBeforeTheFirstCheckpointAreRefuse
   ASSERT_EQ(run_short().status, 0);
   ProcessResult r = replay("51");
   EXPECT_EQ(r.status, 2) << r.err;
-  EXPECT_THAT(r.err, HasSubstr("the run has come to step 50, step 51 lies behind that")) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("the run has made 50 steps, and step 51 is after them")) << r.err;
   fs::remove_all(run_dir() + "/model.ckpt-0");
   r = replay("15");
   EXPECT_EQ(r.status, 2) << r.err;
@@ -229,7 +229,7 @@ TEST_F(ReplayTest, StepsThatWereNotMadeAndThoseBeforeTheFirstCheckpointAreRefuse
 TEST_F(ReplayTest, WhatIsNoDirectoryIsRefusedAndTheMessageSaysWhatIsWanted) {
   const ProcessResult none = belay({"replay", temp / "none", "--step", "1"});
   EXPECT_EQ(none.status, 2);
-  EXPECT_EQ(none.err, "belay replay: there is no '" + (temp / "none") +
+  EXPECT_EQ(none.err, "error[B5010]: belay replay: there is no '" + (temp / "none") +
                           "'; name a run's directory, which is `run.dir` of its manifest\n");
   write_file(temp / "file", "");
   EXPECT_THAT(belay({"replay", temp / "file", "--step", "1"}).err,

@@ -202,9 +202,8 @@ TEST_F(RunFaults, ADiskWithoutRoomForACheckpointIsRefusedBeforeTheRunAndATightOn
   const ProcessResult full = with_free("31");
   EXPECT_EQ(full.status, 2) << full.err;
   EXPECT_THAT(lines_with(full.err,
-                         "run' has 31 bytes free, and a checkpoint of this model takes 32 bytes: nothing of "
-                         "the training could be kept; free some, or train all the same with "
-                         "--allow-full-disk"),
+                         "run' has 31 bytes free, and a checkpoint of this model takes 32 bytes: no checkpoint could "
+                         "be kept; free some room, or train without checkpoints by --allow-full-disk"),
               SizeIs(1))
       << full.err;
   EXPECT_FALSE(std::filesystem::exists(run_dir())) << "nothing is made";

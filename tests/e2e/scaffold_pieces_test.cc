@@ -16,7 +16,7 @@ class ScaffoldPieces : public RunTest {
     for (const char* command : {"check", "run"}) {
       const ProcessResult r = belay({command, manifest});
       EXPECT_EQ(r.status, 2) << command << " " << line << "\n" << r.err;
-      EXPECT_THAT(told(r), HasSubstr("error: scaffold." + key + " is ")) << command;
+      EXPECT_THAT(told(r), HasSubstr("error[B5088]: scaffold." + key + " is ")) << command;
       EXPECT_THAT(told(r), HasSubstr(why)) << command;
       EXPECT_THAT(told(r), HasSubstr("\n  " + line + "\n" + caret + "\n")) << command;
       EXPECT_FALSE(std::filesystem::exists(run_dir()));

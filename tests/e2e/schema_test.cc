@@ -453,7 +453,7 @@ TEST_F(SchemaOfModel, T_101_AResumeNamesWhatTheDataHasOtherwise) {
   write_file(temp / "train.csv", "length,width,colour,kind\n0.1,300,7,alpha\n8.1,301,7,delta\n");
   const ProcessResult other = belay({"run", train});
   EXPECT_EQ(other.status, 2);
-  EXPECT_THAT(other.err, HasSubstr("error: input.train.path: "));
+  EXPECT_THAT(other.err, HasSubstr("error[B5021]: input.train.path: "));
   EXPECT_THAT(other.err, HasSubstr("[input.train] column \"colour\" of feature \"features\" is new"));
   EXPECT_THAT(other.err,
               HasSubstr("[input.train] classes of label \"label\" differ: the training had \"alpha\", \"beta\", "

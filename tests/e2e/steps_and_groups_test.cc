@@ -143,12 +143,14 @@ TEST_F(StepsAndGroupsTest, ThePlanOfAStepHasNoGradientOfWhatIsFrozen) {
 
 TEST_F(StepsAndGroupsTest, WhatIsWrongWithAGroupHasItsPlaceAndTheFix) {
   const std::string none = refused("groups = [{ vars = \"conv*\", learning_rate_scale = 0.1 }]\n");
-  EXPECT_THAT(none, HasSubstr("wrong.toml:21:20: error: optimizer.groups.0 (vars = \"conv*\") matches no trainable "
-                              "variable"));
+  EXPECT_THAT(none,
+              HasSubstr("wrong.toml:21:20: error[B5031]: optimizer.groups.0 (vars = \"conv*\") matches no trainable "
+                        "variable"));
   EXPECT_THAT(none, HasSubstr("help: they are hidden_1/kernel, hidden_1/bias, "));
   const std::string two = refused("groups = [{ vars = \"hidden_1/*\" }, { vars = \"*/bias\" }]\n");
-  EXPECT_THAT(two, HasSubstr("wrong.toml:21:45: error: optimizer.groups.1 (vars = \"*/bias\") matches the variable "
-                             "\"hidden_1/bias\", which optimizer.groups.0"));
+  EXPECT_THAT(two,
+              HasSubstr("wrong.toml:21:45: error[B5031]: optimizer.groups.1 (vars = \"*/bias\") matches the variable "
+                        "\"hidden_1/bias\", which optimizer.groups.0"));
   EXPECT_THAT(two, HasSubstr("help: a variable is in one group: make one of the patterns narrower"));
   EXPECT_THAT(refused("groups = [{ vars = \"*\", weight_decay = 0.1 }]\n"),
               HasSubstr("\"weight_decay\" is not an option of optimizer \"adam\""));

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison of codes with their page finds each kind of difference."""
+import pathlib
+import tempfile
 import unittest
 
 import codes
@@ -36,6 +38,16 @@ class Codes(unittest.TestCase):
 
     def test_a_section_has_an_example_and_a_fix(self):
         self.assertEqual(len(codes.problems({"B1001": "a.cc"}, "### B1001: a title\n\nText.\n")), 2)
+
+    def test_a_message_without_a_code_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "runtime/api").mkdir(parents=True)
+            (root / "runtime/api/a.cc").write_text(
+                'fail(Code::kNotFound, "[B1001] gone");\nfail(Code::kNotFound, "gone");\n'
+                'fail(Code::kInternal, "a fault");\nfail(e.code(), "in x: " + std::string(e.message()));\n')
+            self.assertEqual(codes.without_code(root, ["runtime/api"]),
+                             ['runtime/api/a.cc:2: this message has no code: fail(Code::kNotFound, "gone")'])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 CALL = re.compile(r"(?:\bproblems?_?(?:\.|->)add|\brefuse(?:_type)?|\b(?:\w+\.)?check|\bfail(?:_at)?|\bLoadError|"
-                  r"\bthrow (?:Error|NoteError|UnknownHere)|\bDiagnostic)\s*[({]")
+                  r"\bthrow (?:Error|NoteError|UnknownHere|UsageError|RestoreError|RunInUse)|\bDiagnostic)\s*[({]")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 CODE = re.compile(r"\[B\d{4}\] ")
 

@@ -182,8 +182,7 @@ std::string manifest_text(const NewManifest& m) {
   const std::size_t at = file.find_column("--label", m.label);
   const TableProfile table = profile_table(file, at, Gaps(std::begin(kGaps), std::end(kGaps)));
   if (table.damaged != 0)
-    fail(Code::kDataLoss, "[B5012] " + table.damage + "; " +
-                              count_text(static_cast<std::uint64_t>(table.damaged), "row") +
+    fail(Code::kDataLoss, table.damage + "; " + count_text(static_cast<std::uint64_t>(table.damaged), "row") +
                               " cannot be read; repair the table first");
   if (!file.not_utf8().empty())
     fail(Code::kDataLoss, "[B3032] " + file.not_utf8() +
