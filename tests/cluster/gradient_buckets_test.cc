@@ -117,7 +117,7 @@ TEST(GradientBuckets, ACountOfRowsThatCannotBeIsRefused) {
   GradientBuckets buckets({{1, true, true}}, doubled, kNothing, with_rank_1({5, 4}, {}));
   buckets.records(0, 0, 4);
   buckets.begin(0);
-  EXPECT_EQ(said_by_wait(buckets), "DATA_LOSS: rank 1 has 5 rows in room for 4, which cannot be");
+  EXPECT_EQ(said_by_wait(buckets), "DATA_LOSS: [B5105] rank 1 has 5 rows in room for 4, which cannot be");
 }
 
 // The first sum ends only when the other buckets have been begun.

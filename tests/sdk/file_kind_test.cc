@@ -51,7 +51,8 @@ TEST(FileKind, T_120_APointerIsNoDataFileWhicheverReaderAsks) {
   const std::string path =
       folder.write("train.csv", "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 9\n");
   EXPECT_EQ(belay::testing::error_of([&] { belay::data_file_size("path", path); }),
-            "FAILED_PRECONDITION: [B3048] path: '" + path + "' is a pointer of Git LFS: git lfs pull fetches the file itself");
+            "FAILED_PRECONDITION: [B3048] path: '" + path +
+                "' is a pointer of Git LFS: git lfs pull fetches the file itself");
   const std::string other = folder.write("other.csv", "version\n1\n");
   EXPECT_EQ(belay::data_file_size("path", other), 10u);
 }

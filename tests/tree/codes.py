@@ -41,6 +41,7 @@ EXCEPTIONS = (
     ("runtime/estimator/export/exported_model.cc", "refuse(", "refuse() passes on the error of the exporter"),
     ("runtime/monitored/layers/hooked_session.cc", "refuse(", "refuse() passes on the error of the hook"),
     ("runtime/cluster/rank_group.cc", "refuse(", "refuse() passes on the error of the cluster plugin"),
+    ("runtime/cli/tables/new_manifest.cc", "fail(Code::kDataLoss, table.damage", "the reader's message has the code"),
     ("runtime/cluster/rank_agreement.cc", "fail(Code::kCancelled", "the ranks stop, which is no error"),
 )
 

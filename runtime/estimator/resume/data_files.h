@@ -30,8 +30,9 @@ struct DataFile {
 };
 
 // Returns the files that options of the kind path name, but not those of `.watching()` options. Only regular files
-// count. A file that cannot be read is left out, since the plugin's error is better. An array in an archive ("data.npz:rows")
-// counts as the archive, and a pattern as all of its files. `section`: "input.eval". `whole`: reads every byte.
+// count. A file that cannot be read is left out, since the plugin's error is better. An array in an archive
+// ("data.npz:rows") counts as the archive, and a pattern as all of its files. `section`: "input.eval". `whole`: reads
+// every byte.
 std::vector<DataFile> data_files(FileSystem& files, const std::string& section, const ResolvedPlugin& plugin,
                                  bool whole);
 

@@ -46,9 +46,9 @@ struct RankExchange {
 // over each bucket when its last value is ready, and one node (MeanOverRanks) waits for all. A bucket has at most a
 // quarter of all values, too, so that some values are sent early.
 //
-  // The rows of a sparse gradient are gathered, in a bucket of each table (BeginRows, RowsOverRanks). Each rank sums the
-  // rows of one id in the order of the ranks. They are never rounded for the exchange.
-  //
+// The rows of a sparse gradient are gathered, in a bucket of each table (BeginRows, RowsOverRanks). Each rank sums the
+// rows of one id in the order of the ranks. They are never rounded for the exchange.
+//
 // With settings.accumulate these are means over the batches of the step. The model's updates use only the last batch,
 // as in one process. INVALID_ARGUMENT names the parts that cannot be shared yet. Between the two calls the model has no
 // roles for loss and metrics.
