@@ -39,7 +39,7 @@ namespace belay {
 enum class RunStatus : int {
   kDone = 0,            // a stop condition was reached, and the last checkpoint is durable
   kTrainingFailed = 1,  // model, input or hook error, or recoveries used up
-  kUsage = 2,           // manifest, or an input that is missing or ends before the first step: nothing was trained
+  kUsage = 2,           // manifest, or an input that is missing, damaged or ends before the first step: nothing trained
   kPlugin = 3,          // a plugin was refused or failed to load
   kDiverged = 4,        // NaN, infinity or a limit
   kNoRestore = 5,       // checkpoints exist, none can be restored: refuses to start over
