@@ -105,7 +105,7 @@ inline void check_json(const belay::Directory& directory, const char* name, cons
   const Json found = Json::parse(read_file(directory, name), nullptr, false);
   if (found != wanted)
     belay::fail(belay::Code::kDataLoss,
-                std::string(name) + (found.is_discarded() ? " is no JSON" : " says something else"));
+                std::string(name) + (found.is_discarded() ? " is no JSON" : " does not match the model"));
 }
 
 }  // namespace belay_exporters

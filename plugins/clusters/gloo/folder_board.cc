@@ -16,7 +16,8 @@ namespace belay_gloo {
 
 FolderBoard::FolderBoard(std::string folder, bool owner) : folder_(std::move(folder)), owner_(owner) {
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST)
-    belay::fail(belay::Code::kUnavailable, "the folder '" + folder_ + "', where the ranks meet, cannot be made");
+    belay::fail(belay::Code::kUnavailable,
+                "the folder '" + folder_ + "', the meeting place of the ranks, cannot be made");
 }
 
 FolderBoard::~FolderBoard() {

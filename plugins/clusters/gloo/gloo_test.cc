@@ -338,7 +338,7 @@ TEST(Gloo, T_163_ARankWithAnotherTokenIsRefusedByName) {
     refused = std::string(code_name(e.code())) + ": " + e.what();
   }
   EXPECT_THAT(refused, testing::StartsWith("ABORTED: rank 0 refused rank 1, which does not have the token that rank 0 "
-                                           "left where the ranks meet"));
+                                           "left at the ranks' meeting place"));
   const belay_gloo::Lifelines one(rank_one(board), [] {});
   EXPECT_EQ(zero.met(), "") << "the right one is still waited for";
 }
@@ -375,8 +375,8 @@ TEST(Gloo, T_163_ARankThatDidNotComeAndTheOneThatWasRefusedAreSaidTogether) {
   OtherToken other(board);
   EXPECT_THROW(belay_gloo::Lifelines(rank_one(other), [] {}), belay::Error);
   EXPECT_EQ(zero.met(),
-            "UNAVAILABLE: rank 1 of 2 did not come; a process that said it was rank 1 was refused, since it did not "
-            "have the token that rank 0 left where the ranks meet");
+            "UNAVAILABLE: rank 1 of 2 did not come; a process that claimed to be rank 1 was refused, since it did not "
+            "have the token that rank 0 left at the ranks' meeting place");
 }
 
 // ---- real processes, which end with the test

@@ -106,9 +106,9 @@ void Lifelines::fail_missing(const std::vector<int>& ranks) const {
   std::string text = std::string(ranks.size() == 1 ? "rank " : "ranks ") + names + " of " +
                      std::to_string(options_.size) + " did not come";
   if (refused_ >= 0)
-    text += "; a process that said it was " + name_of(refused_) +
+    text += "; a process that claimed to be " + name_of(refused_) +
             " was refused, since it did not have the token that " + name_of(options_.rank) +
-            " left where the ranks meet";
+            " left at the ranks' meeting place";
   belay::fail(Code::kUnavailable, text);
 }
 
@@ -152,7 +152,7 @@ bool Lifelines::is_welcome(int line, int rank, Clock::time_point end) const {
   if (answer.kind == kRefused)
     belay::fail(Code::kAborted, name_of(rank) + " refused " + name_of(options_.rank) +
                                     ", which does not have the token that " + name_of(rank) +
-                                    " left where the ranks meet; start all ranks of one run with the same run "
+                                    " left at the ranks' meeting place; start all ranks of one run with the same run "
                                     "directory, or the same rendezvous");
   if (answer.kind == kOtherSize) fail_other_size(rank, answer.rank);
   return answer.kind == kAlive && answer.rank == rank;

@@ -55,7 +55,7 @@ RedisAddress redis_address(const std::string& url) {
 
 void Redis::fail_server(const std::string& what, const std::string& help) const {
   belay::fail(Code::kFailedPrecondition, "the Redis server at " + address_.host + ":" + std::to_string(address_.port) +
-                                             ", where the ranks meet, " + what + "; " + help);
+                                             ", the meeting place of the ranks, " + what + "; " + help);
 }
 
 Redis::Redis(const RedisAddress& address)

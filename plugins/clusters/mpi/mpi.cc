@@ -42,7 +42,7 @@ class Mpi final : public belay::Cluster {
   belay::ClusterPlace open(const belay::ClusterArgs& args) override {
     if (args.generation() > 0)
       fail(Code::kUnavailable,
-           "MPI's ranks cannot form a group again; its launcher ends the job, and the same command goes on from the "
+           "MPI's ranks cannot form a group again; its launcher ends the job, and the same command continues from the "
            "newest checkpoint");
     belay_mpi::make_ready();
     MPI_Comm world = communicator_ == 0 ? MPI_COMM_WORLD : MPI_Comm_f2c(static_cast<MPI_Fint>(communicator_));
@@ -103,8 +103,8 @@ class Mpi final : public belay::Cluster {
   [[noreturn]] void refuse(const std::string& said, const std::string& known) const {
     if (communicator_ != 0)
       fail(Code::kUnavailable, "the program has started " + said + ", which is " + known +
-                                   " in the communicator that it has handed in: ManifestRunOptions::place is to be "
-                                   "what MPI_Comm_rank and MPI_Comm_size say of that");
+                                   " in the communicator that it has handed in: ManifestRunOptions::place must have "
+                                   "the rank and the size that MPI_Comm_rank and MPI_Comm_size return for it");
     fail(Code::kUnavailable,
          "the launcher has started " + said + ", and " BELAY_MPI_NAME " knows this process as " + known +
              ": start it by " BELAY_MPI_NAME "'s mpirun, or name the plugin of the MPI whose mpirun has started it");

@@ -35,7 +35,7 @@ class Belay final : public belay::Exporter {
   void check(const belay::ExportContext& model, const belay::Directory& directory) override {
     const belay::Tensor step(model.global_step());
     if (read_file(directory, kManifestFile) != model.manifest())
-      fail(Code::kDataLoss, std::string(kManifestFile) + " says something else");
+      fail(Code::kDataLoss, std::string(kManifestFile) + " does not match the model");
     check_weights(directory, with_step(model, step));
     check_json(directory, kSignatureFile, signature_json(model));
     check_json(directory, kPluginsFile, plugins_json(model));

@@ -45,7 +45,7 @@ TEST(BelayExporter, ItsCheckFindsAnotherManifest) {
   exporter.model(one_layer);
   auto files = exporter.write();
   files["belay.toml"] = "a = 2\n";
-  EXPECT_THAT(error_of([&] { exporter.check(files); }), HasSubstr("belay.toml says something else"));
+  EXPECT_THAT(error_of([&] { exporter.check(files); }), HasSubstr("belay.toml does not match the model"));
 }
 
 }  // namespace belay_exporter_test

@@ -120,9 +120,8 @@ void top_k(GraphWriter& to, const ExportNode& node) {
 }
 
 [[noreturn]] void with_bodies(const ExportNode& node, const char* instead) {
-  node.fail_untranslated(
-      "its bodies are graphs of their own, which are not translated; in mode predict build the model " +
-      std::string(instead) + ", or export with 'safetensors'");
+  node.fail_untranslated("its bodies are separate graphs, which are not translated; in mode predict build the model " +
+                         std::string(instead) + ", or export with 'safetensors'");
 }
 void cond(GraphWriter&, const ExportNode& node) { with_bodies(node, "with ops::select of both results instead"); }
 void while_loop(GraphWriter&, const ExportNode& node) {

@@ -72,7 +72,7 @@ TEST(SafetensorsExporter, ItsCheckFindsAnotherShapeAndABrokenFile) {
   EXPECT_THAT(error_of([&] { exporter.check(files); }), HasSubstr("DATA_LOSS"));
   files["model.safetensors"] = whole;
   files["signature.json"] = "{}";
-  EXPECT_THAT(error_of([&] { exporter.check(files); }), HasSubstr("signature.json says something else"));
+  EXPECT_THAT(error_of([&] { exporter.check(files); }), HasSubstr("signature.json does not match the model"));
 }
 
 }  // namespace safetensors_exporter_test

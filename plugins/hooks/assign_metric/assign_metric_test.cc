@@ -84,7 +84,7 @@ TEST(AssignMetric, AnUndefinedMetricIsOneWarningAndChangesNothing) {
   const double undefined = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(after(*hook, 10, undefined).logged,
               ::testing::ElementsAre("warning: 'eval/best_threshold' is undefined (NaN) in the evaluation of step 10: "
-                                     "the variable 'threshold' keeps its value (said once)"));
+                                     "the variable 'threshold' keeps its value (logged once)"));
   EXPECT_THAT(after(*hook, 11, undefined).logged, ::testing::IsEmpty());
   EXPECT_EQ(threshold(*hook), 0.5f);
 }

@@ -54,7 +54,7 @@ TEST(EarlyStopping, WhichValuesAreBetterMustBeKnownBeforeTheFirstStep) {
   hook.tensor<float>("agreement");
   hook.global_step(0);
   EXPECT_EQ(error_of([&] { hook.begin(); }),
-            "INVALID_ARGUMENT: 'agreement' does not say by its name which values are better: set mode = \"min\" or "
+            "INVALID_ARGUMENT: 'agreement' does not show by its name which values are better: set mode = \"min\" or "
             "\"max\"");
   HookDriver limit(module(), {{"tensor", "agreement"}, {"higher_than", 1.0}});
   limit.tensor<float>("agreement");
@@ -235,7 +235,7 @@ TEST(EarlyStopping, AnUndefinedMetricIsAWarningAndNamedWhereItStopsTheRun) {
             "'eval/accuracy' has not improved for 2 evaluations; it was never a number (patience = 2)");
   EXPECT_EQ(hook->logged(), (std::vector<std::string>{
                                 "warning: 'eval/accuracy' is undefined (NaN) in the evaluation of step 100: this is "
-                                "no improvement and beyond no limit (said once)"}));
+                                "no improvement and beyond no limit (logged once)"}));
 }
 
 TEST(EarlyStopping, AResumedRunStopsAfterTheSameEvaluation) {

@@ -49,7 +49,7 @@ class GradientNorms final : public belay::Hook {
     if (gradients.empty() || gradients.size() != variables.size())
       belay::fail(Code::kFailedPrecondition,
                   "the graph has no gradients: [optimizer] puts them into the collections 'gradients' and "
-                  "'gradient_variables'; a model with a train operation of its own must do it too");
+                  "'gradient_variables'; a model with its own train operation must do it too");
     norms_.clear();
     add_norms(graph, "gradient_norm", gradients, variables);
     if (o_.weights) add_norms(graph, "weight_norm", variables, variables);

@@ -56,7 +56,7 @@ TEST(GradientNorms, NeedsTheOptimizersGradients) {
   EXPECT_EQ(
       error_of([&] { hook.begin(); }),
       "FAILED_PRECONDITION: the graph has no gradients: [optimizer] puts them into the collections 'gradients' and "
-      "'gradient_variables'; a model with a train operation of its own must do it too");
+      "'gradient_variables'; a model with its own train operation must do it too");
 }
 
 TEST(GradientNorms, WritesTheFirstStepAndEveryNth) {

@@ -127,7 +127,7 @@ class Profiler final : public belay::Hook {
     if (left_) spans.push_back({"phases", "between the steps: hooks, saving, evaluation", *left_, entered_});
     spans.push_back({"phases", "before the run: hooks", entered_, start});
     spans.push_back({"phases", "the run", start, end});
-    spans.push_back({"phases", "behind the run: hooks", end, now});
+    spans.push_back({"phases", "after the run: hooks", end, now});
     for (const belay::NodeStats& node : nodes)
       if (node.op == "QueueDequeue") spans.push_back({"input", "waiting for the input", node.start, node.end});
     if (save_ && save_->end.value_or(now) >= left_.value_or(entered_))

@@ -34,7 +34,7 @@ class RestoreBest final : public belay::Hook {
   void end(belay::Session& session) override {
     if (host().stopping()) {
       host().info("the weights stay those of step " + std::to_string(step_.read(session)) +
-                  ", with which the next start goes on; the best ones are restored where the training ends");
+                  ", and the next start continues with them; the best ones are restored when the training ends");
       return;
     }
     const std::optional<belay::Checkpoint> best = open_best();

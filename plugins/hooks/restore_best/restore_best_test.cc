@@ -107,9 +107,9 @@ TEST_F(RestoreBest, WhereTheRunWasAskedToStopTheNextStartGoesOnWithTheLastWeight
   hook.end();
   EXPECT_TRUE(hook.session().assigned().empty());
   EXPECT_TRUE(hook.saves().empty());
-  EXPECT_EQ(hook.logged(), (std::vector<std::string>{"info: the weights stay those of step 701, with which the next "
-                                                     "start goes on; the best ones are restored where the training "
-                                                     "ends"}));
+  EXPECT_EQ(hook.logged(),
+            (std::vector<std::string>{"info: the weights stay those of step 701, and the next start continues with "
+                                      "them; the best ones are restored when the training ends"}));
 }
 
 TEST_F(RestoreBest, AfterAnErrorNothingIsRestored) {

@@ -92,9 +92,8 @@ class Assign final : public belay::InitFn {
     if (vars_.empty()) fail(Code::kInvalidArgument, "'vars' has no regular expression; \".*\" is all variables");
     const int given = (o.constant ? 1 : 0) + (o.npy.empty() ? 0 : 1) + (o.initializer ? 1 : 0);
     if (given != 1)
-      fail(Code::kInvalidArgument, std::string(given == 0 ? "nothing says" : "more than one option says") +
-                                       " what the variables are set to; give one of 'constant', 'npy' and "
-                                       "'initializer'");
+      fail(Code::kInvalidArgument, std::string(given == 0 ? "no option sets" : "more than one option sets") +
+                                       " the value of the variables; give one of 'constant', 'npy' and 'initializer'");
     const Initializer::Parameters parameters{o.low, o.high, o.mean, o.stddev};
     if (o.initializer) {
       initializer_.emplace(*o.initializer, parameters);

@@ -74,10 +74,10 @@ TEST(Assign, AWholeNumberFitsIntegers) {
 }
 
 TEST(Assign, WhatTheVariablesAreSetToIsSaidOnce) {
-  const std::string one = "what the variables are set to; give one of 'constant', 'npy' and 'initializer'";
-  EXPECT_EQ(error_with({{"vars", Names{"flag"}}}), "INVALID_ARGUMENT: nothing says " + one);
+  const std::string one = "the value of the variables; give one of 'constant', 'npy' and 'initializer'";
+  EXPECT_EQ(error_with({{"vars", Names{"flag"}}}), "INVALID_ARGUMENT: no option sets " + one);
   EXPECT_EQ(error_with(both(of("he_normal"), {{"constant", 1.0}})),
-            "INVALID_ARGUMENT: more than one option says " + one);
+            "INVALID_ARGUMENT: more than one option sets " + one);
   EXPECT_EQ(error_with({{"vars", Names{"flag"}}, {"constant", 1.0}, {"stddev", 1.0}}),
             "INVALID_ARGUMENT: 'low', 'high', 'mean' and 'stddev' are for an 'initializer'; take them out");
   EXPECT_EQ(error_with({{"constant", 1.0}}), "INVALID_ARGUMENT: 'vars' is required");

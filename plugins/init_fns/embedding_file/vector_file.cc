@@ -110,7 +110,7 @@ class VectorReader {
 
   void check_count() const {
     if (promised_ < 0 || counts_.tokens == promised_) return;
-    fail(Code::kDataLoss, prefix_ + "has " + std::to_string(counts_.tokens) + " tokens, its first line says " +
+    fail(Code::kDataLoss, prefix_ + "has " + std::to_string(counts_.tokens) + " tokens, but its first line promises " +
                               std::to_string(promised_) + "; it was cut short or changed, fetch it again");
   }
 
@@ -142,13 +142,13 @@ class VectorReader {
     }
     if (found < width_)
       fail(Code::kDataLoss, line_text() + "has " + std::to_string(found) + " of the " + std::to_string(width_) +
-                                " numbers that belong behind a token: " + shown(line));
+                                " numbers that belong after a token: " + shown(line));
     const std::string_view token = line.substr(0, begin);
     float number = 0;
     const std::size_t last = token.rfind(' ');
     if (last != std::string_view::npos && parse_number(token.substr(last + 1), number))
       fail(Code::kDataLoss,
-           line_text() + "has more than " + std::to_string(width_) + " numbers behind its token: " + shown(line));
+           line_text() + "has more than " + std::to_string(width_) + " numbers after its token: " + shown(line));
     if (float* row = wanted(token)) read_numbers(line.substr(begin + 1), row);
     ++counts_.tokens;
   }
@@ -192,7 +192,7 @@ class VectorReader {
     }
     while (!rest_.empty() && rest_.front() == '\n') rest_.remove_prefix(1);
     if (!rest_.empty())
-      fail(Code::kDataLoss, prefix_ + "goes on for " + std::to_string(rest_.size()) + " bytes behind its " +
+      fail(Code::kDataLoss, prefix_ + "has " + std::to_string(rest_.size()) + " more bytes after its " +
                                 std::to_string(promised_) + " tokens; it was damaged or changed, fetch it again");
   }
 

@@ -79,29 +79,29 @@ TEST_F(VectorFile, Word2vecBinaryWithAndWithoutLineEnds) {
 
 TEST_F(VectorFile, ALineWithTooFewOrTooManyNumbersIsRefusedWithItsNumber) {
   EXPECT_EQ(error("the 1 2\ncat 3\n", VectorFormat::kGlove),
-            "DATA_LOSS: " + at_ + "line 2 has 1 of the 2 numbers that belong behind a token: \"cat 3\"");
+            "DATA_LOSS: " + at_ + "line 2 has 1 of the 2 numbers that belong after a token: \"cat 3\"");
   EXPECT_EQ(error("the 1 2\n\ncat 3 4\n", VectorFormat::kGlove),
-            "DATA_LOSS: " + at_ + "line 2 has 0 of the 2 numbers that belong behind a token: \"\"");
+            "DATA_LOSS: " + at_ + "line 2 has 0 of the 2 numbers that belong after a token: \"\"");
   EXPECT_EQ(error("2 2\nthe 1 2\ncat 3 4 5\n", VectorFormat::kWord2vecText),
-            "DATA_LOSS: " + at_ + "line 3 has more than 2 numbers behind its token: \"cat 3 4 5\"");
+            "DATA_LOSS: " + at_ + "line 3 has more than 2 numbers after its token: \"cat 3 4 5\"");
 }
 
 TEST_F(VectorFile, WhatIsNoFiniteNumberIsRefusedWithItsLine) {
   for (const char* wrong : {"x", "nan", "inf", "1e999", "0x1", "1,5", ""})
     EXPECT_EQ(error("the 1 2\ncat 3 " + std::string(wrong) + " \nend 1 2\n", VectorFormat::kGlove, 2),
               *wrong == 0
-                  ? "DATA_LOSS: " + at_ + "line 2 has 1 of the 2 numbers that belong behind a token: \"cat 3\""
+                  ? "DATA_LOSS: " + at_ + "line 2 has 1 of the 2 numbers that belong after a token: \"cat 3\""
                   : "DATA_LOSS: " + at_ + "line 2 has \"" + wrong + "\" as number 2, which is no finite number");
 }
 
 TEST_F(VectorFile, TheNumberOfTokensMustBeAsTheFirstLineSays) {
   const std::string end = "; it was cut short or changed, fetch it again";
   EXPECT_EQ(error("3 2\nthe 1 2\ncat 3 4\n", VectorFormat::kWord2vecText),
-            "DATA_LOSS: " + at_ + "has 2 tokens, its first line says 3" + end);
+            "DATA_LOSS: " + at_ + "has 2 tokens, but its first line promises 3" + end);
   EXPECT_EQ(error("1 2\nthe 1 2\ncat 3 4\n", VectorFormat::kWord2vecText),
-            "DATA_LOSS: " + at_ + "has 2 tokens, its first line says 1" + end);
+            "DATA_LOSS: " + at_ + "has 2 tokens, but its first line promises 1" + end);
   EXPECT_THAT(error(binary("1 2", {{"a", {1, 2}}, {"b", {1, 2}}}), VectorFormat::kWord2vecBinary),
-              HasSubstr("goes on for 11 bytes behind its 1 tokens"));
+              HasSubstr("has 11 more bytes after its 1 tokens"));
 }
 
 TEST_F(VectorFile, ABinaryFileThatWasCutIsRefusedWithTokenAndByte) {

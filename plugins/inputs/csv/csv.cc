@@ -382,7 +382,7 @@ class Csv final : public belay::Input {
     columns_.features = features, all = used;
   }
 
-  // Each category that delivers ids is a feature of its own, with the words as names of its values.
+  // Each category that delivers ids is a separate feature, with the words as names of its values.
   void declare_categories(belay::InputSpec& spec) {
     category_slots_.clear();
     for (const belay::Column& column : columns_.typed) {

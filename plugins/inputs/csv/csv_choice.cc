@@ -119,7 +119,7 @@ class ColumnChoice {
   }
 
   // Finds the column that decides about the parts. Groups and parts are no features, unless an entry in `columns` or
-  // `features` says so. A file for all rows need not have the column.
+  // `features` names them. A file for all rows need not have the column.
   void place_split() {
     if (o_.split.split == "all" && spec_.has_learned()) return;
     split_ = find_split_column(file_, o_.split, columns_.label);

@@ -137,9 +137,9 @@ class Idx final : public belay::Input {
     scale_ = o_.scale.value_or(images_.type == ElementType::kUInt8 ? 1.0 / 255 : 1.0);
     const auto learned = spec.learned_values("scale");
     if (!o_.scale && learned && *learned != std::vector<double>{scale_})
-      fail(Code::kInvalidArgument, "[B3025] images: '" + o_.images.string() + "' holds " + element_name(images_.type) +
-                                       ", which is another type than the training's images had; say with 'scale' by "
-                                       "what its elements are multiplied");
+      fail(Code::kInvalidArgument,
+           "[B3025] images: '" + o_.images.string() + "' holds " + element_name(images_.type) +
+               ", which is another type than the training's images had; set 'scale' to the factor of its elements");
     if (spec.has_learned() && !learned) return;  // a training of another plugin has no such values
     spec.keep("scale", std::vector<double>{scale_});
     spec.keep("mean", std::vector<double>{o_.mean});

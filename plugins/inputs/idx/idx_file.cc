@@ -113,7 +113,7 @@ void IdxReader::check_length(const IdxHeader& header) {
     if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dim), &bytes) ||
         bytes > static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max()))
       fail(Code::kInvalidArgument, "[B3023] " + prefix_ + "cannot hold " + belay::dims_text(header.dims) +
-                                       " elements, as its header says; it is damaged or no IDX file");
+                                       " elements, which its header declares; it is damaged or no IDX file");
   }
   const std::uint64_t whole = file_.position() + bytes;
   const bool plain = !file_.compressed();

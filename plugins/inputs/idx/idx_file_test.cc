@@ -94,11 +94,12 @@ TEST(IdxFile, BadHeadersAreNamedWhenTheFileIsOpened) {
       {header(8, {0, 28, 28}), "FAILED_PRECONDITION: [B3021] @holds no records; give a file that has some"},
       {header(8, {5, 0, 28}), "INVALID_ARGUMENT: [B3024] @has records of no elements: [5, 0, 28]"},
       {header(8, {~0u, ~0u, ~0u}),
-       "INVALID_ARGUMENT: [B3023] @cannot hold [4294967295, 4294967295, 4294967295] elements, as its header says; it "
-       "is damaged or no IDX file"},
+       "INVALID_ARGUMENT: [B3023] @cannot hold [4294967295, 4294967295, 4294967295] elements, which its header "
+       "declares; "
+       "it is damaged or no IDX file"},
       {header(0x0e, {1u << 31, 1u << 29}),
-       "INVALID_ARGUMENT: [B3023] @cannot hold [2147483648, 536870912] elements, as its header says; it is damaged or "
-       "no IDX file"},
+       "INVALID_ARGUMENT: [B3023] @cannot hold [2147483648, 536870912] elements, which its header declares; it is "
+       "damaged or no IDX file"},
       {header(8, {1u << 31, 1u << 31}),
        "DATA_LOSS: [B3023] @has 12 bytes; [2147483648, 2147483648] elements of uint8 need 4611686018427387916; fetch "
        "it again"},

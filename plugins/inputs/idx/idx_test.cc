@@ -171,10 +171,9 @@ TEST_F(Idx, T_104_AFileOfAnotherElementTypeNeedsAScale) {
   const std::string file = folder_.write("wide", header(0x0b, {1, 2, 3}) + std::string(12, '\1'));
   InputDriver eval(module(), {{"images", file}}), said(module(), {{"images", file}, {"scale", 1.0 / 255}});
   for (InputDriver* input : {&eval, &said}) input->learn(train.schema(), InputUse::kEvaluation);
-  EXPECT_EQ(error_of([&] { eval.spec(); }),
-            "INVALID_ARGUMENT: [B3025] images: '" + file +
-                "' holds int16, which is another type than the training's images had; say with 'scale' by what its "
-                "elements are multiplied");
+  EXPECT_EQ(error_of([&] { eval.spec(); }), "INVALID_ARGUMENT: [B3025] images: '" + file +
+                                                "' holds int16, which is another type than the training's images had; "
+                                                "set 'scale' to the factor of its elements");
   EXPECT_EQ(said.difference_from_learned(), "");
 }
 

@@ -136,8 +136,8 @@ TEST(NpySamples, OfNumpyItselfAreReadOrRefused) {
       {"np_c8.npy", "INVALID_ARGUMENT: $has the type '<c8': complex numbers; save a.real and a.imag as two arrays"},
       {"np_c16.npy", "INVALID_ARGUMENT: $has the type '<c16': complex numbers; save a.real and a.imag as two arrays"},
       {"np_structured.npy",
-       "INVALID_ARGUMENT: $holds records of several fields; save each field as an array of its own: "
-       "numpy.save(f, a['x'])"},
+       "INVALID_ARGUMENT: $holds records of several fields; save each field as a separate array: numpy.save(f, "
+       "a['x'])"},
       {"np_unicode.npy",
        "INVALID_ARGUMENT: $has the type '<U2': strings; save numbers, such as the index of each in a "
        "list"},

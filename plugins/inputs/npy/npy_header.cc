@@ -90,8 +90,7 @@ class HeaderParser {
     skip_space();
     if (at_ < text_.size() && text_[at_] == '[') {
       skip_list();
-      header_.refusal =
-          "holds records of several fields; save each field as an array of its own: numpy.save(f, a['x'])";
+      header_.refusal = "holds records of several fields; save each field as a separate array: numpy.save(f, a['x'])";
       return;
     }
     header_.descr = quoted();

@@ -61,8 +61,7 @@ TEST(NpyHeader, TypesThatAreNoNumbersSayWhatToSave) {
       {"'<f16'", "has the type '<f16': elements that are not read here; save a.astype('f4')"},
       {"'f4'", "has the type 'f4': elements that are not read here; save a.astype('f4')"},
       {"''", "has the type '': elements that are not read here; save a.astype('f4')"},
-      {"[('a', '<i4')]",
-       "holds records of several fields; save each field as an array of its own: numpy.save(f, a['x'])"},
+      {"[('a', '<i4')]", "holds records of several fields; save each field as a separate array: numpy.save(f, a['x'])"},
   };
   for (const auto& c : cases)
     EXPECT_EQ(error_of([&] {

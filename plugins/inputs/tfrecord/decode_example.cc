@@ -46,7 +46,7 @@ void need_kind(const pb::Feature& feature, const FeatureSpec& spec, pb::Feature:
   if (feature.kind_case() == kind) return;
   const bool bytes = feature.kind_case() == pb::Feature::kBytesList;
   fail(Code::kInvalidArgument,
-       "[B3025] feature \"" + spec.name + "\" holds " + kind_name(feature.kind_case()) + ", 'features' says " +
+       "[B3025] feature \"" + spec.name + "\" holds " + kind_name(feature.kind_case()) + ", but 'features' names " +
            belay::dtype_name(spec.dtype) +
            (bytes ? "; use string or uint8" : std::string("; use ") + kind_name(feature.kind_case())));
 }

@@ -60,7 +60,7 @@ TEST(Lstm, RefusesFeaturesThatAreNoIds) {
         Case{DType::kInt64,
              {-1, 3},
              0,
-             "INVALID_ARGUMENT: the input does not say how many ids there are for 'ids:0' (int64 [?, 3]); set "
+             "INVALID_ARGUMENT: the input does not declare how many ids there are for 'ids:0' (int64 [?, 3]); set "
              "vocabulary to their number"}}) {
     ModelDriver model(module(), kSmall);
     model.feature("ids", c.dtype, c.dims, c.classes);

@@ -157,8 +157,8 @@ Apply embedding(LayerSettings& s, const std::string& name) {
   return [=](const LayerInput& in) {
     const std::int64_t n = entries != 0 ? entries : in.ids;
     if (n == 0)
-      belay::fail(Code::kInvalidArgument,
-                  "the input does not say how many ids " + in.x.text() + " can have; set 'entries' to their number");
+      belay::fail(Code::kInvalidArgument, "the input does not declare how many ids " + in.x.text() +
+                                              " can have; set 'entries' to their number");
     if (in.x.dtype() != belay::DType::kInt32 && in.x.dtype() != belay::DType::kInt64)
       belay::fail(Code::kInvalidArgument, in.x.text() +
                                               " is no ids: an embedding is the first layer and takes int32 or "

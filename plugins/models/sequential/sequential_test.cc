@@ -259,8 +259,8 @@ TEST(Sequential, LayersThatDoNotFitAreNamed) {
        "\"flatten\" } before it"},
       {{{"embedding", {{"width", 3}}}},
        kRows,
-       "'layers.0' (embedding): the input does not say how many ids 'x:0' (float32 [?, 4]) can have; set 'entries' to "
-       "their number"},
+       "'layers.0' (embedding): the input does not declare how many ids 'x:0' (float32 [?, 4]) can have; set 'entries' "
+       "to their number"},
       {{{"embedding", {{"width", 3}, {"entries", 5}}}},
        kRows,
        "'layers.0' (embedding): 'x:0' (float32 [?, 4]) is no ids: an embedding is the first layer and takes int32 or "

@@ -161,7 +161,7 @@ void ZipReader::Entry::check_end() {
   char extra = 0;
   const zip_int64_t more = zip_fread(file_.get(), &extra, 1);
   if (more < 0) damaged(zip_file_strerror(file_.get()));
-  if (more > 0) damaged("it goes on behind its end");
+  if (more > 0) damaged("it has data after its end");
 }
 
 }  // namespace npz_saver

@@ -242,7 +242,7 @@ void check_tiling(std::vector<Entry>& entries, std::uint64_t data_size) {
   std::uint64_t covered = 0;
   for (const Entry& e : entries) {
     if (e.begin < covered)
-      bad_tensor(e.name, "begins at data byte " + std::to_string(e.begin) + ", where the one before it goes on to " +
+      bad_tensor(e.name, "begins at data byte " + std::to_string(e.begin) + ", but the one before it ends at " +
                              std::to_string(covered));
     if (e.begin > covered)
       bad_tensor(e.name, "begins at data byte " + std::to_string(e.begin) + " and leaves a hole from " +

@@ -55,9 +55,9 @@ class TensorFile {
     std::uint64_t length = 0;
     for (int i = 7; i >= 0; --i) length = length << 8 | length_bytes[i];
     const std::uint64_t room = size - belay_safetensors::kLengthBytes;
-    const std::string says = "says at byte 0 that its header has " + std::to_string(length) + " bytes";
-    if (length > belay_safetensors::kMaxHeader) refuse_length(says + "; at most 100000000 are allowed");
-    if (length > room) refuse_length(says + ", but only " + std::to_string(room) + " follow");
+    const std::string stated = "states at byte 0 that its header has " + std::to_string(length) + " bytes";
+    if (length > belay_safetensors::kMaxHeader) refuse_length(stated + "; at most 100000000 are allowed");
+    if (length > room) refuse_length(stated + ", but only " + std::to_string(room) + " follow");
     std::string json(static_cast<std::size_t>(length), '\0');
     file_.read_at(belay_safetensors::kLengthBytes, json.data(), length);
     data_ = belay_safetensors::kLengthBytes + length;
@@ -69,13 +69,14 @@ class TensorFile {
   }
 
   // The file is usually another program's, with a name of this format.
-  [[noreturn]] void refuse_length(const std::string& says) const {
+  [[noreturn]] void refuse_length(const std::string& stated) const {
     std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(file_.size(), 512)), '\0');
     file_.read_at(0, begin.data(), begin.size());
-    if (begin.size() > belay_safetensors::kLengthBytes && begin[belay_safetensors::kLengthBytes] == '{') damaged(says);
+    if (begin.size() > belay_safetensors::kLengthBytes && begin[belay_safetensors::kLengthBytes] == '{')
+      damaged(stated);
     const std::string text =
-        belay::foreign_text(begin, "safetensors file", "write its tensors with safetensors.torch.save_file", says);
-    if (text == says) damaged(says);
+        belay::foreign_text(begin, "safetensors file", "write its tensors with safetensors.torch.save_file", stated);
+    if (text == stated) damaged(stated);
     fail(Code::kDataLoss, "[B4041] " + what_ + " " + text);
   }
 

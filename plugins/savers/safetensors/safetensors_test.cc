@@ -163,10 +163,10 @@ TEST(Safetensors, EachRuleOfTheFormatHasItsMessage) {
   } cases[] = {
       {"1234567", "DATA_LOSS: [B4040] the .safetensors file has 7 bytes; the length of the header alone has 8"},
       {file_of("{}", "", 3),
-       "DATA_LOSS: [B4040] the .safetensors file says at byte 0 that its header has 3 bytes, but only 2 follow"},
+       "DATA_LOSS: [B4040] the .safetensors file states at byte 0 that its header has 3 bytes, but only 2 follow"},
       {file_of("{}", "", 100'000'001),
-       "DATA_LOSS: [B4040] the .safetensors file says at byte 0 that its header has 100000001 bytes; at most 100000000 "
-       "are allowed"},
+       "DATA_LOSS: [B4040] the .safetensors file states at byte 0 that its header has 100000001 bytes; at most "
+       "100000000 are allowed"},
       {std::string("\x80\x04\x95\x18\x62\0\0\0\0\0\0}pickle", 18),
        "DATA_LOSS: [B4041] the .safetensors file is a pickle of Python (torch.save, joblib), no safetensors file: "
        "write its tensors with safetensors.torch.save_file"},
@@ -304,7 +304,7 @@ TEST_F(SafetensorsSamples, MalformedFilesAreRefusedForTheirOwnReason) {
       {"unknown_dtype", "tensor \"a\" has the unknown dtype \"FLOAT32\""},
       {"bits_overflow", "tensor \"a\" has a shape whose size overflows 64 bits"},
       {"beyond_the_data", "the tensors need 2 bytes of data, the file has 1"},
-      {"overlap", "tensor \"b\" begins at data byte 1, where the one before it goes on to 2"},
+      {"overlap", "tensor \"b\" begins at data byte 1, but the one before it ends at 2"},
       {"hole", "tensor \"b\" begins at data byte 2 and leaves a hole from 1"},
       {"data_after", "the tensors end at data byte 1, and 1 bytes follow them"},
       {"data_without_tensors", "the tensors end at data byte 0, and 1 bytes follow them"},

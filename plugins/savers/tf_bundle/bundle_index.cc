@@ -34,8 +34,7 @@ pb::Header parse_header(const std::string& value) {
   pb::Header header;
   if (!header.ParseFromString(value)) fail(Code::kDataLoss, "[B4040] the .index file: its header is damaged");
   if (header.num_shards() < 1)
-    fail(Code::kDataLoss,
-         "[B4040] the .index file says that there are " + std::to_string(header.num_shards()) + " data files");
+    fail(Code::kDataLoss, "[B4040] the .index file counts " + std::to_string(header.num_shards()) + " data files");
   if (header.endianness() != 0 && header.endianness() != 1)
     fail(Code::kDataLoss, "[B4040] the .index file has the unknown byte order " + std::to_string(header.endianness()));
   const auto& bad = header.version().bad_consumers();
@@ -93,7 +92,7 @@ class IndexParser {
     const std::string* last = nullptr;
     for (const auto& [key, value] : records) {
       if (last != nullptr && *last >= key)
-        fail(Code::kDataLoss, "[B4040] the .index file: " + tensor_text(key) + " is not behind " + tensor_text(*last) +
+        fail(Code::kDataLoss, "[B4040] the .index file: " + tensor_text(key) + " is not after " + tensor_text(*last) +
                                   " in the order of names");
       last = &key;
       // TensorFlow's names are not empty and do not begin with a NUL. Such keys are those of the header and of slices.

@@ -137,9 +137,9 @@ TEST(TfBundleIndex, EachRuleHasItsMessage) {
   EXPECT_EQ(refusal(Records{{"w", ""}}), "DATA_LOSS: [B4040] the .index file has no header");
   EXPECT_EQ(refusal({{"", "\xff"}}), "DATA_LOSS: [B4040] the .index file: its header is damaged");
   EXPECT_EQ(refusal({header_record(), {"b", ""}, {"a", ""}}),
-            "DATA_LOSS: [B4040] the .index file: tensor \"a\" is not behind tensor \"b\" in the order of names");
+            "DATA_LOSS: [B4040] the .index file: tensor \"a\" is not after tensor \"b\" in the order of names");
   pb::Header header;
-  EXPECT_EQ(refusal(header), "DATA_LOSS: [B4040] the .index file says that there are 0 data files");
+  EXPECT_EQ(refusal(header), "DATA_LOSS: [B4040] the .index file counts 0 data files");
   header.set_num_shards(1);
   header.set_endianness(2);
   EXPECT_EQ(refusal(header), "DATA_LOSS: [B4040] the .index file has the unknown byte order 2");

@@ -109,7 +109,7 @@ std::pair<Block, Block> read_footer(std::string_view file) {
   }
   if (static_cast<std::size_t>(in.CurrentPosition()) != shortest ||
       footer.substr(shortest, kHandles - shortest).find_first_not_of('\0') != footer.npos)
-    bad_table("its footer holds something behind the two blocks");
+    bad_table("its footer holds something after the two blocks");
   return {blocks[0], blocks[1]};
 }
 
@@ -131,7 +131,7 @@ void check_layout(std::string_view file, std::vector<Block> blocks) {
     covered = b.end;
   }
   if (covered != file.size() - kFooter)
-    bad_table("there is more than its blocks behind byte " + std::to_string(covered));
+    bad_table("there is more than its blocks after byte " + std::to_string(covered));
 }
 
 leveldb::Options table_options() {
