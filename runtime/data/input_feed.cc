@@ -113,7 +113,8 @@ std::int64_t InputFeed::size() const {
   try {
     const auto take = [&] {
       if (examples < -1)
-        fail(Code::kInvalidArgument, fmt::format("[B3003] it returned {} examples; -1: it cannot say", examples));
+        fail(Code::kInvalidArgument,
+             fmt::format("[B3003] it returned {} examples; -1 means that it does not know", examples));
     };
     input_->call_and_take("size", &belay_input_api::size, take, &examples);
   } catch (const Error& e) {

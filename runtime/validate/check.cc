@@ -28,7 +28,8 @@ void require_explained(const std::string& where, const Error& error) {
       (code > BELAY_OK && (code == BELAY_INTERNAL || std::string(code_name(error.code())) != "INTERNAL"));
   if (!known) throw CheckFailed(where + " returned " + std::to_string(code) + ", which is no code of abi.h");
   if (error.message().empty())
-    throw CheckFailed(where + " failed with " + code_name(error.code()) + " and no message; say what is wrong");
+    throw CheckFailed(where + " failed with " + code_name(error.code()) +
+                      " and no message; give a message that names the fault");
 }
 
 }  // namespace belay::runtime

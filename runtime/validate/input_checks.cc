@@ -130,7 +130,7 @@ void names(const Subject& subject) {
 
 std::string name_of(InputUse use) {
   switch (use) {
-    case InputUse::kTraining: return "a training that goes on";
+    case InputUse::kTraining: return "a training that continues";
     case InputUse::kEvaluation: return "an evaluation";
     case InputUse::kPrediction: return "a prediction";
   }

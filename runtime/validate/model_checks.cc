@@ -98,7 +98,7 @@ void builds(const Subject& subject) {
 void predicts(const Subject& subject) {
   const Built training = build(subject, Mode::kTrain);
   Built built;
-  must_succeed("build for prediction, where the label is declared and not there,",
+  must_succeed("build for prediction, with a label that is declared and absent,",
                [&] { built = try_build(subject, Mode::kPredict, training.input); });
   const std::string foreign = foreign_variables(*training.model, *built.model);
   if (!foreign.empty())

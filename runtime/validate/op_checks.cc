@@ -112,8 +112,8 @@ void shapes(const Subject& subject) {
       for (std::size_t i = 0; fits && i < out.size(); ++i)
         fits = early[i].dtype == out[i].dtype && (!early[i].rank_known || Shape(early[i].dims).allows(out[i].dims));
       if (!fits)
-        throw CheckFailed("infer says " + text_of(early) + " for " + text_of(less) + ", but " + text_of(out) + " for " +
-                          text_of(known));
+        throw CheckFailed("infer returns " + text_of(early) + " for " + text_of(less) + ", but " + text_of(out) +
+                          " for " + text_of(known));
     }
   }
 }

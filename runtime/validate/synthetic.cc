@@ -69,7 +69,7 @@ void refuse_keys_of_manifest(const std::vector<std::string>& sets, Diagnostics& 
   const std::pair<const char*, const char*> kept[] = {{"plugin", "names the plugin"},
                                                       {"file", "names the plugin's library"},
                                                       {"name", "names the instance"},
-                                                      {"on_error", "says what follows an error"}};
+                                                      {"on_error", "names what follows an error"}};
   for (const std::string& set : sets) {
     const std::string key = set.substr(0, set.find_first_of("=. "));
     for (const auto& [name, meaning] : kept)

@@ -189,7 +189,7 @@ class Validation {
       return packed(Verdict::kFailed, child.ending + (child.errors.empty() ? "" : ": " + shortened(child.errors)));
     if (!child.output.empty() && has_passed(child.report))
       return packed(Verdict::kFailed, "wrote to standard output, which may carry data: \"" + shortened(child.output) +
-                                          "\"; say it with host().info()");
+                                          "\"; use host().info()");
     return child.report;
   }
 

@@ -268,7 +268,7 @@ TEST_F(InputFeedTest, T_145_APositionCountsFromZeroAndASizeIsANumberOfExamples) 
   }
   create({{"size", std::int64_t{-7}}}, "elsewhere");
   EXPECT_EQ(error_of([&] { InputFeed::open(*instance, {.name = "train"})->size(); }),
-            label + "size: [B3003] it returned -7 examples; -1: it cannot say");
+            label + "size: [B3003] it returned -7 examples; -1 means that it does not know");
 }
 
 TEST_F(InputFeedTest, T_145_APositionThatStaysIsAWarningOnce) {
@@ -337,8 +337,7 @@ TEST_F(InputFeedTest, B_05c_APositionBeyondTheHostsMemoryIsRefused) {
   input = InputFeed::open(*instance, {.name = "train"});
   EXPECT_EQ(error_of([&] { input->prime(); }),
             "RESOURCE_EXHAUSTED: input \"train\" of \"streaming\" (linked in, 1.0.0) in next: the position has 4097 "
-            "bytes of its own, at "
-            "most 4096 are kept");
+            "own bytes, but at most 4096 are kept");
 }
 
 TEST_F(InputFeedTest, B_03a_AnInputThatWaitsIsWokenWhenTheSessionStops) {

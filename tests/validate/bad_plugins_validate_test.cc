@@ -69,13 +69,11 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "P/missing_dep.so)"},
       {"missing_deps",
        "load.opens: [B2016] missing_dep: 'P/missing_deps.so' needs what cannot be loaded: libbelay_test_absent.so "
-       "(wanted by "
-       "P/missing_deps.so), libbelay_test_other_absent.so (wanted by P/deps/found/libbelay_test_middle.so, wanted by "
-       "P/missing_deps.so)"},
+       "(wanted by P/missing_deps.so), libbelay_test_other_absent.so (wanted by P/deps/found/libbelay_test_middle.so, "
+       "wanted by P/missing_deps.so)"},
       {"module_abi",
-       "load.opens: [B2022] stale: 'P/module_abi.so' has a note that is not its module's: the note says ABI 0.4, the "
-       "module "
-       "0.5"},
+       "load.opens: [B2022] stale: 'P/module_abi.so' has a note that is not its module's: the note has ABI 0.4, the "
+       "module 0.5"},
       {"module_in_namespace", "load.linked: exports 1 symbol (mine::belay_module_v0) besides belay_module_v0, "},
       {"module_is_function",
        "load.opens: [B2021] bad_module: 'P/module_is_function.so' exports belay_module_v0 as a function, not as data"},
@@ -230,7 +228,8 @@ TEST(ValidateBadPlugins, AHookWithoutTheSdksBarrierIsFoundOut) {
              "create.options: crashed with signal 6 (Aborted): terminate called after throwing an instance of "
              "'std::runtime_error'\\n  what():  not now\\n"},
         Case{"unknown code", "drive.begin: begin returned -3, which is no code of abi.h"},
-        Case{"no message", "drive.begin: begin failed with ABORTED and no message; say what is wrong"},
+        Case{"no message",
+             "drive.begin: begin failed with ABORTED and no message; give a message that names the fault"},
         Case{"megabyte", "drive.begin: begin failed: INTERNAL: xxxxxxxxxxxxxxxxxxxxxxx"},
         Case{"says more than it wrote",
              "drive.begin: begin failed: INTERNAL: no message (its message claims more bytes than there is room for)"},

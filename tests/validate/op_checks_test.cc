@@ -31,13 +31,12 @@ TEST(OpChecks, EachFlawFailsItsCheck) {
      "3, "
      "4, 4]) must be float32; give its attributes with --set"},
     {"guesses shapes",
-     "drive.shapes: failed: infer says float32 [1, 2, 3] for float32 [...], but float32 [3, 5] for float32 [3, 5]"},
+     "drive.shapes: failed: infer returns float32 [1, 2, 3] for float32 [...], but float32 [3, 5] for float32 [3, 5]"},
     {"wants to know",
      "drive.shapes: failed: infer of float32 [...], when it takes float32 [3, 5], failed: INVALID_ARGUMENT: no rank, "
-     "no "
-     "node"},
+     "no node"},
     {"writes behind",
-     "drive.runs: failed: run on float32 [3, 5] with 1 thread failed: FAILED_PRECONDITION: run wrote behind the end of "
+     "drive.runs: failed: run on float32 [3, 5] with 1 thread failed: FAILED_PRECONDITION: run wrote past the end of "
      "output 0"},
     {"leaves one out",
      "drive.runs: failed: run on float32 [3, 5] with 1 thread failed: FAILED_PRECONDITION: run gave other bits when it "

@@ -140,10 +140,10 @@ TEST(Validate, T_152_WhatAPluginWritesWhereItMayNotIsFound) {
        "drive.life: failed: a step failed: FAILED_PRECONDITION: after_run wrote into the value of 'loss', which it may "
        "only read"},
       {"hook \"flawed_hook\"", "writes behind a value",
-       "drive.life: failed: a step failed: FAILED_PRECONDITION: after_run wrote behind the value of 'loss', which it "
-       "may only read"},
+       "drive.life: failed: a step failed: FAILED_PRECONDITION: after_run wrote past the end of the value of 'loss', "
+       "which it may only read"},
       {"input \"flawed_input\"", "writes behind",
-       "drive.batches: failed: next failed: FAILED_PRECONDITION: next wrote behind 'x'"},
+       "drive.batches: failed: next failed: FAILED_PRECONDITION: next wrote past the end of 'x'"},
   };
   for (const auto& c : cases) {
     const std::vector<std::string> all = troubles(c.plugin, c.flaw);
@@ -205,20 +205,19 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
                 "drive.same_again: failed: batch 0 differs: 'x' before {0, 4}"},
            Case{"input \"flawed_input\"", "seeks to the start",
                 "drive.shards: failed: seek failed: FAILED_PRECONDITION: next went from position {0, 4} to {0, 4}"},
+           Case{"input \"flawed_input\"", "learns no columns",
+                "state.learned: failed: spec for a training that continues, with what it declared and kept itself: of "
+                "its columns 'pair' lacks 'a' and has 'c', unknown to the training"},
+           Case{"input \"flawed_input\"", "turns columns",
+                "state.learned: failed: spec for a training that continues, with what it declared and kept itself: "
+                "'pair' has other columns"},
            Case{
-               "input \"flawed_input\"", "learns no columns",
-               "state.learned: failed: spec for a training that goes on, with what it declared and kept itself: of its "
-               "columns 'pair' lacks 'a' and has 'c', unknown to the training"},
-           Case{
-               "input \"flawed_input\"", "turns columns",
-               "state.learned: failed: spec for a training that goes on, with what it declared and kept itself: 'pair' "
-               "has other columns"},
-           Case{"input \"flawed_input\"", "fits anew",
-                "state.learned: failed: spec for a training that goes on, with what it declared and kept itself: what "
-                "the input keeps as 'mean' is not the training's"},
+               "input \"flawed_input\"", "fits anew",
+               "state.learned: failed: spec for a training that continues, with what it declared and kept itself: what "
+               "the input keeps as 'mean' is not the training's"},
            Case{"input \"flawed_input\"", "scales what was learned",
-                "state.learned: failed: next for a training that goes on, with what it declared and kept itself: batch "
-                "0 differs: 'x' before {0, 4}"},
+                "state.learned: failed: next for a training that continues, with what it declared and kept itself: "
+                "batch 0 differs: 'x' before {0, 4}"},
            Case{"input \"flawed_input\"", "predicts a label",
                 "state.learned: failed: next for a prediction, with what it declared and kept itself failed: "
                 "FAILED_PRECONDITION: next did not fill 'label'"},
@@ -234,7 +233,7 @@ TEST(Validate, EachFlawOfTheOtherKindsFailsItsCheck) {
            Case{"model \"flawed_model\"", "counts what it evaluates",
                 "drive.evaluates: failed: evaluating a batch changes variables that a checkpoint holds: seen; keep"},
            Case{"model \"flawed_model\"", "predicts with labels",
-                "drive.predicts: failed: build for prediction, where the label is declared and not there, failed: "
+                "drive.predicts: failed: build for prediction, with a label that is declared and absent, failed: "
                 "INVALID_ARGUMENT: the model expects one label, the input has 0"},
            Case{"model \"flawed_model\"", "builds any mode",
                 "drive.unknown_mode: failed: asked to build a mode that no host has (99), it built a graph; it must "

@@ -38,8 +38,9 @@ inline Better better_by_mode(std::string_view mode, std::string_view metric) {
   if (mode == "min") return Better::kSmaller;
   if (mode == "max") return Better::kLarger;
   if (const std::optional<Better> better = better_by_name(metric)) return *better;
-  fail(Code::kInvalidArgument,
-       "'" + std::string(metric) + "' does not say by its name which values are better: set mode = \"min\" or \"max\"");
+  fail(
+      Code::kInvalidArgument,
+      "'" + std::string(metric) + "' does not show by its name which values are better: set mode = \"min\" or \"max\"");
 }
 
 }  // namespace v0

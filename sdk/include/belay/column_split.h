@@ -32,7 +32,7 @@
 namespace belay {
 inline namespace v0 {
 
-// The words of a column that says the part.
+// The words of a column that names the part.
 inline constexpr Str kTrainValues[] = {"train", "training"};
 inline constexpr Str kEvalValues[] = {"eval", "evaluation", "validation", "valid", "val", "dev"};
 inline constexpr Str kTestValues[] = {"test"};

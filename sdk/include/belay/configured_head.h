@@ -185,7 +185,7 @@ class ConfiguredHead {
     const std::int64_t n = classes != 0 ? classes : label_.classes != 0 ? label_.classes : unless_said;
     if (n < 2)
       refuse("classes: a classification needs at least 2, and " +
-             std::string(classes != 0 ? "the option says " : "the input has ") + std::to_string(n));
+             std::string(classes != 0 ? "the option has " : "the input has ") + std::to_string(n));
     if (loss_ == "binary" && n != 2)
       refuse("loss: \"binary\" is for 2 classes, and the label has " + std::to_string(n) + "; choose cross_entropy");
     return n;

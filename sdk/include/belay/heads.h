@@ -142,7 +142,7 @@ inline Sequences sequence_feature(const ModelContext& model, std::int64_t vocabu
          "the feature " + ids.text() + " must be ids, int32 or int64 [batch, time] with a known time");
   if (vocabulary < 1)
     fail(Code::kInvalidArgument,
-         "the input does not say how many ids there are for " + ids.text() + "; set vocabulary to their number");
+         "the input does not declare how many ids there are for " + ids.text() + "; set vocabulary to their number");
   return {ids, vocabulary, ids.dim(1)};
 }
 
@@ -170,7 +170,7 @@ inline std::int64_t head_classes(const ModelContext& model, std::int64_t classes
   const std::int64_t n = classes != 0 ? classes : declared != 0 ? declared : kClassesUnlessSaid;
   if (n < 2)
     fail(Code::kInvalidArgument, "classes: a classification needs at least 2, and " +
-                                     std::string(classes != 0 ? "the option says " : "the input has ") +
+                                     std::string(classes != 0 ? "the option has " : "the input has ") +
                                      std::to_string(n));
   return n;
 }

@@ -126,7 +126,7 @@ class WatchedMetric {
     const Look look{number(values), step};
     if (std::isnan(look.value) && !warned_) {
       host.warning("'" + name_ + "' is undefined (NaN) in the evaluation of step " + std::to_string(step) + ": " +
-                   if_undefined_ + " (said once)");
+                   if_undefined_ + " (logged once)");
       warned_ = true;
     }
     return look;

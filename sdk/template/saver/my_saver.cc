@@ -84,7 +84,7 @@ class MySaver final : public belay::Saver {
     in.read(magic.data(), magic.size());
     if (magic != kMagic) damaged("does not begin as a file of my_saver does");
     while (const std::int64_t length = in.number(0, kLongestName, "name length")) read_tensor(in, length, tensors);
-    if (in.left() != 0) damaged("goes on after its end at byte " + std::to_string(in.offset()));
+    if (in.left() != 0) damaged("has data after its end at byte " + std::to_string(in.offset()));
   }
 
  private:

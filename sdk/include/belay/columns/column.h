@@ -48,7 +48,7 @@ struct Column {
   // Keeps all of it in the schema, under names that begin with "columns.NAME".
   void keep(InputSpec& spec) const;
   // Returns the training's column. None: the training kept no column of this name. DATA_LOSS: what it kept is damaged.
-  // `gaps` are those of columns without gaps of their own.
+  // `gaps` are those of columns without their own gaps.
   static std::optional<Column> learned(const InputSpec& spec, const std::string& name, const Gaps& gaps);
   // Makes what is derived from the members. Call it after a change of them.
   void prepare() {

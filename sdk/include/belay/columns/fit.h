@@ -23,7 +23,7 @@ inline namespace v0 {
 // Cells that are wrong are passed over: write reports them.
 class ColumnFit {
  public:
-  // `gaps` are those of columns without gaps of their own.
+  // `gaps` are those of columns without their own gaps.
   ColumnFit(ColumnOptions options, Gaps gaps)
       : o_(std::move(options)), gaps_(o_.gaps.empty() ? std::move(gaps) : o_.gaps) {
     if (o_.type == "date" && o_.parts.empty()) o_.parts = {"year", "month", "weekday", "days"};

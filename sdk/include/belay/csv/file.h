@@ -129,7 +129,7 @@ class Block {
                       message.substr(kMark) + lines_taken(i), 0};
     }
   }
-  // A quote without its end takes lines that are rows of their own. Returns a text about them; empty: there are none.
+  // A quote without its end takes lines that are separate rows. Returns a text about them; empty: there are none.
   std::string lines_taken(std::size_t i) const {
     const std::string_view record = text(i);
     const std::size_t last = record.find_last_not_of(" \t\r\n");  // the file's last line end begins no line

@@ -65,7 +65,7 @@ class RawPosition {
            "it wrote past the " + std::to_string(capacity()) + " bytes that there are for a position");
     if (raw.size > capacity() || raw.bytes != room_.data())
       fail(Code::kInvalidArgument, "the position has " + std::to_string(raw.size) +
-                                       " bytes of its own, there is room for " + std::to_string(capacity()) +
+                                       " own bytes, but there is room for " + std::to_string(capacity()) +
                                        " in the host's memory");
     into.epoch = raw.epoch;
     into.index = raw.index;
@@ -89,8 +89,8 @@ inline void give_position(const Position& p, belay_position* theirs) {
   belay_position room;
   belay_position ours = read_sized(theirs, room);
   if (p.bytes.size() > ours.capacity)
-    fail(Code::kResourceExhausted, "the position has " + std::to_string(p.bytes.size()) +
-                                       " bytes of its own, at most " + std::to_string(ours.capacity) + " are kept");
+    fail(Code::kResourceExhausted, "the position has " + std::to_string(p.bytes.size()) + " own bytes, but at most " +
+                                       std::to_string(ours.capacity) + " are kept");
   ours.epoch = p.epoch;
   ours.index = p.index;
   ours.size = p.bytes.size();

@@ -308,7 +308,7 @@ class HookDriver {
         const bool behind = std::any_of(bytes.begin() + static_cast<std::ptrdiff_t>(n), bytes.end(),
                                         [](unsigned char c) { return c != kBehind; });
         if (behind || std::memcmp(bytes.data(), known.data, n) != 0)
-          fail(Code::kFailedPrecondition, "after_run wrote " + std::string(behind ? "behind" : "into") +
+          fail(Code::kFailedPrecondition, "after_run wrote " + std::string(behind ? "past the end of" : "into") +
                                               " the value of '" + names[i] + "', which it may only read");
       }
     }

@@ -185,7 +185,7 @@ class InputDriver {
       if (slots_[i].dims[0] != slots_[0].dims[0])
         fail(Code::kFailedPrecondition,
              "'" + name + "' has another number of rows than '" + declared_.tensors[0].name + "'");
-      if (!slots_[i].ends_whole()) fail(Code::kFailedPrecondition, "next wrote behind '" + name + "'");
+      if (!slots_[i].ends_whole()) fail(Code::kFailedPrecondition, "next wrote past the end of '" + name + "'");
       batch.add(name, Tensor(TensorView(slots_[i].view())));
       require_classes(declared_.tensors[i], batch.tensor(name));
     }

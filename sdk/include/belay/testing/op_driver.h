@@ -211,7 +211,7 @@ class OpDriver {
     if (shared >= 0) made[0] = given[static_cast<std::size_t>(shared)];
     for (std::size_t i = 0; i < made.size(); ++i)
       if (std::count(made[i].bytes.end() - kGuard, made[i].bytes.end(), kGuardByte) != kGuard)
-        breach("run wrote behind the end of output " + std::to_string(i));
+        breach("run wrote past the end of output " + std::to_string(i));
     for (std::size_t i = 0; i < given.size(); ++i)
       if (static_cast<int>(i) != shared && !(given[i] == unchanged[i]))
         breach("run wrote to input " + std::to_string(i));
