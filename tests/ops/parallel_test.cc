@@ -86,8 +86,8 @@ TEST_F(TeamTest, T_50a_IsRefusedInsideARegionOfTheProgram) {
 #pragma omp master
   error = error_of([] { const Team team(2); });
   EXPECT_EQ(error,
-            "FAILED_PRECONDITION: a run with 2 threads was started inside an OpenMP region of the program, where all "
-            "teams have one thread; start it outside, or give the session threads = 1");
+            "FAILED_PRECONDITION: a run with 2 threads was started inside an OpenMP region of the program, in which "
+            "all teams have one thread; start it outside, or give the session threads = 1");
 }
 
 TEST_F(TeamTest, T_41a_ComputesInTheModeOfWhoOpensIt) {

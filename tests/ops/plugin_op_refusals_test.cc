@@ -43,7 +43,7 @@ TEST_F(PluginOpTest, AttributesAreCheckedAgainstTheNote) {
        "[B2032] \"unused\" must be a list of numbers, not a number; a list of one is written in brackets: unused = "
        "[...]"},
       {[](NodeBuilder& n) { n.attr("scale", Tensor(1.f)); },
-       "attribute \"scale\" is a tensor; give it as an input, say with ops::constant"},
+       "attribute \"scale\" is a tensor; give it as an input, for instance with ops::constant"},
       {[](NodeBuilder& n) { n.attr("scale", 2).attr("scale", 3); }, "attribute 'scale' is set twice"},
   };
   for (const auto& c : cases) EXPECT_EQ(text(c.set), "INVALID_ARGUMENT: " + who + c.expected);
@@ -101,7 +101,7 @@ TEST_F(PluginOpTest, TraitsAndAttributesThatNoOperationCanHaveAreRefused) {
               t->n_inputs = -2;
               return BELAY_OK;
             }),
-            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits say n_inputs = -2, must be -1 (any) or more");
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits have n_inputs = -2, must be -1 (any) or more");
   EXPECT_EQ(with_traits([](void*, belay_op_traits* t, belay_status*) {
               t->n_inputs = 1, t->flags = 64;
               return BELAY_OK;
@@ -112,7 +112,7 @@ TEST_F(PluginOpTest, TraitsAndAttributesThatNoOperationCanHaveAreRefused) {
               t->n_inputs = 2, t->in_place = 1u << 0 | 1u << 2;
               return BELAY_OK;
             }),
-            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): its traits say that output 0 may use the memory of input "
+            "INVALID_ARGUMENT: op \"odd\" (linked in, 1.2.0): by its traits output 0 may use the memory of input "
             "2, and its nodes have n_inputs = 2; in_place names inputs from 0 to n_inputs - 1");
   plugin.info.options.emplace_back();
   plugin.info.options.back().name = "weights";

@@ -213,7 +213,7 @@ void add_shape_ops(OpRegistry& r) {
               {shape_attr("shape", "the new dimensions; -1: what is left")}));
   r.add(alias("ReshapeLike", "The elements of input 0 with the dimensions of input 1.", 2, infer_reshape_like));
   r.add(alias("ExpandDims", "x with a new dimension of 1 at `axis`.", 1, infer_expand_dims,
-              {int_attr("axis", "where the new dimension is, from -rank - 1 to rank").defaults_to(0)}));
+              {int_attr("axis", "the place of the new dimension, from -rank - 1 to rank").defaults_to(0)}));
   r.add(alias("Squeeze", "x without its dimensions `axes`, which are 1.", 1, infer_squeeze,
               {ints_attr("axes", "the dimensions; none: all that are 1").defaults_to(std::vector<std::int64_t>{})}));
   r.add(from_shape("Shape", "The dimensions, int64.", infer_shape, make_shape));

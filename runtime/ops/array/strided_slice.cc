@@ -333,14 +333,14 @@ void infer_tile_grad(InferContext& c) {
 
 std::vector<AttrDef> strided_slice_attrs() {
   return {ints_attr("begin", "the first element of each dimension; negative: from the end"),
-          ints_attr("end", "the one behind the last"),
+          ints_attr("end", "the one after the last"),
           ints_attr("strides", "every how many-th; none: every one").defaults_to(std::vector<std::int64_t>{}),
           int_attr("begin_mask", "bit i: dimension i from its start").defaults_to(0),
           int_attr("end_mask", "bit i: dimension i to its end").defaults_to(0),
           int_attr("shrink_axis_mask", "bit i: only the element begin[i], without dimension i").defaults_to(0)};
 }
 AttrDef before_attr() { return ints_attr("before", "new elements in front of each dimension"); }
-AttrDef after_attr() { return ints_attr("after", "new elements behind each dimension"); }
+AttrDef after_attr() { return ints_attr("after", "new elements after each dimension"); }
 AttrDef multiples_attr() { return ints_attr("multiples", "how many times each dimension is there"); }
 
 }  // namespace

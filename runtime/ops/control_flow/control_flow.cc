@@ -241,7 +241,7 @@ void add_control_flow_ops(OpRegistry& r) {
          .inputs = "values..., captures...",
          .dtypes = "any but string",
          .n_inputs = -1,
-         .attrs = {string_attr("condition_body", "the name of the body that says whether to go on"),
+         .attrs = {string_attr("condition_body", "the name of the body that decides whether the loop continues"),
                    string_attr("loop_body", "the name of the body that makes the next values"),
                    int_attr("maximum_iterations", "the most iterations; -1: no limit").defaults_to(-1)},
          .infer = infer_while,

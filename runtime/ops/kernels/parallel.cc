@@ -53,10 +53,11 @@ Team::Team(int threads) : threads_before_(omp_get_max_threads()) {
 
 void Team::need_exact(int threads) {
   if (omp_in_parallel() != 0)
-    fail(Code::kFailedPrecondition,
-         "a run with " + std::to_string(threads) +
-             " threads was started inside an OpenMP region of the program, where all teams have one thread; start it "
-             "outside, or give the session threads = 1");
+    fail(
+        Code::kFailedPrecondition,
+        "a run with " + std::to_string(threads) +
+            " threads was started inside an OpenMP region of the program, in which all teams have one thread; start it "
+            "outside, or give the session threads = 1");
   const std::string reason = why_no_team(threads);
   if (!reason.empty()) fail(Code::kFailedPrecondition, reason);
   dynamic_before_ = omp_get_dynamic() != 0;

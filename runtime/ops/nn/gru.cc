@@ -159,7 +159,7 @@ class GruGradKernel final : public RecurrentGradKernel<T> {
 
 void add_gru_ops(OpRegistry& r) {
   r.add({.name = "Gru",
-         .doc = "A gated recurrent unit over sequences x [batch, time, features], its reset gate behind the recurrent "
+         .doc = "A gated recurrent unit over sequences x [batch, time, features], its reset gate after the recurrent "
                 "product. Inputs: x, kernel, recurrent_kernel, bias, recurrent_bias, "
                 "and for a state other than 0 initial_h. Gates along the kernels' columns: reset, update, candidate. "
                 "Outputs: h of each step, the last h, and the gates and the candidates' recurrent sums of each step.",

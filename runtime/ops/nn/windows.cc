@@ -87,7 +87,7 @@ std::vector<AttrDef> window_attrs() {
               .defaults_to(ones),
           ints_attr("dilations", "how far apart the elements of a window are, for each dimension").defaults_to(ones),
           string_attr("padding",
-                      "VALID: none. SAME: so much that n elements become ceil(n / stride), the odd one behind them. "
+                      "VALID: none. SAME: so much that n elements become ceil(n / stride), the odd one after them. "
                       "EXPLICIT: `explicit_paddings`")
               .one_of({"SAME", "VALID", "EXPLICIT"})
               .defaults_to("VALID"),

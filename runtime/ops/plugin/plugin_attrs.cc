@@ -54,7 +54,7 @@ OptionValues check_attrs(const PluginInfo& plugin, const Attrs& attrs) {
     auto converted = option_value(value);
     if (!converted)
       fail(Code::kInvalidArgument,
-           "attribute \"" + name + "\" is a tensor; give it as an input, say with ops::constant");
+           "attribute \"" + name + "\" is a tensor; give it as an input, for instance with ops::constant");
     use.options.push_back({name, with_booleans(plugin.option(name), std::move(*converted)), {}, {}});
   }
   Diagnostics problems;

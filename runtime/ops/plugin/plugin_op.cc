@@ -293,11 +293,11 @@ InstanceOp::InstanceOp(PluginInstance& instance) : instance_(instance) {
     refuse("its traits ask for " + std::string((traits_.flags & BELAY_OP_BLOCKING) != 0 ? "blocking" : "collective") +
            " runs, which this host does not have yet");
   if (traits_.n_inputs < -1)
-    refuse("its traits say n_inputs = " + std::to_string(traits_.n_inputs) + ", must be -1 (any) or more");
+    refuse("its traits have n_inputs = " + std::to_string(traits_.n_inputs) + ", must be -1 (any) or more");
   // If the operation takes any number of inputs, a node may have fewer, and then it does not use the permission.
   const int last = static_cast<int>(std::bit_width(traits_.in_place)) - 1;
   if (traits_.n_inputs >= 0 && last >= traits_.n_inputs)
-    refuse("its traits say that output 0 may use the memory of input " + std::to_string(last) +
+    refuse("by its traits output 0 may use the memory of input " + std::to_string(last) +
            ", and its nodes have n_inputs = " + std::to_string(traits_.n_inputs) +
            "; in_place names inputs from 0 to n_inputs - 1");
   try {

@@ -48,7 +48,7 @@ void infer_shuffle_queue(InferContext& c) {
 void need_keep(const InferContext& c, std::size_t i, bool many) {
   c.need_dtype(i, DType::kBool);
   if (c.shape(i).has_rank() && (c.shape(i).rank() == 0 || (many && c.shape(i).rank() == 1))) return;
-  c.fail(c.input_text(i) + " says what to keep; it must be a scalar" +
+  c.fail(c.input_text(i) + " decides what to keep; it must be a scalar" +
          (many ? " or a vector, one for each row" : "; a vector goes with enqueue_many"));
 }
 void infer_enqueue(InferContext& c) {
@@ -278,7 +278,8 @@ void add_queue_ops(OpRegistry& r) {
          .n_inputs = -1,
          .attrs = {dtypes_of_components(), shapes_of_them(),
                    bool_attr("many", "the components' rows are elements, put in one by one"),
-                   bool_attr("filter", "the last input says which elements come in: one bool, or one for each row")},
+                   bool_attr("filter",
+                             "the last input selects the elements that come in: one bool, or one for each row")},
          .effect = Effect::kBlocking,
          .ref_inputs = 1,
          .infer = infer_enqueue,
