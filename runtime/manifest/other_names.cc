@@ -68,7 +68,8 @@ const std::vector<OtherName>& other_names() {
       {"", "distributed strategy devices numnodes nodes worldsize nprocpernode numprocesses", "cluster", "",
        "and start the manifest once for each process"},
       {"", "replicastoaggregate totalnumreplicas backupworkers", "", "",
-       "a step has the gradients of all ranks, no fewer and none that come late; how many there are the launcher says"},
+       "a step has the gradients of all ranks, no fewer and none that come late; the launcher decides how many there "
+       "are"},
       // ---- [run]
       {"", "logdir outputdir defaultrootdir modeldir savedir workdir checkpointdir ckptdir dirpath basedir", "run",
        "dir", ""},
@@ -124,7 +125,7 @@ const std::vector<OtherName>& other_names() {
       {"", "savecheckpointssecs savecheckpointsecs", "checkpoint", "save_secs", ""},
       {"", "keepcheckpointeverynhours", "checkpoint", "keep_every_hours", ""},
       {"", "resumefromcheckpoint resume autoresume ckptpath initialepoch startepoch", "", "",
-       "a run goes on from the newest checkpoint of its directory by itself"},
+       "a run continues from the newest checkpoint of its directory by itself"},
       {"", "overwriteoutputdir", "", "", "belay run --from-scratch begins anew"},
       {"", "initfromcheckpoint pretrained pretrainedmodel warmstartfrom", "scaffold", "init_fn",
        "init_fn = [{ plugin = \"warm_start\", from = \"...\" }]"},
@@ -148,9 +149,9 @@ const std::vector<OtherName>& other_names() {
        "events for TensorBoard are written into the run directory by themselves"},
       // ---- names that need no key
       {"", "device accelerator gpus gpu cuda nocuda usecpu", "", "",
-       "there is no GPU: a run uses the processor, with as many threads as [run] says"},
+       "there is no GPU: a run uses the processor, with as many threads as [run] sets"},
       {"", "deterministic benchmark seedworkers", "", "", "a run is always deterministic: take it away"},
-      {"", "disabletqdm enableprogressbar", "", "", "belay run -q says warnings only; off a terminal there is no bar"},
+      {"", "disabletqdm enableprogressbar", "", "", "belay run -q shows warnings only; off a terminal there is no bar"},
       {"", "pinmemory persistentworkers", "", "", "batches are read ahead by themselves: take it away"},
       // ---- names of things that are hooks here
       {"", "profiler", "hooks", "plugin", "plugin = \"profiler\"; or belay run --trace"},
@@ -163,7 +164,7 @@ const std::vector<OtherName>& other_names() {
       // ---- plugins
       {"hook",
        "modelcheckpoint checkpoint checkpointsaver backupandrestore onexceptioncheckpoint savemodel disk disksaver",
-       "checkpoint", "", "checkpoints are written by themselves, that section says when and how many"},
+       "checkpoint", "", "checkpoints are written by themselves, that section sets when and how many"},
       {"hook", "terminateonnan nanguard nantensor nanmonitor", "", "nan_tensor", ""},
       {"hook", "progressbar tqdmprogressbar richprogressbar tqdm progbarlogger", "", "progress", ""},
       {"hook", "timer timerstop timestopper stopatsecs", "", "time_limit", ""},

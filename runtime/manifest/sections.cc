@@ -40,7 +40,7 @@ void visit_group(Fields& f, VariableGroup& group) {
   f.check(!group.vars.empty(), "vars", "[B1033] a group of variables needs vars",
           "give a pattern of their names: vars = \"conv*\"");
   f.number("learning_rate_scale", group.learning_rate_scale, kFactor);
-  f.number("clip_norm", group.clip_norm, kFactor, "as [optimizer] says");
+  f.number("clip_norm", group.clip_norm, kFactor, "as in [optimizer]");
   f.integer("from_step", group.from_step, {.min = 0});
   f.check(!group.frozen() || group.from_step == 0, "from_step",
           "[B1032] from_step is for groups that are trained, and learning_rate_scale = 0 freezes this one for ever",
@@ -153,7 +153,7 @@ void visit(Fields& f, CheckpointSettings& checkpoint) {
               std::vector<std::string>{"loss", "accuracy", "auc", "precision", "recall", "perplexity"});
   f.check(
       checkpoint.best_mode != BestMode::kAuto || better_by_name(metric).has_value(), "best_metric",
-      fmt::format("[B1036] checkpoint.best_metric = \"{}\" does not say by its name which values are better", metric),
+      fmt::format("[B1036] checkpoint.best_metric = \"{}\" does not show by its name which values are better", metric),
       known.empty() ? "add best_mode = \"min\" or best_mode = \"max\""
                     : fmt::format("did you mean \"{}{}\"? Else add best_mode = \"min\" or \"max\"",
                                   metric.substr(0, metric.find('/') + 1), known));

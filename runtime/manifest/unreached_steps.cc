@@ -33,7 +33,7 @@ std::vector<std::string> unreached_steps(const Manifest& manifest) {
       warnings.push_back(key_place(manifest, "optimizer.groups." + std::to_string(i) + ".from_step") +
                          "from_step of the group \"" + escaped(groups[i].vars) + "\" is " +
                          std::to_string(groups[i].from_step) + end +
-                         "the group is never trained; lower from_step, or say learning_rate_scale = 0");
+                         "the group is never trained; lower from_step, or set learning_rate_scale = 0");
   return warnings;
 }
 

@@ -123,7 +123,7 @@ TEST_F(BadPluginsTest, ALibraryOfTheSystemIsNoPlugin) {
 }
 
 TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
-  const std::string fill = "\n  help: fill the module as abi.h says, or let BELAY_MODULE do it";
+  const std::string fill = "\n  help: fill the module as abi.h describes, or let BELAY_MODULE do it";
   const std::string stale = "\n  help: build it again; was the file edited or replaced?";
   const auto bad = [&](const std::string& plugin, const std::string& reason) {
     return "[B2021] bad_module: 'PLUGINS/" + plugin + ".so' has a bad belay_module_v0: " + reason + fill;
@@ -143,7 +143,7 @@ TEST_F(BadPluginsTest, EachModuleThatBreaksARuleIsRefusedByTheFieldsName) {
       {"struct_size_4", bad("struct_size_4", "struct_size is 4, must be at least 64")},
       {"struct_size_max", bad("struct_size_max", "struct_size is 4294967295, must be at most 4096")},
       {"module_flags", bad("module_flags", "flags is 1, must be 0")},
-      {"module_abi", differs("module_abi", "the note says ABI 0.4, the module 0.5")},
+      {"module_abi", differs("module_abi", "the note has ABI 0.4, the module 0.5")},
       {"null_note", bad("null_note", "note is null")},
       {"other_note", differs("other_note", "the module points at another note than the file's")},
       {"null_plugins", bad("null_plugins", "plugins is null")},
@@ -186,7 +186,7 @@ TEST_F(BadPluginsTest, T_22c_WhatTheModulePointsToIsItsOwnLibrarys) {
 TEST_F(BadPluginsTest, T_28a_AFunctionOfTheModulesNameIsNotReadAsData) {
   EXPECT_EQ(load_plugin("module_is_function"),
             "[B2021] bad_module: 'PLUGINS/module_is_function.so' exports belay_module_v0 as a function, not as data\n"
-            "  help: let BELAY_MODULE write it, or define `const belay_module belay_module_v0` as abi.h says");
+            "  help: let BELAY_MODULE write it, or define `const belay_module belay_module_v0` as abi.h describes");
 }
 
 TEST_F(BadPluginsTest, T_28b_AModuleWhoseNameIsMangledGetsAHintAtExternC) {
@@ -352,8 +352,8 @@ TEST_F(BadPluginsTest, SpoiltCopiesAreRefused) {
             "  help: does its source have a BELAY_MODULE line? were notes removed with objcopy?");
   // The note has name size, content size and type before the name.
   EXPECT_EQ(load(folder_.write("x.so", patched(whole, note - 8, std::uint32_t{0xfffffff0}))),
-            "[B2012] no_note: 'DIR/x.so' has a corrupt note: it says that it is longer than its segment\n  help: build "
-            "it again");
+            "[B2012] no_note: 'DIR/x.so' has a corrupt note: by its header it is longer than its segment\n  help: "
+            "build it again");
   EXPECT_EQ(
       load(folder_.write("x.so", patched(whole, whole.find("minimal\""), 'w'))),
       "[B2022] stale: 'DIR/x.so' has a note that is not its module's: the note's plugin 0 is the hook \"winimal\", the "

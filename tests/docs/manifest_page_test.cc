@@ -109,7 +109,7 @@ TEST_F(ManifestPage, TheDefaultsAreThoseThatShowPrints) {
   // Not told inside a table that is written in one line.
   defaults["optimizer.learning_rate.file"] = "not set: found by its name";
   defaults["optimizer.learning_rate.learning_rate"] = "0.001";
-  defaults["optimizer.groups.clip_norm"] = "not set: as [optimizer] says";
+  defaults["optimizer.groups.clip_norm"] = "not set: as in [optimizer]";
   // Needed by some kinds, not there for the others.
   for (const char* key : {"labels", "predictions", "values", "classes"})
     defaults["metrics." + std::string(key)] = "needed where there is one";

@@ -123,7 +123,7 @@ TEST_F(BadPluginFile, WhatItsNoteShowsIsFoundWithTheManifestsLine) {
 }
 
 TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
-  const std::string fill = "fill the module as abi.h says, or let BELAY_MODULE do it";
+  const std::string fill = "fill the module as abi.h describes, or let BELAY_MODULE do it";
   const std::string again = "build it again; was the file edited or replaced?";
   const struct {
     const char* plugin;
@@ -144,7 +144,7 @@ TEST_F(BadPluginFile, AModuleThatBreaksARuleIsRefusedByTheFieldsName) {
        "mandatory slot create",
        fill},
       {"module_abi",
-       "[B2022] stale: 'DIR/x.so' has a note that is not its module's: the note says ABI 0.4, the module 0.5", again},
+       "[B2022] stale: 'DIR/x.so' has a note that is not its module's: the note has ABI 0.4, the module 0.5", again},
       {"other_note",
        "[B2022] stale: 'DIR/x.so' has a note that is not its module's: the module points at another note than the "
        "file's",

@@ -73,8 +73,7 @@ TEST_F(PluginEnds, T_27a_ACreateThatFailsHasNoInstance) {
   const ProcessResult r = belay({"run", file}, {"LIE=create_yields_and_fails"});
   EXPECT_EQ(r.status, 2) << r.err;
   EXPECT_THAT(r.err, HasSubstr("cannot create hook \"lies\""));
-  EXPECT_THAT(r.err,
-              HasSubstr("it left an instance behind, which is never destroyed: a create that fails frees its own"));
+  EXPECT_THAT(r.err, HasSubstr("it left an instance, which is never destroyed: a create that fails frees its own"));
 }
 
 TEST_F(PluginEnds, T_27b_AStatusThatClaimsMoreThanItsBufferShowsNothingOfIt) {

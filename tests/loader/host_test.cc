@@ -108,8 +108,8 @@ TEST_F(HostTest, B_10a_ALogLineAfterDestroyIsAWarningAndTheHandleStaysValid) {
   EXPECT_TRUE(host.stopping());
   host.info("once more");
   EXPECT_THAT(logger.lines,
-              ElementsAre("warning losses: it calls its host after its destroy, from a thread that it left "
-                          "behind; such calls do nothing. The destructor has to join the plugin's threads"));
+              ElementsAre("warning losses: it calls its host after its destroy, from a thread that still runs; such "
+                          "calls do nothing. The destructor has to join the plugin's threads"));
   EXPECT_EQ(error_of([&] { InstanceHost::from(raw); }), "FAILED_PRECONDITION: [B2050] 'losses' has been destroyed");
   const InstanceHost another(services, "accuracies");  // in its place
   EXPECT_NE(another.raw(), raw);

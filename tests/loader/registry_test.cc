@@ -91,7 +91,7 @@ TEST_F(RegistryTest, ABadLinkedInModuleIsRefusedWhole) {
   module.magic = 1;
   EXPECT_EQ(refused(module),
             "[B2021] bad_module: 'linked-in module' has a bad belay_module_v0: magic is 0x0000000000000001, must be "
-            "0x003079616c6562b3\n  help: fill the module as abi.h says, or let BELAY_MODULE do it");
+            "0x003079616c6562b3\n  help: fill the module as abi.h describes, or let BELAY_MODULE do it");
   module = belay_module_loader_sample;
   const std::string later = replaced({module.note, module.note_size}, "\"abi\":[0,4]", "\"abi\":[0,5]");
   module.note = later.data();

@@ -84,7 +84,7 @@ TEST(OtherNames, KeysOfOtherProgramsLeadToOurs) {
   EXPECT_EQ(help_for_other_key("per_device_train_batch_size"), "write batch_size in [input.train]");
   EXPECT_EQ(help_for_other_key("callbacks"), "write [[hooks]]: one for each");
   EXPECT_EQ(help_for_other_key("resume_from_checkpoint"),
-            "a run goes on from the newest checkpoint of its directory by itself");
+            "a run continues from the newest checkpoint of its directory by itself");
   EXPECT_EQ(help_for_other_key("weight_decay"), "write name in [optimizer]: name = \"adamw\" has weight_decay");
   EXPECT_EQ(help_for_other_key("fast_dev_run"), "belay run --short N makes N steps and keeps nothing");
   EXPECT_EQ(help_for_other_key("frobnicate"), "");
@@ -129,7 +129,7 @@ TEST(OtherNames, PluginsOfOtherProgramsLeadToOurs) {
   EXPECT_EQ(help_for_other_plugin("hook", "StopAtStepHook", known), "did you mean \"stop_at_step\"?");
   EXPECT_EQ(help_for_other_plugin("hook", "TerminateOnNaN", known), "write \"nan_tensor\"");
   EXPECT_EQ(help_for_other_plugin("hook", "ModelCheckpoint", known),
-            "write [checkpoint]: checkpoints are written by themselves, that section says when and how many");
+            "write [checkpoint]: checkpoints are written by themselves, that section sets when and how many");
   EXPECT_EQ(help_for_other_plugin("schedule", "CosineAnnealingLR", {}), "write \"cosine_decay\"");
   EXPECT_EQ(help_for_other_plugin("schedule", "linear", {}), "write \"polynomial_decay\"");
   EXPECT_EQ(help_for_other_plugin("schedule", "constant_with_warmup", {}), "write \"constant\": with warmup_steps");

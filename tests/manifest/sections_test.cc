@@ -261,7 +261,7 @@ TEST(Sections, TheBestCheckpointsHaveAMetricOfAnEvaluation) {
     std::string text, expected;
   } cases[] = {
       {"[checkpoint]\nkeep_best = 1\nbest_metric = 'eval/agreement'\n" + eval,
-       "train.toml:3:15: error[B1036]: checkpoint.best_metric = \"eval/agreement\" does not say by its name which "
+       "train.toml:3:15: error[B1036]: checkpoint.best_metric = \"eval/agreement\" does not show by its name which "
        "values are "
        "better\n"
        "  best_metric = 'eval/agreement'\n"

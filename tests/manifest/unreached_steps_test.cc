@@ -36,7 +36,7 @@ TEST(UnreachedSteps, T_122_AGroupThatIsNeverTrainedIsNamed) {
       "groups = [{ vars = 'a*', from_step = 49 }, { vars = 'b*', from_step = 50 }]\n";
   EXPECT_THAT(unreached(text),
               ElementsAre("train.toml:6: from_step of the group \"b*\" is 50, and the run ends at max_steps = 50: the "
-                          "group is never trained; lower from_step, or say learning_rate_scale = 0"));
+                          "group is never trained; lower from_step, or set learning_rate_scale = 0"));
 }
 
 }  // namespace

@@ -284,7 +284,7 @@ std::optional<std::string> ElfFile::note(std::string_view owner, std::uint32_t t
       if (header.n_namesz == owner.size() + 1 && header.n_namesz <= found.size() && header.n_type == type) {
         read_bytes(p.p_offset + name, found.data(), header.n_namesz, "note");
         if (owner == std::string_view(found.data(), owner.size())) {
-          if (header.n_descsz > p.p_filesz - text) corrupt_note("it says that it is longer than its segment");
+          if (header.n_descsz > p.p_filesz - text) corrupt_note("by its header it is longer than its segment");
           if (header.n_descsz > kMaxNote)
             corrupt_note("it is " + std::to_string(header.n_descsz) + " bytes long, at most 1 MiB is read");
           std::string descriptor(header.n_descsz, '\0');

@@ -117,8 +117,7 @@ void warn_of_late_call(Slot& slot, belay_host* host) {
   if (slot.warned.exchange(use_of(host)) == use_of(host)) return;
   const std::string name = name_of_late(slot, host);
   const std::string text =
-      "it calls its host after its destroy, from a thread that it left behind; such calls do nothing. The destructor "
-      "has "
+      "it calls its host after its destroy, from a thread that still runs; such calls do nothing. The destructor has "
       "to join the plugin's threads";
   Process& all = process();
   const std::lock_guard lock(all.mutex);

@@ -137,9 +137,8 @@ void PluginInstance::create(const ResolvedPlugin& use) {
   }
   thread.put_mode_back();
   // If create failed, there is no instance, for any `self`, as abi.h states.
-  const char* left = self_ == nullptr
-                         ? ""
-                         : "; it left an instance behind, which is never destroyed: a create that fails frees its own";
+  const char* left =
+      self_ == nullptr ? "" : "; it left an instance, which is never destroyed: a create that fails frees its own";
   if (!thrown.empty()) failed(Code::kUnknown, "it let an exception escape: " + thrown + left);
   if (code != BELAY_OK) {
     const Error said = said_in("create", code, status.message());
@@ -299,11 +298,10 @@ void ThreadOfCalls::wait_until_let_go(CallMonitor& monitor) noexcept {
 void ThreadOfCalls::end_copy() const noexcept {
   const Call& call = calls_[n_];
   char text[1024];
-  std::snprintf(
-      text, sizeof(text),
-      "error[B2044]: %s in %s forked the process, and the copy came back: the copy (pid %d) ends here, the run goes "
-      "on without it\n  help: a copy must call exec or _exit inside the callback\n",
-      call.instance->label().c_str(), call.callback, static_cast<int>(::getpid()));
+  std::snprintf(text, sizeof(text),
+                "error[B2044]: %s in %s forked the process, and the copy came back: the copy (pid %d) ends here, the "
+                "run continues without it\n  help: a copy must call exec or _exit inside the callback\n",
+                call.instance->label().c_str(), call.callback, static_cast<int>(::getpid()));
   end_process(text);
 }
 

@@ -64,7 +64,7 @@ void check_entry(const ElfFile& elf, const std::string& path) {
   if (entry && (entry->type == STT_OBJECT || entry->type == STT_NOTYPE)) return;
   if (entry)
     refuse(fmt::format("exports {} as {}, not as data", name, type_text(entry->type)),
-           "let BELAY_MODULE write it, or define `const belay_module " + name + "` as abi.h says");
+           "let BELAY_MODULE write it, or define `const belay_module " + name + "` as abi.h describes");
   for (const ElfSymbol& symbol : elf.exports())
     if (symbol.name.rfind("_Z", 0) == 0 && symbol.name.find(name) != std::string::npos)
       refuse(fmt::format("exports `{}`, but not {}", demangled(symbol.name), name),
@@ -107,7 +107,7 @@ void warn_of_openmp(const std::string& path, const std::vector<std::string>& bef
   const std::vector<std::string> now = loaded_openmp_runtimes();
   if (now.size() < 2 || now == before) return;
   warnings.push_back("two_openmp: with plugin '" + escaped(path) + "' this process has " + std::to_string(now.size()) +
-                     " OpenMP runtimes, each with threads of its own: " + escaped(joined(now)) +
+                     " OpenMP runtimes, each with its own threads: " + escaped(joined(now)) +
                      "; build all with one compiler's -fopenmp");
 }
 

@@ -37,7 +37,7 @@ class ModuleChecker {
  private:
   [[noreturn]] void bad(const std::string& reason) const {
     throw LoadError(LoadErrorKind::kBadModule, path_, fmt::format("has a bad {}: {}", BELAY_MODULE_SYMBOL, reason),
-                    "fill the module as abi.h says, or let BELAY_MODULE do it");
+                    "fill the module as abi.h describes, or let BELAY_MODULE do it");
   }
   [[noreturn]] void stale(const std::string& reason) const {
     throw LoadError(LoadErrorKind::kStale, path_, "has a note that is not its module's: " + reason,
@@ -72,7 +72,7 @@ class ModuleChecker {
 
   void check_note() const {
     if (module_.abi_major != note_.abi_major || module_.abi_minor != note_.abi_minor)
-      stale("the note says ABI " + std::to_string(note_.abi_major) + "." + std::to_string(note_.abi_minor) +
+      stale("the note has ABI " + std::to_string(note_.abi_major) + "." + std::to_string(note_.abi_minor) +
             ", the module " + std::to_string(module_.abi_major) + "." + std::to_string(module_.abi_minor));
     if (module_.note == nullptr) bad("note is null");
     require_own("note", module_.note, std::min<std::uint64_t>(module_.note_size, note_.text.size()));

@@ -58,12 +58,11 @@ void end_copy_in(const char* service) noexcept {
   const CurrentPlugin* plugin = current_plugin();
   const char* who = plugin == nullptr ? "a plugin" : plugin->label().c_str();
   char text[1024];
-  const int n =
-      std::snprintf(text, sizeof(text),
-                    "error[B2044]: %s forked the process, and the copy called the host's %s: the copy (pid %d) ends "
-                    "here, the run goes on without it\n  help: a copy must call exec or _exit, and nothing of "
-                    "the host before\n",
-                    who, service, static_cast<int>(::getpid()));
+  const int n = std::snprintf(
+      text, sizeof(text),
+      "error[B2044]: %s forked the process, and the copy called the host's %s: the copy (pid %d) ends here, the run "
+      "continues without it\n  help: a copy must call exec or _exit, and nothing of the host before\n",
+      who, service, static_cast<int>(::getpid()));
   const ssize_t ignored = ::write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(n), sizeof(text) - 1));
   (void)ignored;
   end_now(kPluginFailure);

@@ -120,7 +120,7 @@ TEST_F(UnusualPlugins, ASecondOpenMpRuntimeIsTold) {
   ASSERT_EQ(loader_.warnings().size(), before + 1);
   const std::string told_last = told(loader_.warnings()).back();
   EXPECT_THAT(told_last, HasSubstr("two_openmp: with plugin 'PLUGINS/with_libiomp5.so' this process has "));
-  EXPECT_THAT(told_last, HasSubstr(" OpenMP runtimes, each with threads of its own: "));
+  EXPECT_THAT(told_last, HasSubstr(" OpenMP runtimes, each with its own threads: "));
   // The list is sorted by path, and the path of the build may be before or after that of the system's libgomp.
   EXPECT_THAT(told_last, HasSubstr("PLUGINS/openmp/libiomp5.so.5"));
   EXPECT_THAT(told_last, HasSubstr("PLUGINS/openmp/libomp.so.5"));
