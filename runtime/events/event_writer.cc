@@ -398,7 +398,7 @@ void EventWriter::open_file() {
 void EventWriter::warn_unless_finite(const std::string& tag, double value, std::int64_t step) {
   if (std::isfinite(value) || !tags_.not_finite.insert(tag).second) return;
   const char* found = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-  warnings_.push_back("'" + tag + "' is " + found + " at step " + std::to_string(step) + " (said once)");
+  warnings_.push_back("'" + tag + "' is " + found + " at step " + std::to_string(step) + " (logged once)");
 }
 
 void EventWriter::say_warnings() noexcept {

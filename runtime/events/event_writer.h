@@ -70,7 +70,7 @@ class EventWriter {
   ~EventWriter();
 
   // A tag's characters other than letters, digits, '_', '.', '/', '-' become '_'. A '/' at its start is removed. NaN
-  // and infinity are written unchanged; a tag's first one is a warning, unless it was said by another one.
+  // and infinity are written unchanged; a tag's first one is a warning, unless another one reported it.
   void add_scalar(std::string_view tag, std::int64_t step, double value, bool is_said = false);
   // Adds a serialized Summary message. INVALID_ARGUMENT: it is none. Only a tag's first value keeps its metadata.
   void add_summary(std::string_view summary, std::int64_t step);

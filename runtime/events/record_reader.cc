@@ -19,7 +19,8 @@ T little_endian(const char* bytes) {
 [[noreturn]] void damaged(const OpenFile& file, std::uint64_t offset, const char* what, std::uint32_t found,
                           std::uint32_t stored) {
   fail(Code::kDataLoss, "'" + escaped(file.path()) + "': the record at byte " + std::to_string(offset) + " has a " +
-                            what + " of masked CRC32C " + crc_text(found) + ", it says " + crc_text(stored));
+                            what + " of masked CRC32C " + crc_text(found) + ", but the stored one is " +
+                            crc_text(stored));
 }
 
 }  // namespace

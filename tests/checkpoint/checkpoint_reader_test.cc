@@ -94,11 +94,11 @@ TEST_F(CheckpointReading, EachDamageNamesTheFileAndBothValues) {
   flipped.back() = static_cast<char>(flipped.back() ^ 1);
   write_file(file("model.safetensors"), flipped);
   EXPECT_EQ(damage(), "DATA_LOSS: [B4010] model.safetensors has the CRC32C " + crc_text(crc32c(flipped)) +
-                          " (bytes 0 to " + std::to_string(data.size()) + "), the index says " +
+                          " (bytes 0 to " + std::to_string(data.size()) + "), but the index records " +
                           crc_text(crc32c(data)));
   write_file(file("model.safetensors"), data + "x");
   EXPECT_EQ(damage(), "DATA_LOSS: [B4019] model.safetensors has " + std::to_string(data.size() + 1) +
-                          " bytes, the index says " + std::to_string(data.size()));
+                          " bytes, but the index records " + std::to_string(data.size()));
   std::filesystem::remove(file("model.safetensors"));
   EXPECT_EQ(damage(), "DATA_LOSS: [B4018] model.safetensors is missing");
   std::filesystem::create_symlink("/etc/passwd", file("model.safetensors"));
@@ -237,7 +237,7 @@ TEST_F(CheckpointReading, AStateOfAnotherStepIsFound) {
   write_file(file("state"), state);
   index.files.back().crc32c = crc32c(state);
   write_file(file("index"), format_index(index));
-  EXPECT_EQ(damage(), "DATA_LOSS: [B4020] state: global_step is 31, the index says 30");
+  EXPECT_EQ(damage(), "DATA_LOSS: [B4020] state: global_step is 31, but the index records 30");
 }
 
 // The tensors that the saver finds are checked against the index too.
@@ -263,7 +263,7 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), values, sizeof(values));
        },
        "[B4024] the files are whole, and tensor 'dense/kernel' has the CRC32C " +
-           crc_text(crc32c(values, sizeof(values))) + " as the saver 'scripted' read it, the index says " +
+           crc_text(crc32c(values, sizeof(values))) + " as the saver 'scripted' read it, but the index records " +
            crc_text(crc32c(TensorView(StepContent(31).content().variables[0].tensor).data(), 60))},
       {[&](Directory&, TensorSink& s) {
          announce(s);
@@ -276,7 +276,7 @@ TEST_F(CheckpointReading, ASaverThatReadsSomethingElseIsFound) {
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), StepContent(31).content().variables[0].tensor.data,
                      60);
        },
-       "[B4024] the saver 'scripted' found tensor 'dense/bias' as float32 [3], the index says float64 [3]"},
+       "[B4024] the saver 'scripted' found tensor 'dense/bias' as float32 [3], but the index records float64 [3]"},
       {[&](Directory&, TensorSink& s) {
          announce(s);
          std::memcpy(s.found("dense/kernel", DType::kFloat32, {15}), StepContent(31).content().variables[0].tensor.data,

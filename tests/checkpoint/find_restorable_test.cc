@@ -38,7 +38,7 @@ class FindRestorable : public ::testing::Test {
     std::filesystem::resize_file(dir_ / (checkpoint_name(step) + "/model.safetensors"), 100);
   }
   std::string cut(std::int64_t step) const {
-    return "'" + (dir_ / checkpoint_name(step)) + "': [B4019] model.safetensors has 100 bytes, the index says " +
+    return "'" + (dir_ / checkpoint_name(step)) + "': [B4019] model.safetensors has 100 bytes, but the index records " +
            std::to_string(length_);
   }
 

@@ -103,7 +103,7 @@ TEST_F(Retention, MGR_05_BehindAClockThatIsSetBackTheHoursCountFromNow) {
   log_.lines.clear();
   pass(-100);
   begin(hourly);
-  EXPECT_THAT(log_.lines, ElementsAre("warning checkpoint: the clock was set back behind the last checkpoint that "
+  EXPECT_THAT(log_.lines, ElementsAre("warning checkpoint: the clock was set back to before the last checkpoint that "
                                       "keep_every_hours kept: it counts from now on"));
   save(3);
   EXPECT_THAT(on_disk(), ElementsAre("1", "3"));

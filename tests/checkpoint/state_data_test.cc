@@ -76,7 +76,7 @@ TEST_F(StateData, B_08e_DamageIsNamedWithFileAndPlace) {
   EXPECT_EQ(error_of([&] { elements_of(tensor(*reader, "timer", "window")); }),
             "DATA_LOSS: [B4010] '" + file() + "' has the CRC32C " +
                 crc_text(crc32c(std::string_view(bytes).substr(1'200'000))) +
-                " (bytes 1200000 to 1200024), `state` says " + crc);
+                " (bytes 1200000 to 1200024), but `state` records " + crc);
   EXPECT_THAT(error_of([&] { open(); }), HasSubstr("state.data has the CRC32C "));
   std::filesystem::remove(file());
   EXPECT_THAT(error_of([&] { open(); }), HasSubstr("state.data is missing"));

@@ -153,7 +153,7 @@ TEST_F(StoredTensorsTest, TheListSaysWhyOneCannotBeRestored) {
   ASSERT_EQ(list.all.size(), 5u);
   EXPECT_THAT(list.all[0].problem, HasSubstr("before its checksum"));
   EXPECT_EQ(list.all[1].problem, "[B4018] state is missing");
-  EXPECT_THAT(list.all[2].problem, HasSubstr("model.safetensors has 5 bytes, the index says"));
+  EXPECT_THAT(list.all[2].problem, HasSubstr("model.safetensors has 5 bytes, but the index records"));
   EXPECT_EQ(list.all[3].problem, "");
   EXPECT_EQ(list.all[4].problem, "[B4018] it is no directory");
 }

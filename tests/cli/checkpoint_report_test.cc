@@ -26,10 +26,11 @@ TEST(CheckpointReport, TheListShowsTheCodeOfAProblemBeforeItsText) {
 
 TEST(CheckpointReport, TheVerifiedShowTheCodeOfAProblemBeforeItsText) {
   VerifiedStored damaged{"run/model.ckpt-2"};
-  damaged.problem = "'run/model.ckpt-2': index: [B4010] its CRC32C is 1, it says 2";
+  damaged.problem = "'run/model.ckpt-2': index: [B4010] its CRC32C is 1, but the stored one is 2";
   std::ostringstream text, json;
   print_verified({damaged}, false, text);
-  EXPECT_THAT(text.str(), HasSubstr("  damaged  B4010: 'run/model.ckpt-2': index: its CRC32C is 1, it says 2\n"));
+  EXPECT_THAT(text.str(),
+              HasSubstr("  damaged  B4010: 'run/model.ckpt-2': index: its CRC32C is 1, but the stored one is 2\n"));
   EXPECT_THAT(text.str(), Not(HasSubstr("[B")));
   print_verified({damaged}, true, json);
   EXPECT_EQ(nlohmann::json::parse(json.str())[0]["code"], "B4010");

@@ -256,7 +256,7 @@ TEST_F(Events, T_61b_TheFirstValueOfAMetricThatIsNotFiniteIsAWarning) {
     writer.add_scalar("rate", step, -std::numeric_limits<double>::infinity());
   }
   EXPECT_THAT(warnings_,
-              ElementsAre("'accuracy' is nan at step 2 (said once)", "'rate' is -inf at step 2 (said once)"));
+              ElementsAre("'accuracy' is nan at step 2 (logged once)", "'rate' is -inf at step 2 (logged once)"));
 }
 
 TEST_F(Events, SUMW_09_MetadataStaysOnTheFirstValueOfATag) {

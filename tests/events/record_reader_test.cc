@@ -76,9 +76,9 @@ TEST_F(RecordFile, DamagedDataIsNamedAndTheNextRecordIsRead) {
   put(bytes);
   const auto file = open();
   RecordReader reader(*file);
-  EXPECT_EQ(all(reader),
-            (std::vector<std::string>{"first", "DATA_LOSS: '" + path() + "': the record at byte " + std::to_string(at) +
-                                                   " has a content of masked CRC32C a0e61673, it says cad3e0d3"}));
+  EXPECT_EQ(all(reader), (std::vector<std::string>{
+                             "first", "DATA_LOSS: '" + path() + "': the record at byte " + std::to_string(at) +
+                                          " has a content of masked CRC32C a0e61673, but the stored one is cad3e0d3"}));
   EXPECT_EQ(all(reader), std::vector<std::string>{"third"});
 }
 

@@ -93,8 +93,9 @@ void CheckpointSeries::recover() {
 void CheckpointSeries::take_up_last_preserved(double stored) {
   if (settings_.keep_every_hours <= 0) return;
   if (stored > last_preserved_)
-    log_.warning("checkpoint",
-                 "the clock was set back behind the last checkpoint that keep_every_hours kept: it counts from now on");
+    log_.warning(
+        "checkpoint",
+        "the clock was set back to before the last checkpoint that keep_every_hours kept: it counts from now on");
   last_preserved_ = std::min(stored, last_preserved_);
 }
 

@@ -69,8 +69,8 @@ std::string_view checked_body(std::string_view text) {
             std::to_string(body.size()) + " on, are no such thing");
   const std::uint32_t actual = crc32c(body);
   if (*stored != actual)
-    fail(Code::kDataLoss, fmt::format("[B4010] its CRC32C is {}, it says {} (bytes 0 to {})", crc_text(actual),
-                                      crc_text(*stored), body.size()));
+    fail(Code::kDataLoss, fmt::format("[B4010] its CRC32C is {}, but the stored one is {} (bytes 0 to {})",
+                                      crc_text(actual), crc_text(*stored), body.size()));
   return body;
 }
 

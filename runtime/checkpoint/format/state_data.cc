@@ -85,7 +85,7 @@ std::shared_ptr<const void> elements_of(const StateTensor& tensor) {
   const auto bytes = static_cast<std::size_t>(byte_size(tensor));
   tensor.file->read_at(tensor.offset, read.memory.get(), bytes);
   if (const std::uint32_t crc = crc_of(read); crc != tensor.crc32c)
-    fail(Code::kDataLoss, fmt::format("[B4010] {} has the CRC32C {} (bytes {} to {}), `state` says {}",
+    fail(Code::kDataLoss, fmt::format("[B4010] {} has the CRC32C {} (bytes {} to {}), but `state` records {}",
                                       single_quoted(tensor.file->path()), crc_text(crc), tensor.offset,
                                       tensor.offset + bytes, crc_text(tensor.crc32c)));
   return read.memory;

@@ -26,7 +26,7 @@ BestRule best_rule(const CheckpointSettings& settings) {
                           : std::optional(settings.best_mode == BestMode::kMin ? Better::kSmaller : Better::kLarger);
   if (settings.keep_best > 0 && !better)
     fail(Code::kInvalidArgument,
-         fmt::format("[B4015] {} does not say by its name which values are better: set best_mode to min or max",
+         fmt::format("[B4015] {} does not show by its name which values are better: set best_mode to min or max",
                      single_quoted(settings.best_metric)));
   return {settings.keep_best, settings.best_metric, better.value_or(Better::kSmaller)};
 }

@@ -48,7 +48,8 @@ CheckpointIndex read_index(const OpenDirectory& directory) {
 void check_length(const OpenDirectory& directory, const FileEntry& entry) {
   const std::uint64_t size = status_of_part(directory, entry.name).size;
   if (size != entry.length)
-    fail(Code::kDataLoss, fmt::format("[B4019] {} has {} bytes, the index says {}", entry.name, size, entry.length));
+    fail(Code::kDataLoss,
+         fmt::format("[B4019] {} has {} bytes, but the index records {}", entry.name, size, entry.length));
 }
 
 void check_file(const OpenDirectory& directory, const FileEntry& entry) {
@@ -65,8 +66,8 @@ void check_file(const OpenDirectory& directory, const FileEntry& entry) {
     at += n;
   }
   if (crc != entry.crc32c)
-    fail(Code::kDataLoss, fmt::format("[B4010] {} has the CRC32C {} (bytes 0 to {}), the index says {}", entry.name,
-                                      crc_text(crc), size, crc_text(entry.crc32c)));
+    fail(Code::kDataLoss, fmt::format("[B4010] {} has the CRC32C {} (bytes 0 to {}), but the index records {}",
+                                      entry.name, crc_text(crc), size, crc_text(entry.crc32c)));
 }
 
 RunState read_state(const OpenDirectory& directory, const CheckpointIndex& index) {
@@ -80,8 +81,8 @@ RunState read_state(const OpenDirectory& directory, const CheckpointIndex& index
     fail(e.code(), "state: " + std::string(e.message()));
   }
   if (state.global_step != index.global_step)
-    fail(Code::kDataLoss,
-         fmt::format("[B4020] state: global_step is {}, the index says {}", state.global_step, index.global_step));
+    fail(Code::kDataLoss, fmt::format("[B4020] state: global_step is {}, but the index records {}", state.global_step,
+                                      index.global_step));
   return state;
 }
 
@@ -225,9 +226,9 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
         fail(Code::kDataLoss, fmt::format("[B4024] the saver {} did not find tensor {}", single_quoted(saver.name),
                                           single_quoted(expected.name)));
       if (found->second != expected)
-        fail(Code::kDataLoss,
-             fmt::format("[B4024] the saver {} found tensor {} as {}, the index says {}", single_quoted(saver.name),
-                         single_quoted(expected.name), form_text(found->second), form_text(expected)));
+        fail(Code::kDataLoss, fmt::format("[B4024] the saver {} found tensor {} as {}, but the index records {}",
+                                          single_quoted(saver.name), single_quoted(expected.name),
+                                          form_text(found->second), form_text(expected)));
       const auto target = wanted.find(expected.name);
       if (target == wanted.end()) continue;
       const void* data = target->second.tensor.data;
@@ -238,7 +239,7 @@ void CheckpointReader::read(const SaverUse& saver, const std::vector<NamedTensor
       const std::uint32_t crc = crc32c(data, bytes);
       if (crc != expected.crc32c)
         fail(Code::kDataLoss, fmt::format("[B4024] the files are whole, and tensor {} has the CRC32C {} as the saver "
-                                          "{} read it, the index says {}",
+                                          "{} read it, but the index records {}",
                                           single_quoted(expected.name), crc_text(crc), single_quoted(saver.name),
                                           crc_text(expected.crc32c)));
     }

@@ -166,9 +166,9 @@ void write_copy(FileSystem& files, const StoredCopy& copy, const std::string& ta
   if (saver_of_name(path_parts(target).name).empty())
     content.schema = copy.schema;
   else if (!copy.schema.empty())
-    log.info("", escaped(target) +
-                     " does not say which columns and classes the training had: one file of tensors has "
-                     "no room for it");
+    log.info("",
+             escaped(target) +
+                 " does not record which columns and classes the training had: one file of tensors has no room for it");
   content.variables = copy.tensors->tensors();
   CheckpointSettings settings;
   settings.refuse_non_finite = false;

@@ -38,7 +38,7 @@ void look_at_parts(const OpenDirectory& checkpoint, ListedStored& listed) {
     if (!checkpoint.exists(f.name)) fail(Code::kDataLoss, fmt::format("[B4018] {} is missing", f.name));
     const std::uint64_t size = checkpoint.status(f.name).size;
     if (size != f.length)
-      fail(Code::kDataLoss, fmt::format("[B4019] {} has {} bytes, the index says {}", f.name, size, f.length));
+      fail(Code::kDataLoss, fmt::format("[B4019] {} has {} bytes, but the index records {}", f.name, size, f.length));
   }
 }
 

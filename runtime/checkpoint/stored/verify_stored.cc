@@ -61,7 +61,7 @@ class Walk {
       const std::string stored = digest_in_run_state(parent.open_directory(name)->read(kStateName, kMaxStateBytes));
       if (!stored.empty() && !found.digest.empty() && stored != found.digest)
         fail(Code::kDataLoss,
-             fmt::format("[B4010] its variables have the digest {}, `state` says {}", found.digest, stored));
+             fmt::format("[B4010] its variables have the digest {}, but `state` records {}", found.digest, stored));
     });
   }
 
