@@ -48,10 +48,10 @@ belay_ranks* HookRanks::group_of(const InstanceHost& hook) {
   const auto found =
       std::find_if(members_.begin(), members_.end(), [&](const Member& member) { return member.hook == hook.name(); });
   if (found == members_.end())
-    fail(Code::kFailedPrecondition, "[B5106] \"" + hook.name() +
-                                        "\" runs on rank 0 alone, and calls the other ranks, where it is not: list it "
-                                        "in hooks_on_all_ranks of [session], or ask rank() and ranks() of its host "
-                                        "first");
+    fail(Code::kFailedPrecondition,
+         "[B5106] \"" + hook.name() +
+             "\" runs on rank 0 alone, and calls the other ranks, but it does not exist there: list it in "
+             "hooks_on_all_ranks of [session], or ask rank() and ranks() of its host first");
   check_place(hook);
   if (!met_) fail(Code::kFailedPrecondition, "[B5106] \"" + hook.name() + "\" calls the other ranks, which have left");
   if (found->group != nullptr) return found->group;

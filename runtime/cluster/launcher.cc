@@ -84,7 +84,7 @@ std::optional<LaunchedPlace> place_in_tf_config(const Environment& environment) 
 }
 
 std::string text_of(const LaunchedPlace& place) {
-  return place.launcher + " says rank " + std::to_string(place.rank) + " of " + std::to_string(place.size);
+  return place.launcher + " sets rank " + std::to_string(place.rank) + " of " + std::to_string(place.size);
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ std::string why_apart(const Environment& environment) {
                              : place.launcher == "MPICH"  ? "mpi_mpich"
                                                           : "gloo";
   return text_of(place) +
-         ", and the manifest has no [cluster]: each process trains a model of its own; for one model of all write "
+         ", and the manifest has no [cluster]: each process trains its own model; for one model of all write "
          "plugin = \"" +
          plugin + "\" below [cluster]";
 }

@@ -34,7 +34,7 @@ std::vector<RankNote> RankAgreement::begin_step(const RankNote& mine, const std:
     ended_ = true;
     if (mine.kind == RankNote::kFailed) throw Error(*own_error);
     fail(Code::kAborted,
-         fmt::format("[B5103] {} has failed: its input; what it printed says why", meeting_.name_of(failed)));
+         fmt::format("[B5103] {} has failed: its input; its output names the cause", meeting_.name_of(failed)));
   }
   if (const int ends = first_of(notes, RankNote::kEndsRun); ends >= 0) {
     ended_ = true;
@@ -57,7 +57,7 @@ void RankAgreement::ask_for_states() {
   const int failed = first_of(exchange(note), RankNote::kFailed);
   if (failed < 0) return;
   ended_ = true;
-  fail(Code::kAborted, fmt::format("[B5103] {} has failed; what it printed says why", meeting_.name_of(failed)));
+  fail(Code::kAborted, fmt::format("[B5103] {} has failed; its output names the cause", meeting_.name_of(failed)));
 }
 
 void RankAgreement::end_run() {

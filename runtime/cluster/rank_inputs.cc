@@ -45,7 +45,7 @@ std::string RankInputs::share(const RankMeeting& meeting, DirectSession& session
   std::memcpy(&divided, known.data() + at, sizeof(divided));
   epoch_known_ = divided == 0;
   if (!meeting.chief()) found.said.clear();
-  // So the first checkpoint, too, says how many processes it is of.
+  // So the first checkpoint, too, has the number of its processes.
   if (meeting.size() > 1 || meeting.regroups() || !found.said.empty()) keep(meeting, session, of_rank);
   return found.said;
 }

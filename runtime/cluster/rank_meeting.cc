@@ -209,7 +209,8 @@ std::string RankMeeting::what_changed(int from, std::int64_t step) const {
   std::string text;
   if (!lost.empty()) text += seats_text(lost) + (lost.size() == 1 ? " was lost; " : " were lost; ");
   if (!replaced.empty()) text += seats_text(replaced) + (replaced.size() == 1 ? " was" : " were") + " replaced; ";
-  text += std::to_string(size_) + (size_ == 1 ? " rank goes" : " ranks go") + " on behind step " + std::to_string(step);
+  text += std::to_string(size_) + (size_ == 1 ? " rank continues" : " ranks continue") + " after step " +
+          std::to_string(step);
   if (from != 0) text += ", which " + name_of(from) + " had made";
   if (regroupings_ > 0) text += " (regrouping " + std::to_string(regroupings_) + ")";
   return text;

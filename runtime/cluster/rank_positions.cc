@@ -47,7 +47,8 @@ RankPositions positions_on(const InputPositions& positions, const std::string& i
     return found;
   }
   found.said = "the checkpoint is of " + processes_text(before) + ", and " + processes_text(ranks) +
-               (ranks == 1 ? " goes on" : " go on") + ": variables, optimizer and global step are exact; the input ";
+               (ranks == 1 ? " continues" : " continue") +
+               ": variables, optimizer and global step are exact; the input ";
   // The slowest rank decides how far all are. A rank that has read its part of the epoch is already in the next one.
   std::int64_t epoch = INT64_MAX, index = INT64_MAX;
   bool by_numbers = true;
@@ -64,7 +65,7 @@ RankPositions positions_on(const InputPositions& positions, const std::string& i
   for (int r = 0; r < ranks; ++r)
     found.of_rank[static_cast<std::size_t>(r)] = {epoch, read_of_shard(index * before, r, ranks), {}};
   found.said +=
-      "goes on behind the first " + std::to_string(index * before) + " examples of epoch " + std::to_string(epoch);
+      "continues after the first " + std::to_string(index * before) + " examples of epoch " + std::to_string(epoch);
   return found;
 }
 

@@ -128,7 +128,7 @@ std::string compare_files(const RankMeeting& meeting, const RankVersions& mine) 
                                              "variable, as in \"part-${{RANK}}.csv\"",
                                              first(errors)));
   if (warnings.empty()) return "";
-  return first(warnings) + "; of its own file each rank reads its part, 1 of " + std::to_string(meeting.size());
+  return first(warnings) + "; each rank reads its part of the file that it has, 1 of " + std::to_string(meeting.size());
 }
 
 }  // namespace

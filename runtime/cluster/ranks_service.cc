@@ -21,8 +21,8 @@ HookRanks& other_ranks(const InstanceHost& instance) {
   try {
     return instance.services().context<HookRanks>();
   } catch (const Error&) {
-    fail(Code::kFailedPrecondition, fmt::format("[B5106] \"{}\" runs on rank 0 alone, and calls the other {}, where it "
-                                                "is not: use rank() and ranks() of its host to ask first",
+    fail(Code::kFailedPrecondition, fmt::format("[B5106] \"{}\" runs on rank 0 alone, and calls the other {}, but it "
+                                                "does not exist there: use rank() and ranks() of its host to ask first",
                                                 instance.name(), instance.services().ranks() - 1));
   }
 }

@@ -79,14 +79,12 @@ TEST(Launcher, AnEvaluatorIsStartedToEvaluate) {
 
 TEST(Launcher, TwoThatContradictEachOtherAreBothNamed) {
   EXPECT_EQ(error({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}}),
-            "INVALID_ARGUMENT: [B5100] two launchers contradict each other: a launcher (RANK, WORLD_SIZE) says rank 1 "
-            "of 2, Open MPI says "
-            "rank 0 of "
+            "INVALID_ARGUMENT: [B5100] two launchers contradict each other: a launcher (RANK, WORLD_SIZE) sets rank 1 "
+            "of 2, Open MPI sets rank 0 of "
             "2; unset the variables of one of them");
   EXPECT_EQ(error({{"PMI_RANK", "2"}, {"PMI_SIZE", "4"}, {"TF_CONFIG", kWorker1}}),
-            "INVALID_ARGUMENT: [B5100] two launchers contradict each other: MPICH says rank 2 of 4, TF_CONFIG says "
-            "rank 2 of 3; "
-            "unset the variables of one of them");
+            "INVALID_ARGUMENT: [B5100] two launchers contradict each other: MPICH sets rank 2 of 4, TF_CONFIG sets "
+            "rank 2 of 3; unset the variables of one of them");
 }
 
 TEST(Launcher, TwoThatAgreeAreOne) {
@@ -171,7 +169,7 @@ TEST(Launcher, SeveralThatNothingJoinsAreToldWhatWould) {
   EXPECT_EQ(why({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "");
   EXPECT_EQ(why({{"RANK", "0"}}), "") << "what cannot be may be another program's";
   EXPECT_EQ(why({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "4"}, {"SLURM_STEP_ID", "0"}}),
-            "Slurm says rank 3 of 4, and the manifest has no [cluster]: each process trains a model of its own; for "
+            "Slurm sets rank 3 of 4, and the manifest has no [cluster]: each process trains its own model; for "
             "one model of all write plugin = \"gloo\" below [cluster]");
   const std::string by_open_mpi = why({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
   EXPECT_NE(by_open_mpi.find("plugin = \"mpi_openmpi\""), std::string::npos) << by_open_mpi;

@@ -79,7 +79,7 @@ TEST_F(HooksOnRanks, TheirCallsGoOnAmongThoseThatAreLeft) {
   for (const Process& p : all) ASSERT_TRUE(p->wait_for("training")) << p->wait().err;
   all[1]->kill(SIGKILL);
   all[1]->wait();
-  ASSERT_TRUE(all[2]->wait_for("rank 1 was lost; 2 ranks go on behind step ")) << all[2]->wait().err;
+  ASSERT_TRUE(all[2]->wait_for("rank 1 was lost; 2 ranks continue after step ")) << all[2]->wait().err;
   all[0]->kill(SIGTERM);
   EXPECT_EQ(all[0]->wait().status, 128 + SIGTERM);
   const ProcessResult left = all[2]->wait();
@@ -115,8 +115,9 @@ TEST_F(HooksOnRanks, AHookThatIsNotListedIsTheChiefsAlone) {
   const std::string path = manifest({.dir = "run", .steps = 5, .more = "[[hooks]]\nplugin = \"ranked\"\n"});
   const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
   EXPECT_EQ(results[0].status, 1);
-  EXPECT_THAT(results[0].err, HasSubstr("\"ranked\" runs on rank 0 alone, and calls the other ranks, where it is not: "
-                                        "list it in hooks_on_all_ranks of [session]"));
+  EXPECT_THAT(results[0].err,
+              HasSubstr("\"ranked\" runs on rank 0 alone, and calls the other ranks, but it does not exist there: "
+                        "list it in hooks_on_all_ranks of [session]"));
   EXPECT_NE(results[1].status, 0);
   EXPECT_THAT(results[1].err, Not(HasSubstr("\"ranked\"")));
 }
@@ -167,7 +168,7 @@ TEST_F(HooksOnRanks, TheirStatesAreSavedAmongThoseThatAreLeft) {
   for (const Process& p : all) ASSERT_TRUE(p->wait_for("training")) << p->wait().err;
   all[1]->kill(SIGKILL);
   all[1]->wait();
-  ASSERT_TRUE(all[0]->wait_for("rank 1 was lost; 2 ranks go on behind step ")) << all[0]->wait().err;
+  ASSERT_TRUE(all[0]->wait_for("rank 1 was lost; 2 ranks continue after step ")) << all[0]->wait().err;
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // some checkpoints
   all[0]->kill(SIGTERM);
   EXPECT_EQ(all[0]->wait().status, 128 + SIGTERM);

@@ -135,7 +135,7 @@ def check_continue(belay, folder):
     ranks, run = cut_off(belay, folder, 'on_lost_rank = "continue"\nmax_wait_secs = 8')
     try:
         cut = time.monotonic()
-        wait_for(lambda: "rank 1 was lost; 1 rank goes on behind step" in ranks[0].text(), ranks)
+        wait_for(lambda: "rank 1 was lost; 1 rank continues after step" in ranks[0].text(), ranks)
         waited = time.monotonic() - cut
         at = saved(run)
         assert ranks[1].end() == 1
@@ -158,7 +158,7 @@ def check_wait(belay, folder):
         for rank in ranks:
             assert "gave up after 2 recoveries in a row" in rank.text()
         made = re.search(r"recovery 1.*?step (\d+)", ranks[0].text())
-        ends = re.search(r"(?:next start|the next start) *goes on from.*?(\d+)", ranks[0].text())
+        ends = re.search(r"(?:next start|the next start) *continues from.*?(\d+)", ranks[0].text())
         print(json.dumps({"on_lost_rank": "wait", "saved_step": saved(run), "said": [m and m.group(1) for m in (made, ends)]}))
         assert saved(run) % 200 != 0, "it saved nothing behind the cut"
     except BaseException:

@@ -133,7 +133,7 @@ TEST_F(RanksAgree, T_162_FilesThatAVariableNamesMayDifferWithAWarning) {
   const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(lines_with(results[0].err, "rank 1 has other data than rank 0: input.train.path is '").size(), 1U);
-  EXPECT_THAT(results[0].err, HasSubstr("; of its own file each rank reads its part, 1 of 2"));
+  EXPECT_THAT(results[0].err, HasSubstr("; each rank reads its part of the file that it has, 1 of 2"));
 }
 
 // The squares of rank 1's errors are no float32.
@@ -176,7 +176,7 @@ TEST_F(RanksAgree, AnotherBuildOfAPluginOnARankIsRefused) {
 }
 
 TEST_F(RanksAgree, AValueThatIsOfOneRankIsMarkedWhereAHookFetchesIt) {
-  const std::string mark = "this rank's alone: of its own rows, not of those of all ranks";
+  const std::string mark = "this rank's alone: computed from its rows, not from those of all ranks";
   const std::string shared =
       "[[hooks]]\nplugin = \"logging_tensor\"\nevery_n_iter = 1\ntensors = [\"loss\", \"accuracy\"]\n";
   const std::vector<ProcessResult> plain =

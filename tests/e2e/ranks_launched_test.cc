@@ -83,8 +83,8 @@ TEST_F(RanksLaunched, TwoThatContradictEachOtherAreAnErrorThatNamesBoth) {
   const ProcessResult r = belay({"run", manifest({.dir = "run"})},
                                 {"RANK=0", "WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4"});
   EXPECT_EQ(r.status, 2);
-  EXPECT_THAT(r.err, HasSubstr("two launchers contradict each other: a launcher (RANK, WORLD_SIZE) says rank 0 of 2, "
-                               "Open MPI says rank 1 of 4; unset the variables of one of them"));
+  EXPECT_THAT(r.err, HasSubstr("two launchers contradict each other: a launcher (RANK, WORLD_SIZE) sets rank 0 of 2, "
+                               "Open MPI sets rank 1 of 4; unset the variables of one of them"));
 }
 
 TEST_F(RanksLaunched, EachRankHasATraceOfItsOwnInTheRunsDirectory) {
@@ -104,8 +104,8 @@ TEST_F(RanksLaunched, EachRankHasATraceOfItsOwnInTheRunsDirectory) {
 TEST_F(RanksLaunched, SeveralWithoutAClusterAreToldThatTheyTrainApart) {
   const std::string path = regression("", "", 1000000);
   const std::string apart =
-      "a launcher (RANK, WORLD_SIZE) says rank 0 of 2, and the manifest has no [cluster]: each process trains a model "
-      "of its own; for one model of all write plugin = \"gloo\" below [cluster]";
+      "a launcher (RANK, WORLD_SIZE) sets rank 0 of 2, and the manifest has no [cluster]: each process trains its own "
+      "model; for one model of all write plugin = \"gloo\" below [cluster]";
   const Process first = started(path, {"RANK=0", "WORLD_SIZE=2"});
   ASSERT_TRUE(first->wait_for("training")) << first->wait().err;
   const ProcessResult second = belay({"run", path}, {"RANK=1", "WORLD_SIZE=2"});
@@ -125,10 +125,9 @@ TEST_F(RanksLaunched, TheClusterOfThreadsIsRefusedAtOnce) {
   for (const char* command : {"check", "run"}) {
     const ProcessResult r = belay({command, path}, {"RANK=0", "WORLD_SIZE=2"});
     EXPECT_EQ(r.status, 2) << command;
-    EXPECT_THAT(r.err,
-                AllOf(HasSubstr("cluster \"local\" joins threads of one program, and a launcher (RANK, WORLD_SIZE) "
-                                "has started 2 processes"),
-                      HasSubstr("name a plugin that joins processes, plugin = \"gloo\" say")));
+    EXPECT_THAT(r.err, AllOf(HasSubstr("cluster \"local\" joins threads of one program, and a launcher (RANK, "
+                                       "WORLD_SIZE) has started 2 processes"),
+                             HasSubstr("name a plugin that joins processes, for instance plugin = \"gloo\"")));
   }
 }
 

@@ -63,7 +63,7 @@ TEST_F(LostRanks, WithoutAKilledWorkerTheOthersGoOnInTheSameProcesses) {
   const std::vector<ProcessResult> results = wait_for_all(all);
   for (const ProcessResult& r : results) {
     EXPECT_EQ(r.status, 0) << r.err;
-    EXPECT_THAT(r.err, HasSubstr("rank 1 was lost; 2 ranks go on behind step "));
+    EXPECT_THAT(r.err, HasSubstr("rank 1 was lost; 2 ranks continue after step "));
     EXPECT_THAT(r.err, HasSubstr("(regrouping 1)"));
   }
   EXPECT_THAT(results[0].err + results[0].out, HasSubstr("1 recoveries"));
@@ -81,7 +81,7 @@ TEST_F(LostRanks, AProcessInThePlaceOfAKilledWorkerMakesTheRunWhatItWouldHaveBee
   all[2] = start(path, 2, 3);
   const std::vector<ProcessResult> results = wait_for_all(all);
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(results[0].err, HasSubstr("rank 2 was replaced; 3 ranks go on behind step "));
+  EXPECT_THAT(results[0].err, HasSubstr("rank 2 was replaced; 3 ranks continue after step "));
   EXPECT_FALSE(whole.empty());
   EXPECT_EQ(weights_of("run", kSteps), whole);
 }
@@ -96,7 +96,7 @@ TEST_F(LostRanks, AChiefInThePlaceOfAKilledOneTakesTheStepsThatNoCheckpointHas) 
   all[0] = start(path, 0, 3);
   const std::vector<ProcessResult> results = wait_for_all(all);
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(results[0].err, AllOf(HasSubstr("3 ranks go on behind step "), HasSubstr(", which rank 1 had made")));
+  EXPECT_THAT(results[0].err, AllOf(HasSubstr("3 ranks continue after step "), HasSubstr(", which rank 1 had made")));
   EXPECT_THAT(results[0].err, Not(HasSubstr("progress: step 1/"))) << "a hook heard of a step that the others had made";
   EXPECT_FALSE(whole.empty());
   EXPECT_EQ(weights_of("run", kSteps), whole);
@@ -146,7 +146,7 @@ TEST_F(LostRanks, T_155_WhatHooksKeepOverARegroupingIsThatOfAnUndisturbedRun) {
   const std::string path = manifest("run", "[[hooks]]\nplugin = \"preempted\"\nat_run = 70\n");
   const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(results[0].err, HasSubstr("2 ranks go on behind step 69 (regrouping 1)"));
+  EXPECT_THAT(results[0].err, HasSubstr("2 ranks continue after step 69 (regrouping 1)"));
   const std::map<std::string, std::string> left = left_by_hooks(temp / "run", kEnd);
   EXPECT_EQ(left.size(), expected.size());
   for (const auto& [what, text] : expected) EXPECT_TRUE(left.contains(what) && left.at(what) == text) << what;
@@ -159,7 +159,7 @@ TEST_F(LostRanks, ARecoveryOfOneIsOneOfAllAndTrainsTheSame) {
   write_file(path, contents(path) + "[[hooks]]\nplugin = \"preempted\"\nat_run = 100\n");
   const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(results[0].err, HasSubstr("2 ranks go on behind step 99 (regrouping 1)"));
+  EXPECT_THAT(results[0].err, HasSubstr("2 ranks continue after step 99 (regrouping 1)"));
   EXPECT_FALSE(whole.empty());
   EXPECT_EQ(weights_of("run", kSteps), whole);
 }
@@ -171,7 +171,7 @@ TEST_F(LostRanks, TheChiefGoesOnAloneWhereTwoAreKilledOneBehindTheOther) {
   all[2]->kill(SIGKILL);
   const ProcessResult chief = all[0]->wait();
   EXPECT_EQ(chief.status, 0) << chief.err;
-  EXPECT_THAT(chief.err, HasSubstr("1 rank goes on behind step "));
+  EXPECT_THAT(chief.err, HasSubstr("1 rank continues after step "));
   EXPECT_FALSE(weights_of("run", kSteps).empty());
 }
 
@@ -198,7 +198,7 @@ TEST_F(LostRanks, OneThatIsStoppedIsLeftBehindAndEndsWhenItIsWoken) {
   const ProcessResult chief = all[0]->wait(), other = all[2]->wait();
   EXPECT_EQ(chief.status, 0) << chief.err;
   EXPECT_EQ(other.status, 0) << other.err;
-  EXPECT_THAT(chief.err, HasSubstr("rank 1 was lost; 2 ranks go on behind step "));
+  EXPECT_THAT(chief.err, HasSubstr("rank 1 was lost; 2 ranks continue after step "));
   all[1]->kill(SIGCONT);
   const ProcessResult woken = all[1]->wait();
   EXPECT_EQ(woken.status, 0) << woken.err;
@@ -247,7 +247,7 @@ TEST_F(LostRanks, AChiefThatIsAStepBehindTakesItAndItsHooksDoNotHearOfIt) {
   write_file(path, behind + "[[hooks]]\nplugin = \"logging_tensor\"\nevery_n_iter = 1\ntensors = [\"global_step\"]\n");
   const std::vector<ProcessResult> results = wait_for_all(start_all(path, 2));
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(results[0].err, HasSubstr("2 ranks go on behind step 57, which rank 1 had made (regrouping 1)"));
+  EXPECT_THAT(results[0].err, HasSubstr("2 ranks continue after step 57, which rank 1 had made (regrouping 1)"));
   // A hook's fetch in a step is the number of steps before it.
   for (const int step : {56, 58, kSteps})
     EXPECT_EQ(lines_with(results[0].err, "global_step = " + std::to_string(step - 1) + " ").size(), 1U) << step;
@@ -327,7 +327,7 @@ TEST_F(LostRanks, TheLastStepIsReachedWhicheverIsKilledWhenever) {
     else
       all.erase(all.begin() + killed);
     // A rank that was killed after its last step is not missed.
-    if (all[1]->wait_for(" on behind step ")) {
+    if (all[1]->wait_for("ranks continue after step ")) {
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - lost_at;
       longest = std::max(longest, took.count());
       EXPECT_LT(took.count(), 60) << "round " << round << ": as long as a rank that hangs (cluster.timeout_secs)";
@@ -342,7 +342,7 @@ TEST_F(LostRanks, TheLastStepIsReachedWhicheverIsKilledWhenever) {
     std::filesystem::remove_all(std::string(temp / dir));
   }
   RecordProperty("longest_until_they_go_on_secs", std::to_string(longest));
-  std::cout << "they went on " << longest << " s behind a kill, at the latest\n";
+  std::cout << "they continued " << longest << " s after a kill, at the latest\n";
 }
 
 }  // namespace

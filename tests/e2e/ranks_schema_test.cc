@@ -114,7 +114,7 @@ TEST_F(RanksSchema, T_102_ARankWhoseOwnFileHasFewerClassesIsNamed) {
   const std::vector<ProcessResult> results = wait_for_all(start_all(of_words("own", 20, 10, "part-${RANK}.csv"), 2));
   for (const ProcessResult& r : results) EXPECT_EQ(r.status, 1) << r.err;
   EXPECT_THAT(results[1].err, AllOf(HasSubstr("[input.train] of rank 1 has \"label\" as "), HasSubstr(" of 2 classes"),
-                                    HasSubstr("and rank 0 has \"label\" as "), HasSubstr(" of 3 classes; say in")));
+                                    HasSubstr("and rank 0 has \"label\" as "), HasSubstr(" of 3 classes; write in")));
   EXPECT_THAT(results[0].err, HasSubstr("rank 1 has ended or left"));
 }
 

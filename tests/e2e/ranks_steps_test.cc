@@ -104,14 +104,14 @@ TEST_F(RankSteps, ACheckpointOfAnotherNumberOfProcessesIsGoneOnWithBehindTheSame
     int rows, first, second;
     const char* said;
   };
-  for (const Case& c :
-       {Case{32, 2, 1, "of 2 processes, and 1 process goes on"}, Case{32, 1, 2, "of 1 process, and 2 processes go on"},
-        Case{48, 2, 3, "of 2 processes, and 3 processes go on"}}) {
+  for (const Case& c : {Case{32, 2, 1, "of 2 processes, and 1 process continues"},
+                        Case{32, 1, 2, "of 1 process, and 2 processes continue"},
+                        Case{48, 2, 3, "of 2 processes, and 3 processes continue"}}) {
     const std::string name = std::to_string(c.first) + "_" + std::to_string(c.second);
     std::string said;
     train_in_parts("parts_" + name, c.rows, c.first, c.second, &said);
     EXPECT_THAT(said, HasSubstr(c.said));
-    EXPECT_THAT(said, HasSubstr("the input goes on behind the first " + std::to_string(c.rows == 32 ? 96 : 0) +
+    EXPECT_THAT(said, HasSubstr("the input continues after the first " + std::to_string(c.rows == 32 ? 96 : 0) +
                                 " examples of epoch " + std::to_string(c.rows == 32 ? 9 : 13)));
     train(manifest({.dir = "one_" + name, .steps = 90, .batch = c.rows, .examples = 97}), 1);
     expect_near("one_" + name, "parts_" + name, 90, 1e-4F);

@@ -70,7 +70,7 @@ TEST_F(RedisRanks, TheTrainingGoesOnWhereTheServerIsKilledAndAStartNamesIt) {
   for (const ProcessResult& r : wait_for_all(start_all(path, 2, at_server()))) {
     EXPECT_EQ(r.status, 1) << r.err;
     EXPECT_THAT(r.err, AllOf(HasSubstr("the Redis server at 127.0.0.1:" + std::to_string(server->port()) +
-                                       ", where the ranks meet, cannot be reached: Connection refused"),
+                                       ", the meeting place of the ranks, cannot be reached: Connection refused"),
                              HasSubstr("start one there (redis-server --port "), HasSubstr("or change rendezvous = ")));
   }
 }
