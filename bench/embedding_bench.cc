@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training step on tables of embeddings of which a batch uses few rows. A step's time should not depend on the rows
 // of a table, but for their cache misses. With one batch the rows stay in the cache, with many batches they do not, and
-// the difference is the misses' part. A case that needs more memory than there is is skipped, which the output says.
+// the difference is the misses' part. A case that needs more memory than exists is skipped, and the output names it.
 #include <benchmark/benchmark.h>
 
 #include <fstream>

@@ -99,7 +99,7 @@ ManifestRun::Insides::Insides(ManifestRun& run_of_program, const std::string& fi
     manifest->plugins.path.push_back(std::filesystem::absolute(folder).lexically_normal().string());
   if (const auto& place = options.place; place && (place->rank < 0 || place->rank >= place->size)) {
     problems.add({manifest->file, 0, 0},
-                 fmt::format("[B5110] the program says that this process is rank {} of {}", place->rank, place->size),
+                 fmt::format("[B5110] the program starts this process as rank {} of {}", place->rank, place->size),
                  "ranks are counted from 0");
     return;
   }

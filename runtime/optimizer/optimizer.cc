@@ -108,7 +108,7 @@ std::set<std::uint32_t> written_by(const NodeGraph& graph, const std::vector<Out
   return written;
 }
 
-// No step would ever train such a variable, and nothing else would say so.
+// No step would ever train such a variable, and nothing else would report it.
 void check_written(const Graph& g, const OptimizerArgs& args, std::vector<Output> operations,
                    const PluginInstance& optimizer) {
   for (const Output& update : g.collection(collections::kUpdateOps)) operations.push_back(update);

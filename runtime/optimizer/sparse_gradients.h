@@ -17,7 +17,7 @@ namespace belay::runtime {
 std::vector<ops::IndexedSlices> slices_of(const Graph& graph, const VariableGradient& v);
 
 // Fills in `slices` of each sparse gradient if the optimizer takes them, and puts their rows into the collection
-// "gradients". A mean over the batches of a step has the rows of all batches. Otherwise a line of the log says which
+// "gradients". A mean over the batches of a step has the rows of all batches. Otherwise a line of the log names which
 // gradients could be sparse and are dense.
 void take_sparse_gradients(const Graph& graph, std::vector<VariableGradient>& gradients, PluginInstance& optimizer);
 

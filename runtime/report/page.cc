@@ -81,7 +81,7 @@ class PageWriter {
   void add_comparison() {
     add_heading("Best and last values", "values");
     add_card(metrics_table(runs_));
-    add_heading("What differs in the manifests", "manifest");
+    add_heading("Differences of the manifests", "manifest");
     add_card(differences_table(runs_));
   }
 
@@ -144,7 +144,7 @@ class PageWriter {
 
   void add_data(const RunRecord& run) {
     if (!run.schema || schema_rows(*run.schema).empty()) return;
-    add_heading("What was learned of the data", "data", &run);
+    add_heading("Facts learned from the data", "data", &run);
     add_card(schema_table(*run.schema));
   }
 

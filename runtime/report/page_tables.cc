@@ -156,7 +156,7 @@ std::string attempts_table(const RunRecord& run) {
   HtmlTable table({{"attempt", Column::kText},
                    {"began", Column::kText},
                    {"took", Column::kNumber},
-                   {"went on from", Column::kNumber},
+                   {"continued from", Column::kNumber},
                    {"came to step", Column::kNumber},
                    {"steps/s", Column::kNumber},
                    {"ended", Column::kText},

@@ -115,7 +115,7 @@ class ChartMaker {
       const AttemptRecord& before = run.attempts[i - 1];
       marks.push_back({static_cast<double>(run.attempts[i].from_step),
                        "attempt " + std::to_string(run.attempts[i].number),
-                       "attempt " + std::to_string(run.attempts[i].number) + " goes on from step " +
+                       "attempt " + std::to_string(run.attempts[i].number) + " continues from step " +
                            std::to_string(run.attempts[i].from_step) + "; the one before was " + end_text(before.how) +
                            " at step " + std::to_string(before.last_step)});
     }

@@ -226,12 +226,11 @@ TEST_F(ManifestRunTest, APlaceThatCannotBeIsAProblem) {
   ManifestRunOptions options = with();
   options.place = ProcessPlace{.rank = 1, .size = 2};
   EXPECT_THAT(ManifestRun(file, options).problems_text(),
-              HasSubstr("the program says that 2 processes train together, and the manifest has no [cluster]"));
+              HasSubstr("the program is one of 2 processes that train together, and the manifest has no [cluster]"));
   options.sets = {"cluster.plugin=gloo"};
   EXPECT_TRUE(ManifestRun(file, options).ok());
   options.place = ProcessPlace{.rank = 2, .size = 2};
-  EXPECT_THAT(ManifestRun(file, options).problems_text(),
-              HasSubstr("the program says that this process is rank 2 of 2"));
+  EXPECT_THAT(ManifestRun(file, options).problems_text(), HasSubstr("the program starts this process as rank 2 of 2"));
 }
 
 // Two ranks are two threads of this process, each with a separate run.

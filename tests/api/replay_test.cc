@@ -189,7 +189,7 @@ TEST_F(ReplayApiTest, TheFirstTensorThatIsNotFiniteIsInTheReport) {
   const ReplayReport finite = again(options);
   EXPECT_EQ(finite.status, RunStatus::kTrainingFailed) << finite.error;
   EXPECT_FALSE(finite.non_finite);
-  EXPECT_THAT(finite.text, HasSubstr(" is finite: the loss, and every variable behind it"));
+  EXPECT_THAT(finite.text, HasSubstr(" is finite: the loss, and every variable after it"));
 
   // A rate at which the weights are infinite after a few steps.
   std::ofstream(temp / "lost.toml") << "[run]\ndir = \"lost\"\nmax_steps = 12\nthreads = 1\n"

@@ -124,7 +124,8 @@ TEST_F(VariableSaverTest, T_139_CheckpointsAreKeptAndListedAsThoseOfTrainings) {
   VariableSaver again(graph, {.max_to_keep = 2});
   open().run({more});
   again.save(open(), base);
-  EXPECT_THAT(again.last_checkpoints(), ElementsAre(base + "-3", base + "-4")) << "a later start goes on with the list";
+  EXPECT_THAT(again.last_checkpoints(), ElementsAre(base + "-3", base + "-4"))
+      << "a later start continues with the list";
   again.restore(open(), base + "-3");
   EXPECT_EQ(open().global_step(), 3);
   again.restore(open(), temp / "saves");

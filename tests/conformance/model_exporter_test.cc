@@ -89,7 +89,7 @@ TEST_F(ModelExportersTest, EXPO_02_TheMetricAndItsDirectionAreTheProgramsToChoos
   EXPECT_THAT(steps("high"), ElementsAre(10, 20));
   EXPECT_THAT(steps("low"), ElementsAre(10, 40));
   EXPECT_THAT(error_of([&] { plugin_exporter("onnx", best, {.best_metric = "depth"}); }),
-              HasSubstr("'depth' does not say by its name which values are better"));
+              HasSubstr("'depth' does not show by its name which values are better"));
   EXPECT_THAT(
       error_of([&] { run(60, {plugin_exporter("onnx", best, {.best_metric = "dept", .better = Better::kLarger})}); }),
       HasSubstr("the evaluation has no such metric (did you mean \"depth\"?)"));

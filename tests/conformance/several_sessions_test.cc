@@ -129,7 +129,7 @@ TEST_F(SeveralSessions, PROSE_25_AQueueWithoutAnOrderIsToldWhenASessionThatSaves
       std::make_shared<ChiefSessionCreator>(chief.graph, environment, ChiefSessionCreator::Options{}), environment,
       chief.no_hooks, std::move(options));
   EXPECT_TRUE(
-      logged("a run that goes on from a checkpoint of this one will see its input in another order: 'shuffled' "
+      logged("a run that continues from a checkpoint of this one will see its input in another order: 'shuffled' "
              "is a random-shuffle queue"));
 }
 

@@ -49,7 +49,7 @@ TEST_F(BackgroundFaults, ASaverThatNeverYieldsDoesNotOutliveASignalsGrace) {
   run.kill(SIGTERM);
   const ProcessResult r = run.wait();
   EXPECT_EQ(r.signal, SIGTERM) << r.err;
-  EXPECT_THAT(told(r), HasSubstr("saved is DIR/run/model.ckpt-0, from which the next start goes on"));
+  EXPECT_THAT(told(r), HasSubstr("saved is DIR/run/model.ckpt-0, from which the next start continues"));
   const ProcessResult next = next_start(20);
   EXPECT_EQ(next.status, 0) << next.err;
   EXPECT_THAT(lines_with(next.err, "restored step 0"), SizeIs(1)) << next.err;
@@ -83,7 +83,7 @@ TEST_F(BackgroundFaults, OneThatThrowsIsWaitedForWhereItIsTo) {
   const ProcessResult r = belay({"run", faulty("string", "on_save_error = \"pause\"\nsave_failures = 1\n")});
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(r.err, HasSubstr("the training waits until a checkpoint can be written"));
-  EXPECT_THAT(r.err, HasSubstr("the training goes on"));
+  EXPECT_THAT(r.err, HasSubstr("the training continues"));
   EXPECT_THAT(listing(run_dir()), Contains("model.ckpt-20"));
 }
 

@@ -251,7 +251,7 @@ TEST_F(EvaluatedMetrics, AfterAnEarlyStopTheEndSaysThatTheNextStartTrainsNoFurth
   EXPECT_THAT(told(again), HasSubstr("trains no further unless early_stopping is changed"));
   EXPECT_THAT(told(again), HasSubstr("attempt 2: restored model.ckpt-11, "));
   EXPECT_THAT(told(again), HasSubstr(" old, and makes no step: early_stopping: 'eval/accuracy' has not improved"));
-  EXPECT_THAT(told(again), Not(HasSubstr("goes on from")));
+  EXPECT_THAT(told(again), Not(HasSubstr("continues from")));
 }
 
 TEST_F(EvaluatedMetrics, AStartAtTheLastStepSaysThatItMakesNone) {
@@ -261,7 +261,7 @@ TEST_F(EvaluatedMetrics, AStartAtTheLastStepSaysThatItMakesNone) {
   ASSERT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(told(again), HasSubstr("attempt 2: restored model.ckpt-40, "));
   EXPECT_THAT(told(again), HasSubstr(" old, and makes no step: step 40 is already at max_steps = 40"));
-  EXPECT_THAT(told(again), Not(HasSubstr("goes on from")));
+  EXPECT_THAT(told(again), Not(HasSubstr("continues from")));
 }
 
 TEST_F(EvaluatedMetrics, ACheckpointThatIsDueAndOneOfTheBestIsSaidOnce) {

@@ -91,7 +91,8 @@ TEST_F(ExitStatus, ACrashNamesThePluginItsStackAndTheCheckpointToGoOnFrom) {
       << r.err;
   EXPECT_GE(lines_with(r.err, "trouble.so(").size(), 1u) << "the stack: " << r.err;
   EXPECT_GE(lines_with(r.err, "belay::runtime::HookedSession::").size(), 1u) << "with names: " << r.err;
-  EXPECT_EQ(lines_with(r.err, "the next start goes on from: model_checkpoint_path: \"model.ckpt-").size(), 1u) << r.err;
+  EXPECT_EQ(lines_with(r.err, "the next start continues from: model_checkpoint_path: \"model.ckpt-").size(), 1u)
+      << r.err;
   const ProcessResult again = belay({"run", regression()});
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_EQ(lines_with(again.err, "info ended at step 50").size(), 1u) << again.err;
@@ -119,7 +120,7 @@ TEST_F(ExitStatus, T_116_AMappedFileThatBecameShorterIsNamedWithTheReason) {
               ::testing::ContainsRegex("'/.*/x.npy' is mapped into memory, and its byte [0-9]+ is gone: the file "
                                        "became shorter while it was in use, and has 100000 bytes now; write "
                                        "another file, and rename it to this name\n"));
-  EXPECT_EQ(lines_with(r.err, "the next start goes on from: model_checkpoint_path: ").size(), 1u) << r.err;
+  EXPECT_EQ(lines_with(r.err, "the next start continues from: model_checkpoint_path: ").size(), 1u) << r.err;
 }
 
 // As cp does it, and a linker.
@@ -143,7 +144,7 @@ TEST_F(ExitStatus, T_115_ALibraryThatIsOverwrittenWhileItRunsIsNamedBehindTheChe
     const ProcessResult r = run.wait();
     EXPECT_NE(r.signal, 0) << r.err;
     const std::size_t crashed = r.err.find("belay crashed with "),
-                      goes_on = r.err.find("\nthe next start goes on from: model_checkpoint_path: "),
+                      goes_on = r.err.find("\nthe next start continues from: model_checkpoint_path: "),
                       changed = r.err.find("\nplugin '" + library +
                                            "' changed since it was loaded: its file was overwritten");
     EXPECT_LT(crashed, goes_on) << r.err;
@@ -337,7 +338,7 @@ TEST_F(ExitStatus, T_54a_ASecondSignalEndsAtOnceAndTheLastLineSaysWhatIsKept) {
   EXPECT_EQ(r.signal, SIGINT) << r.err;
   EXPECT_THAT(last_line(r), AllOf(StartsWith("warning ended by a second signal, SIGINT, in hook \"trouble\" ("),
                                   EndsWith("in after_run at step 4: saved is DIR/run/model.ckpt-0, from which the next "
-                                           "start goes on; 3 steps are lost")));
+                                           "start continues; 3 steps are lost")));
   const ProcessResult again = belay({"run", regression()});
   EXPECT_EQ(lines_with(again.err, "restored step 0 from " + run_dir() + "/model.ckpt-0").size(), 1u) << again.err;
 }
@@ -353,7 +354,7 @@ TEST_F(ExitStatus, T_54a_T_148_TheGraceOfASignalIsADeadlineAndTheHookThatIsWaite
   EXPECT_THAT(last_line(r), AllOf(StartsWith("warning ended by SIGTERM, after its signal_grace_secs = 0.3, in hook "
                                              "\"trouble\" (trouble.so 1.0.0, train.toml:"),
                                   EndsWith("in after_run at step 4: saved is DIR/run/model.ckpt-4, from which the next "
-                                           "start goes on; no step is lost")));
+                                           "start continues; no step is lost")));
   EXPECT_EQ(lines_with(r.err, " does not come back from after_run: the variables are saved beside it").size(), 1u)
       << r.err;
   const ProcessResult again = belay({"run", regression()});
@@ -392,10 +393,11 @@ TEST_F(ExitStatus, T_54a_WhileARunGoesOnFromACheckpointNothingOfItIsLost) {
   run.kill(SIGTERM);
   usleep(200'000);  // the first one is taken
   run.kill(SIGTERM);
-  EXPECT_THAT(last_line(run.wait()),
-              AllOf(StartsWith("warning ended by a second signal, SIGTERM, in hook \"trouble\" ("),
-                    HasSubstr(" in after_create_session"),
-                    EndsWith(": saved is DIR/run/model.ckpt-50, from which the next start goes on; no step is lost")));
+  EXPECT_THAT(
+      last_line(run.wait()),
+      AllOf(StartsWith("warning ended by a second signal, SIGTERM, in hook \"trouble\" ("),
+            HasSubstr(" in after_create_session"),
+            EndsWith(": saved is DIR/run/model.ckpt-50, from which the next start continues; no step is lost")));
 }
 
 TEST_F(ExitStatus, T_54c_ASaveThatIsLikelyToTakeLongerThanTheGraceIsAWarningAtTheStart) {

@@ -25,7 +25,7 @@ class HooksResumed : public HooksOfRun {
   ProcessResult resumed(const std::string& tables, const std::string& input = "") {
     EXPECT_EQ(run(tables, kStop, input).status, 0);
     ProcessResult second = run(tables, kEnd, input);
-    EXPECT_THAT(told(second), HasSubstr("attempt 2: goes on from model.ckpt-18, "));
+    EXPECT_THAT(told(second), HasSubstr("attempt 2: continues from model.ckpt-18, "));
     return second;
   }
   // The curves of a resumed run are those of a whole one; these are their steps.
@@ -287,7 +287,7 @@ TEST_F(HooksResumed, ATunedThresholdIsThatOfARunThatNeverStopped) {
   ASSERT_EQ(tuned(kEnd, 22).signal, SIGKILL);
   const ProcessResult second = tuned(kEnd, kNever);
   ASSERT_EQ(second.status, 0) << second.err;
-  EXPECT_THAT(told(second), HasSubstr("attempt 2: goes on from model.ckpt-20, "));
+  EXPECT_THAT(told(second), HasSubstr("attempt 2: continues from model.ckpt-20, "));
   EXPECT_EQ(weights(run_dir(), kEnd), expected) << "after a kill";
 }
 

@@ -199,7 +199,7 @@ TEST_F(HooksThatWatch, ProfilerShowsThePhasesOfAStep) {
     if (phases.back().rfind("between the steps", 0) == 0) between = event.at("dur");
   }
   EXPECT_THAT(phases, ::testing::IsSupersetOf(
-                          {"before the run: hooks", "the run", "behind the run: hooks", "waiting for the input"}));
+                          {"before the run: hooks", "the run", "after the run: hooks", "waiting for the input"}));
   EXPECT_GT(between, 0);
 }
 

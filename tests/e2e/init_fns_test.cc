@@ -200,7 +200,7 @@ TEST_F(InitFnsTest, ARunThatGoesOnDoesNotNeedTheFilesThatItBeganWith) {
   const ProcessResult again = belay({"run", manifest, "--set", "run.max_steps=2"});
   ASSERT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(variable("run", "linear/bias", 2), ElementsAre(3.f));
-  EXPECT_THAT(again.err, HasSubstr("it is not needed: this run goes on from a checkpoint"));
+  EXPECT_THAT(again.err, HasSubstr("it is not needed: this run continues from a checkpoint"));
   const ProcessResult anew = belay({"run", manifest, "--from-scratch"});
   EXPECT_EQ(anew.status, 2) << anew.err;
   EXPECT_THAT(anew.err, HasSubstr("there is no checkpoint '" + (temp / "source") + "'"));

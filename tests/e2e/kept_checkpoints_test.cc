@@ -156,7 +156,7 @@ TEST_F(KeptCheckpoints, ARunThatPausesGoesOnOnceItCanSave) {
     // In the background steps were made before the failure was known, so that another one is saved.
     const ProcessResult r = run.wait();
     EXPECT_EQ(r.status, 0) << r.err;
-    EXPECT_THAT(r.err, HasSubstr("the training goes on"));
+    EXPECT_THAT(r.err, HasSubstr("the training continues"));
     EXPECT_THAT(checkpoints(), Contains("10"));
   }
 }
@@ -165,7 +165,7 @@ TEST_F(KeptCheckpoints, ARunThatPausesGoesOnOnceItCanSave) {
 TEST_F(KeptCheckpoints, ASignalEndsARunThatPauses) {
   BelayProcess run({"run", blocked("on_save_error = \"pause\"\nsave_failures = 1\nsave = \"sync\"\n"
                                    "[session]\nno_progress_secs = 1.5\n")});
-  ASSERT_TRUE(run.wait_for("failure 3 in a row, on_save_error = \"pause\" behind 1")) << run.wait().err;
+  ASSERT_TRUE(run.wait_for("failure 3 in a row, on_save_error = \"pause\" after 1")) << run.wait().err;
   run.kill(SIGTERM);
   const ProcessResult r = run.wait();
   EXPECT_NE(r.status, 0) << r.err;
@@ -178,7 +178,7 @@ TEST_F(KeptCheckpoints, StopEndsTheRunBehindSoManyFailures) {
   for (const int step : {7, 8}) std::filesystem::create_directory(run_dir() + "/model.ckpt-" + std::to_string(step));
   const ProcessResult r = belay({"run", manifest});
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(r.err, HasSubstr("failure 2 in a row, on_save_error = \"stop\" behind 3"));
+  EXPECT_THAT(r.err, HasSubstr("failure 2 in a row, on_save_error = \"stop\" after 3"));
   EXPECT_THAT(r.err, HasSubstr("/model.ckpt-8'"));
 }
 

@@ -107,7 +107,7 @@ TEST_F(LogTest, T_121_APredictionThatWouldNotEndIsNotSuggested) {
 TEST_F(LogTest, AResumedRunSaysFromWhatAndHowOld) {
   ASSERT_EQ(belay({"run", regression()}).status, 0);
   const std::string said = told(belay({"run", regression("", "", 60)}));
-  EXPECT_THAT(lines_with(said, "info attempt 2: goes on from model.ckpt-50, "), SizeIs(1)) << said;
+  EXPECT_THAT(lines_with(said, "info attempt 2: continues from model.ckpt-50, "), SizeIs(1)) << said;
   EXPECT_THAT(said, HasSubstr(" s old, to step 60\n"));
 }
 
@@ -176,15 +176,15 @@ TEST_F(LogTest, AQuietRunSaysNothingAndAColouredOneIsColoured) {
 TEST_F(LogTest, BehindAnErrorALineSaysWhatIsSavedAndWhatTheNextStartGoesOnFrom) {
   const std::string saves = "[checkpoint]\nsave_steps = 2\nsave = \"sync\"\n[[hooks]]\nplugin = \"trouble\"\n";
   const std::string thrown = told(belay({"run", regression("", saves + "throw_at_step = 6\n")}));
-  EXPECT_THAT(thrown, EndsWith("\ninfo saved is DIR/run/model.ckpt-6, from which the next start goes on; 1 step is "
-                               "lost\n"));
+  EXPECT_THAT(thrown,
+              EndsWith("\ninfo saved is DIR/run/model.ckpt-6, from which the next start continues; 1 step is lost\n"));
   std::filesystem::remove_all(run_dir());
   const std::string diverged =
       told(belay({"run", regression("nan_at_batch = 5\n", "[checkpoint]\nsave = \"sync\"\n")}));
   EXPECT_THAT(lines_with(diverged, "error[B5043]: training ended with an error: "), SizeIs(1));
   EXPECT_THAT(diverged,
-              EndsWith("\ninfo saved is DIR/run/model.ckpt-0, from which the next start goes on; 6 steps are lost\n"
-                       "info where it began is found by: belay replay DIR/run --first-non-finite\n"));
+              EndsWith("\ninfo saved is DIR/run/model.ckpt-0, from which the next start continues; 6 steps are lost\n"
+                       "info find the first value that is not finite with: belay replay DIR/run --first-non-finite\n"));
 }
 
 TEST_F(LogTest, TheNextStartGoesOnFromTheLastCheckpointThatWasWritten) {
@@ -192,7 +192,7 @@ TEST_F(LogTest, TheNextStartGoesOnFromTheLastCheckpointThatWasWritten) {
   write_file(run_dir() + "/model.ckpt-50", "in the way");
   const ProcessResult r = belay({"run", regression()});
   EXPECT_EQ(r.status, 7) << r.err;
-  EXPECT_THAT(lines_with(r.err, "next start  goes on from model.ckpt-20"), SizeIs(1)) << r.err;
+  EXPECT_THAT(lines_with(r.err, "next start  continues from model.ckpt-20"), SizeIs(1)) << r.err;
 }
 
 TEST_F(LogTest, T_131_TheEndSaysWhichStepsAreNotSaved) {
@@ -236,7 +236,7 @@ TEST_F(LogTest, WhereAHookEndedTheRunTheNextStartDoesWhatTheEndSays) {
     ASSERT_EQ(first.status, 0) << first.err;
     const bool stops_again = *c.expected != '\0';
     EXPECT_THAT(lines_with(first.err, stops_again ? "  next start  trains no further " + std::string(c.expected)
-                                                  : std::string("  next start  goes on from model.ckpt-")),
+                                                  : std::string("  next start  continues from model.ckpt-")),
                 SizeIs(1))
         << first.err;
     const ProcessResult second = belay({"run", manifest});
@@ -296,7 +296,7 @@ TEST_F(LogTest, ASignalIsAcknowledgedWhileTheStepGoesOn) {
                                       "every_n_iter = 1\n[[hooks]]\nplugin = \"trouble\"\nhang_at_step = 3\n")});
   ASSERT_TRUE(run.wait_for("global_step = 3")) << run.wait().err;
   run.kill(SIGTERM);
-  EXPECT_TRUE(run.wait_for("info SIGTERM: the run ends behind this step and saves; a second signal ends it at once"));
+  EXPECT_TRUE(run.wait_for("info SIGTERM: the run ends after this step and saves; a second signal ends it at once"));
   run.kill(SIGTERM);
   EXPECT_EQ(run.wait().signal, SIGTERM);
 }
@@ -313,7 +313,8 @@ TEST_F(LogTest, ATimeBoxSavesAndEndsWithTheStatusThatWasAskedFor) {
     EXPECT_THAT(ended[0], HasSubstr(": --max-time is over; last checkpoint "));
     const int step = std::stoi(ended[0].substr(ended[0].find("step ") + 5));
     EXPECT_FALSE(weights(run_dir(), step).empty());
-    EXPECT_THAT(lines_with(r.err, "  next start  goes on from model.ckpt-" + std::to_string(step)), SizeIs(1)) << r.err;
+    EXPECT_THAT(lines_with(r.err, "  next start  continues from model.ckpt-" + std::to_string(step)), SizeIs(1))
+        << r.err;
     EXPECT_FALSE(std::filesystem::exists(run_dir() + "/finished"));
   }
 }
@@ -352,7 +353,7 @@ TEST_F(LogTest, AShortRunEvaluatesNoMoreBatchesThanItTrains) {
 TEST_F(LogTest, AShortRunThatFailsNamesNoCheckpointToGoOnFrom) {
   const ProcessResult r = belay({"run", regression("nan_at_batch = 3\n"), "--short", "5"});
   EXPECT_EQ(r.status, 4) << r.err;
-  EXPECT_THAT(r.err, Not(HasSubstr("the next start goes on")));
+  EXPECT_THAT(r.err, Not(HasSubstr("the next start continues")));
 }
 
 TEST_F(LogTest, AShortRunKeepsNothingWhereASignalEndsIt) {

@@ -217,8 +217,7 @@ TEST_F(OutputTest, T_55_AFreshStartSaysSoAndNamesTheRunThatWasPerhapsMeant) {
   const ProcessResult mistyped = belay({"run", manifest, "--set", "run.dir=" + temp / "runs/mnits"});
   EXPECT_THAT(told(mistyped),
               ::testing::StartsWith("info a new run in DIR/runs/mnits; DIR/runs/mnist holds checkpoints "
-                                    "of this model, the newest of step 5: to go on from there, set "
-                                    "run.dir\n"));
+                                    "of this model, the newest of step 5: to continue from there, set run.dir\n"));
   const ProcessResult other =
       belay({"run", manifest, "--set", "run.dir=" + temp / "runs/other", "--set", "model.plugin=blind"});
   EXPECT_THAT(told(other), ::testing::HasSubstr("info a new run in DIR/runs/other\n")) << "of another model";

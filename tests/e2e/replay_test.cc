@@ -193,9 +193,8 @@ TEST_F(ReplayTest, WhereNothingLiesBehindItSaysSo) {
   fs::remove_all(run_dir() + "/model.ckpt-50");
   const ProcessResult r = replay("45", {"--fetch", "loss"});
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_EQ(
-      r.out,
-      "no checkpoint and no digest lies at step 45 or behind it: nothing proves that these steps are the run's\n");
+  EXPECT_EQ(r.out,
+            "no checkpoint and no digest lies at step 45 or after it: nothing proves that these steps are the run's\n");
   EXPECT_TRUE(fs::exists(again() + "/step-45.npz"));
 }
 

@@ -131,7 +131,7 @@ def check_page(page, expected_steps, case):
     for chart in (charts["loss"], charts["accuracy"]):
         legend = "".join(chart.find("figcaption").itertext())
         assert "training" in legend and "eval" in legend, legend
-        assert "attempt 2 goes on from step" in "".join(chart.find("svg").itertext())
+        assert "attempt 2 continues from step" in "".join(chart.find("svg").itertext())
     check_line(charts["loss"], expected_steps)
     check_sections(sections_of(root), case)
 

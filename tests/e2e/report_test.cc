@@ -44,7 +44,7 @@ TEST_F(ReportTest, WritesThePageIntoTheRunsDirectoryAndASummary) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.err, "");
   EXPECT_THAT(r.out, StartsWith(run_dir() + ": finished at step 50\n"));
-  EXPECT_THAT(r.out, ContainsRegex("\n  attempts +2 in [0-9.]+ s; 1 finished at step 30, 2 went on from 30\n"));
+  EXPECT_THAT(r.out, ContainsRegex("\n  attempts +2 in [0-9.]+ s; 1 finished at step 30, 2 continued from 30\n"));
   EXPECT_THAT(r.out, ContainsRegex("\n  model +[0-9]+ parameters, [0-9.]+ FLOPs an example forward\n"));
   EXPECT_THAT(r.out, ContainsRegex("\n  checkpoints +[0-9]+; last model.ckpt-50\n"));
   EXPECT_THAT(r.out, ContainsRegex("\n  changed +attempt 2: run.max_steps was 30, is 50\n"));

@@ -228,10 +228,11 @@ TEST_F(RunFaults, ADiskWithoutRoomForACheckpointIsRefusedBeforeTheRunAndATightOn
 TEST_F(RunFaults, T_61a_ABatchThatIsNotFiniteIsNamedAtItsStep) {
   const ProcessResult r = belay({"run", regression("nan_at_batch = 5\n")});
   EXPECT_EQ(r.status, 4) << r.err;
-  EXPECT_THAT(lines_with(r.err,
-                         "warning the training is no longer finite behind step 6; first 'input/x', element 0 of "
-                         "[16, 4], is nan"),
-              SizeIs(1))
+  EXPECT_THAT(
+      lines_with(
+          r.err,
+          "warning the training is no longer finite after step 6; first 'input/x', element 0 of [16, 4], is nan"),
+      SizeIs(1))
       << r.err;
 }
 
@@ -239,8 +240,8 @@ TEST_F(RunFaults, T_61a_AGradientThatIsNotFiniteIsNamedByItsVariableAStepBeforeT
   const ProcessResult r = belay({"run", regression(), "--set", "model.plugin=zero_length"});
   EXPECT_EQ(r.status, 4) << r.err;
   EXPECT_THAT(lines_with(r.err,
-                         "warning the training is no longer finite behind step 1; first the variable 'zeros', "
-                         "element 0 of [3], is nan"),
+                         "warning the training is no longer finite after step 1; first the variable 'zeros', element 0 "
+                         "of [3], is nan"),
               SizeIs(1))
       << r.err;
   EXPECT_THAT(lines_with(r.err, "'loss' is nan at step 2: training has diverged"), SizeIs(1)) << r.err;

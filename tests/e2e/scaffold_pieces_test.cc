@@ -32,9 +32,9 @@ TEST_F(ScaffoldPieces, WhatRunsBeforeTheFirstBatchMayNotNeedOne) {
 }
 
 TEST_F(ScaffoldPieces, WhatSaysWhatIsMissingIsAVectorOfStrings) {
-  expect_refused("ready", "loss", ", which does not say what is missing: a vector of strings");
-  expect_refused("ready_for_local_init", "global_step", ", which does not say what is missing: a vector of strings");
-  expect_refused("ready", "loss_summary", ", which does not say what is missing: a vector of strings");
+  expect_refused("ready", "loss", ", which does not name what is missing: a vector of strings");
+  expect_refused("ready_for_local_init", "global_step", ", which does not name what is missing: a vector of strings");
+  expect_refused("ready", "loss_summary", ", which does not name what is missing: a vector of strings");
 }
 
 TEST_F(ScaffoldPieces, ASummaryIsAString) {

@@ -521,7 +521,7 @@ TEST_F(SchemaOfModel, T_101_ACheckpointWithoutASchemaIsAWarningAndComparedByShap
           .status,
       0);
   ASSERT_FALSE(std::filesystem::exists(old + "/schema.json"));
-  const std::string warning = "warning " + old + " does not say which columns and classes its training had";
+  const std::string warning = "warning " + old + " does not record which columns and classes its training had";
   const std::string right = evaluate("train.csv").out;
   const ProcessResult same =
       belay({"evaluate", temp / "train.toml", "--checkpoint", old, "--set", set("eval", "train.csv")});
@@ -538,7 +538,7 @@ TEST_F(SchemaOfModel, T_101_ACheckpointWithoutASchemaIsAWarningAndComparedByShap
   ASSERT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_EQ(lines_with(resumed.err, warning).size(), 1u) << resumed.err;
   EXPECT_EQ(contents(temp / "old/model.ckpt-210/schema.json"), contents(run_dir() + "/schema.json"));
-  EXPECT_THAT(belay(again).err, Not(HasSubstr("does not say which columns")));
+  EXPECT_THAT(belay(again).err, Not(HasSubstr("does not record which columns")));
 }
 
 // If a checkpoint is damaged, a start continues from the one before it.
@@ -591,7 +591,7 @@ TEST_F(SchemaOfModel, T_101_ASchemaThatIsNotTheOneThatWasWrittenIsNotUsed) {
   std::filesystem::remove(exported + "/schema.json");
   const ProcessResult removed = belay(predict);
   EXPECT_EQ(removed.status, 2) << removed.out;
-  EXPECT_THAT(removed.err, HasSubstr("schema.json' is missing: it says which columns and classes"));
+  EXPECT_THAT(removed.err, HasSubstr("schema.json' is missing: it records which columns and classes"));
 }
 
 TEST_F(SchemaOfModel, T_101_WithoutACheckpointTheInputIsNotBlamedAlone) {

@@ -167,7 +167,7 @@ def check(belay, plugins, script, here):
         wait_for("the job to be started again behind Slurm's signal", lambda: state() == ("PENDING", "1"))
         saved = last_save(run)
         assert saved > 0, "nothing was saved behind the signal"
-        assert f"next start  goes on from model.ckpt-{saved}" in log()
+        assert f"next start  continues from model.ckpt-{saved}" in log()
         wait_for("the node to be done with the job", idle)
         # Slurm waits two minutes by itself, since a node refuses a job within the second in which it was ended.
         manifest.write_text(MANIFEST.format(steps=saved + 50))

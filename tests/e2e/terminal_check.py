@@ -32,7 +32,7 @@ END = """\
 TIME {info} ended at step N (N steps in N s): stopped by SIGINT; last checkpoint DIR/model.ckpt-N
 TIME {info}   speed       N steps/s, saving and evaluations included
 TIME {info}   time        training N%, input wait N%, hooks N%, saving N%, evaluation N%
-TIME {info}   next start  goes on from model.ckpt-N
+TIME {info}   next start  continues from model.ckpt-N
 TIME {info}   try         belay evaluate MANIFEST SETS; belay predict MANIFEST SETS; belay report DIR
 """.replace("SETS", "--set 'run.dir=\"DIR\"' --set run.max_steps=N --set run.threads=N --set session.log_step_count_steps=N")
 INFO = "\x1b[32minfo\x1b[39m"

@@ -93,7 +93,7 @@ TEST_F(CheckpointChoiceTest, ADamagedOneIsNamedAndTheOneBeforeItIsTaken) {
   EXPECT_EQ(chosen("latest"), 10);
   ASSERT_EQ(log_.lines.size(), 2u);
   EXPECT_THAT(log_.lines[0], HasSubstr("warning checkpoint: a checkpoint is damaged and stays where it is"));
-  EXPECT_THAT(error("20"), HasSubstr("model.safetensors has 100 bytes, the index says"));
+  EXPECT_THAT(error("20"), HasSubstr("model.safetensors has 100 bytes, but the index records"));
 }
 
 TEST_F(CheckpointChoiceTest, AStepIsThatOneAndAnErrorListsThoseThatAreThere) {

@@ -206,7 +206,7 @@ TEST_F(EvaluatesWhileTraining, UnlessTheTrainingIsToGoOn) {
   EXPECT_EQ(training->evals.counts().failed, 3);
   EXPECT_EQ(training->evals.counts().made, 0);
   EXPECT_EQ(training->evals.roles().last_step(), -1);
-  EXPECT_TRUE(logged("the training goes on"));
+  EXPECT_TRUE(logged("the training continues"));
 }
 
 TEST_F(EvaluatesWhileTraining, AStopEndsItAtTheNextBatchAndDiscardsWhatItHad) {

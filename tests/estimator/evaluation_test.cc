@@ -246,7 +246,7 @@ TEST(UndefinedMetrics, TheReasonIsTheClassesWithoutAnExample) {
   EXPECT_EQ(
       undefined_metrics_text(result, "[input.eval]"),
       "the metrics auc, f1 of [input.eval] are undefined at step 20: no example has the class \"yes\"; evaluate on "
-      "examples of each class, for instance by split_by = \"stratify\" in [input.train] (said once)");
+      "examples of each class, for instance by split_by = \"stratify\" in [input.train] (logged once)");
   result.class_names.clear();
   EXPECT_THAT(undefined_metrics_text(result, "[input.eval]"), ::testing::HasSubstr("no example has the class 1;"));
   result.matrices = {{"confusion_matrix", Tensor({3, 3}, std::vector<double>{0, 0, 0, 0, 2, 0, 0, 0, 0})}};
@@ -256,7 +256,7 @@ TEST(UndefinedMetrics, TheReasonIsTheClassesWithoutAnExample) {
   result.weightless = true;
   EXPECT_EQ(undefined_metrics_text(result, "[input.eval]"),
             "the metrics loss, auc, f1 of [input.eval] are undefined at step 20: each example has weight 0; give those "
-            "that count a weight above 0 (said once)");
+            "that count a weight above 0 (logged once)");
   result.metrics = {{"loss", 0.5}, {"accuracy", 1}};
   EXPECT_EQ(undefined_metrics_text(result, "[input.eval]"), "");
 }

@@ -346,7 +346,7 @@ TEST_F(ExportFolderTest, T_171_AClockBefore1970OrAfter2262IsNamedAndExportsAreNu
   log->flush();
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_THAT(lines[0],
-              HasSubstr("the machine's clock is wrong: it says a time before 1970 or after 2262. Exports in '" +
+              HasSubstr("the machine's clock is wrong: it shows a time before 1970 or after 2262. Exports in '" +
                         temp_.path() + "' are numbered from 1 and not by their seconds; set the clock"));
 }
 

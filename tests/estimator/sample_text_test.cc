@@ -226,14 +226,14 @@ TEST_F(SampleText, RefusesWhatIsNoLanguageModel) {
             "'lstm' and 'transformer' predict them; the model predicts " +
                 model.probabilities.text());
   const Output probabilities = std::exchange(model.probabilities, Output());
+  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
+            "INVALID_ARGUMENT: [B5036] sampling needs the prediction 'probabilities', as the models 'lstm' and "
+            "'transformer' have it");
+  model.names.clear();
   EXPECT_EQ(
       error_of([&] { text({.prompt = "a"}); }),
-      "INVALID_ARGUMENT: [B5036] sampling needs the prediction 'probabilities', as the models 'lstm' and 'transformer' "
-      "have it");
-  model.names.clear();
-  EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
-            "INVALID_ARGUMENT: [B5036] the input does not say which characters the ids of 'ids:0' (int32 [?, 4]) are "
-            "(set_class_names), so there is no text to sample; the input 'text' does");
+      "INVALID_ARGUMENT: [B5036] the input does not declare which characters the ids of 'ids:0' (int32 [?, 4]) are "
+      "(set_class_names), so there is no text to sample; the input 'text' does");
   model.ids = probabilities;
   EXPECT_EQ(error_of([&] { text({.prompt = "a"}); }),
             "INVALID_ARGUMENT: [B5036] sampling needs a model of ids, int32 or int64 [batch, time] with a known time; "

@@ -139,9 +139,8 @@ TEST(BestRules, AreThoseOfTheSettings) {
   settings.best_mode = BestMode::kAuto;
   settings.best_metric = "eval/agreement";
   EXPECT_EQ(error_of([&] { best_rule(settings); }),
-            "INVALID_ARGUMENT: [B4015] 'eval/agreement' does not say by its name which values are better: set "
-            "best_mode to min "
-            "or max");
+            "INVALID_ARGUMENT: [B4015] 'eval/agreement' does not show by its name which values are better: set "
+            "best_mode to min or max");
 }
 
 }  // namespace

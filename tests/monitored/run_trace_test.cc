@@ -116,7 +116,7 @@ TEST_F(RunTraceTest, ADiskThatFailsEndsTheTraceAndNotTheTraining) {
   train();
   EXPECT_FALSE(trace.on());
   EXPECT_EQ(train(), 3);
-  EXPECT_TRUE(logged("ends here: no room; the training goes on without it"));
+  EXPECT_TRUE(logged("ends here: no room; the training continues without it"));
   EXPECT_THAT(slices(read_trace(), 1), Contains("step 1"));
 }
 

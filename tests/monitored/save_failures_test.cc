@@ -65,7 +65,7 @@ TEST_P(SaveFailures, StopEndsTheRunBehindSoManyInARow) {
   broken = 1;
   save_at(1);
   EXPECT_TRUE(
-      logged("the checkpoint of step 1 was not written (failure 1 in a row, on_save_error = \\\"stop\\\" behind 2): "));
+      logged("the checkpoint of step 1 was not written (failure 1 in a row, on_save_error = \\\"stop\\\" after 2): "));
   save_at(2);  // one that succeeds begins the row anew
   EXPECT_EQ(saver->saved_step(), 2);
   broken = 100;
@@ -134,7 +134,7 @@ TEST_P(SaveFailures, PauseTrainsOnOnlyOnceACheckpointIsWritten) {
   EXPECT_EQ(saver->save_error(), "");
   EXPECT_TRUE(logged("the training waits until a checkpoint can be written (on_save_error = \\\"pause\\\")"));
   EXPECT_TRUE(logged("saved model.ckpt-2 after 4 failed saves"));
-  EXPECT_TRUE(logged("the training goes on"));
+  EXPECT_TRUE(logged("the training continues"));
   save_at(3);
   EXPECT_EQ(waited_ms(), 0);
 }
@@ -159,7 +159,7 @@ TEST_P(SaveFailures, AStopEndsThePauseAndTheEndTriesOnceMore) {
   save_at(1);
   EXPECT_EQ(tries, 3);
   EXPECT_TRUE(saver->requested());
-  EXPECT_FALSE(logged("the training goes on"));
+  EXPECT_FALSE(logged("the training continues"));
   saver->begin_end(*session, hooks);
   saver->finish_end();
   EXPECT_EQ(saver->saved_step(), 1);

@@ -54,9 +54,9 @@ TEST(LineChart, TicksOfLargeAndSmallValuesAreShort) {
 
 TEST(LineChart, AMarkSaysWhatHappened) {
   LineChart c = chart({{0, 1, 1, 1}, {10, 2, 1, 3}});
-  c.marks.push_back({5, "attempt 2", "attempt 2 goes on from step 5"});
+  c.marks.push_back({5, "attempt 2", "attempt 2 continues from step 5"});
   const std::string svg = svg_of(c);
-  EXPECT_THAT(svg, HasSubstr("<title>attempt 2 goes on from step 5</title>"));
+  EXPECT_THAT(svg, HasSubstr("<title>attempt 2 continues from step 5</title>"));
   EXPECT_THAT(svg, HasSubstr(">attempt 2</text>"));
   EXPECT_THAT(svg, HasSubstr("class=\"band c0\""));
 }

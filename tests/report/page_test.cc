@@ -32,7 +32,7 @@ TEST_F(PageTest, HasASectionForAllThatIsThereAndForNothingElse) {
     EXPECT_THAT(html, HasSubstr(">" + std::string(heading) + "</h2>"));
   for (const char* heading : {"Images", "Texts", "Checkpoints", "Model", "Manifest"})
     EXPECT_THAT(html, Not(HasSubstr(">" + std::string(heading) + "</h2>")));
-  EXPECT_THAT(html, HasSubstr("attempt 2 goes on from step 10; the one before was cut off at step 20"));
+  EXPECT_THAT(html, HasSubstr("attempt 2 continues from step 10; the one before was cut off at step 20"));
   EXPECT_THAT(html, HasSubstr("10 values of steps that a later attempt did again are left out"));
   EXPECT_THAT(html, ContainsRegex("<span class=\"badge good\">finished</span>"));
 }

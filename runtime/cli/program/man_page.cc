@@ -76,8 +76,7 @@ std::string man_page(std::string_view version) {
       << ".SH NAME\nbelay \\- trains models that plugins and a manifest describe\n"
       << ".SH SYNOPSIS\n.B belay\n.I COMMAND\n[\\fIARGUMENTS\\fR] [\\fIOPTIONS\\fR]\n"
       << ".SH DESCRIPTION\nA manifest in TOML names the input, the model, the optimizer and the hooks of a run; each "
-         "is a "
-         "plugin in a shared library. A run goes on from its newest checkpoint by itself.\n"
+         "is a plugin in a shared library. A run continues from its newest checkpoint by itself.\n"
       << ".PP\n.B belay help\n.I TOPIC\nprints a page of the reference:";
   for (const std::string& topic : help_topics())
     out << " " << roff(topic) << (topic == help_topics().back() ? "." : ",");

@@ -170,7 +170,7 @@ Bisect::Both Bisect::replay(const std::vector<std::string>& arguments, const std
       constexpr std::uint64_t kMostLog = std::uint64_t{1} << 20;
       const PathParts log = path_parts(commands[i].log);
       fail(Code::kFailedPrecondition,
-           fmt::format("[B5015] the replay of {} ({}) ended with status {} and said:\n{}", sides[i],
+           fmt::format("[B5015] the replay of {} ({}) ended with status {} and printed:\n{}", sides[i],
                        commands[i].program, status, files_.open_directory(log.parent)->read(log.name, kMostLog)));
     }
     if (status != kExitDone &&

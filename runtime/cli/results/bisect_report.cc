@@ -62,7 +62,7 @@ std::string step_text_of(const StepDifference& found) {
                          : "  every tensor that both have is equal: what differs, no tensor of the step shows\n";
   text +=
       "  " + std::to_string(found.compared) + " tensors were compared, " + std::to_string(found.equal) + " are equal";
-  text += found.later.empty() ? "\n" : "; behind the first differ " + some_names(found.later) + "\n";
+  text += found.later.empty() ? "\n" : "; after the first, these differ too: " + some_names(found.later) + "\n";
   for (const bool of_a : {true, false}) {
     std::vector<std::string> names;
     for (const OneSidedTensor& t : found.one_sided)
@@ -97,8 +97,8 @@ std::string end_text_of(const BisectReport& r) {
            variables_text_of(r.variables);
   if (r.replayed_to && d.first_different)
     return "the replays are equal up to step " + std::to_string(*r.replayed_to) +
-           ", where the runs differ: what made the difference is not there any more (another build, another machine, "
-           "a damaged memory)\n";
+           ", but the runs differ there: the cause of the difference does not exist any more (another build, another "
+           "machine, a damaged memory)\n";
   const std::int64_t equal_to = r.replayed_to.value_or(*d.last_equal);
   return "they are equal up to step " + std::to_string(equal_to) +
          (d.last_step_a == d.last_step_b && equal_to == d.last_step_a ? ", the last of both\n"

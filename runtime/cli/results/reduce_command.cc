@@ -154,7 +154,7 @@ void ReduceCommand::make_start() {
       end.status == kExitDone ? find_stored(files_, folder + "/run", log_).checkpoint : nullptr;
   if (made == nullptr || made->state().global_step != wanted) {
     log_.warning("", "no checkpoint could be made at step " + std::to_string(wanted) + " (" + end_text(end) +
-                         "); every step behind " + std::to_string(from_) + " is looked at");
+                         "); every step after " + std::to_string(from_) + " is looked at");
     return;
   }
   checkpoint_ = made->path();

@@ -25,7 +25,7 @@ ReplayRequest replay_request(const Given& given) {
   out.run = given.argument("run's directory");
   out.first_non_finite = given.has("first-non-finite");
   if (!given.has("step") && !out.first_non_finite)
-    throw UsageError("[B5003] belay replay: --step N says which step to look at; see belay replay --help");
+    throw UsageError("[B5003] belay replay: --step N names the step to look at; see belay replay --help");
   for (const char* option : {"to", "hook", "hooks", "fetch", "batch", "what-if", "all-tensors"})
     if (out.first_non_finite && given.has(option))
       throw UsageError(
@@ -72,7 +72,7 @@ SignalRequests ReplayCommand::signal_requests() {
   SignalRequests requests;
   requests.stop = [this](int signal, bool) {
     if (!training_) Signals::die_of(signal);
-    log_.info("", signal_name(signal) + ": the replay ends behind this step");
+    log_.info("", signal_name(signal) + ": the replay ends after this step");
     control.stop("stopped by " + signal_name(signal));
   };
   requests.wake = [this](int signal) { control.wake(Error(Code::kCancelled, "stopped by " + signal_name(signal))); };

@@ -32,7 +32,7 @@ std::string attempts_text(const RunRecord& run) {
   for (std::size_t i = 1; i < run.attempts.size(); ++i) {
     const AttemptRecord &before = run.attempts[i - 1], &attempt = run.attempts[i];
     text += "; " + std::to_string(before.number) + " " + end_text(before.how) + " at step " +
-            std::to_string(before.last_step) + ", " + std::to_string(attempt.number) + " went on from " +
+            std::to_string(before.last_step) + ", " + std::to_string(attempt.number) + " continued from " +
             std::to_string(attempt.from_step);
     if (before.redone != 0)
       text += " (" + std::to_string(before.redone) + (before.redone == 1 ? " step" : " steps") + " done again)";

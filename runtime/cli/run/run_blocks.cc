@@ -156,7 +156,7 @@ void say_begin(PreparedRun& run, const std::string& ends, Logger& log) {
   if (!restored)
     headline += "a new training";
   else
-    headline += (ends.empty() ? "goes on from " : "restored ") + from_text(run, saver->saved_path());
+    headline += (ends.empty() ? "continues from " : "restored ") + from_text(run, saver->saved_path());
   if (!run.strategy->chief())
     headline = "rank " + std::to_string(run.strategy->rank()) + " of " + std::to_string(run.strategy->size()) +
                ": training begins with the weights of rank 0";
@@ -278,7 +278,7 @@ std::string next_start(const PreparedRun& run, const TrainingResult& result) {
     return "trains no further unless the input has more: raise its epochs, or give --from-scratch";
   if (const std::string again = what_stops_again(run, result); !again.empty() && result.save_error.empty())
     return "trains no further " + again + "; or give --from-scratch";
-  return "goes on from " + name_in(result.checkpoint);
+  return "continues from " + name_in(result.checkpoint);
 }
 
 // Whether `belay predict` with the same manifest and settings comes to an end.
@@ -345,7 +345,8 @@ void say_how_to_search(PreparedRun& run, const std::string& error, Logger& log) 
     if ((hook.plugin == "threshold_stop" || hook.plugin == "spike_detection") &&
         error.starts_with("hook \"" + hook_name(hook) + "\" ("))
       return;  // the numbers are large, and finite
-  log.info("", "where it began is found by: belay replay " + shell_word(run.manifest.run.dir) + " --first-non-finite");
+  log.info("", "find the first value that is not finite with: belay replay " + shell_word(run.manifest.run.dir) +
+                   " --first-non-finite");
 }
 
 }  // namespace belay::runtime

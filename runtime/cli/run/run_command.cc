@@ -142,7 +142,7 @@ void RunCommand::request_stop(int signal, bool from_itself) {
   }
   log_.info(
       "", signal_name(signal) + (trains(run->manifest.run.mode)
-                                     ? ": the run ends behind this step and saves; a second signal ends it at once"
+                                     ? ": the run ends after this step and saves; a second signal ends it at once"
                                      : ": what is under way ends at the next batch; a second signal ends it at once"));
   log_.flush();
   control.stop("stopped by " + signal_name(signal));
@@ -282,7 +282,7 @@ int RunCommand::work() {
   const TimeBox box(
       arguments_.max_seconds, system_clock(),
       [&] {
-        log_.info("", max_time + ": the run ends behind this step and saves");
+        log_.info("", max_time + ": the run ends after this step and saves");
         control.stop(max_time);
       },
       [&] { control.wake(Error(Code::kCancelled, max_time)); });

@@ -117,8 +117,7 @@ bool say_own_call(LastWords& out) {
 bool say_who(LastWords& out, std::span<void* const> frames) {
   if (say_own_call(out)) return true;
   const char* path = plugin_on(frames);
-  if (path != nullptr)
-    out << " in plugin '" << path << "', outside of its callbacks (a thread of its own, or a handler)";
+  if (path != nullptr) out << " in plugin '" << path << "', outside of its callbacks (its own thread, or a handler)";
   return say_meanwhile(out) || path != nullptr;
 }
 
@@ -169,7 +168,7 @@ void say_next_start(LastWords& out) {
   if (line.empty()) {
     out << "no checkpoint was written\n";
   } else {
-    out << "the next start goes on from: " << line.substr(0, line.find('\n')) << "\n";
+    out << "the next start continues from: " << line.substr(0, line.find('\n')) << "\n";
   }
 }
 

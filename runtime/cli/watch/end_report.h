@@ -5,7 +5,7 @@
 // the signal, as it would without this. An exit becomes status 3.
 //
 //   belay crashed with SIGSEGV in hook "x" (x.so 1.2, train.toml:14) in after_run at step 17
-//   the next start goes on from: model_checkpoint_path: "model.ckpt-10"
+//   the next start continues from: model_checkpoint_path: "model.ckpt-10"
 //   plugin '/opt/x.so' changed since it was loaded: ...
 //   ./x.so(+0x1234)[0x7f...]
 //

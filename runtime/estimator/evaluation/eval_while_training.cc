@@ -52,7 +52,8 @@ void EvalWhileTraining::attempt(const Input& input, std::int64_t step, F&& run) 
     const std::string text = what + " on " + input.evaluation->place() + ": " + e.what();
     if (options_.settings.on_error == OnEvalError::kStop) fail(e.code(), text);
     ++counts_.failed;
-    environment_.log.warning(input.evaluation->name(), text + "; the training goes on (eval.on_error = \"continue\")");
+    environment_.log.warning(input.evaluation->name(),
+                             text + "; the training continues (eval.on_error = \"continue\")");
   }
 }
 
@@ -147,7 +148,7 @@ void EvalWhileTraining::warn_of_best(std::int64_t step) {
   environment_.log.warning(
       "eval", "checkpoint.best_metric " + double_quoted(options_.best_metric) + " is " + rounded_text(*value) +
                   " in the evaluation of step " + std::to_string(step) +
-                  ", so this evaluation is not compared with others and never the best (said once)");
+                  ", so this evaluation is not compared with others and never the best (logged once)");
 }
 
 void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, const Shown& shown) {

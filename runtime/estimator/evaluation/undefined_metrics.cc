@@ -52,12 +52,13 @@ std::string undefined_metrics_text(const EvalResult& result, const std::string& 
   const std::string which = (names.size() == 1 ? "the metric " : "the metrics ") + joined(names) + " of " + place +
                             (names.size() == 1 ? " is" : " are") + " undefined at step " +
                             std::to_string(result.global_step) + ": ";
-  if (result.weightless) return which + "each example has weight 0; give those that count a weight above 0 (said once)";
+  if (result.weightless)
+    return which + "each example has weight 0; give those that count a weight above 0 (logged once)";
   const std::string classes = classes_without_examples(result);
   return which +
          (classes.empty() ? "no example has a class that is needed, all labels are equal, or a prediction is not finite"
                           : "no example has the class " + classes) +
-         "; evaluate on examples of each class, for instance by split_by = \"stratify\" in [input.train] (said once)";
+         "; evaluate on examples of each class, for instance by split_by = \"stratify\" in [input.train] (logged once)";
 }
 
 }  // namespace belay::runtime

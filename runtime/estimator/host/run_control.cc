@@ -69,10 +69,10 @@ std::string RunControl::what_is_kept() const {
   const std::lock_guard lock(mutex_);
   const std::int64_t step = step_.load(std::memory_order_relaxed);
   if (saved_path_.empty())
-    return step < 0 ? "nothing was saved since the start, the next one goes on from where this one did"
+    return step < 0 ? "nothing was saved since the start, the next one continues from the same place"
                     : "nothing was saved, the next start begins at step 0";
   const std::int64_t lost = std::max<std::int64_t>(step - saved_step_, 0);
-  return "saved is " + escaped(saved_path_) + ", from which the next start goes on; " +
+  return "saved is " + escaped(saved_path_) + ", from which the next start continues; " +
          (lost == 0 ? "no step is lost" : std::to_string(lost) + (lost == 1 ? " step is lost" : " steps are lost"));
 }
 

@@ -59,7 +59,7 @@ PieceFault fault_of(const NodeGraph& graph, std::string_view key, const Output& 
     return {what + ", which is no serialized summary: a string", "leave it out, or name a merged summary"};
   }
   if (key.starts_with("ready") && (!is_text || piece.rank() == 0 || piece.rank() > 1))
-    return {what + ", which does not say what is missing: a vector of strings",
+    return {what + ", which does not name what is missing: a vector of strings",
             "leave it out, or name a tensor of the names of variables that are not initialized"};
   if (const Node* node = waited_for(graph, piece))
     return {what + ", which needs " +

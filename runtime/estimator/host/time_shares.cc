@@ -89,7 +89,7 @@ std::string why_slow(const Shares& window) {
            "run.dir to a faster disk";
   if (window.of(Activity::kOtherRanks) > kHalf)
     return "the ranks exchange gradients, and wait for each other, " + percent(window.of(Activity::kOtherRanks)) +
-           " of the time: raise batch_size of [input.train], give each rank cores of its own, or join them by a faster "
+           " of the time: raise batch_size of [input.train], give each rank its own cores, or join them by a faster "
            "network";
   if (const auto hook = window.slowest_hook(); hook && hook->second > kMuch)
     return "the hook \"" + escaped(hook->first) + "\" takes " + percent(hook->second) +

@@ -21,7 +21,7 @@ void check_model(const LanguageModel& model) {
          "[B5036] sampling needs a model of ids, int32 or int64 [batch, time] with a known time; the feature is " +
              model.ids.text());
   if (model.names.empty())
-    fail(Code::kInvalidArgument, "[B5036] the input does not say which characters the ids of " + model.ids.text() +
+    fail(Code::kInvalidArgument, "[B5036] the input does not declare which characters the ids of " + model.ids.text() +
                                      " are (set_class_names), so there is no text to sample; the input 'text' does");
   const Output& p = model.probabilities;
   if (!p)

@@ -14,7 +14,7 @@
 namespace belay::runtime {
 namespace {
 
-// Where the message quotes the word first; npos: nowhere.
+// Returns the first place at which the message quotes the word; npos: it does not.
 std::size_t quoted_at(const std::string& message, const std::string& word) {
   if (word.empty()) return message.npos;
   return std::min(message.find(single_quoted(word)), message.find(double_quoted(word)));
@@ -35,8 +35,8 @@ bool names_table(const std::string& message, const std::string& key) {
   return false;
 }
 
-// Where the message quotes the rest of a key below a table that it names: "class_weights: ... no class "yse"" of the
-// key "class_weights.yse". Without `named` the table need not be named.
+// Returns the place at which the message quotes the rest of a key below a table that it names: "class_weights: ... no
+// class "yse"" of the key "class_weights.yse". Without `named` the table need not be named.
 std::size_t names_rest_at(const std::string& message, const std::string& key, bool named) {
   std::size_t first = message.npos;
   for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))

@@ -67,7 +67,7 @@ void NonFiniteSearch::write(const WatchedStep& step, const ArrayPlace& place) {
 std::string NonFiniteSearch::text(const TrainingResult& result, const ReplayPlan& plan, const std::string& run) const {
   if (!found_)
     return "every step from " + std::to_string(plan.first) + " to " + std::to_string(result.global_step) +
-           " is finite: the loss, and every variable behind it (" + result.reason.text + ")\n";
+           " is finite: the loss, and every variable after it (" + result.reason.text + ")\n";
   const NonFiniteTensor& first = search_.first();
   std::string text =
       "step " + std::to_string(first.step) + ": the first that is not finite is " + tensor_text(first) + "\n";
@@ -78,7 +78,7 @@ std::string NonFiniteSearch::text(const TrainingResult& result, const ReplayPlan
   for (const NodeInput& in : search_.inputs())
     text += "  made from " + single_quoted(in.form.name) + ", " + form_text(in.form) + ", " +
             (in.finite ? "finite" : "not finite") + "\n";
-  text += "  behind it " + search_.consequence() + "\n";
+  text += "  after it " + search_.consequence() + "\n";
   if (const auto& earlier = search_.earlier())
     text +=
         "  before that, in step " + std::to_string(earlier->step) + ", nothing came of " + tensor_text(*earlier) + "\n";

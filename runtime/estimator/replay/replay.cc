@@ -138,7 +138,7 @@ void Replay::say_begin(const PreparedRun& run) const {
                                 : "steps " + std::to_string(plan_.first) + " to " + std::to_string(plan_.last);
   const std::string attempt = plan_.attempt == 0 ? "" : ", made by attempt " + std::to_string(plan_.attempt);
   log_.info("", (request_.first_non_finite ? "searches " : "replays ") + steps + " of " + escaped(request_.run) +
-                    attempt + ", and goes on to step " + std::to_string(plan_.until()) +
+                    attempt + ", and continues to step " + std::to_string(plan_.until()) +
                     "; all that is written goes into " + escaped(run.manifest.run.dir));
 }
 
@@ -175,7 +175,7 @@ void Replay::judge(ReplayResult& result) const {
                   escaped(request_.run) + "\n";
   if (plan_.proof == nullptr && !plan_.digest) {
     result.text += "no checkpoint and no digest lies at step " + std::to_string(plan_.last) +
-                   " or behind it: nothing proves that these steps are the run's\n";
+                   " or after it: nothing proves that these steps are the run's\n";
     return;
   }
   const bool same = plan_.digest ? digest_ == plan_.digest->digest : difference_.differing == 0;

@@ -173,7 +173,7 @@ void take_manifest(const OpenDirectory& run, const RunHistory& history, ReplayPl
     fail(Code::kNotFound,
          fmt::format("[B5011] {} holds no manifest.toml: a run of a program cannot be replayed, it has none",
                      single_quoted(run.path())));
-  log.warning("", std::string(kHistoryFile) + " does not say which attempt made step " + std::to_string(plan.first) +
+  log.warning("", std::string(kHistoryFile) + " does not record which attempt made step " + std::to_string(plan.first) +
                       "; the manifest of the last one is taken");
 }
 

@@ -391,10 +391,11 @@ StoredSchema read_schema(const CheckpointPlace& place, const CheckpointChoice& c
   }
   // The reader of a damaged schema reports the error.
   if (!as_written && (stored.text.empty() || can_be_read(stored.text)))
-    fail(Code::kDataLoss, fmt::format("[B5041] {}{}: it says which columns and classes the model's values are for; put "
-                                      "back the file that was written with them, or export anew",
-                                      single_quoted(stored.path + "/" + std::string(kSchemaName)),
-                                      stored.text.empty() ? " is missing" : " is not the file that was written"));
+    fail(Code::kDataLoss,
+         fmt::format("[B5041] {}{}: it records which columns and classes the model's values are for; put "
+                     "back the file that was written with them, or export anew",
+                     single_quoted(stored.path + "/" + std::string(kSchemaName)),
+                     stored.text.empty() ? " is missing" : " is not the file that was written"));
   return stored;
 }
 

@@ -131,7 +131,7 @@ std::string ExportFolder::next_version() const {
   std::int64_t next = clock_.wall_ns() / kNanosecondsPerSecond;
   if (next < 0) {
     log_.warning("export",
-                 "the machine's clock is wrong: it says a time before 1970 or after 2262. Exports in " +
+                 "the machine's clock is wrong: it shows a time before 1970 or after 2262. Exports in " +
                      single_quoted(directory_->path()) +
                      " are numbered from 1 and not by their seconds; set the clock (timedatectl set-ntp true)");
     next = 1;

@@ -64,7 +64,8 @@ void ModelSchema::read(const CheckpointPlace& place, const CheckpointChoice& cho
   const bool of_checkpoint = !stored.path.empty() && stored.path != place.run_directory;
   was_read_ = was_read_ || learned_ != nullptr || of_checkpoint;
   if (learned_ == nullptr && of_checkpoint)
-    place.log.warning("", escaped(stored.path) + " does not say which columns and classes its training had: inputs " +
+    place.log.warning("", escaped(stored.path) +
+                              " does not record which columns and classes its training had: inputs " +
                               "are compared by type and shape, not by name, and each fits its own rows");
 }
 

@@ -55,11 +55,12 @@ void check_cluster(const PreparedRun& run, Diagnostics& problems) {
   const std::optional<ResolvedPlugin>& plugin = run.plugins.found().cluster;
   if (!section) {
     if (const auto& place = run.options.place; place && place->size > 1)
-      problems.add({run.manifest.file, 0, 0},
-                   fmt::format("[B5110] the program says that {} processes train together, and the manifest has no "
-                               "[cluster], which joins them",
-                               place->size),
-                   "write [cluster] with a plugin, plugin = \"gloo\" say");
+      problems.add(
+          {run.manifest.file, 0, 0},
+          fmt::format("[B5110] the program is one of {} processes that train together, and the manifest has no "
+                      "[cluster], which joins them",
+                      place->size),
+          "write [cluster] with a plugin, for instance plugin = \"gloo\"");
     return;
   }
   const bool goes_on = section->on_lost_rank != LostRank::kStop;

@@ -54,7 +54,7 @@ void make_init_fn(PreparedRun& run, const ResolvedPlugin& init_fn, const PluginU
     if (!is_of_manifest(e)) throw;
     const bool goes_on = !run.strategy->own_run() || (!run.options.from_scratch && run.resume.finds_checkpoint());
     if (e.code() != Code::kNotFound || !goes_on) return add_plugin_problem(use, e, problems);
-    run.host.log().info("", std::string(e.message()) + "; it is not needed: this run goes on from a checkpoint");
+    run.host.log().info("", std::string(e.message()) + "; it is not needed: this run continues from a checkpoint");
   }
 }
 

@@ -59,7 +59,7 @@ void say_new_run(PreparedRun& run) {
   if (!run.options.from_scratch)
     if (const auto sibling = find_sibling_run(run.host.files(), directory.path(), run.model.graph.variables_digest()))
       text += "; " + escaped(sibling->path) + " holds checkpoints of this model, the newest of step " +
-              std::to_string(sibling->step) + ": to go on from there, set run.dir";
+              std::to_string(sibling->step) + ": to continue from there, set run.dir";
   run.host.log().info("", text);
 }
 

@@ -108,7 +108,7 @@ void RanksStrategy::check_cluster(Diagnostics& problems) const {
     problems.add(cluster.at,
                  fmt::format("[B5110] cluster \"local\" joins threads of one program, and {} has started {} processes",
                              place_.launcher, place_.size),
-                 "name a plugin that joins processes, plugin = \"gloo\" say");
+                 "name a plugin that joins processes, for instance plugin = \"gloo\"");
   if (const auto min = cluster.min_ranks; min && *min > size())
     problems.add(parts_.manifest.at("cluster.min_ranks"),
                  fmt::format("[B5110] cluster.min_ranks = {}, and the launcher has started {} processes", *min, size()),
@@ -256,7 +256,7 @@ void check_same_form(const std::vector<InputComponent>& built, const std::vector
              (of.classes > 0 ? " of " + std::to_string(of.classes) + " classes" : "");
     };
     fail(Code::kInvalidArgument,
-         fmt::format("[B5109] [input.train] of rank {} has {} as {}, and rank 0 has {} as {}; say in the input's "
+         fmt::format("[B5109] [input.train] of rank {} has {} as {}, and rank 0 has {} as {}; write in the input's "
                      "options what all ranks have, classes = [...] for instance",
                      rank, double_quoted(c.name), form(c), double_quoted(now[i].name), form(now[i])));
   }

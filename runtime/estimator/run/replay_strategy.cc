@@ -20,7 +20,7 @@ namespace {
 // The names of the hooks that keep tensors and see all of them. The last two are names of the hooks around a hook that
 // may only watch.
 constexpr const char *kCapture = "replay", *kWatch = "replay, all tensors";
-constexpr const char *kBefore = "replay, before ", *kBehind = "replay, behind ";
+constexpr const char *kBefore = "replay, before ", *kAfter = "replay, after ";
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void ReplayStrategy::add_watching(const std::string& name, const std::function<v
   parts_.training.add_hook(kBefore + name, guard.before);
   add();
   parts_.training.hooks().all().back().refuse_feeds("leave that out, or see by --what-if what comes of it");
-  parts_.training.add_hook(kBehind + name, guard.behind);
+  parts_.training.add_hook(kAfter + name, guard.behind);
 }
 
 void ReplayStrategy::add_hooks_of_graph() {
@@ -85,9 +85,9 @@ void ReplayStrategy::choose_hooks() {
   const std::vector<ResolvedPlugin>& named = parts_.plugins.found().hooks;
   for (std::size_t i = replay_.kept_hooks; i < named.size(); ++i) {
     const std::string& name = named[i].instance_name;
-    in_some.insert({name, kBefore + name, kBehind + name});
+    in_some.insert({name, kBefore + name, kAfter + name});
   }
-  for (const OwnHook& own : replay_.own_hooks) in_some.insert({own.name, kBefore + own.name, kBehind + own.name});
+  for (const OwnHook& own : replay_.own_hooks) in_some.insert({own.name, kBefore + own.name, kAfter + own.name});
   std::vector<std::string> in_each;
   for (const SessionHook& hook : parts_.training.hooks().all())
     if (!in_some.contains(hook.name())) in_each.push_back(hook.name());

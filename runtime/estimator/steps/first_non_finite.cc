@@ -38,7 +38,7 @@ std::string FirstNonFinite::consequence_of(const WatchedStep& step, const std::v
   if (loss) text = "the loss is " + element_text(step.value(step.loss), 0);
   if (lost == 0) return text;
   return text + (loss ? ", and " : "") + std::to_string(lost) + " of " + std::to_string(written) + " variables " +
-         (lost == 1 ? "is" : "are") + " not finite behind the step";
+         (lost == 1 ? "is" : "are") + " not finite after the step";
 }
 
 bool FirstNonFinite::look(const WatchedStep& step) {

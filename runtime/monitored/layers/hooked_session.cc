@@ -155,7 +155,7 @@ void HookedSession::say_what_is_own(const HookRequest& request, const SessionHoo
       names.push_back("'" + graph.port_name(port) + "'");
   if (names.empty()) return;
   log_->info(hook.name(), joined(names) + (names.size() == 1 ? " is" : " are") +
-                              " this rank's alone: of its own rows, not of those of all ranks");
+                              " this rank's alone: computed from its rows, not from those of all ranks");
 }
 
 FetchSet* HookedSession::fetch_set(HookRequest& request, const SessionHook& hook) {
@@ -441,7 +441,7 @@ void HookedSession::say_what_is_not_finite(const Run& run) {
   if (first.empty()) return;
   const std::int64_t step = session_->global_step();
   std::exchange(log_, nullptr)
-      ->warning("", "the training is no longer finite" + (step < 0 ? "" : " behind step " + std::to_string(step)) +
+      ->warning("", "the training is no longer finite" + (step < 0 ? "" : " after step " + std::to_string(step)) +
                         "; first " + first);
 }
 

@@ -101,7 +101,7 @@ std::unique_ptr<SessionLayer> MonitoredSession::make_layers() {
     if (const std::string why = why_resume_is_approximate(session->graph());
         !created_once_ && options_.saver != nullptr && !why.empty())
       environment_.log.warning(
-          "", "a run that goes on from a checkpoint of this one will see its input in another order: " + why);
+          "", "a run that continues from a checkpoint of this one will see its input in another order: " + why);
     if (options_.saver != nullptr) options_.saver->prepare(*session);
     hooks_.after_create_session(*session);
     if (options_.saver != nullptr) {

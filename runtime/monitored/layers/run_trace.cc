@@ -113,7 +113,7 @@ void RunTrace::flush() noexcept {
 void RunTrace::give_up(const std::string& why) noexcept {
   const std::unique_ptr<OpenFile> file = std::exchange(file_, nullptr);
   lines_.clear();
-  log_.warning("", "the trace '" + escaped(path_) + "' ends here: " + why + "; the training goes on without it");
+  log_.warning("", "the trace '" + escaped(path_) + "' ends here: " + why + "; the training continues without it");
 }
 
 }  // namespace belay::runtime

@@ -78,7 +78,7 @@ AttemptMark* RunDirectory::mark_attempt(const Clock& clock, Logger& log) {
     mark_->remove_at_end(*directory_, made_);
   } catch (const Error& e) {
     log.warning("", std::string("this attempt is not marked (") + e.what() +
-                        "): if a plugin ends the process without a word, the next start cannot say which");
+                        "): if a plugin ends the process without a word, the next start cannot name it");
   }
   return mark_.get();
 }

@@ -48,7 +48,7 @@ void FailedSaves::say(std::int64_t saved_step, std::int64_t step) {
 std::string FailedSaves::reaction() const {
   if (settings_.on_save_error == OnSaveError::kContinue) return "on_save_error = \"continue\"";
   return "failure " + std::to_string(count_) + " in a row, on_save_error = \"" +
-         (settings_.on_save_error == OnSaveError::kStop ? "stop" : "pause") + "\" behind " +
+         (settings_.on_save_error == OnSaveError::kStop ? "stop" : "pause") + "\" after " +
          std::to_string(settings_.save_failures);
 }
 

@@ -361,7 +361,7 @@ std::string RunSaver::wait_until_saved(DirectSession& session, HookSet& hooks) {
     if (save_ != nullptr) stopping = wait_and_tell(session, hooks);
     if (failures_.count() == failed) break;  // a hook wants no checkpoint of this step
   }
-  environment_.log.info("", "the training goes on");
+  environment_.log.info("", "the training continues");
   return stopping;
 }
 
