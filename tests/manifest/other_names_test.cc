@@ -105,7 +105,7 @@ TEST(OtherNames, AKeyOfAnotherSectionLeadsToItsCounterpartHere) {
   EXPECT_EQ(help_for_key_in("every_steps", "run"), "");
   Diagnostics problems;
   const Environment none = [](const std::string&) -> std::optional<std::string> { return std::nullopt; };
-  parse_manifest({"train.toml", "[checkpoint]\nevery_steps = 5\n"}, {}, none, problems);
+  parse_manifest(ManifestSource{"train.toml", "[checkpoint]\nevery_steps = 5\n"}, {}, none, problems);
   EXPECT_NE(problems.text().find("unknown key \"every_steps\" in [checkpoint]\n  every_steps = 5\n  ^~~~~~~~~~~\n"
                                  "  help: write save_steps in [checkpoint]\n"),
             std::string::npos)

@@ -151,7 +151,7 @@ TEST(IdxFile, ACompressedFileCutAnywhereIsDataLoss) {
   for (std::size_t size = 1; size < packed.size(); ++size) {
     const std::string path = folder.write("cut.gz", packed.substr(0, size));
     // A single byte does not show that the file was compressed.
-    const std::string kind = size < 2 ? "INVALID_ARGUMENT: [B3022] " : "DATA_LOSS: ";
+    const std::string kind = size < 2 ? "INVALID_ARGUMENT: [B3022] " : "DATA_LOSS: [B3023] ";
     EXPECT_THAT(error_of([&] { read_whole(path); }), StartsWith(kind + "images: '" + path + "' ")) << size;
   }
 }
