@@ -7,6 +7,7 @@
 #include "belay/error.h"
 #include "belay/runtime/run_config.h"
 #include "runtime/checkpoint/format/strict_json.h"
+#include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
 namespace belay::runtime {
@@ -176,7 +177,7 @@ RunConfig::Task task_of(const Environment& environment) {
       return TaskReader(variable, parse_json(*text)).read();
     } catch (const Error& e) {
       if (e.code() != Code::kDataLoss) throw;
-      fail(Code::kInvalidArgument, fmt::format("[B5100] {} is no JSON: {}", variable, e.what()));
+      fail(Code::kInvalidArgument, fmt::format("[B5100] {} is no JSON: {}", variable, take_code(e.what()).text));
     }
   }
   return {};

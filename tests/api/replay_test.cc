@@ -133,8 +133,9 @@ TEST_F(ReplayApiTest, AHookThatFeedsIsRefusedByNameUnlessWhatIf) {
   options.hooks = {own_hook("feeder", [] { return std::make_unique<Feeder>(); })};
   const ReplayReport refused = again(options);
   EXPECT_EQ(refused.status, RunStatus::kTrainingFailed);
-  EXPECT_THAT(refused.error, AllOf(HasSubstr("hook \"feeder\""), HasSubstr("in before_run at step 7: it feeds '"),
-                                   HasSubstr("loss"), HasSubstr(", and may only watch; "), HasSubstr("--what-if")));
+  EXPECT_THAT(refused.error,
+              AllOf(HasSubstr("hook \"feeder\""), HasSubstr("in before_run at step 7: [B5072] it feeds '"),
+                    HasSubstr("loss"), HasSubstr(", and may only watch; "), HasSubstr("--what-if")));
   EXPECT_EQ(refused.text, "");
   EXPECT_THAT(log, HasSubstr("it feeds '"));
   options.what_if = true;

@@ -46,7 +46,7 @@ TEST_F(SupervisorTest, ItsTrainingIsNotItsOwnToPause) {
   line(graph);
   SupervisorOptions o = supervisor_options("run");
   o.checkpoint.on_save_error = runtime::OnSaveError::kPause;
-  EXPECT_THAT(error_of([&] { Supervisor(graph, o); }), HasSubstr("INVALID_ARGUMENT: on_save_error is kPause"));
+  EXPECT_THAT(error_of([&] { Supervisor(graph, o); }), HasSubstr("INVALID_ARGUMENT: [B5052] on_save_error is kPause"));
 }
 
 TEST_F(SupervisorTest, ItsSummaryWriterAddsToTheEventFile) {

@@ -142,7 +142,7 @@ TEST_F(NewManifestTest, TheFileIsMadeOnceAndNotIfThereIsAnError) {
     return new_manifest(m, posix_file_system(), folder_.path(), out, err);
   };
   EXPECT_EQ(make(wanted(table(), "lft")), 2);
-  EXPECT_THAT(err.str(), HasSubstr("error[B5012]: --label: "));
+  EXPECT_THAT(err.str(), HasSubstr("error[B3041]: --label: "));
   EXPECT_EQ(make(wanted(table(), "left")), 0);
   EXPECT_EQ(out.str(), "made flats.toml\n\n  belay check flats.toml\n  belay run flats.toml\n");
   EXPECT_THAT(error_of([&] { make(wanted(table(), "left")); }),

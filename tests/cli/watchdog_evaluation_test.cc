@@ -162,7 +162,7 @@ class WatchedEvaluation : public ::testing::Test {
       return AllOf(StartsWith(begin + ", in " + what + "; "), EndsWith(end));
     };
     return ElementsAre(line("warning no progress for 50 s", "; the run ends after 100 s (no_progress_secs)"),
-                       line("error [B5017] no progress for 100 s",
+                       line("error[B5017]: no progress for 100 s",
                             "; the stacks of all threads follow, then the run ends with status 124"));
   }
   std::string gate(const std::string& name) const { return "gate = \"" + (temp_ / name) + "\"\n"; }

@@ -84,7 +84,7 @@ TEST_F(Watchdogs, WarnAtHalfOfTheTimeAndThenGiveUp) {
       lines_,
       ElementsAre("warning no progress for 50 s, in saver \"x\" in write; the run ends after 100 s "
                   "(no_progress_secs)",
-                  "error [B5017] no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
+                  "error[B5017]: no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
                   "then the run ends with status 124"));
 }
 
@@ -111,7 +111,7 @@ TEST_F(Watchdogs, T_63d_WaitForOneCallOfTheDiskAndSaySo) {
       ElementsAre("warning the disk has not answered for 50 s, in saver \"x\" in write; the run waits for it",
                   "warning no progress for 50 s, in saver \"x\" in write; the run ends after 100 s "
                   "(no_progress_secs)",
-                  "error [B5017] no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
+                  "error[B5017]: no progress for 100 s, in saver \"x\" in write; the stacks of all threads follow, "
                   "then the run ends with status 124"));
 }
 

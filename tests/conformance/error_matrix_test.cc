@@ -122,7 +122,7 @@ TEST_P(OtherError, HOOK_05_LeavesTheScopeWithOnErrorAndWithoutEnd) {
   const std::shared_ptr<DirectSession> raw = session().raw_session();
   const bool in_run = std::string(callback) == "run";
   const std::string text = !in_run                   ? "hook \"y\" in " + std::string(callback) + " at step 2: failed"
-                           : code == Code::kDiverged ? "failed, in step 2"
+                           : code == Code::kDiverged ? "[B5043] failed, in step 2"
                                                      : "failed";
   EXPECT_EQ(error_of([&] { session().scope([&] { train(); }); }), std::string(code_name(code)) + ": " + text);
   Timeline expected = events_until(callback);

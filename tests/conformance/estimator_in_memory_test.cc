@@ -141,7 +141,7 @@ TEST_F(EvaluatesInMemory, EHK_04_WhatCannotWorkIsRefusedBeforeAnythingBegins) {
   EXPECT_EQ(error_of([&] { in_memory_evaluator({}); }),
             "INVALID_ARGUMENT: [B5052] in_memory_evaluator was given no input function");
   EXPECT_EQ(error_of([&] { in_memory_evaluator(ten(), {.hooks = {OwnHook{}}}); }),
-            "INVALID_ARGUMENT: in_memory_evaluator's hooks[0] is no hook; make it by own_hook or plugin_hook");
+            "INVALID_ARGUMENT: [B5052] in_memory_evaluator's hooks[0] is no hook; make it by own_hook or plugin_hook");
   Estimator estimator(
       [](const ModelArgs& m) -> EstimatorSpec {
         ADD_FAILURE() << "the model function is not to be called";

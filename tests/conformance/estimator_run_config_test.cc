@@ -107,11 +107,12 @@ TEST(RunConfigs, RC_05_WithoutAClusterTheTaskIsWorkerZero) {
   EXPECT_TRUE(c.is_chief());
   EXPECT_EQ(of("{}").task_type(), "worker");
   for (const char* type : {"chief", "master"})
-    EXPECT_EQ(error_in(std::string(R"({"task": {"type": ")") + type + R"(", "index": 0}})"),
-              std::string("INVALID_ARGUMENT: TF_CONFIG: task.type must be \"worker\" without a cluster, not \"") +
-                  type + "\"");
+    EXPECT_EQ(
+        error_in(std::string(R"({"task": {"type": ")") + type + R"(", "index": 0}})"),
+        std::string("INVALID_ARGUMENT: [B5100] TF_CONFIG: task.type must be \"worker\" without a cluster, not \"") +
+            type + "\"");
   EXPECT_EQ(error_in(R"({"task": {"type": "worker", "index": 1}})"),
-            "INVALID_ARGUMENT: TF_CONFIG: task.index must be 0 without a cluster, not 1");
+            "INVALID_ARGUMENT: [B5100] TF_CONFIG: task.index must be 0 without a cluster, not 1");
 }
 
 TEST(RunConfigs, RC_05_BelaysVariableComesBeforeTensorFlowsAndWhatIsNoJsonIsRefused) {
@@ -120,11 +121,11 @@ TEST(RunConfigs, RC_05_BelaysVariableComesBeforeTensorFlowsAndWhatIsNoJsonIsRefu
           .model_dir(),
       "/b");
   EXPECT_EQ(of(R"({"model_dir": "/t"})").model_dir(), "/t");
-  EXPECT_THAT(error_in("{"), HasSubstr("INVALID_ARGUMENT: TF_CONFIG is no JSON"));
-  EXPECT_EQ(error_in("[]"), "INVALID_ARGUMENT: TF_CONFIG: it must be an object");
-  EXPECT_EQ(error_in(R"({"task": 3})"), "INVALID_ARGUMENT: TF_CONFIG: task must be an object");
+  EXPECT_THAT(error_in("{"), HasSubstr("INVALID_ARGUMENT: [B5100] TF_CONFIG is no JSON"));
+  EXPECT_EQ(error_in("[]"), "INVALID_ARGUMENT: [B5100] TF_CONFIG: it must be an object");
+  EXPECT_EQ(error_in(R"({"task": 3})"), "INVALID_ARGUMENT: [B5100] TF_CONFIG: task must be an object");
   EXPECT_EQ(error_in(R"({"cluster": {"worker": "a:1"}})"),
-            "INVALID_ARGUMENT: TF_CONFIG: cluster.worker must be a list of addresses");
+            "INVALID_ARGUMENT: [B5100] TF_CONFIG: cluster.worker must be a list of addresses");
 }
 
 TEST(RunConfigs, RC_06_ATaskOfAClusterKnowsItsAddressAndTheCounts) {
@@ -178,7 +179,7 @@ TEST(RunConfigs, RC_07_OneTaskNeedsNoAddressAndAGivenMasterWins) {
 
 TEST(RunConfigs, RC_08_EachMistakeInAClusterHasItsMessage) {
   const auto wrong = [](const std::string& cluster, const std::string& type, const std::string& index) {
-    return error_in(task(cluster, type, index)).substr(std::string("INVALID_ARGUMENT: TF_CONFIG: ").size());
+    return error_in(task(cluster, type, index)).substr(std::string("INVALID_ARGUMENT: [B5100] TF_CONFIG: ").size());
   };
   EXPECT_EQ(wrong(R"("worker": ["b:2"])", "worker", "0"), "cluster must be one with exactly one \"chief\", not 0");
   for (const std::string chief : {"chief", "master"}) {
@@ -186,9 +187,9 @@ TEST(RunConfigs, RC_08_EachMistakeInAClusterHasItsMessage) {
     EXPECT_EQ(wrong("\"" + chief + R"(": ["a:1", "b:2"])", chief, "0"),
               "cluster must be one with exactly one \"" + chief + "\", not 2");
     EXPECT_EQ(error_in(R"({"cluster": {)" + one + R"(}, "task": {"index": 0}})"),
-              "INVALID_ARGUMENT: TF_CONFIG: task.type must be given where there is a cluster");
+              "INVALID_ARGUMENT: [B5100] TF_CONFIG: task.type must be given where there is a cluster");
     EXPECT_EQ(error_in(R"({"cluster": {)" + one + R"(}, "task": {"type": "worker"}})"),
-              "INVALID_ARGUMENT: TF_CONFIG: task.index must be given where there is a cluster");
+              "INVALID_ARGUMENT: [B5100] TF_CONFIG: task.index must be given where there is a cluster");
     EXPECT_EQ(wrong(one, "worker", "1"), "task.index must be below 1, the number of tasks of \"worker\", not 1");
     EXPECT_EQ(wrong(one, "worker", "-1"), "task.index must be at least 0, not -1");
     EXPECT_EQ(wrong(one, "boss", "0"), "task.type must be a job of the cluster, which has no \"boss\"");
@@ -209,10 +210,10 @@ TEST(RunConfigs, RC_09_AnEvaluatorIsOutsideItsCluster) {
   EXPECT_EQ(c.evaluation_master(), "e");
   EXPECT_EQ(c.global_id_in_cluster(), std::nullopt);
   EXPECT_EQ(error_in(task(kSix, "evaluator", "-1")),
-            "INVALID_ARGUMENT: TF_CONFIG: task.index must be at least 0, not -1");
-  EXPECT_EQ(
-      error_in(task(R"("master": ["a:1"])", "evaluator", "0")),
-      "INVALID_ARGUMENT: TF_CONFIG: task.type must be another than \"evaluator\" where the cluster has a \"master\"");
+            "INVALID_ARGUMENT: [B5100] TF_CONFIG: task.index must be at least 0, not -1");
+  EXPECT_EQ(error_in(task(R"("master": ["a:1"])", "evaluator", "0")),
+            "INVALID_ARGUMENT: [B5100] TF_CONFIG: task.type must be another than \"evaluator\" where the cluster has a "
+            "\"master\"");
 }
 
 TEST(RunConfigs, RC_10_GlobalIdsCountChiefOthersByNameThenPs) {
@@ -229,7 +230,7 @@ TEST(RunConfigs, RC_10_GlobalIdsCountChiefOthersByNameThenPs) {
 TEST(RunConfigs, RC_11_TheServiceIsKeptAsItIs) {
   EXPECT_EQ(of(R"({"service": {"a": [1, "b"]}})").service(), R"({"a":[1,"b"]})");
   EXPECT_EQ(of("{}").service(), std::nullopt);
-  EXPECT_EQ(error_in(R"({"service": 3})"), "INVALID_ARGUMENT: TF_CONFIG: service must be an object");
+  EXPECT_EQ(error_in(R"({"service": 3})"), "INVALID_ARGUMENT: [B5100] TF_CONFIG: service must be an object");
 }
 
 TEST(RunConfigs, RC_12_TheModelDirectoryComesFromOneOfTwoPlaces) {
@@ -240,7 +241,8 @@ TEST(RunConfigs, RC_12_TheModelDirectoryComesFromOneOfTwoPlaces) {
   EXPECT_EQ(
       error_of([&] { RunConfig({.model_dir = "/o"}, says); }),
       "INVALID_ARGUMENT: [B5051] RunConfig: model_dir is '/o', and in TF_CONFIG it is '/t'; leave one of them out");
-  EXPECT_EQ(error_in(R"({"model_dir": ""})"), "INVALID_ARGUMENT: TF_CONFIG: model_dir must be a path, or left out");
+  EXPECT_EQ(error_in(R"({"model_dir": ""})"),
+            "INVALID_ARGUMENT: [B5100] TF_CONFIG: model_dir must be a path, or left out");
 }
 
 }  // namespace

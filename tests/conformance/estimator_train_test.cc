@@ -253,7 +253,8 @@ TEST_F(EstimatorTrains, PROSE_41_WrongArgumentsAreRefusedBeforeAnythingBegins) {
   Estimator estimator(counting, options());
   EXPECT_EQ(error_of([&] { estimator.train(one, {.steps = 1, .max_steps = 1}); }),
             "INVALID_ARGUMENT: [B5052] steps and max_steps are both given; leave one of them out");
-  EXPECT_EQ(error_of([&] { estimator.train(one, {.steps = 0}); }), "INVALID_ARGUMENT: steps must be above 0, got 0");
+  EXPECT_EQ(error_of([&] { estimator.train(one, {.steps = 0}); }),
+            "INVALID_ARGUMENT: [B5052] steps must be above 0, got 0");
   EXPECT_EQ(error_of([&] { estimator.train(one, {.max_steps = -1}); }),
             "INVALID_ARGUMENT: [B5052] max_steps must be above 0, got -1");
   for (const char* type : {"evaluator", "ps"}) {

@@ -471,7 +471,7 @@ TEST_F(BadInput, DamagedDataAreAProblemOfTheManifestInEachCommand) {
     const std::string path = temp / "npy.toml";
     write_file(path, "[run]\ndir = \"other\"\n[input.train]\nplugin = \"npy\"\nfeatures = \"" + std::string(file) +
                          "\"\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.01\n");
-    expect_problem({"check", path, "--diagnostics=json"}, file);
+    expect_problem({"check", path, "--diagnostics=json"}, std::string(file).substr(0, 7));
   }
 }
 

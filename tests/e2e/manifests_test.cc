@@ -105,7 +105,7 @@ TEST_F(Manifests, WhatPluginsSayOfTheirOptionsIsShownWhereTheyAreAndAllAtOnce) {
   const ProcessResult input =
       belay({"check", regression(), "--set", "input.train.plugin=csv", "--set", "input.train.path=none.csv"});
   EXPECT_EQ(input.status, 2) << input.err;
-  EXPECT_THAT(told(input), AllOf(StartsWith("--set input.train.path: error: "),
+  EXPECT_THAT(told(input), AllOf(StartsWith("--set input.train.path: error[B3046]: "),
                                  HasSubstr("input.train.path=none.csv\n                   ^~~~~~~~\n")));
   const ProcessResult model =
       belay({"check", regression(), "--set",

@@ -16,8 +16,8 @@ class DataFilesTest : public ::testing::Test {
  protected:
   void write(const std::string& text, const std::string& name = "data") const { std::ofstream(temp_ / name) << text; }
   // An input with the option `path`, and what is marked of its file.
-  std::vector<DataFile> marked(bool whole = false) { return marked("data", whole); }
-  std::vector<DataFile> marked(const std::string& name, bool whole = false) {
+  std::vector<DataFile> marked(bool whole = false) { return mark_of("data", whole); }
+  std::vector<DataFile> mark_of(const std::string& name, bool whole = false) {
     ResolvedPlugin input;
     OptionInfo option;
     option.name = "path";
@@ -155,23 +155,23 @@ TEST_F(DataFilesTest, EachPluginThatTheNumbersDependOnIsLookedAt) {
 
 TEST_F(DataFilesTest, AnArrayInAnArchiveCountsAsItsFile) {
   write("abc", "data.npz");
-  EXPECT_TRUE(marked("none.npz:rows").empty());
-  const std::vector<DataFile> before = marked("data.npz:rows");
+  EXPECT_TRUE(mark_of("none.npz:rows").empty());
+  const std::vector<DataFile> before = mark_of("data.npz:rows");
   ASSERT_EQ(before.size(), 1u);
   EXPECT_EQ(before[0].path, temp_ / "data.npz:rows");
-  EXPECT_EQ(before[0].ends, marked("data.npz")[0].ends);
+  EXPECT_EQ(before[0].ends, mark_of("data.npz")[0].ends);
   EXPECT_THAT(data_file_sets(data_file_lines(before)),
               ::testing::ElementsAre("input.train.path=\"" + (temp_ / "data.npz:rows") + "\""));
   write("abd", "data.npz");
-  EXPECT_EQ(difference(before[0], marked("data.npz:rows")[0]), "has other bytes than it had");
+  EXPECT_EQ(difference(before[0], mark_of("data.npz:rows")[0]), "has other bytes than it had");
 }
 
 TEST_F(DataFilesTest, APatternCountsAsAllOfItsFiles) {
-  EXPECT_TRUE(marked("part-*").empty());
+  EXPECT_TRUE(mark_of("part-*").empty());
   write("ab", "part-1");
   write("cd", "part-2");
   write("abcd");
-  const std::vector<DataFile> before = marked("part-*", true);
+  const std::vector<DataFile> before = mark_of("part-*", true);
   ASSERT_EQ(before.size(), 1u);
   EXPECT_EQ(before[0].path, temp_ / "part-*");
   EXPECT_EQ(before[0].bytes, 4u);
@@ -179,9 +179,9 @@ TEST_F(DataFilesTest, APatternCountsAsAllOfItsFiles) {
   EXPECT_THAT(data_file_sets(data_file_lines(before)),
               ::testing::ElementsAre("input.train.path=\"" + (temp_ / "part-*") + "\""));
   write("cc", "part-2");
-  EXPECT_EQ(difference(before[0], marked("part-*", true)[0]), "has other bytes than it had");
+  EXPECT_EQ(difference(before[0], mark_of("part-*", true)[0]), "has other bytes than it had");
   write("e", "part-3");
-  EXPECT_EQ(difference(before[0], marked("part-*", true)[0]), "had 4 bytes, has 5");
+  EXPECT_EQ(difference(before[0], mark_of("part-*", true)[0]), "had 4 bytes, has 5");
 }
 
 TEST_F(DataFilesTest, FilesOfHooksAreNoSettings) {

@@ -191,7 +191,7 @@ TEST_F(ModelMetrics, T_113_TheMeanOfAMetricOfAllBatchesIsThatMetric) {
       evaluate("[[metrics]]\nkind = 'accuracy'\n" + kCompared + "[[metrics]]\nkind = 'mean'\nvalues = 'accuracy'\n");
   EXPECT_EQ(values.at("mean"), Numbers{0.6});
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'perplexity'\nvalues = 'table'\n"),
-            "INVALID_ARGUMENT: [B5038] train.toml:3:10: 'table' is a metric already, which adds up over all batches; "
+            "INVALID_ARGUMENT: train.toml:3:10: [B5038] 'table' is a metric already, which adds up over all batches; "
             "name what "
             "each example has, such as a prediction");
 }
@@ -250,30 +250,30 @@ TEST_F(ModelMetrics, OfNumbersAndOfRanks) {
 
 TEST_F(ModelMetrics, AnUnknownNameIsReportedWithItsPlace) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'in_top_k'\nlabels = 'class'\npredictions = 'probabilites'\n"),
-            "NOT_FOUND: [B5038] train.toml:4:15: the graph has no 'probabilites'; did you mean 'probabilities'?");
+            "NOT_FOUND: train.toml:4:15: [B5038] the graph has no 'probabilites'; did you mean 'probabilities'?");
 }
 
 TEST_F(ModelMetrics, WhereNoNameIsNearAllAreListed) {
   EXPECT_EQ(
       error_with("[[metrics]]\nkind = 'mean'\nvalues = 'frobnicate'\n"),
-      "NOT_FOUND: [B5038] train.toml:3:10: the graph has no 'frobnicate'; the model and the input have class, loss, "
+      "NOT_FOUND: train.toml:3:10: [B5038] the graph has no 'frobnicate'; the model and the input have class, loss, "
       "probabilities, table, value, x, weight, and `belay graph` lists the nodes");
 }
 
 TEST_F(ModelMetrics, AnOutputThatANodeHasNotIsReportedWithItsPlace) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nvalues = 'chosen:1'\n"),
-            "NOT_FOUND: [B5038] train.toml:3:10: node 'chosen' has 1 outputs, there is no 'chosen:1'");
+            "NOT_FOUND: train.toml:3:10: node 'chosen' has 1 outputs, there is no 'chosen:1'");
 }
 
 TEST_F(ModelMetrics, AnOperationIsNoTensor) {
   EXPECT_EQ(error_with("[[metrics]]\nkind = 'mean'\nvalues = 'nothing'\n"),
-            "INVALID_ARGUMENT: [B5038] train.toml:3:10: 'nothing' is an operation; a metric is made from tensors");
+            "INVALID_ARGUMENT: train.toml:3:10: [B5038] 'nothing' is an operation; a metric is made from tensors");
 }
 
 TEST_F(ModelMetrics, ANameOfTheModelsIsRefused) {
   EXPECT_EQ(
       error_with("[[metrics]]\nkind = 'mean'\nname = 'table'\nvalues = 'x'\n"),
-      "INVALID_ARGUMENT: [B5039] train.toml:3:8: the model has its own 'table'; name the metric otherwise: name = "
+      "INVALID_ARGUMENT: train.toml:3:8: [B5039] the model has its own 'table'; name the metric otherwise: name = "
       "\"my_table\"");
 }
 

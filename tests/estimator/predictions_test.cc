@@ -296,8 +296,8 @@ TEST_F(PredictionsTest, EST_31_AnotherRunsNewestCheckpointOrAGivenOne) {
 TEST_F(PredictionsTest, EST_31_APathThatIsNotThereIsAnError) {
   Probe& probe = add_probe("a");
   const auto predictions = predict({.fill = from("", temp / "nothing")});
-  EXPECT_EQ(error_of([&] { predictions->next_batch(); }),
-            "NOT_FOUND: there is no '" + temp / "nothing" + "'; --checkpoint is latest, best, a step or a path");
+  EXPECT_EQ(error_of([&] { predictions->next_batch(); }), "NOT_FOUND: [B4025] there is no '" + temp / "nothing" +
+                                                              "'; --checkpoint is latest, best, a step or a path");
   EXPECT_THAT(probe.error, HasSubstr("there is no"));
 }
 

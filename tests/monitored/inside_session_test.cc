@@ -191,7 +191,7 @@ class CalledBack : public SavedSession {
   void expect_refused(const std::string& call, const std::function<void()>& f) {
     for (const bool well : {true, false})
       for (const auto& [callback, said] : answers(f, well))
-        EXPECT_THAT(said, StartsWith("FAILED_PRECONDITION: " + call + " called inside ")) << callback;
+        EXPECT_THAT(said, StartsWith("FAILED_PRECONDITION: [B5071] " + call + " called inside ")) << callback;
   }
 
  private:
@@ -203,8 +203,8 @@ TEST_F(CalledBack, T_03c_ARunInAHookIsRefusedWhereverItIsCalled) {
   const auto restored = answers([&] { train(); });
   EXPECT_THAT(fresh, SizeIs(7));  // with init_fn, without load_state and on_error
   EXPECT_THAT(restored, SizeIs(7));
-  EXPECT_THAT(fresh.at("init_fn"), StartsWith("FAILED_PRECONDITION: Run called inside "));
-  EXPECT_THAT(restored.at("load_state"), StartsWith("FAILED_PRECONDITION: Run called inside "));
+  EXPECT_THAT(fresh.at("init_fn"), StartsWith("FAILED_PRECONDITION: [B5071] Run called inside "));
+  EXPECT_THAT(restored.at("load_state"), StartsWith("FAILED_PRECONDITION: [B5071] Run called inside "));
   expect_refused("Run", [&] { train(); });
   expect_refused("Run", [&] { session().run_step_fn([](StepFnContext&) { return std::any(); }); });
   EXPECT_EQ(fresh.at("after_run"),
@@ -231,7 +231,8 @@ TEST_F(InsideSession, T_04a_CloseInAStepFunctionIsRefusedAndTheSessionGoesOn) {
     EXPECT_EQ(error_of([&] { session().close(); }),
               "FAILED_PRECONDITION: [B5071] Close called inside a step function of the same session: request_stop ends "
               "the loop");
-    EXPECT_THAT(error_of([&] { session().scope([] {}); }), StartsWith("FAILED_PRECONDITION: Scope called inside"));
+    EXPECT_THAT(error_of([&] { session().scope([] {}); }),
+                StartsWith("FAILED_PRECONDITION: [B5071] Scope called inside"));
     return hooked(context);
   });
   EXPECT_FALSE(raw->closed());

@@ -54,10 +54,10 @@ TEST_F(ModelServiceTest, APredictionOrMetricWhoseNameCannotBeWrittenIsRefused) {
   for (const auto& [role, what] : {std::pair{BELAY_ROLE_PREDICTION, std::string("prediction")},
                                    std::pair{BELAY_ROLE_METRIC, std::string("metric")}}) {
     EXPECT_EQ(set(role, one, ""), "INVALID_ARGUMENT: [B5084] a " + what + " of the model has no name; give it one");
-    EXPECT_EQ(set(role, one, "two\nlines"), "INVALID_ARGUMENT: the " + what +
+    EXPECT_EQ(set(role, one, "two\nlines"), "INVALID_ARGUMENT: [B5084] the " + what +
                                                 " 'two\\nlines' of the model cannot be written: a character of its "
                                                 "name is a control character; choose another name");
-    EXPECT_EQ(set(role, one, "caf\xe9"), "INVALID_ARGUMENT: the " + what +
+    EXPECT_EQ(set(role, one, "caf\xe9"), "INVALID_ARGUMENT: [B5084] the " + what +
                                              " 'caf\\xe9' of the model cannot be written: its name is not UTF-8; "
                                              "choose another name");
     EXPECT_EQ(set(role, one, "top 5/größe"), "");

@@ -62,7 +62,7 @@ TEST_F(RunDirectories, T_63i_OfTheSystemAreRefusedWhoeverAsks) {
   for (const std::string& system : {std::string("/"), std::string("/etc"), std::string("/etc/belay/run"),
                                     std::string("/usr/lib"), std::string("/var"), std::string(temp / "link")})
     EXPECT_EQ(error_of([&] { RunDirectory::open(posix_file_system(), system, clock, *log); }),
-              "PERMISSION_DENIED: '" + system + "'" + reason);
+              "PERMISSION_DENIED: [B5020] '" + system + "'" + reason);
   EXPECT_FALSE(std::filesystem::exists("/etc/lock"));
 }
 

@@ -226,9 +226,10 @@ TEST_F(SessionTest, WhatIsNoVariableOrTableIsNamed) {
   open();
   EXPECT_EQ(error_of([&] { run(asked); }),
             "INVALID_ARGUMENT: node 'IsVariableInitialized' (IsVariableInitialized): [B5074] 'c:0' is not a variable");
-  EXPECT_EQ(error_of([&] { run(report); }),
-            "INVALID_ARGUMENT: node 'ReportUninitializedVariables' (ReportUninitializedVariables): 'c:0' is not a "
-            "variable");
+  EXPECT_EQ(
+      error_of([&] { run(report); }),
+      "INVALID_ARGUMENT: node 'ReportUninitializedVariables' (ReportUninitializedVariables): [B5074] 'c:0' is not a "
+      "variable");
   EXPECT_EQ(error_of([&] { run(set); }), "INVALID_ARGUMENT: [B5074] 'c:0' is not a variable");
   EXPECT_EQ(error_of([&] { run(found); }), "INVALID_ARGUMENT: node 'find' (TableLookup): [B5074] 'c' is not a table");
 }

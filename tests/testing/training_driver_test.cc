@@ -84,7 +84,7 @@ TEST(TrainingDriver, NanTensorFailsTheRunOnAVariableThatBecameNaN) {
   EXPECT_EQ(training.run(3), 3);
   training.set_variable("weight", Tensor(std::numeric_limits<float>::quiet_NaN()));
   EXPECT_THAT(error_of([&] { training.run(3); }),
-              StartsWith("DIVERGED: hook \"nan_tensor\" in after_run at step 4: 'loss' is nan"));
+              StartsWith("DIVERGED: hook \"nan_tensor\" in after_run at step 4: [B5043] 'loss' is nan"));
 }
 
 TEST(TrainingDriver, TheClockMovesByWhatAStepTakes) {

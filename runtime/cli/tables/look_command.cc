@@ -38,7 +38,8 @@ std::string odd_text(const TableProfile& table) {
             (table.damaged == 1 ? "is" : "are") +
             " left out here. The first: " + escaped(take_code(table.damage).text) + "\n";
   for (const ColumnProfile& column : table.columns)
-    for (const std::string& sentence : column.odd) text += "  " + escaped(column.name) + ": " + sentence + "\n";
+    for (const std::string& sentence : column.odd)
+      text += "  " + escaped(column.name) + ": " + escaped(sentence) + "\n";
   return text;
 }
 

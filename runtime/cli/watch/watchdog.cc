@@ -53,12 +53,12 @@ void Watchdog::warn(double seconds, bool in_disk) {
                                 seconds_text(seconds) + " s" + place + "; the run waits for " +
                                 (ranks ? "them" : "it"));
   }
-  log_.warning("", "[B5017] no progress for " + seconds_text(seconds) + " s" + where() + "; the run ends after " +
+  log_.warning("", "no progress for " + seconds_text(seconds) + " s" + where() + "; the run ends after " +
                        seconds_text(options_.no_progress_secs) + " s (no_progress_secs)");
 }
 
 void Watchdog::give_up(double seconds) {
-  log_.error("", "no progress for " + seconds_text(seconds) + " s" + where() +
+  log_.error("", "[B5017] no progress for " + seconds_text(seconds) + " s" + where() +
                      "; the stacks of all threads follow, then the run ends with status 124");
   log_.flush();
   if (options_.give_up) return options_.give_up();

@@ -38,7 +38,7 @@ std::vector<std::string> short_names(const NodeGraph& graph) {
   std::vector<std::string> all = known;
   for (std::uint32_t i = 0; i < graph.size(); ++i) all.push_back(graph.node(i).name);
   const std::string near = nearest(tensor.name, all);
-  fail(Code::kNotFound, fmt::format("[B5038] {}the graph has no {}{}", at_text(tensor.at), single_quoted(tensor.name),
+  fail(Code::kNotFound, fmt::format("{}[B5038] the graph has no {}{}", at_text(tensor.at), single_quoted(tensor.name),
                                     near.empty() ? "; the model and the input have " + joined(known) +
                                                        ", and `belay graph` lists the nodes"
                                                  : "; did you mean '" + near + "'?"));
@@ -91,7 +91,7 @@ void refuse_totals(const MetricSection& m, const Tensors& t, const std::vector<M
   } used[] = {{m.labels, t.labels}, {m.predictions, t.predictions}, {m.values, t.values}, {m.weights, t.weights}};
   for (const auto& u : used)
     if (total_of_all(metrics, u.tensor) != nullptr)
-      fail(Code::kInvalidArgument, fmt::format("[B5038] {}{} is a metric already, which adds up over all batches; name "
+      fail(Code::kInvalidArgument, fmt::format("{}[B5038] {} is a metric already, which adds up over all batches; name "
                                                "what each example has, such as a prediction",
                                                at_text(u.name.at), single_quoted(u.name.name)));
 }
@@ -196,7 +196,7 @@ void add_metrics(NodeGraph& graph, const std::vector<MetricSection>& sections, M
   for (const MetricSection& m : sections) {
     if (graph.roles().count(m.role()) != 0)
       fail(Code::kInvalidArgument,
-           fmt::format("[B5039] {}the model has its own {}; name the metric otherwise: name = \"my_{}\"",
+           fmt::format("{}[B5039] the model has its own {}; name the metric otherwise: name = \"my_{}\"",
                        at_text(m.name_at), single_quoted(m.role()), m.role()));
     const ops::Metric made = make_at_its_place(graph, m, find_tensors(graph, m), outputs.metrics);
     outputs.metrics.push_back({m.role(), made.value, made.update});
