@@ -169,17 +169,11 @@ TEST_F(UndefinedMetricsOfRuns, AClassWithoutAnExampleIsNamedAndNothingIsCompared
   EXPECT_THAT(evaluated.err, HasSubstr(names + "20: no example has the class \"yes\""));
 }
 
-TEST_F(UndefinedMetricsOfRuns, AnEvaluationWithoutWeightIsSaidToBeOne) {
+TEST_F(UndefinedMetricsOfRuns, AnEvaluationWithoutWeightIsRefusedByItsInput) {
   const ProcessResult r = belay({"run", table("0")});
-  ASSERT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(lines_with(r.err,
-                         " of [input.eval] are undefined at step 5: each example has weight 0; give those that "
-                         "count a weight above 0"),
-              SizeIs(1))
-      << r.err;
-  const nlohmann::json last = last_evaluation();
-  for (const char* name : {"eval/loss", "eval/accuracy", "eval/balanced_accuracy", "eval/log_loss", "eval/auc"})
-    EXPECT_TRUE(last.at(name).is_null()) << name;
+  EXPECT_EQ(r.status, 2) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("error[B3054]: input \"eval\" of \"csv\""));
+  EXPECT_THAT(r.err, HasSubstr("; give rows that count a weight above 0, or the column another type"));
 }
 
 // ---- what check finds

@@ -82,7 +82,7 @@ TEST_F(HooksTest, ATraceHasEachHookOfEachStepAndChangesNoWeight) {
   EXPECT_THAT(r.err, HasSubstr("--short removes its directory, and the trace with it: give --trace=FILE"));
   r = belay({"run", manifest, "--from-scratch", "--trace=" + std::string(temp / "nowhere/mine.json")});
   EXPECT_EQ(r.status, 2);
-  EXPECT_THAT(r.err, HasSubstr("help: give --trace=FILE with a file in a folder that is there"));
+  EXPECT_THAT(r.err, HasSubstr("help: give --trace=FILE with a file in an existing folder that this user can write"));
 }
 
 TEST_F(HooksTest, StopAtCheckpointStepStopsForAnotherRunsCheckpoint) {

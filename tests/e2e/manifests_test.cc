@@ -70,7 +70,8 @@ TEST_F(Manifests, TheCodeOfAProblemIsExplained) {
 
 TEST_F(Manifests, AMisspeltInputIsOneError) {
   write_file(temp / "misspelt.toml",
-             "[input.train]\nplugin = \"csv\"\n[input.trian]\npath = \"x.csv\"\n[model]\nplugin = \"linear\"\n");
+             "[input.train]\nplugin = \"csv\"\n[input.trian]\nplugin = \"csv\"\npath = \"x.csv\"\n[model]\nplugin = "
+             "\"linear\"\n");
   const ProcessResult r = belay({"check", temp / "misspelt.toml"});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(lines_with(r.err, "error[B").size(), 1u) << r.err;

@@ -239,7 +239,7 @@ TEST_F(PluginFaults, TheSizeOfAnInputIsAskedForWhereItIsShown) {
   const ProcessResult r = belay(
       {"run", regression(), "--set", "input.train.plugin=faulty_input", "--set", "input.train.in=size", "--dry-run"});
   EXPECT_EQ(r.status, 1);
-  EXPECT_EQ(told(r), kInput + "size: boom\n");
+  EXPECT_EQ(told(r), "error: " + kInput + "size: boom\n");
 }
 
 TEST_F(PluginFaults, AnInputThatCannotSeekEndsTheRunThatGoesOn) {
