@@ -263,11 +263,7 @@ class Csv final : public belay::Input {
   // A large whole number may become another one as float32.
   void warn_of_changed_labels(const CsvFile& file) const {
     if (!table_.changed_label) return;
-    const auto digits = [](double number) {
-      char text[400];
-      std::snprintf(text, sizeof(text), "%.0f", number);
-      return std::string(text);
-    };
+    const auto digits = [](double number) { return belay::rounded_text(number, 17); };
     const ChangedLabel& first = *table_.changed_label;
     host().warning(file.place(first.row, *columns_.label) + ": label \"" + file.names()[*columns_.label] + "\" is " +
                    digits(first.is) + ", and becomes " + digits(first.becomes) + " as float32; " +
