@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/problems/data_problem.h"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -15,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/platform/files/path_pattern.h"
 #include "runtime/platform/text/coded_message.h"
 #include "runtime/platform/text/text.h"
 
@@ -24,14 +23,10 @@ namespace {
 constexpr std::size_t kMaxLine = 1 << 16;     // bytes; the places in a longer line are not shown
 constexpr std::string_view kNewline = "\\n";  // as a plugin's message has it, which is escaped
 
-// Adds a path, or the files of a pattern.
+// Adds a path as it is, and the files of a pattern.
 void add_files(const std::string& path, std::set<std::string>& paths) {
   paths.insert(path);
-  if (path.find_first_of("*?[") == path.npos) return;
-  glob_t found{};
-  if (::glob(path.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
-    paths.insert(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
+  for (const std::string& file : files_of_pattern(path)) paths.insert(file);
 }
 
 std::set<std::string> paths_of(const std::map<std::string, ResolvedPlugin>& inputs) {
