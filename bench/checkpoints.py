@@ -22,6 +22,11 @@ def why_not(folder, mib, meminfo="/proc/meminfo"):
     free = shutil.disk_usage(folder).free >> 20
     if free < mib:
         return f"{folder} has {free} MiB free, and {mib} are needed"
+    return too_little_memory(mib, meminfo)
+
+
+def too_little_memory(mib, meminfo="/proc/meminfo"):
+    """None: so many MiB of memory are free."""
     with open(meminfo, encoding="utf-8") as lines:
         available = next(int(line.split()[1]) >> 10 for line in lines if line.startswith("MemAvailable:"))
     if available < mib:

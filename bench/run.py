@@ -28,6 +28,7 @@ import background_save
 import busy_machine
 import checkpoints
 import clusters
+import embedding as embedding_tables
 import models
 import onnxruntime_peer
 import processor
@@ -268,6 +269,16 @@ def model_steps(build):
     return measures
 
 
+def embedding(build):
+    """Training steps on large embeddings, beside small ones and beside libtorch; as model_steps."""
+    program(build, "bench_embedding")
+    say_without_libtorch(build)
+    try:
+        return embedding_tables.measure(build, say)
+    except models.Failed as error:
+        raise CannotRun(str(error)) from error
+
+
 def inference(build):
     """What the models compute of a batch, without gradients, beside libtorch; as model_steps."""
     program(build, "bench_model_steps")
@@ -348,8 +359,8 @@ def cluster(build):
 
 
 GROUPS = (session, scale, boundary, step, cold_start_in_memory, cold_start_on_disk, list_thousand_plugins, init, inputs,
-          save, background, checkpoint, events, model_steps, inference, onnxruntime, cluster, busy)
-PEERS = (model_steps, inference, onnxruntime)  # Belay compared with other systems
+          save, background, checkpoint, events, model_steps, embedding, inference, onnxruntime, cluster, busy)
+PEERS = (model_steps, embedding, inference, onnxruntime)  # Belay compared with other systems
 RATIO = "times"
 
 
