@@ -149,15 +149,17 @@ class ManifestReader {
         context_.problems.add(entry.at.location(),
                               "[B1024] the name of an input has letters, digits, '_', '-' and '.', at most 63",
                               "give it another name");
-      if (std::holds_alternative<TomlTable>(entry.node.value)) {
-        manifest_.inputs[entry.key] = read_input(entry.node, "input." + entry.key, context_);
-      } else {
+      const auto* table = std::get_if<TomlTable>(&entry.node.value);
+      if (table == nullptr) {
         context_.problems.add(entry.at.location(),
                               fmt::format("[B1028] \"{}\" is in [input], which holds named inputs", entry.key),
                               "write [input.train] above it");
+      } else if (refuse_unclaimed(entry) && find(*table, "plugin") == nullptr && find(*table, "file") == nullptr) {
+        manifest_.inputs[entry.key];  // the keys of another input below a misspelt header are one mistake
+      } else {
+        manifest_.inputs[entry.key] = read_input(entry.node, "input." + entry.key, context_);
       }
     }
-    for (const TomlEntry& entry : std::get<TomlTable>(inputs->value)) refuse_unclaimed(entry);
   }
 
   // Returns the input that an unknown name means; empty: none.
@@ -180,15 +182,16 @@ class ManifestReader {
     });
   }
 
-  // Nothing would read an input with a misspelt name. If it means a missing input, the message names that.
-  void refuse_unclaimed(const TomlEntry& entry) {
-    if (!std::holds_alternative<TomlTable>(entry.node.value) || !is_instance_name(entry.key) || entry.key == "train" ||
-        entry.key == "predict" || is_eval_input(entry.key))
-      return;
+  // Nothing would read an input with a misspelt name; returns true then. If it means a missing input, the message names
+  // that.
+  bool refuse_unclaimed(const TomlEntry& entry) {
+    if (!is_instance_name(entry.key) || entry.key == "train" || entry.key == "predict" || is_eval_input(entry.key))
+      return false;
     const std::string near = input_meant(entry.key);
     context_.problems.add(
         entry.at.location(), fmt::format("[B1027] nothing reads [input.{}]", toml_key(entry.key)),
         near.empty() ? "inputs are train, predict, eval and eval_NAME" : fmt::format("did you mean \"{}\"?", near));
+    return true;
   }
 
   void read_scaffold() {

@@ -93,6 +93,9 @@ TEST(ReadManifest, MistakesAreShown) {
       {"[eval]\nevery_steps = 5\n[input.Test]\nplugin = 'a'\n" + kRest,
        "train.toml:3:8: error[B1027]: nothing reads [input.Test]\n  [input.Test]\n         ^~~~\n"
        "  help: did you mean \"eval\"?\n"},
+      {"[input.trian]\nbatch_size = 5\n" + kRest,
+       "train.toml:1:8: error[B1027]: nothing reads [input.trian]\n  [input.trian]\n         ^~~~~\n"
+       "  help: did you mean \"train\"?\n"},
       {"[RUN]\n" + kRest,
        "train.toml:1:2: error[B1004]: unknown section [RUN]\n  [RUN]\n   ^~~\n  help: did you mean [run]?\n"},
       {"[model]\nplugin = 'a'\n[input]\nplugin = 'a'\n",
