@@ -8,8 +8,8 @@
 //   meeting.regroup();                            // after a rank was lost, if regroups()
 //   meeting.close();
 //
-// The launcher gives a process its seat. A group counts its ranks anew, and the process of seat 0, the chief, is always
-// rank 0. [session thread]
+// The launcher sets the seat of a process. A group counts its ranks anew, and the process of seat 0, the chief, is
+// always rank 0. [session thread]
 #pragma once
 
 #include <cstdint>

@@ -69,7 +69,8 @@ void RunRanks::regroup() {
   }
 }
 
-// It gives up when another recovery would be one too many. The session is still made, and its end saves.
+// Returns true, and stops the recoveries, if another one would be one too many. The session is still made, and its end
+// saves.
 bool RunRanks::give_up(const Error& error) {
   if (in_a_row_ == 0 || in_a_row_ < options_.max_recoveries || !is_preemption(error.code())) return false;
   agreement_.give_up(

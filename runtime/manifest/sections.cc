@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMaxThreads = 1024;
 constexpr std::int64_t kMaxPrefetch = 1024;
 constexpr std::int64_t kMaxAccumulated = 1 << 20;
-constexpr std::int64_t kMaxClasses = 4096;  // gives a matrix of 128 MiB
+constexpr std::int64_t kMaxClasses = 4096;  // makes a matrix of 128 MiB
 constexpr std::int64_t kMaxThresholds = 100000;
 constexpr NumberRange kSeconds{.min = 0, .max = 1e9};      // about 30 years; as nanoseconds it fits into 64 bits
 constexpr NumberRange kFactor{.min = 0, .float32 = true};  // for gradients and variables

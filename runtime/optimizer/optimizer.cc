@@ -84,7 +84,7 @@ std::optional<std::uint32_t> written_variable(const NodeGraph& graph, const Node
   };
   if (!names_variable(writer, i)) return std::nullopt;
   Port port = writer.inputs[i];
-  // A write's output stands for its variable.
+  // A write's output is in the place of its variable.
   while (graph.node(port.node).op->effect == Effect::kWrite && names_variable(graph.node(port.node), port.index))
     port = graph.node(port.node).inputs[port.index];
   return port.node;

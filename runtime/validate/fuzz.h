@@ -52,10 +52,10 @@ class FuzzCase {
   Note note_;
 };
 
-// Gives any of its options a value of any kind, even one that the note forbids. The plugin is only created with them.
+// Sets any of its options to a value of any kind, even one that the note forbids. The plugin is only created with them.
 belay::testing::OptionValues hostile_options(const Subject& subject, FuzzCase& fuzz);
-// Gives any of its options another value that its note allows, small enough to drive the plugin. A file that an option
-// names may be a damaged copy in the current folder.
+// Sets any of its options to another value that its note allows, small enough to drive the plugin. A file that an
+// option names may be a damaged copy in the current folder.
 Subject with_odd_options(const Subject& subject, FuzzCase& fuzz);
 
 // Runs one case. CheckFailed: the plugin's refusal explains nothing. Exceptions other than Error and CheckSkipped came

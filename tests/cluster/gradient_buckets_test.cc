@@ -46,7 +46,7 @@ TEST(GradientBuckets, HoldTheSumsBehindTheWaitInEachStep) {
     EXPECT_EQ(buckets.memory(0)[15], 2.f * static_cast<float>(step));
     EXPECT_EQ(buckets.memory(1)[15], 2.f * static_cast<float>(step + 100));
   }
-  EXPECT_EQ(buckets.memory(1)[31], 0) << "what nobody wrote is 0";
+  EXPECT_EQ(buckets.memory(1)[31], 0) << "values without a writer are 0";
 }
 
 TEST(GradientBuckets, AreSummedInTheirOrderAndSayWhichAreGradients) {

@@ -286,7 +286,7 @@ TEST_F(InputFeedTest, T_145_APositionThatStaysIsAWarningOnce) {
   const std::string why = " to {0, 8}, so a resumed run gets other batches than this one";
   EXPECT_THAT(lines_of(InputUse::kTraining, {0, 0}), ::testing::ElementsAre(warning + "{0, 8}" + why));
   EXPECT_THAT(lines_of(InputUse::kTraining, {1, 4}), ::testing::ElementsAre(warning + "{1, 4}" + why));
-  EXPECT_THAT(lines_of(InputUse::kEvaluation, {0, 0}), ::testing::IsEmpty()) << "nobody resumes there";
+  EXPECT_THAT(lines_of(InputUse::kEvaluation, {0, 0}), ::testing::IsEmpty()) << "no run resumes there";
   // Maybe only the input's own bytes change.
   create({}, "streaming");
   EXPECT_THAT(lines_of(InputUse::kTraining, {}), ::testing::IsEmpty());

@@ -326,7 +326,7 @@ TEST_F(PluginEnds, T_20k_WhatIsTakenFromTheProcessEndsTheRunWithAnErrorOrNotAtAl
     const ProcessResult r = run("hook.after_run", how, "3");
     const bool trained = std::filesystem::exists(dir() + "/model.ckpt-12");
     EXPECT_TRUE(r.status != 0 || trained) << how << r.err;
-    // Where stderr is closed nobody can be told, and the next start is.
+    // If stderr is closed, the run cannot report it, and the next start does.
     if (how == std::string("close_all")) {
       EXPECT_THAT(belay({"check", manifest()}).err, HasSubstr(kHook)) << how;
       EXPECT_THAT(warnings_of_next_start(), HasSubstr(kHook)) << how;

@@ -194,7 +194,7 @@ TEST_F(MpiRanks, ARankThatIsStoppedIsNamedAtTheTimeoutAndEndsTheJob) {
   }
 }
 
-// As Kubernetes ends a pod, with Open MPI: the script of the example stands before mpirun. MPICH's needs none.
+// As Kubernetes ends a pod, with Open MPI: the script of the example is before mpirun. MPICH's needs none.
 TEST_F(MpiRanks, SigtermToTheLauncherSavesOnceAndLeavesNoProcess) {
   const Launch example = launch_of_example();
   ASSERT_THAT(example.script, HasSubstr("mpirun \"$@\" &"));

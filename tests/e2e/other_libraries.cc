@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded: the libraries that the numbers depend on are of versions that nobody has made.
+// Preloaded: the libraries that the numbers depend on are of versions that do not exist.
 #include <dlfcn.h>
 #include <dnnl.h>
 

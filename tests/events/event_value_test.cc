@@ -150,7 +150,7 @@ TEST(EventValues, T_123_AMatrixIsItsRowsUnlessItIsLarge) {
   t.set_tensor_content(t.tensor_content().substr(0, 24));
   EXPECT_EQ(text(t), "tensor x DT_DOUBLE [2, 2]") << "it is cut off";
   t.set_dtype(pb::DT_INT64), t.clear_tensor_content(), t.add_int64_val(1), t.add_int64_val(7);
-  EXPECT_EQ(text(t), "tensor x [[1,7],[7,7]]") << "the last one stands for the rest";
+  EXPECT_EQ(text(t), "tensor x [[1,7],[7,7]]") << "the last one counts for the rest";
   t.mutable_tensor_shape()->mutable_dim(0)->set_size(std::int64_t{1} << 62);
   EXPECT_EQ(text(t), "tensor x DT_INT64 [4611686018427387904, 2]");
 }

@@ -8,7 +8,7 @@
 #include "runtime/session/session_service.h"
 #include "tests/monitored/hooked_fixture.h"
 
-// The sanitizers' build links this object as the release build compiled it. Only the linked runtime tells which it is.
+// The sanitizers' build links this object as the release build compiled it. Only the linked runtime knows which it is.
 extern "C" void __asan_init() __attribute__((weak));  // NOLINT: the sanitizer's name
 
 namespace belay::runtime::testing {

@@ -14,7 +14,7 @@ const auto kStopped = ::testing::AllOf(::testing::StartsWith("CANCELLED: "), ::t
 
 class SessionCreation : public MonitoredTest {
  protected:
-  // An operation that waits for an element of a queue that nobody fills.
+  // An operation that waits for an element of a queue that nothing fills.
   Output waits() {
     const ops::QueueRef queue = ops::fifo_queue(g, 1, {{DType::kFloat32, {}}}, "q");
     return ops::group(g, {ops::dequeue(queue)[0]}, "waits");

@@ -3,7 +3,7 @@
 // by tag. So each tag gets a communicator at its first call.
 //
 // Calls begin without a wait and are then asked whether they are done. So they notice a failed rank, a stopped run, and
-// the end of the call's time. A call that is broken off cannot be taken back, so the process gives up MPI.
+// the end of the call's time. A call that is broken off cannot be taken back, so the process no longer uses MPI.
 #pragma once
 
 #include <belay/cluster.h>

@@ -159,8 +159,8 @@ class JsonLines final : public belay::Hook {
     const double periods = rate / kMostLinesASecond / static_cast<double>(every_);
     return every_ * std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(std::min(periods, 1e9))));
   }
-  // Puts each line into the file at most a second after it was made. Nobody looks at the clock between two lines, so it
-  // flushes now if the next line may come later. If an evaluation follows, the line waits for its end.
+  // Puts each line into the file at most a second after it was made. No thread looks at the clock between two lines, so
+  // it flushes now if the next line may come later. If an evaluation follows, the line waits for its end.
   void flush_in_time(std::chrono::nanoseconds now, double rate) {
     const double next = rate > 0 ? static_cast<double>(next_step_ - line_step_) / rate : 1;
     if (Seconds(now - flush_time_).count() + next < 1) return;

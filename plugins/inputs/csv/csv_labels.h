@@ -24,7 +24,7 @@ struct LabelNames {
   belay::Gaps gaps = {};             // labels that are missing, unless they are classes
 };
 
-// Gives each label its number, in the order of the rows. A gap is a class only if the list has it. If there is no list
+// Numbers each label, in the order of the rows. A gap is a class only if the list has it. If there is no list
 // of classes and the first label is a whole number from 0, labels are the numbers. Else they count from 0 in the order
 // of their first appearance.
 class Labels {

@@ -9,7 +9,7 @@
 namespace npy_input {
 
 // Returns the .npy file of that array, stored or deflated, with its checksum checked. Else it throws an Error with the
-// option, the file, the array and the archive's arrays. An empty name also gives this list.
+// option, the file, the array and the archive's arrays. An empty name also returns this list.
 std::vector<char> read_npz_member(std::string_view option, const std::string& path, const std::string& array);
 
 }  // namespace npy_input

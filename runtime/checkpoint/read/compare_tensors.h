@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whether a checkpoint fits a graph, and the differences. [any thread]
+// Finds whether a checkpoint fits a graph, and the differences. [any thread]
 #pragma once
 
 #include <string>

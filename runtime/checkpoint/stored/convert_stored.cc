@@ -114,8 +114,8 @@ bool replaces_file(const OpenDirectory& parent, const std::string& name, IfThere
   return if_there == IfThere::kReplaceFile && parent.exists(name) && parent.status(name).kind == FileKind::kFile;
 }
 
-// Gives the files of the checkpoint at `made` their names in `parent`, all of them or none. The last one is the one
-// that readers look for. Only a single file is replaced, since between two renames there would be files of both.
+// Renames the files of the checkpoint at `made` to their names in `parent`, all of them or none. The last one is the
+// one that readers look for. Only a single file is replaced, since between two renames there would be files of both.
 void place_files(FileSystem& files, const std::string& made, OpenDirectory& parent, const Names& names, Logger& log,
                  IfThere if_there) {
   for (const auto& [from, to] : names)

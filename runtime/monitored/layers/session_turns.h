@@ -3,7 +3,7 @@
 // "Threads" in monitored_session.h. [any thread]
 //
 //   const SessionTurns::Visit visit(turns, "Run", SessionTurns::Place::kRun);   // waits for its turn, or throws
-//   ... the call ...                                                            // visit gives the turn back
+//   ... the call ...                                                            // visit returns the turn
 #pragma once
 
 #include <atomic>

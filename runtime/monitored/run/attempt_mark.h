@@ -39,7 +39,7 @@ class AttemptMark {
   // Replaces an existing mark. Throws the errors of making a file.
   AttemptMark(OpenDirectory& run, const std::string& who);
   // Removes the file, since the attempt has ended. The file stays if stderr is closed by now (the host opens it at its
-  // start). Nobody read the messages of such an end.
+  // start). No one read the messages of such an end.
   ~AttemptMark();
   AttemptMark(const AttemptMark&) = delete;
   AttemptMark& operator=(const AttemptMark&) = delete;

@@ -24,7 +24,7 @@ struct TileProduct {
 void multiply(const TileProduct<float>& p);
 void multiply(const TileProduct<double>& p);
 
-// multiply_streamed gives the same bits for a b that is larger than the caches. Each part of b is read once, in long
+// multiply_streamed computes the same bits for a b that is larger than the caches. Each part of b is read once, in long
 // runs, into `scratch`.
 constexpr std::int64_t kStreamScratch = 256 * 256;  // floats
 void multiply_streamed(const TileProduct<float>& p, float* scratch);

@@ -95,7 +95,7 @@ class RowList {
   T* row(std::int64_t i) const noexcept {
     return rows_.data<T>() + i * width_;
   }
-  // Gives them to outputs 0 and 1.
+  // Writes them to outputs 0 and 1.
   void give(HostContext& context) {
     ids_dims_.assign(1, dims_[0]);
     std::fill(ids() + count_, ids() + dims_[0], kNoRow);

@@ -359,7 +359,7 @@ class PosixDirectory final : public OpenDirectory {
                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
     try {
       Descriptor lock = open_at(std::string(name), "lock " + single_quoted(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-      // Nobody else has it yet.
+      // No other process has the new file open yet.
       if (uninterrupted([&] { return ::flock(lock.get(), LOCK_EX | LOCK_NB); }) != 0)
         fail_call("lock " + single_quoted(path), errno);
       return std::make_unique<PosixPageFile>(std::move(fd), std::move(lock), path);

@@ -93,7 +93,7 @@ inline void check_split(const ColumnSplitOptions& o) {
     fail(Code::kInvalidArgument, "[B3020] " + by + " has its test part by 'test_values'; leave 'test_fraction' out");
 }
 
-// Returns the change that gives the part `split` a row, for a message.
+// Returns the change that brings a row into the part `split`, for a message.
 inline std::string split_fix(const ColumnSplitOptions& o) {
   if (o.split_by == "column") return "change '" + o.split.string() + "_values'";
   const std::string fix = split_fix(static_cast<const SplitOptions&>(o));

@@ -10,7 +10,7 @@
 //   const char* wrong = column.write(cell, out);                                   // column.width() floats
 //
 // Another input of the model has no ColumnFit: Column::learned(spec, name) returns the training's column. ColumnGuess
-// finds a type from cells if the manifest gives none.
+// finds a type from cells if the manifest has none.
 //
 //   type       options                                        delivers
 //   number     gaps, missing, scale, buckets, indicator       the number, or a 1 in the place of its bucket

@@ -109,7 +109,7 @@ inline void check_split(const SplitOptions& o) {
   if (o.folds != 0 && o.test_fraction >= 1) refuse("'test_fraction' is 1, so the folds are empty; lower it");
 }
 
-// Returns the change that gives the part `split` an example, for a message.
+// Returns the change that brings an example into the part `split`, for a message.
 inline std::string split_fix(const SplitOptions& o) {
   if (o.every != 0) return o.split == "test" ? "'every' has no test part" : "change 'every' or 'at'";
   if (o.split == "test") return o.test_fraction == 0 ? "set 'test_fraction'" : "raise 'test_fraction'";

@@ -17,7 +17,7 @@ namespace {
 using belay::Code;
 using belay::fail;
 
-// Gone as soon as nobody has it open.
+// It is gone as soon as no process has it open.
 class ScratchFile {
  public:
   ScratchFile() {

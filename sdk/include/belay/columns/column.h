@@ -24,14 +24,14 @@ inline namespace v0 {
 struct Column {
   std::string name, type, missing, scale, deliver, cycles;
   Gaps gaps;
-  std::vector<double> fill;             // of a number: what stands for a gap
+  std::vector<double> fill;             // of a number: the value of a gap
   std::vector<double> offset, divisor;  // (x - offset) / divisor: of a number, or of each part of a date
   std::vector<double> limits;           // of the buckets
   std::vector<double> hash_buckets;     // none: there is a vocabulary
   std::vector<std::string> words, formats, parts;
   bool indicator = false, has_unknown = false, has_gaps = false;
   bool has_own_gaps = false;  // `gaps` are not those of all columns
-  Moment moment;              // of a date: what stands for a gap
+  Moment moment;              // of a date: the value of a gap
 
   bool has_ids() const { return type == "category" && deliver == "ids"; }
   // Returns the names of the numbers that write delivers.

@@ -52,7 +52,7 @@ struct Format {
   std::vector<std::string> more_paths = {};  // files with the same columns, whose rows follow
 };
 
-// Returns the files that `paths` names. A pattern with * ? or [ stands for its files in the order of their names.
+// Returns the files that `paths` names. A pattern with * ? or [ means its files in the order of their names.
 // INVALID_ARGUMENT: two of them are one file.
 inline std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   std::vector<ListedFile> files;

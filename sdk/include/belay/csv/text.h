@@ -139,7 +139,7 @@ inline std::string_view take_field(std::string_view& rest, char delimiter, bool&
 inline bool ends_line(std::string_view text, std::size_t i) {
   if (text[i] != '\r') return text[i] == '\n';
   const std::string_view next = text.substr(i + 1, 2);
-  return next.substr(0, 1) != "\n" && next != "\r\n";  // converting line ends twice gives "\r\r\n"
+  return next.substr(0, 1) != "\n" && next != "\r\n";  // converting line ends twice makes "\r\r\n"
 }
 
 namespace detail {

@@ -305,7 +305,7 @@ constexpr void write_option(NoteWriter& w, const O&, const Nested<T>& o) {
   write_rest(w, o);
 }
 
-// Stands for the Options of a class that has none.
+// Replaces the Options of a class that has none.
 struct NoOptions {};
 template <class T, class = void>
 struct OptionsOf {
