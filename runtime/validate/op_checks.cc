@@ -118,7 +118,7 @@ void shapes(const Subject& subject) {
   }
 }
 
-// Runs each shape on one thread and on two, twice from the start: the bits must be the same.
+// Runs each shape on one thread and on two, each twice from the start. Both runs must have the same bits.
 void runs(const Subject& subject) {
   OpDriver op(subject.module, subject.options(), setup_of(subject));
   std::vector<Dims> sizes = kShapes;
