@@ -108,14 +108,14 @@ void read_directory(const OpenDirectory& directory, const std::string& run, RunR
 }  // namespace
 
 ReadEvents read_events(FileSystem& files, const std::string& path, const WantedEvent& wanted, EventContents contents) {
-  if (!files.exists(path)) fail(Code::kNotFound, "there is no " + single_quoted(path));
+  if (!files.exists(path)) fail(Code::kNotFound, "[B5010] there is no " + single_quoted(path));
   ReadEvents all;
   RunReader reader(all, wanted, contents);
   if (files.status(path).kind == FileKind::kDirectory) {
     read_directory(*files.open_directory(path), ".", reader);
     if (all.runs.empty())
       fail(Code::kNotFound,
-           single_quoted(path) + " holds no event file (events.out.tfevents.*), nor do folders below it");
+           "[B5010] " + single_quoted(path) + " holds no event file (events.out.tfevents.*), nor do folders below it");
     return all;
   }
   const std::size_t slash = path.rfind('/');

@@ -216,10 +216,10 @@ const char* end_text(AttemptEnd end) {
 RunRecord read_run(FileSystem& files, const std::string& path, Logger& log) {
   if (!files.exists(path))
     fail(Code::kNotFound,
-         "there is no " + single_quoted(path) + "; name a run's directory, which is `run.dir` of its manifest");
+         "[B5010] there is no " + single_quoted(path) + "; name a run's directory, which is `run.dir` of its manifest");
   if (files.status(path).kind != FileKind::kDirectory)
     fail(Code::kFailedPrecondition,
-         single_quoted(path) + " is a file; name a run's directory, which is `run.dir` of its manifest");
+         "[B5010] " + single_quoted(path) + " is a file; name a run's directory, which is `run.dir` of its manifest");
   RunRecord run;
   run.path = path;
   const auto directory = files.open_directory(path);
@@ -227,7 +227,7 @@ RunRecord read_run(FileSystem& files, const std::string& path, Logger& log) {
   ReadEvents events = events_of(files, path, any);
   read_checkpoints(files, run, log);
   if (!any && run.checkpoints.all.empty())
-    fail(Code::kNotFound, single_quoted(path) +
+    fail(Code::kNotFound, "[B5010] " + single_quoted(path) +
                               " holds neither event files (events.out.tfevents.*) nor checkpoints; name a run's "
                               "directory, which is `run.dir` of its manifest");
   run.running = directory->exists(kLockName) && directory->locked(kLockName);

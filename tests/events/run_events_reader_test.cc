@@ -169,8 +169,8 @@ TEST_F(RunEventsTest, WhereThereAreNoEventsThatIsSaid) {
     return "";
   };
   EXPECT_EQ(error(dir_.path()),
-            "'" + dir_.path() + "' holds no event file (events.out.tfevents.*), nor do folders below it");
-  EXPECT_EQ(error(dir_ / "none"), "there is no '" + (dir_ / "none") + "'");
+            "[B5010] '" + dir_.path() + "' holds no event file (events.out.tfevents.*), nor do folders below it");
+  EXPECT_EQ(error(dir_ / "none"), "[B5010] there is no '" + (dir_ / "none") + "'");
   EXPECT_THAT(shown(read_events(posix_file_system(), dir_ / attempt(1, 1), everything)),
               ElementsAre("1 start@1", "1 loss@1=0.5"));
 }
