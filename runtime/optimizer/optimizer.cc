@@ -77,7 +77,7 @@ Output checked(const Graph& g, const belay_output& raw) {
   return made;
 }
 
-// The variable that a node writes through input i; none if that input is a value.
+// The variable that a node writes through input i; none if the input is a value.
 std::optional<std::uint32_t> written_variable(const NodeGraph& graph, const Node& writer, std::size_t i) {
   const auto names_variable = [](const Node& n, std::size_t input) {
     return n.op->ref_inputs == kAllInputs || (input < 32 && ((n.op->ref_inputs >> input) & 1) != 0);
@@ -190,8 +190,8 @@ void average_gradients(const Graph& graph, std::vector<VariableGradient>& gradie
 
 namespace {
 
-// Changes each element of the gradients. The nodes that the step uses come first. So their names are the same in both
-// forms, and tools that compare two runs by names find them.
+// Changes each element of the gradients. The nodes of the step come first. So their names are the same in both forms,
+// and tools that compare two runs by names find them.
 template <class F>
 void change_gradients(std::vector<VariableGradient>& gradients, const F& changed) {
   for (VariableGradient& v : gradients) {
@@ -258,8 +258,8 @@ std::vector<Output> without_frozen(const Graph& graph, const OptimizerSettings& 
   return trained;
 }
 
-// Returns the groups in the order in which their training begins. So the values that an optimizer keeps for all
-// variables have the same name before and after a group joins. The variables without a group come first.
+// Returns the groups in the order in which their training begins. So an optimizer's values for all variables have the
+// same name before and after a group joins. The variables without a group come first.
 std::vector<UpdateGroup> update_groups(const Graph& graph, const OptimizerUse& use,
                                        const std::vector<VariableGradient>& gradients) {
   const OptimizerSettings& settings = use.settings;
@@ -287,7 +287,7 @@ std::vector<UpdateGroup> update_groups(const Graph& graph, const OptimizerUse& u
   return all;
 }
 
-// Variables that are clipped together have one norm.
+// Variables clipped together have one norm.
 void clip_groups(const Graph& graph, std::vector<UpdateGroup>& groups, const OptimizerSettings& settings) {
   OptimizerSettings limits;
   limits.clip_value = settings.clip_value;

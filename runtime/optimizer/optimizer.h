@@ -7,14 +7,14 @@
 //
 // minimize is TensorFlow's: compute_gradients, clipping by the settings, apply_gradients. The names are those of
 // TensorFlow 1: gradients are "gradients/...", updates "train/update_<variable>". The global step increases by one
-// after all updates and after the operations that the plugin's finish and the model add.
+// after all updates, and after the operations of the plugin's finish and of the model.
 //
-// clip_norm scales all gradients by clip_norm / max(norm, clip_norm). The norm is that of all of them together.
-// clip_value then limits each element. If a gradient is NaN or infinite, all become so.
+// clip_norm scales all gradients by clip_norm / max(norm, clip_norm). The norm is common to all of them. clip_value
+// then limits each element. If a gradient is NaN or infinite, all become so.
 //
 // With groups of variables each group has a separate instance of the optimizer's plugin. So it has a separate rate and
-// options. The train operation updates those that are trained at the step's start. With `accumulate` the gradients are
-// means over the batches of a step, before they are clipped.
+// options. The train operation updates those in training at the step's start. With `accumulate` the gradients are means
+// over the batches of a step, before they are clipped.
 //
 // The gradient of a table that gathers alone read is sparse: rows with ids. An optimizer that takes it so updates these
 // rows. The norm and the collection "gradients" have the rows in the place of the dense gradient.
@@ -33,7 +33,7 @@
 
 namespace belay::runtime {
 
-// The settings, and instances of the plugins that they name.
+// The settings, and instances of their plugins.
 struct OptimizerUse {
   const OptimizerSettings& settings;
   PluginInstance& optimizer;
@@ -95,11 +95,11 @@ Output update_variables(const Graph& graph, const std::vector<VariableGradient>&
 // Computes and applies the gradients of all trainable variables.
 Output minimize(const Graph& graph, const Output& loss, const OptimizerUse& use);
 
-// An optimizer for a program without a run, whose RunPlugins would make instances. It uses plugins that the program
-// links in. It must live while the graph is built, not during the training.
+// An optimizer for a program without a run, whose RunPlugins would make instances. It uses the linked plugins of the
+// program. It must live while the graph is built, not during the training.
 class LinkedOptimizer {
  public:
-  // NOT_FOUND: `plugins` has none of that name. INVALID_ARGUMENT: its options are wrong.
+  // NOT_FOUND: `plugins` has none of this name. INVALID_ARGUMENT: its options are wrong.
   LinkedOptimizer(OptimizerSettings settings, const std::vector<const belay_module*>& plugins);
   ~LinkedOptimizer();
   LinkedOptimizer(const LinkedOptimizer&) = delete;
