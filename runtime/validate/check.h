@@ -31,8 +31,8 @@ struct Subject {
 // Returns a host with every service for its driver.
 belay::testing::DriverSetup setup_of(const Subject& subject);
 
-// A check returns if the plugin passes. It throws one of these if the plugin fails, or if that cannot be found out. The
-// plugin threw any other exception past its boundary.
+// A check returns if the plugin passes. It throws one of these if the plugin fails, or if the check cannot decide it.
+// The plugin threw any other exception past its boundary.
 class CheckFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -79,7 +79,7 @@ std::string text_of(const Error& error);
 // Checks that an error of the plugin has a code of the list and a message. `where`: "begin", "create with max = 3".
 void require_explained(const std::string& where, const Error& error);
 
-// Runs f, which may end with an explained error.
+// Runs f. It may end with an explained error.
 template <class F>
 void may_refuse(const std::string& where, F&& f) {
   try {
@@ -89,7 +89,7 @@ void may_refuse(const std::string& where, F&& f) {
   }
 }
 
-// Runs f, which must end with an explained error.
+// Runs f. It must end with an explained error.
 template <class F>
 void must_refuse(const std::string& where, F&& f) {
   try {
@@ -101,7 +101,7 @@ void must_refuse(const std::string& where, F&& f) {
   throw CheckFailed(where + " was not refused");
 }
 
-// Runs f, which must not end with an error.
+// Runs f. It must not end with an error.
 template <class F>
 void must_succeed(const std::string& where, F&& f) {
   try {

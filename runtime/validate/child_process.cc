@@ -48,7 +48,7 @@ class Capture {
   int fd_;
 };
 
-// A word of memory that this process shares with a child and its forks.
+// A word of memory shared with a child and its forks.
 class SharedFlag {
  public:
   SharedFlag() : memory_(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs work in a separate process, so that its damage stays there.
+// Runs work in a separate process, so its damage stays there.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct ChildOutcome {
   std::string errors;  // standard error
 };
 
-// Forks, so there must be no other threads. A process that runs longer than `seconds` is killed.
+// Forks, so there must be no other threads. A process is killed after `seconds`.
 ChildOutcome run_in_child(const std::function<std::string()>& work, double seconds);
 
 }  // namespace belay::runtime

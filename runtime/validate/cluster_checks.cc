@@ -38,7 +38,7 @@ void expect(const std::string& what, const Tensor& got, const std::vector<T>& wa
     throw CheckFailed(what + " left other values than it should");
 }
 
-// Makes each call with values that differ between ranks.
+// Makes each call with different values on each rank.
 void calls(ClusterRank& rank) {
   const int n = rank.size(), r = rank.rank();
   Tensor floats(Dims{3}, {1.0F + static_cast<float>(r), 2.0F, -4.0F});

@@ -122,7 +122,7 @@ void unknown_option(const Subject& subject) {
              [&] { make(subject, subject.options().with(OptionValue("no-such-option", 1))); });
 }
 
-// Returns a value that is useless for this option.
+// Returns a useless value for this option.
 OptionValue of_wrong_type(const OptionInfo& option) {
   if (option.list) return OptionValue(option.name, true);
   switch (option.type) {

@@ -120,7 +120,7 @@ std::optional<std::string> small_file(const std::string& path) {
   return bytes.str();
 }
 
-// Replaces each file that an option names by a damaged copy with the same name.
+// Replaces each file of an option by a damaged copy with the same name.
 void damage_files(DriverValue& value, FuzzCase& fuzz) {
   for (std::string& path : value.texts) {
     const std::optional<std::string> bytes = small_file(path);
@@ -326,7 +326,7 @@ void run_fuzz_case(const Subject& subject, FuzzCase& fuzz) {
   } catch (const Error& e) {
     require_explained("it", e);
   } catch (const CheckSkipped&) {
-    // The plugin misses something that it needs.
+    // The plugin misses something necessary.
   } catch (const std::bad_alloc&) {
     // The driver's data, such as a batch, took the memory. If the plugin's did, it would be an Error.
   }

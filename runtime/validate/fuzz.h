@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cases of `belay validate --fuzz`. A plugin gets values that no user would choose. It may refuse them with an
-// error that explains why. It must not crash, hang, let an exception escape, write to standard output or change the
-// process.
+// explained error. It must not crash, hang, let an exception escape, write to standard output or change the process.
 //
 // A case depends only on the seed and its number, so both make it again. Each step is noted before it is made. So a
 // case that ends its process is known.
@@ -40,7 +39,7 @@ class FuzzCase {
   std::int64_t integer();
   // Returns texts: empty, long, no UTF-8, with zeros, with special characters of formats, paths and terminals.
   std::string text();
-  // Returns elements that are all equal, all different, or equal except for one.
+  // Returns elements: all equal, all different, or equal except for one.
   Tensor tensor(DType dtype, const Dims& dims);
   // Returns up to four dimensions, some of them 0, and at most a million elements.
   Dims dims();
@@ -54,8 +53,8 @@ class FuzzCase {
 
 // Sets any of its options to a value of any kind, even one that the note forbids. The plugin is only created with them.
 belay::testing::OptionValues hostile_options(const Subject& subject, FuzzCase& fuzz);
-// Sets any of its options to another value that its note allows, small enough to drive the plugin. A file that an
-// option names may be a damaged copy in the current folder.
+// Sets any of its options to another value that its note allows, small enough to drive the plugin. A file of an option
+// may be a damaged copy in the current folder.
 Subject with_odd_options(const Subject& subject, FuzzCase& fuzz);
 
 // Runs one case. CheckFailed: the plugin's refusal explains nothing. Exceptions other than Error and CheckSkipped came

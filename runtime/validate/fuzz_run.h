@@ -38,7 +38,7 @@ class FuzzLog {
 void run_fuzz_cases(const Subject& subject, FuzzLog& log, std::uint64_t first, double seconds);
 
 // Allows this process 4 GiB more memory than it has. So a plugin that allocates without limit gets an error, and the
-// machine keeps its memory. With a sanitizer it does nothing, since that maps more.
+// machine keeps its memory. With a sanitizer it does nothing, since sanitizers map more.
 void limit_memory();
 
 }  // namespace belay::runtime

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes models, optimizers and schedules on the real engine, with features, gradients and steps that are rare in
-// trainings.
+// Fuzzes models, optimizers and schedules on the real engine, with rare features, gradients and steps.
 #include <map>
 #include <utility>
 

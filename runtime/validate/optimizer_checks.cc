@@ -158,7 +158,7 @@ void step_of_both(OptimizerDriver& sparse, OptimizerDriver& dense, const std::ve
   dense.step({{kTable, whole}}, kRate);
 }
 
-// The table, and the slots that have its shape.
+// The table, and the slots of its shape.
 std::vector<std::string> tables_of(const OptimizerDriver& optimizer) {
   std::vector<std::string> names{kTable};
   for (const std::string& name : optimizer.slots())

@@ -23,7 +23,7 @@ namespace belay::runtime {
 inline constexpr const char* kSyntheticModel =
     "the synthetic model (loss, accuracy, learning_rate, global_step, dense/kernel, dense/bias)";
 
-// The shapes of the values that the hook watches.
+// The shapes of the hook's watched values.
 struct TrainingShape {
   Dims loss = {};
   Dims kernel = {2, 3}, bias = {3};
@@ -46,7 +46,7 @@ class SyntheticTraining {
   void start();
   // Returns the values of the next step.
   belay::testing::HookDriver::Values values(float loss);
-  // Makes a step with a loss that falls, and wavers a little.
+  // Makes a step with a falling, slightly wavering loss.
   void step();
   void steps(int n);
 
