@@ -31,7 +31,7 @@ class Cancellable {
   KernelContext& context_;
 };
 
-// A std::shared_lock that can be empty.
+// A std::shared_lock; it can be empty.
 class SharedGate {
  public:
   SharedGate(Gate& gate, bool take) : gate_(take ? &gate : nullptr) {

@@ -66,9 +66,9 @@ inline bool same_output(const belay_output& a, const belay_output& b) noexcept {
   return a.graph == b.graph && a.node == b.node && a.index == b.index;
 }
 
-// A list of fetches that is run again and again. It remembers the plan and the places of its values. The caller owns
-// it, and one run at a time uses it. For another session on the same graph, such as a recovery's, it is planned again.
-// A session on another graph refuses it.
+// A list of fetches for many runs. It remembers the plan and the places of its values. The caller owns it, and one run
+// at a time uses it. For another session on the same graph, such as a recovery's, it is planned again. A session on
+// another graph refuses it.
 class FetchSet {
  public:
   FetchSet() = default;
@@ -90,7 +90,7 @@ class FetchSet {
   SlotMask mask_;
   std::vector<std::uint32_t> slots_;
   std::vector<belay_output> feeds_;  // of the caller's set: the feeds for which plan_ was found
-  // For the caller's set in a graph with successions: the global steps that plan_ serves.
+  // For the caller's set in a graph with successions: the global steps of plan_.
   std::int64_t from_step_ = 0, until_step_ = 0;
 };
 
@@ -152,7 +152,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   // Waits until no thread is inside a run. After close() they end soon, and none begins.
   void wait_for_runs();
   bool closed() const noexcept { return closed_.load(); }
-  // Cancels the current runs with this reason, and those that begin before resume().
+  // Cancels the current runs with this reason, and all new ones before resume().
   void interrupt(const Error& reason) { cancellation_.cancel(reason); }
   void resume() { cancellation_.reset(); }
 
@@ -163,7 +163,7 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   belay::Session handle();
   Queue& queue(std::uint32_t node);
   LookupTable& table(std::uint32_t node);
-  // The variable of a node that is one.
+  // The variable of a variable's node.
   Variable& variable(const Node& node) { return *variable_of_.at(node.id); }
   // The saved variables of the graph, sorted by name. Local ones are not among them.
   const std::vector<Variable*>& variables() const noexcept { return variables_; }
@@ -175,8 +175,8 @@ class DirectSession : public std::enable_shared_from_this<DirectSession> {
   // Returns the plan of the set's last run; null: it has not run. Valid until the set runs another plan.
   const Plan* plan_of(const FetchSet& fetches) const noexcept;
 
-  // Call it after a run that was not finite(). Returns the first value that was not finite, in the order of
-  // computation, as far as it still exists. That is a batch of the run, else a trainable variable. "'input/x', element
+  // Call it after a run if finite() was false. Returns the first value that was not finite, in the order of
+  // computation, as far as it still exists. This is a batch of the run, else a trainable variable. "'input/x', element
   // 0 of [16, 4], is nan".
   std::string first_not_finite(const Run& run);
 

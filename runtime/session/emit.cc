@@ -73,13 +73,13 @@ class Emitter {
     }
   }
 
-  // Finds each node's group, and the condition under which a swallowed value is recomputed. It is the condition of the
-  // users outside of groups, and of members that would read the recomputed value. Such members are in this group, or in
-  // an earlier one of the list that needs no such value.
+  // Finds each node's group, and the condition for recomputing a swallowed value. It is the condition of the users
+  // outside of groups, and of members that would read the recomputed value. Such members are in this group, or in an
+  // earlier one of the list that needs no such value.
   void index_groups(const std::vector<FusedGroup>& groups) {
     group_of_.assign(graph_.size(), nullptr);
     recompute_.resize(groups.empty() ? 0 : graph_.size());
-    std::unordered_map<std::uint64_t, Condition> fetched;  // by port, for slots that are values
+    std::unordered_map<std::uint64_t, Condition> fetched;  // by port, for slots of values
     for (std::uint32_t s = 0; s < plan_->slots.size(); ++s) {
       const FetchSlot& slot = plan_->slots[s];
       if (slot.port.index != BELAY_OPERATION)
@@ -132,7 +132,7 @@ class Emitter {
     }
   }
 
-  // Makes a value that cannot be found by its port.
+  // Makes a value; it cannot be found by its port.
   ValueId unnamed_value(Port port, ValueSource source) {
     const auto v = static_cast<ValueId>(plan_->values.size());
     plan_->values.push_back({port, graph_.spec(port).first, source, v, 0});
@@ -171,8 +171,8 @@ class Emitter {
 
   PlanStage& stage_of(const Node& n) { return plan_->stages[s_.stage[n.id]]; }
 
-  // Returns the value that `user` reads through this edge. That is the variable itself if `user` may read the live
-  // memory. Else it is the copy that was taken at the read.
+  // Returns the value that `user` reads through this edge. This is the variable itself if `user` may read the live
+  // memory. Else it is the copy from the read.
   ValueId operand(const Node& user, Port port, const Condition& when) {
     const ValueId v = value(port);
     const PlanValue& root = plan_->values[plan_->values[v].root];
@@ -381,7 +381,7 @@ class Emitter {
     }
   }
 
-  // The output of a write is the variable at that time.
+  // The output of a write is the variable at the time of the write.
   void emit_written_outputs(const Node& n) {
     for (std::uint32_t i = 0; i < n.outputs.size(); ++i) {
       const ValueId root = value({variable_behind(graph_, n.inputs[i]).id, 0});
@@ -439,7 +439,7 @@ class Emitter {
     emit_slots(first);
   }
 
-  // Copies fetched values right after the nodes that make them.
+  // Copies fetched values right after their nodes.
   void emit_slots(const Node& n) {
     for (std::uint32_t i = 0; i < n.outputs.size(); ++i) {
       const auto it = plan_->slot_index.find(port_key({n.id, i}));

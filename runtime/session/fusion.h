@@ -25,7 +25,7 @@ struct FusedGroup {
   std::vector<Port> outputs;                 // the group's; the members' other outputs are swallowed
   std::vector<std::uint32_t> operands = {};  // for an element-wise chain: see runtime/ops/kernels/elementwise_chain.h
   std::uint32_t in_place = 0;                // like OpDef.in_place, for the group's inputs
-  // True: the step takes the first member's place. Other outputs of that member have users before the last. Only the
+  // True: the step takes the first member's place. Other outputs of this member have users before the last. Only the
   // first member has inputs.
   bool at_first = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The readers-writer gate of a variable store: shared while a run reads, exclusive for its commit. Writers go first, so
-// that a commit does not starve among readers. It is not recursive.
+// a commit does not starve among readers. It is not recursive.
 #pragma once
 
 #include <pthread.h>

@@ -30,7 +30,7 @@ std::size_t most_alive(const std::vector<Lifetime>& values) {
   return static_cast<std::size_t>(most);
 }
 
-// Places values in descending order of `weight`, each at the lowest offset that is free over its life.
+// Places values in descending order of `weight`, each at the lowest offset free over its life.
 template <class Weight>
 void place_by(const std::vector<Lifetime>& values, Weight weight, MemoryLayout& layout) {
   std::vector<std::uint32_t> order(values.size());

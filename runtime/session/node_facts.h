@@ -12,7 +12,7 @@ inline bool is_effect(const Node& n) {
   return n.op->effect == Effect::kWrite || n.op->effect == Effect::kBlocking || n.op->effect == Effect::kState;
 }
 inline bool is_host(const Node& n) { return n.op->host_kernel != nullptr; }
-// True if the node begins something that continues beside the run. So it runs as soon as its inputs exist.
+// True if the node begins something beside the run. So it runs as soon as its inputs exist.
 inline bool is_early(const Node& n) { return n.op->effect == Effect::kState && n.op->kernel != nullptr; }
 // True if input i names a variable.
 inline bool is_ref(const Node& n, std::size_t i) {

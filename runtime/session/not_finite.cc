@@ -25,7 +25,7 @@ std::string bad_element(const TensorView& tensor) {
   return "";
 }
 
-// A batch's component is better known by its name in the input. An Identity after the queue has that name.
+// A batch's component is better known by its name in the input. An Identity after the queue has this name.
 std::string known_name(const NodeGraph& graph, Port port) {
   for (std::uint32_t id = port.node + 1; id < graph.size(); ++id) {
     const Node& node = graph.node(id);

@@ -99,7 +99,7 @@ struct PlanStage {
   std::vector<PlanHostStep> host_steps;
   // Nodes whose output dims are computed when the stage is specialised, in order: those of the steps, with aliases.
   std::vector<const Node*> shapes;
-  // Variables that are read here if the condition is true. They must be initialized then.
+  // Variables read here if the condition is true. They must be initialized then.
   std::vector<std::pair<std::uint32_t, Condition>> reads;
   bool random = false;
 };
@@ -125,7 +125,7 @@ struct Plan {
   std::vector<PlanValue> values;
   std::vector<PlanStage> stages;
   std::vector<FetchSlot> slots;        // the caller's first, then hooks' fetches in the order of their first use
-  std::vector<DenseTensor> constants;  // those of nodes "Const", and results that were computed for the plan
+  std::vector<DenseTensor> constants;  // those of nodes "Const", and results computed for the plan
   std::vector<PlanVariable> variables;
   // Nodes that do not run (for reports): ids, ascending.
   std::vector<std::uint32_t> folded;                           // computed when the plan was made

@@ -19,7 +19,7 @@ void add_missing(const std::vector<Port>& from, std::vector<Port>& to) {
     if (known.insert(port_key(p)).second) to.push_back(p);
 }
 
-// Returns the announced fetches that are values. If one has effects, the base must have them, too.
+// Returns the announced fetches of values. If one has effects, the base must have them, too.
 std::vector<Port> announced_values(const NodeGraph& graph, const PlanKey& key) {
   std::vector<Port> values;
   for (const Port& p : graph.announced())

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans of a session, one for each combination of fetches and feeds, and the states that their runs lease. [any
-// thread]
+// The plans of a session, one for each combination of fetches and feeds, and the states for their runs. [any thread]
 #pragma once
 
 #include <atomic>
@@ -24,7 +23,7 @@ struct CachedPlan {
   std::vector<Variable*> variables;  // by PlanVariable
   std::vector<Port> hook_fetches;    // the hooks' fetches that it was made for, besides the key
 
-  // Leases a state to one run, which returns it by give_back. The first state needs no lock.
+  // Leases a state to one run until give_back. The first state needs no lock.
   PlanState* lease() {
     PlanState* state = first.exchange(nullptr, std::memory_order_acquire);
     return state != nullptr ? state : lease_another();

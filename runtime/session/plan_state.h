@@ -16,7 +16,7 @@
 
 namespace belay::runtime {
 
-// 64-byte aligned memory that only grows.
+// 64-byte aligned memory; it only grows.
 class Arena {
  public:
   Arena() = default;

@@ -23,7 +23,7 @@ class PoolGradientGroups {
   const Node& node(std::uint32_t id) const { return view_.graph.node(id); }
   Port input(const Node& n, std::size_t i) const { return view_.simplified.of(n.inputs[i]); }
 
-  // `relu` has the inputs dy and the relu's result. Its dy comes from the gradient of a pooling of that result.
+  // `relu` has the inputs dy and the relu's result. Its dy comes from the gradient of a pooling of this result.
   void look_at(const Node& relu) {
     const Node& gradient = node(input(relu, 0).node);
     if (gradient.op->name != "MaxPoolGrad" || relu.outputs[0].first != DType::kFloat32) return;

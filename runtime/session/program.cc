@@ -55,7 +55,7 @@ Program::Program(const NodeGraph& graph, const Plan& plan, std::uint32_t stage, 
 const Dims& Program::dims_of(ValueId v, const RunValuesTable& values) const {
   if (own_index_[v] != kNoValue) return own_dims_[own_index_[v]].second;
   if (values.dims[v] != nullptr) return *values.dims[v];
-  // A copy that the planner added has the shape of its original.
+  // A copy of the planner has the shape of its original.
   const ValueId original = plan_.value_of(plan_.values[v].port);
   if (original != v && original != kNoValue) return dims_of(original, values);
   fail(Code::kInternal, "the dims of value " + std::to_string(v) + " are not known in stage " + std::to_string(stage_));
@@ -93,7 +93,7 @@ void Program::infer_dims(const NodeGraph& graph, const RunValuesTable& values) {
       own_dims_.emplace_back(v, shape.dims());
     }
   }
-  // The remaining ones are copies that the planner added.
+  // The remaining ones are copies of the planner.
   for (const PlanStep& step : plan_stage_.steps)
     for (const ValueId v : step.outputs) {
       if (own_index_[v] != kNoValue) continue;
@@ -142,7 +142,7 @@ void Program::make_kernels(const NodeGraph& graph, std::vector<FetchBuffer>& slo
 
 void Program::lay_out_memory() {
   std::vector<Lifetime> lives;
-  std::vector<std::uint32_t> life_of(plan_.values.size(), kNoValue);  // by root value that this stage makes
+  std::vector<std::uint32_t> life_of(plan_.values.size(), kNoValue);  // by root value of this stage
   const auto end = static_cast<std::uint32_t>(ops_.size());
   std::vector<std::uint32_t> last_use(plan_.values.size(), 0);
   for (std::uint32_t s = 0; s < plan_stage_.steps.size(); ++s) {

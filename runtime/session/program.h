@@ -83,7 +83,7 @@ class Program {
   // Writes the places and dims of its results into `values`. Call it after bind if another program ran here before.
   void publish(RunValuesTable& values) const;
 
-  // check_writes is the last call before writes that may fail. run then makes the steps whose condition is true.
+  // check_writes is the last call before writes that may fail. run then makes the steps with a true condition.
   void check_writes(const SlotMask& mask, const KernelContext& context);
   void run(const SlotMask& mask, const KernelContext& context);
   void run_traced(const SlotMask& mask, const KernelContext& context, Clock& clock, std::vector<TracedNode>& stats);
@@ -141,10 +141,10 @@ class Program {
   std::vector<void*> pointers_;
   std::vector<External> externals_;
   std::vector<ArenaPointer> arena_pointers_;
-  std::vector<ValueId> arena_values_;       // roots that lie in the arena
+  std::vector<ValueId> arena_values_;       // roots in the arena
   std::vector<std::uint32_t> arena_index_;  // by ValueId: index in arena_values_, or kNoValue
   MemoryLayout layout_;
-  std::vector<std::pair<ValueId, Dims>> own_dims_;  // of the values that this stage describes
+  std::vector<std::pair<ValueId, Dims>> own_dims_;  // of the values of this stage
   std::vector<std::uint32_t> own_index_;            // by ValueId: index in own_dims_, or kNoValue
   std::vector<bool> written_;                       // by PlanVariable: this plan writes it
   std::byte* bound_arena_ = nullptr;

@@ -227,8 +227,8 @@ class Scheduler {
       if (s.always && out_.in_base[s.port.node]) out_.pinned[out_.simplified.twin[s.port.node]] = true;
   }
 
-  // True for an initial value. It is drawn right before it is assigned, so that all of them share one piece of memory
-  // in turn. Drawn before the commit they would need as much memory as the model.
+  // True for an initial value. It is drawn right before it is assigned, so all of them share one piece of memory in
+  // turn. Drawn before the commit they would need as much memory as the model.
   bool is_drawn_to_be_assigned(const Node& n) const {
     const bool free = n.inputs.empty() && n.control_inputs.empty() && out_.followers[n.id].empty();
     if (n.op->effect != Effect::kRandom || !free || !out_.in_base[n.id] || out_.pinned[n.id]) return false;

@@ -13,9 +13,9 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::size_t kFoldedBytes = 1 << 16;  // limit of the constants that are made
-constexpr std::size_t kComparedBytes = 256;    // limit of the tensors that are compared by their elements
-constexpr std::size_t kSameHash = 8;           // limit of the nodes of one hash that are compared
+constexpr std::size_t kFoldedBytes = 1 << 16;  // limit of folded constants
+constexpr std::size_t kComparedBytes = 256;    // limit of the tensors compared by their elements
+constexpr std::size_t kSameHash = 8;           // limit of the compared nodes of one hash
 
 bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 

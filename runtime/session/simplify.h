@@ -18,7 +18,7 @@
 namespace belay::runtime {
 
 struct Simplified {
-  std::vector<std::uint32_t> twin;                        // by id: the node that replaces it, or itself
+  std::vector<std::uint32_t> twin;                        // by id: its replacement, or itself
   std::unordered_map<std::uint32_t, DenseTensor> folded;  // by id: output 0
 
   Port of(Port p) const { return {twin[p.node], p.index}; }

@@ -49,7 +49,7 @@ class TensorLister {
     }
   }
 
-  // A batch's component is better known by its name in the input. An Identity after the queue has that name.
+  // A batch's component is better known by its name in the input. An Identity after the queue has this name.
   std::string alias_of(Port port) const {
     for (std::uint32_t id = port.node + 1; id < graph_.size(); ++id) {
       const Node& node = graph_.node(id);

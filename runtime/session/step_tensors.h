@@ -35,7 +35,7 @@ struct StepTensor {
   std::string alias;  // name of a batch's component in the input; else empty
   std::string ops;    // of the node, or of all nodes of a fused step: "MatMul + BiasAdd + Relu"
   TensorOrigin origin = TensorOrigin::kComputed;
-  std::vector<std::size_t> inputs;  // indices in this list, for inputs that are in it
+  std::vector<std::size_t> inputs;  // indices in this list, for inputs in it
 
   const std::string& known_name() const noexcept { return alias.empty() ? name : alias; }
 };

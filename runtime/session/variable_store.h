@@ -27,7 +27,7 @@ struct Variable {
   bool trainable = false;
   DenseTensor value;  // the elements change only under the exclusive gate
   std::atomic<bool> initialized{false};
-  Version version{0};   // counts the commits that wrote it, and the assignments
+  Version version{0};   // counts its commits and assignments
   Version assigned{0};  // counts assignments: values from outside a graph
   // True if the first elements, as many as fill a cache line, are finite. It is true for all but trainable float32. A
   // gradient with NaN seldom spares them, since products spread it over rows or columns. The check costs a commit next
@@ -59,7 +59,7 @@ class VariableStore {
   VariableStore(const VariableStore&) = delete;
   VariableStore& operator=(const VariableStore&) = delete;
 
-  // Returns the variable of that name, and makes it if it is new. INVALID_ARGUMENT names both: it has another dtype or
+  // Returns the variable of this name, and makes it if it is new. INVALID_ARGUMENT names both: it has another dtype or
   // shape. Its address stays the same as long as the store lives.
   Variable& find_or_create(const std::string& name, DType dtype, const Dims& dims, bool trainable);
   Variable* find(const std::string& name);
