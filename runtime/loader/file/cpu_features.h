@@ -26,7 +26,7 @@ class CpuFeatures {
   mutable bool known_ = false;
 };
 
-// Returns the reason why this processor cannot compute in that precision; empty: it can.
+// Returns the reason why this processor cannot compute in this precision; empty: it can.
 std::string why_not(Precision precision, const CpuFeatures& cpu);
 
 }  // namespace belay::runtime

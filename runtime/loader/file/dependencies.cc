@@ -53,8 +53,7 @@ std::vector<std::string> expanded(const std::string& search_path, const std::str
   return directories;
 }
 
-// Returns the path of the library with that name in this process. It serves every later need of the name. This loads
-// nothing.
+// Returns the path of this process's library of this name. It serves every later need of the name. This loads nothing.
 std::string loaded_path(const std::string& name) {
   void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return "";

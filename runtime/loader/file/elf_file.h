@@ -30,7 +30,7 @@ struct ElfVersionNeed {
 
 struct ElfSymbol {
   std::string name;
-  bool unique = false;              // STB_GNU_UNIQUE: merged with other libraries' symbols of that name
+  bool unique = false;              // STB_GNU_UNIQUE: merged with other libraries' symbols of this name
   unsigned char type = STT_NOTYPE;  // STT_OBJECT, STT_FUNC ...
 };
 
@@ -50,14 +50,14 @@ class ElfFile {
   ElfFile(const ByteSource& bytes, std::string path);
 
   bool executable_stack() const noexcept { return executable_stack_; }
-  // Returns the descriptor of the first note of that owner and type.
+  // Returns the descriptor of the first note of this owner and type.
   std::optional<std::string> note(std::string_view owner, std::uint32_t type) const;
   ElfDynamic dynamic() const;
   std::vector<ElfVersionNeed> version_needs() const;
   std::vector<std::string> version_definitions() const;
-  // Returns the symbols that it defines for others.
+  // Returns its symbols for others.
   std::vector<ElfSymbol> exports() const;
-  // Returns the symbol of that name.
+  // Returns the symbol of this name.
   std::optional<ElfSymbol> find_export(std::string_view name) const;
 
  private:

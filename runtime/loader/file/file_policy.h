@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks who may have put a plugin at its place. If everybody can write a file or directory, or a parent of one, it is
 // refused: anybody could have run code as this user. Group-writable files, and files of others than this user or root,
-// give warnings. No key allows what is refused. A sticky bit (as on /tmp) keeps others from replacing the entries.
+// give warnings. No key allows a refused file. A sticky bit (as on /tmp) keeps others from replacing the entries.
 #pragma once
 
 #include <sys/types.h>

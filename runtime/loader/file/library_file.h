@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin file, checked as far as possible without running its code. It can be opened, and is a regular file that only
 // trusted users can write. It is a whole ELF library for this machine. It has a note of this host's ABI that this
-// processor can serve. The checks run in that order. The first one that fails is a LoadError, each with its kind.
+// processor can serve. The checks run in this order. The first one that fails is a LoadError, each with its kind.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ std::optional<FileStamp> stamp_of(const std::string& path);
 
 struct LibraryFile {
   std::string path;
-  FileStamp stamp;  // of the file that was read
+  FileStamp stamp;  // of the read file
   ModuleInfo module;
   std::vector<std::string> warnings;
 };
@@ -74,7 +74,7 @@ LibraryFile vet_note(const UnreadLibrary& library, const CpuFeatures& cpu);
 
 // `path` is absolute.
 LibraryFile vet_library(const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
-// Does the same for a file that was opened as `path`.
+// Does the same for a file opened as `path`.
 LibraryFile vet_library(const OpenLibrary& opened, const std::string& path, FilePolicy& policy, const CpuFeatures& cpu);
 
 }  // namespace belay::runtime

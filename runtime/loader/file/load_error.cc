@@ -20,7 +20,7 @@ Code code_of(LoadErrorKind kind) {
   }
 }
 
-// Returns the code that docs/reference/codes.md has for the kind.
+// Returns the kind's code of docs/reference/codes.md.
 const char* problem_code(LoadErrorKind kind) {
   switch (kind) {
     case LoadErrorKind::kNotFound: return "B2001";

@@ -13,7 +13,7 @@
 namespace belay::runtime {
 
 enum class LoadErrorKind {
-  kNotFound,       // no such file, or no plugin of that name
+  kNotFound,       // no such file, or no plugin of this name
   kUnreadable,     // exists, but cannot be opened or read
   kNotRegular,     // a directory, FIFO, socket or device
   kInsecure,       // others may replace it
@@ -23,11 +23,11 @@ enum class LoadErrorKind {
   kExecutable,     // a program
   kWrongMachine,   // for another processor, word size or system
   kTruncated,      // cut off: loading it would end in SIGBUS
-  kCorrupt,        // an ELF file that contradicts itself
+  kCorrupt,        // an ELF file with contradictions
   kNoNote,         // a shared library, but no plugin; or its note cannot be read
   kAbiMajor,       // built for another ABI major
-  kAbiMinor,       // built for an ABI minor that this host does not have
-  kIsa,            // needs instructions that this processor lacks
+  kAbiMinor,       // built for an ABI minor that this host lacks
+  kIsa,            // needs instructions beyond those of this processor
   kMissingDep,     // a needed library does not exist
   kSymbolVersion,  // a needed library is too old
   kUndefined,      // a symbol that no library defines

@@ -36,15 +36,15 @@ struct SearchDirectory {
 
 struct SearchPath {
   std::vector<SearchDirectory> directories;  // in the order of search
-  std::vector<std::string> warnings;         // elements that were left out
+  std::vector<std::string> warnings;         // omitted elements
 };
 
 // Empty and relative elements of BELAY_PLUGIN_PATH are left out with a warning, since they would mean the current
 // directory.
 SearchPath plugin_search_path(const std::vector<std::string>& manifest_path, const Environment& environment);
 // Returns the directory in which `cmake --install` puts plugins. It is in the prefix of the running program, also after
-// a move of that. Otherwise it is the folder `plugins` beside the program's, as in a build. If neither exists, it is in
-// the prefix of the build.
+// a move of the prefix. Otherwise it is the folder `plugins` beside the program's, as in a build. If neither exists, it
+// is in the prefix of the build.
 std::string installed_plugin_directory();
 // Does the same for the program at this path.
 std::string installed_plugin_directory(const std::string& program);
@@ -54,12 +54,12 @@ struct FoundPlugin {
   std::string file;
   FileStamp stamp;  // of the file when its note was read
   std::string version;
-  std::string shadowed_by;     // the file that is used instead; may be empty
+  std::string shadowed_by;     // the file used instead; may be empty
   std::string conflicts_with;  // another file of the same directory with the same plugin; may be empty
   std::size_t directory = 0;   // index in directories()
 };
 
-// A *.so or a plugin in it that cannot be used, or a directory that is not allowed.
+// An unusable *.so or plugin in it, or a forbidden directory.
 struct RejectedFile {
   std::string path;
   LoadError error;
@@ -99,7 +99,7 @@ class PluginSearch {
     void add(const ListedFile& file, const CpuFeatures& cpu);
     void add_plugins(const LibraryFile& library, std::size_t directory);
   };
-  // A pointer leads to it, so that an object can be moved.
+  // A pointer leads to it, so an object can be moved.
   struct Parsed {
     std::mutex mutex = {};
     std::optional<Listing> whole = {};
@@ -115,7 +115,7 @@ class PluginSearch {
   SearchPath path_;
   CpuFeatures cpu_;
   std::vector<bool> exists_;        // per directory
-  std::vector<ListedFile> files_;   // in the order of search, with directories that may not be searched
+  std::vector<ListedFile> files_;   // in the order of search, with the forbidden directories
   std::vector<FileIdentity> seen_;  // sorted
   std::unique_ptr<Parsed> parsed_ = std::make_unique<Parsed>();
 };

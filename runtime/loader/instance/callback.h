@@ -9,7 +9,7 @@
 
 namespace belay::runtime {
 
-// The names by number. Number 0 means that nothing is called yet, for example while a library is loaded.
+// The names by number. Number 0 means that nothing is called yet, for example during the loading of a library.
 inline constexpr std::string_view kCallbackNames[] = {"",
                                                       "create",
                                                       "destroy",

@@ -26,8 +26,8 @@ LogLevel level_of(std::int32_t level) noexcept {
 
 }  // namespace
 
-// A place for one instance at a time. It stays for the next one, so that a late call finds it. The number of its use
-// shows that the call means another instance.
+// A place for one instance at a time. It stays for the next one, so a late call finds it. The number of its use shows
+// that the call means another instance.
 struct InstanceHost::Slot {
   explicit Slot(std::uint64_t i) : index(i) {}
   const std::uint64_t index;
@@ -81,7 +81,7 @@ void give_back(Slot& slot) {
   process().free.push_back(&slot);
 }
 
-// Combines use and index in one number, which is never 0.
+// Combines use and index in one number, never 0.
 belay_host* handle_of(const Slot& slot) noexcept {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a number, never followed
   return reinterpret_cast<belay_host*>(slot.use.load() << kIndexBits | slot.index);
@@ -186,14 +186,14 @@ std::int32_t mode(belay_host* host) {
 std::int32_t rank(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().rank(); });
 }
-// An instance that has ended has no ranks.
+// An ended instance has no ranks.
 std::int32_t ranks(belay_host* host) {
   return std::max(1, with(host, [](InstanceHost& h) { return h.services().ranks(); }));
 }
 std::int32_t is_chief(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.services().rank() == 0 ? 1 : 2; }) != 2;
 }
-// Returns true for an instance that has ended, too.
+// Returns true for an ended instance, too.
 std::int32_t stopping(belay_host* host) {
   return with(host, [](InstanceHost& h) { return h.stopping() ? 1 : 2; }) != 2;
 }

@@ -51,15 +51,15 @@ struct CallPlace {
   std::atomic<std::uint64_t> call{0};  // the instance's number * 256 + the callback's; 0: none is being called
 };
 
-// A call that has returned.
+// A returned call.
 struct PastCall {
   std::atomic<const PluginInstance*> instance{nullptr};
   std::atomic<const char*> callback{nullptr};
   std::atomic<std::int64_t> step{-1};
 };
 
-// The current activity of plugins, for error messages and for the watchdog, which samples it from another thread. Each
-// thread that calls plugins has one. The thread that runs the steps sets `step`.
+// The current activity of plugins, for error messages and for the watchdog. The watchdog samples it from another
+// thread. Each thread that calls plugins has one. The thread that runs the steps sets `step`.
 struct CallMonitor {
   std::atomic<std::int64_t> step{-1};                    // -1: none yet
   std::atomic<const PluginInstance*> instance{nullptr};  // null: none is being called
@@ -89,8 +89,8 @@ struct CallMonitor {
   }
 };
 
-// Surrounds calls of plugins that a thread makes together: all those of a step, or a single one. It keeps the monitor
-// up to date. Each call finds the floating-point mode and flags of its construction. After the last call, the sizing of
+// Surrounds a thread's calls of plugins together: all those of a step, or a single one. It keeps the monitor up to
+// date. Each call finds the floating-point mode and flags of its construction. After the last call, the sizing of
 // OpenMP's teams is restored.
 class ThreadOfCalls {
  public:
@@ -112,7 +112,7 @@ class ThreadOfCalls {
   struct Call {
     PluginInstance* instance;
     const char* callback;
-    std::uint32_t mode;  // the mode that it left
+    std::uint32_t mode;  // its mode at the end
   };
 
   class Scope {
@@ -230,8 +230,8 @@ class PluginInstance final : public CurrentPlugin {
     }
   }
 
-  // Calls a slot that returns something to the plugin and cannot fail. An exception that escapes is logged. A poisoned
-  // instance, whose state is not known, is left alone.
+  // Calls a slot that returns something to the plugin and cannot fail. An escaped exception is logged. A poisoned
+  // instance is left alone, since its state is not known.
   template <class Api, class... P, class... A>
   void release(Callback callback, void (*Api::*slot)(void*, P...), A... args) noexcept {
     if (poisoned()) return;
@@ -251,7 +251,7 @@ class PluginInstance final : public CurrentPlugin {
   void uninterrupted() noexcept { host_.set_stopping(false); }
   // True while the plugin's interrupt runs, which must not wait. [any]
   bool interrupting() const noexcept { return monitor_.interrupting == this; }
-  // Returns the plugin's table of that name; null: it has none.
+  // Returns the plugin's table of this name; null: it has none.
   const void* extension(std::string_view name) const noexcept;
 
   // Log a line in the instance's name. [any]
@@ -288,8 +288,8 @@ class PluginInstance final : public CurrentPlugin {
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 
  private:
-  // Checks each argument of every callback. A sized struct that the plugin fills must keep its size, and this host must
-  // know its flags.
+  // Checks each argument of every callback. A sized struct of the plugin must keep its size, and this host must know
+  // its flags.
   template <class P, class A>
   static void check_filled(const A& arg) {
     using Pointed = std::remove_pointer_t<P>;
@@ -366,7 +366,7 @@ inline void ThreadOfCalls::end() noexcept {
     look();
 }
 
-// Flags that a host may not have yet are refused with a separate message (plugin_op.cc).
+// Flags of later hosts are refused with a separate message (plugin_op.cc).
 template <>
 inline constexpr std::uint32_t PluginInstance::kKnownFlags<belay_op_traits> =
     BELAY_OP_ELEMENTWISE | BELAY_OP_RANDOM | BELAY_OP_STATEFUL | BELAY_OP_BLOCKING | BELAY_OP_COLLECTIVE;

@@ -3,7 +3,7 @@
 // (module_check.h). The mapped file is the checked one. Only this code runs a library's code before an instance is
 // created: the initializers of its global objects, guarded by load_guard.h.
 //
-// A library is loaded once, however its path is written, and stays until the process ends. That holds even if its check
+// A library is loaded once, however its path is written, and stays until the process ends. This holds even if its check
 // fails, and after the Loader is gone. Its threads, thread-local destructors and exit handlers may outlive anything
 // here. It is loaded with RTLD_NOW | RTLD_LOCAL, from an absolute path.
 //
@@ -40,7 +40,7 @@ const char* plugin_at(const void* address) noexcept;
 // handlers; any thread.
 void each_loaded_plugin(void (*call)(void* context, const char* path), void* context) noexcept;
 // Does the same for plugins whose file was written to since they were loaded: their code changed during the run. A file
-// that a rename replaced does not count.
+// replaced by a rename does not count.
 void each_overwritten_plugin(void (*call)(void* context, const char* path), void* context) noexcept;
 
 class Loader {

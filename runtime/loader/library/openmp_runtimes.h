@@ -8,7 +8,7 @@
 
 namespace belay::runtime {
 
-// Returns the paths of those that are loaded now (GNU's libgomp, LLVM's libomp, Intel's libiomp5), sorted.
+// Returns the paths of the loaded ones (GNU's libgomp, LLVM's libomp, Intel's libiomp5), sorted.
 std::vector<std::string> loaded_openmp_runtimes();
 
 }  // namespace belay::runtime

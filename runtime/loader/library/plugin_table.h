@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's table of callbacks in the runtime's form: copied once over stubs, so that no call tests for null.
+// A plugin's table of callbacks in the runtime's form: copied once over stubs, so no call tests for null.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,7 @@ using AdoptedTable =
     std::variant<belay_hook_api, belay_saver_api, belay_init_fn_api, belay_model_api, belay_input_api, belay_op_api,
                  belay_optimizer_api, belay_schedule_api, belay_exporter_api, belay_cluster_api>;
 
-// Returns the first mandatory slot that the table lacks, or an empty text. `table` is the kind's table, not null.
+// Returns the table's first missing mandatory slot, or an empty text. `table` is the kind's table, not null.
 std::string_view missing_slot(PluginKind kind, const void* table) noexcept;
 
 // Returns the size of the kind's table that this host knows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins that this run can use: those linked into the program, given as explicit lists, and those of loaded files.
+// The usable plugins of this run: those linked into the program, given as explicit lists, and those of loaded files.
 //
 //   Registry registry;
 //   registry.add_linked(&belay_module_stop_at_step);      // an embedding program
@@ -38,11 +38,10 @@ class Registry {
   // Throws LoadError: bad_module, stale, no_note, abi_major, abi_minor, duplicate. The module must live as long as the
   // registry.
   void add_linked(const belay_module* module);
-  // A library that was added already is skipped. Two files may have the same plugin, since a manifest may name each by
-  // its file.
+  // A library is added once. Two files may have the same plugin, since a manifest may name each by its file.
   void add_loaded(const LoadedLibrary& library);
 
-  // Returns the plugin of that file; an empty `file` means the one linked in. Null: there is none.
+  // Returns the plugin of this file; an empty `file` means the one linked in. Null: there is none.
   const RegisteredPlugin* find(PluginKind kind, std::string_view name, std::string_view file) const noexcept;
   // Returns the one linked in, else the first loaded one.
   const RegisteredPlugin* find(PluginKind kind, std::string_view name) const noexcept;

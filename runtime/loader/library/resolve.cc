@@ -145,7 +145,7 @@ bool same_value(const OptionValue& a, const OptionValue& b) {
   return a == b || (is_number(a, x) && is_number(b, y) && x == y);
 }
 
-// True if they mean the same. An option that is not set has its default.
+// True if they mean the same. An unset option has its default.
 bool same_options(const PluginInfo& info, const std::string& key, const std::vector<PluginOption>& a,
                   const std::vector<PluginOption>& b) {
   const OptionInfo* option = info.option(key);
@@ -349,7 +349,7 @@ std::string help_for_linked(PluginKind kind, const std::string& name, const std:
          "; add its belay_module to the plugins that the program gives";
 }
 
-// For a program's settings. A directory that was removed has no name.
+// For a program's settings. A removed directory has no name.
 PathContext paths_of_program() {
   std::error_code removed;
   const std::filesystem::path current = std::filesystem::current_path(removed);

@@ -36,9 +36,9 @@ struct ResolvedPlugin {
   Location at;  // of the table in the manifest
   // For an input: the options that decide the content of its batches (OptionInfo::learned), with the values of the
   // model's training.
-  std::vector<PluginOption> learned_options = {};  // those that are set here, or inherited
-  std::set<std::string> other_than_training = {};  // those that have another value here
-  std::vector<PluginOption> inherited = {};        // those that only the training sets
+  std::vector<PluginOption> learned_options = {};  // those set here, or inherited
+  std::set<std::string> other_than_training = {};  // those with another value here
+  std::vector<PluginOption> inherited = {};        // those of the training alone
 };
 
 struct ResolvedPlugins {
@@ -85,18 +85,18 @@ class PluginResolver {
   PluginResolver(const Registry& linked, const PluginSearch& search, FilePolicy& policy, const CpuFeatures& cpu,
                  PathContext paths, Diagnostics& problems);
 
-  // Returns the plugins of the manifest that could be resolved; complete if no problem was added. The caller has
-  // already added the parts that the manifest leaves out (default hooks, the default saver). `trained` null: only
-  // [input.train] has these options.
+  // Returns the resolved plugins of the manifest; complete if no problem was added. The caller has already added the
+  // parts that the manifest leaves out (default hooks, the default saver). `trained` null: only [input.train] has these
+  // options.
   ResolvedPlugins resolve(const Manifest& manifest, const TrainedOptions* trained = nullptr);
-  // Adds those of [optimizer], which a training needs.
+  // Adds those of [optimizer] for a training.
   void resolve_optimizer(const Manifest& manifest, ResolvedPlugins& all);
   // Resolves one plugin. None: it is not found; its options' problems are still reported.
   std::optional<ResolvedPlugin> resolve(PluginKind kind, const PluginUse& use);
 
   // True if a plugin could not be found or used. Then the exit status is 3; it is 2 for any other problem.
   bool plugin_failed() const noexcept { return plugin_failed_; }
-  // Returns the files that the manifest names by path and others may write.
+  // Returns the manifest's files by path that others may write.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:
@@ -127,8 +127,8 @@ class PluginResolver {
   std::vector<std::string> warnings_;
 };
 
-// Resolves a plugin that a program links in. NOT_FOUND: there is none. INVALID_ARGUMENT names the faults of its
-// options. `trained` is for another input of a trained model; else null.
+// Resolves a linked plugin of a program. NOT_FOUND: there is none. INVALID_ARGUMENT names the faults of its options.
+// `trained` is for another input of a trained model; else null.
 ResolvedPlugin resolve_linked(PluginKind kind, const PluginUse& use, const Registry& linked,
                               const TrainedOptions* trained = nullptr);
 

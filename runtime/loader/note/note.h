@@ -52,7 +52,7 @@ struct OptionInfo {
   // These are for a key below a table:
   bool single = false;            // for a list: one value may replace it
   std::string when_key;           // empty: it belongs to every table
-  std::vector<std::string> when;  // values of that key with which it does
+  std::vector<std::string> when;  // values of the key with which it does
 };
 
 // Returns the name of the option's type, for example "float" or "string_list".
@@ -89,7 +89,7 @@ struct ModuleInfo {
   std::string text;  // the note itself
 };
 
-// True if a note or module of that ABI fits this host. 0.x must be equal. From 1.0 on the major must be equal, and the
+// True if a note or module of this ABI fits the host. 0.x must be equal. From 1.0 on the major must be equal, and the
 // minor not larger than the host's.
 bool abi_fits(std::int64_t major, std::int64_t minor) noexcept;
 

@@ -131,7 +131,7 @@ class OptionsChecker {
     }
   }
 
-  // The keys of this table are not declared, as for values that are fed.
+  // The keys of this table are not declared, as for fed values.
   void check_numbers(const OptionInfo& table, const PluginOption& given) {
     if (table.watching) return;
     const auto check = [&](double v) {
@@ -163,7 +163,7 @@ class OptionsChecker {
     return nullptr;
   }
 
-  // Returns the table's value for `key`, which may be its default. Null: there is none.
+  // Returns the table's value for `key`, or its default. Null: there is none.
   const std::string* text_at(const std::string& table, const std::string& key) const {
     if (const auto found = given_.find(table + "." + key); found != given_.end())
       return std::get_if<std::string>(&found->second->value);
