@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks that a run has by default.
+// The default hooks of a run.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hooks of a session, in calling order.
 //
-// A hook that fails stops the run. With on_error = "disable" it is left out from then on, and the run continues. The
-// end of the run reports that. Some codes steer the session: ABORTED and UNAVAILABLE: recover; STOP: end; DIVERGED;
-// SKIP: no checkpoint. They always pass, from the callbacks that may return them (the table in abi.h). [session]
+// A failed hook stops the run. With on_error = "disable" it is left out from then on, and the run continues. The end of
+// the run reports that. Some codes steer the session: ABORTED and UNAVAILABLE: recover; STOP: end; DIVERGED; SKIP: no
+// checkpoint. They always pass, from the callbacks that may return them (the table in abi.h). [session]
 #pragma once
 
 #include <functional>
@@ -70,7 +70,7 @@ class SessionHook {
       return false;
     }
   }
-  // From now on a before_run that returns feeds fails, with their names and this advice.
+  // From now on a before_run with feeds fails, with their names and this advice.
   void refuse_feeds(std::string advice) { feeds_refused_ = std::move(advice); }
   const std::string& feeds_refused() const noexcept { return feeds_refused_; }  // empty: it may feed
   // Whether the hook has the slot. A missing one is not called.
@@ -89,7 +89,7 @@ class SessionHook {
   std::string feeds_refused_;
 };
 
-// The hooks that a run calls. HookSet::only makes a choice by names once, and its use costs no look-up.
+// The hooks of a run. HookSet::only makes a choice by names once, and its use costs no look-up.
 class HookChoice {
  public:
   // No hooks: only the run's fetches happen. Such a run continues after a hook's stop request, and no checkpoint is
@@ -120,7 +120,7 @@ class HookSet {
   void on_error(const Error& error) noexcept;
 
   void before_save(DirectSession& session, std::int64_t step);
-  // Returns the name of the first hook that asks to stop. Empty: none does.
+  // Returns the name of the first hook with a request to stop. Empty: none does.
   std::string after_save(DirectSession& session, std::int64_t step, const std::string& path);
   // Returns the states by instance name, without hooks that have none. They are valid until the next call, which uses
   // the tensors' memory again unless a copy of this holds it. `busy`: a hook that is being called, and so keeps the
@@ -131,7 +131,7 @@ class HookSet {
   // Calls load_state of each hook with its state. A stored state without a hook is a warning.
   void load_states(const std::map<std::string, HookState>& states, Logger& log);
 
-  // Labels of the hooks that on_error = "disable" left out.
+  // Labels of the hooks left out by on_error = "disable".
   std::vector<std::string> disabled() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service "state": the values that a hook keeps in checkpoints. A belay_state points to a HookStateAccess during one
-// call of save_state or load_state. [session]
+// Service "state": the values of a hook in checkpoints. A belay_state points to a HookStateAccess during one call of
+// save_state or load_state. [session]
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace belay::runtime {
 class HookStateAccess {
  public:
   // For save_state. `before` is this hook's state of the last save. Its tensors' memory is used again if nothing else
-  // holds it. `total`: the cost of this save's states so far, which grows.
+  // holds it. `total`: the growing cost of this save's states.
   HookStateAccess(HookState before, StateCost& total) : before_(std::move(before)), total_(&total) {}
   // For load_state. The state must outlive the object.
   explicit HookStateAccess(const HookState& stored) : stored_(&stored) {}

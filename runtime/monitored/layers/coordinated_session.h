@@ -14,7 +14,7 @@ namespace belay::runtime {
 
 class CoordinatedSession final : public SessionLayer {
  public:
-  // `unjoined`, if given, gets the names of threads that still run after the grace period.
+  // `unjoined`, if given, gets the names of threads still running after the grace period.
   CoordinatedSession(std::unique_ptr<SessionLayer> inner, std::shared_ptr<Coordinator> coordinator,
                      double stop_grace_period_secs, Logger& log, std::vector<std::string>* unjoined = nullptr);
   // The coordinator's error replaces an error of run if the first is a preemption error and the second is not.

@@ -33,9 +33,9 @@
 // never wait. During another thread's run should_stop knows only requests from outside. One thread closes the session.
 // A run that waits for its turn then is FAILED_PRECONDITION, as is one after the end.
 //
-// Threads of the session's coordinator belong to the session that they were started in. A recovery and the end wait for
-// them, so they never recover. They report the errors of their runs themselves, and should_stop is true for them as
-// soon as the coordinator stops. When a recovery begins, their runs end with CANCELLED, and they start no others.
+// Threads of the session's coordinator belong to the session of their start. A recovery and the end wait for them, so
+// they never recover. They report the errors of their runs themselves, and should_stop is true for them as soon as the
+// coordinator stops. When a recovery begins, their runs end with CANCELLED, and they start no others.
 #pragma once
 
 #include <memory>
@@ -90,7 +90,7 @@ class MonitoredSession {
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
-  // Runs with hooks. A fetch set that is kept from run to run costs no look-up.
+  // Runs with hooks. A fetch set kept from run to run costs no look-up.
   Run run(const RunCall& call);
   FetchedValues run(const std::vector<FetchRef>& fetches, const Feeds& feeds = {}, const CallerOptions& options = {},
                     RunMetadata* metadata = nullptr);
@@ -98,13 +98,13 @@ class MonitoredSession {
   // describes how a run without hooks differs.
   FetchedValues run_with(const HookChoice& hooks, const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
   FetchedValues run_without_hooks(const std::vector<FetchRef>& fetches, const Feeds& feeds = {});
-  // Calls step(context) inside the recovery loop, which repeats it from its start after a preemption error. If the
+  // Calls step(context) inside the recovery loop. The loop repeats it from its start after a preemption error. If the
   // context asks to stop, STOP is thrown, and should_stop() is true from then on.
   std::any run_step_fn(const StepFn& step);
 
   // Returns true if there is a stop request, a thread failed, or the session is closed. It throws only the error of a
-  // recovery; close throws the error of a thread. Inside a callback it only looks: a preemption that a thread reported
-  // is no stop.
+  // recovery; close throws the error of a thread. Inside a callback it only looks: a thread's reported preemption is no
+  // stop.
   bool should_stop();
   // Ends the loop as a hook does.
   void request_stop(const std::string& reason);
@@ -120,7 +120,7 @@ class MonitoredSession {
   // Repeats the last run's boundary: begins the checkpoint if one was asked for since. A failure there means the same
   // as at a boundary.
   void save_if_asked();
-  // Waits for the checkpoint that is being written in the background, if any. It then calls the hooks' after_save.
+  // Waits for the checkpoint in progress in the background, if any. It then calls the hooks' after_save.
   void finish_save();
 
   // Runs body like the inside of a `with` block: see the head of this file.
@@ -141,9 +141,10 @@ class MonitoredSession {
   // and no end (false), and the caller throws the error.
   bool leave(const Error& error);
 
-  // For a run that must end while a hook hangs in before_run or after_run. Saves the variables, which are whole, and
-  // the states of the other hooks. The log names what the checkpoint lacks. It does nothing and returns false while the
-  // session's thread is in anything else. Another thread calls it, and the session outlives that thread.
+  // For a run that must end while a hook hangs in before_run or after_run. Saves the variables, since they are whole,
+  // and the states of the other hooks. The log names the missing parts of the checkpoint. It does nothing and returns
+  // false while the session's thread is in anything else. Another thread calls it, and the session outlives that
+  // thread.
   bool save_beside_hook() noexcept;
 
   bool closed() const noexcept { return layers_ == nullptr; }
@@ -160,7 +161,7 @@ class MonitoredSession {
   std::int64_t global_step();
   // Returns true if the session continued from a checkpoint when it was first made.
   bool restored() const noexcept { return restored_at_start_; }
-  // Names the threads that did not end within the grace period.
+  // Names the threads still running after the grace period.
   const std::vector<std::string>& unjoined() const noexcept { return unjoined_; }
 
  private:

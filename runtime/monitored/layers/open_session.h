@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the raw session that is open, and the requests of other threads to stop it. [any thread]
+// Holds the open raw session, and the requests of other threads to stop it. [any thread]
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ class OpenSession {
 
   // The first reason counts.
   void request_stop(const std::string& reason);
-  // Ends a running run with that error, but not the runs of the end. Call it after request_stop.
+  // Ends a running run with this error, but not the runs of the end. Call it after request_stop.
   void stop_now(const Error& stop);
   bool stop_requested() const noexcept { return stop_requested_; }
   bool stops_now() const noexcept { return stop_now_; }

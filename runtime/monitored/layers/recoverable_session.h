@@ -53,9 +53,9 @@ class RecoverableSession final : public SessionLayer {
   OnRecovery on_recovery_;
   std::int64_t recoveries_ = 0;
   std::int64_t without_progress_ = 0;
-  std::int64_t furthest_step_ = -1;                   // the last step that an earlier session has committed
-  std::int64_t first_step_ = -1;                      // the step that this session began with; -1: there is none
-  std::int64_t runs_ = 0, runs_of_last_session_ = 0;  // runs that have returned; runs_: of this session
+  std::int64_t furthest_step_ = -1;                   // the last committed step of an earlier session
+  std::int64_t first_step_ = -1;                      // the step at this session's start; -1: there is none
+  std::int64_t runs_ = 0, runs_of_last_session_ = 0;  // returned runs; runs_: of this session
 };
 
 }  // namespace belay::runtime

@@ -10,8 +10,8 @@
 //
 // Each step is written when it is over, in one write, so a killed process leaves whole lines. The array then stays
 // open, which readers allow. The file has at most kMostBytes. After that nothing more is traced, and the log reports
-// it. A file that cannot be written ends the trace with a warning, and never the training. Its last line may then be
-// cut. One thread.
+// it. An unwritable file ends the trace with a warning, and never the training. Its last line may then be cut. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class RunTrace final : public ActivityObserver {
   // Adds an exchange with the other ranks, in a third track. It ran beside the session's thread.
   void add_exchange(const std::string& name, std::int64_t start_ns, std::int64_t end_ns) noexcept;
   void did(Activity activity, std::int64_t start_ns) noexcept override;
-  // Writes the slices that were added.
+  // Writes the added slices.
   void flush() noexcept;
 
  private:

@@ -14,7 +14,7 @@ namespace belay::runtime {
 class SessionCreator {
  public:
   virtual ~SessionCreator() = default;
-  // Finalizes scaffold and graph, and returns a session that is ready to run.
+  // Finalizes scaffold and graph, and returns a session ready to run.
   virtual CreatedSession create_session() = 0;
   virtual NodeGraph& graph() = 0;
   // The wait of create_session, and of its session between two recoveries.

@@ -27,7 +27,7 @@ struct RunCall {
   std::span<const belay_feed> feeds = {};
   const CallerOptions* options = nullptr;  // null: defaults
   RunMetadata* metadata = nullptr;         // may be null
-  const HookChoice* hooks = nullptr;       // the hooks that the run calls (session_hook.h); null: all
+  const HookChoice* hooks = nullptr;       // the hooks of the run (session_hook.h); null: all
 };
 
 class StepFnContext;

@@ -17,7 +17,7 @@ namespace belay::runtime {
 
 class SessionTurns {
  public:
-  // The place of the thread that is inside.
+  // The place of the thread inside.
   enum class Place { kOutside, kStepFn, kRun, kSave, kRecovery, kEnd };
 
   // One call. It comes from outside and has its turn, or a step function makes it from inside.
@@ -53,12 +53,12 @@ class SessionTurns {
     SessionTurns& turns_;
   };
 
-  // The owner of the coordinators that the session makes. It is only compared.
+  // The owner of the session's coordinators. It is only compared.
   explicit SessionTurns(const void* owner) : owner_(owner) {}
 
-  // True if the thread that calls is inside.
+  // True if the calling thread is inside.
   bool mine() const noexcept { return turns_.mine(); }
-  // A Visit that has the turn already follows. False: it would have to wait.
+  // A Visit with the turn already follows. False: it would have to wait.
   bool try_take() { return turns_.try_take(); }
   // True if the calling thread is inside and ends the session.
   bool at_end() const noexcept { return place_ == Place::kEnd; }
@@ -68,12 +68,12 @@ class SessionTurns {
   std::shared_ptr<Coordinator> own_coordinator() const;
   // Whether the coordinator is that of the open session.
   bool is_open(const Coordinator& coordinator) const noexcept { return &coordinator == coordinator_; }
-  // The session of that coordinator is open from now on.
+  // The session of this coordinator is open from now on.
   void opened(const Coordinator& coordinator) noexcept { coordinator_ = &coordinator; }
-  // None is open until the next opened(). refuse_waiting() lets those that wait ask again.
+  // None is open until the next opened(). refuse_waiting() lets the waiting ones ask again.
   void abandoned() noexcept { coordinator_ = nullptr; }
   void refuse_waiting() { turns_.wake(); }
-  // Closes the session. Threads that wait are refused.
+  // Closes the session. Waiting threads are refused.
   void close();
   bool closing() const noexcept { return closing_; }
 

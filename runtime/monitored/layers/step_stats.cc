@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kMicrosecond = 1000;
 
 void describe(const TracedNode& node, pb::NodeExecStats& out) {
-  // Both ends are rounded, so that consecutive nodes neither overlap nor leave a gap.
+  // Both ends are rounded, so consecutive nodes neither overlap nor leave a gap.
   const std::int64_t start = node.start_ns / kMicrosecond, took = node.end_ns / kMicrosecond - start;
   out.set_node_name(node.name);
   out.set_timeline_label(node.name + " = " + node.op);

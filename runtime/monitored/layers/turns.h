@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets one thread at a time into a monitored session. Threads that wait go first, before a thread that returns at once.
+// Lets one thread at a time into a monitored session. Waiting threads go first, before a thread that returns at once.
 // [any thread]
 #pragma once
 

@@ -38,7 +38,7 @@ std::vector<DeclaredLabel> declared_of(const std::vector<NamedOutput>& labels) {
   return out;
 }
 
-// Declared labels in the form of the ABI. It keeps the memory that they point to; `labels` outlives it.
+// Declared labels in the form of the ABI. It keeps their memory; `labels` outlives it.
 class RawDeclared {
  public:
   explicit RawDeclared(const std::vector<DeclaredLabel>& labels) : classes_(classes_of(labels)) {
@@ -259,7 +259,7 @@ namespace {
 // processes of one machine it takes as long as an empty exchange.
 constexpr std::int64_t kBucketLine = 16, kLeastBucketBytes = 1 << 16;
 
-// The values that the ranks share in a step: buckets, and one node that waits for them.
+// The shared values of the ranks in a step: buckets; one node waits for them.
 class RankMeans {
  public:
   RankMeans(NodeGraph& graph, const Output& batch, std::int64_t accumulate)
@@ -437,7 +437,7 @@ std::vector<MeanUpdate> updates_of_step(NodeGraph& graph) {
   return updates;
 }
 
-// The new updates replace those that the model made.
+// The new updates replace those of the model.
 void replace_updates(NodeGraph& graph, const std::vector<MeanUpdate>& updates) {
   std::vector<Port> made;
   for (const MeanUpdate& u : updates) {

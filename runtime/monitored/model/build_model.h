@@ -34,7 +34,7 @@ void add_train_op(NodeGraph& graph, const OptimizerUse& optimizer, ModelOutputs&
 // How processes that train together exchange their values.
 struct RankExchange {
   std::int64_t ranks = 2;
-  double bucket_mib = 4;          // the most that a bucket has, unless it is a single value
+  double bucket_mib = 4;          // the most bytes of a bucket, unless it is a single value
   bool rounds_gradients = false;  // for the exchange; other values then have their own bucket
 };
 // These two are for several processes that train together (runtime/cluster). Each one trains on its part of the input;
@@ -44,7 +44,7 @@ struct RankExchange {
 // the values that the model's own updates (batch norm's moving averages) assign, add or subtract. These values are in
 // buckets, in the order in which a step computes them: gradients from the last layer to the first. BeginBucket hands
 // over each bucket when its last value is ready, and one node (MeanOverRanks) waits for all. A bucket has at most a
-// quarter of all values, too, so that some values are sent early.
+// quarter of all values, too, so some values are sent early.
 //
 // The rows of a sparse gradient are gathered, in a bucket of each table (BeginRows, RowsOverRanks). Each rank sums the
 // rows of one id in the order of the ranks. They are never rounded for the exchange.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts about a graph from the model that built it.
+// The facts about a graph from its model.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 
 namespace belay::runtime {
 
-// The object that belay_model_spec points to while build runs.
+// The target of belay_model_spec while build runs.
 struct ModelSpec {
   NodeGraph& graph;
   ModelOutputs outputs = {};

@@ -22,7 +22,7 @@ namespace belay::runtime {
 
 struct AttemptMark::Page {
   static constexpr char kHead[32] = "belay attempt 1\n";
-  char head[32] = {};                  // for a person who opens the file
+  char head[32] = {};                  // for a reader of the file
   std::atomic<std::uint64_t> said{0};  // 1: the reason for the end is on its stderr; kUnheard
   CallPlace places[kPlaces];
   static constexpr std::uint64_t kUnheard = 2;  // it ended by itself, and its stderr was closed
@@ -33,7 +33,7 @@ namespace {
 std::atomic<AttemptMark*> current_mark{nullptr};
 std::atomic<void*> current_page{nullptr};
 
-constexpr std::uint64_t kMostBytes = 1 << 20;  // of a file that another process wrote
+constexpr std::uint64_t kMostBytes = 1 << 20;  // of another process's file
 
 // The lines after the page: who ran, the callbacks' names, then name 1, 2, ...
 struct AttemptLines {

@@ -12,7 +12,7 @@
 // They outlive the process, but not always the machine.
 //
 // A run that lost its lock ends beside another run in its directory. It therefore checks each file before it removes
-// it. A file of that name may belong to the other run.
+// it. A file of this name may belong to the other run.
 //
 // A process has one mark at a time. [main]; last_attempt: any thread
 #pragma once
@@ -32,7 +32,7 @@ class AttemptMark {
  public:
   static constexpr std::size_t kPlaces = 8;  // one per thread that calls plugins
 
-  // Returns a text about the last attempt if that ended without a message. It is empty if there is no mark, and if the
+  // Returns a text about the last attempt if it ended without a message. It is empty if there is no mark, and if the
   // attempt reported its end or still runs.
   static std::string last_attempt(const OpenDirectory& run);
 
@@ -72,7 +72,7 @@ class AttemptMark {
     void remove() const noexcept;
   };
 
-  const std::unique_ptr<PageFile> file_;  // open until the end, so that no other file can get its inode
+  const std::unique_ptr<PageFile> file_;  // open until the end, so no other file can get its inode
   const OwnFile own_;
   Page* const page_;
   std::uint32_t names_ = 0;

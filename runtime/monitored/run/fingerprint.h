@@ -14,8 +14,8 @@ namespace belay::runtime {
 // Returns the fingerprint of this program, its session settings and the libraries that it has loaded.
 Fingerprint fingerprint_of(const RunEnvironment& environment, const Registry& plugins);
 
-// Returns texts such as "threads was 2, is 1": differences that can change the bits of a continued run. A plugin that
-// only one of them has is no difference.
+// Returns texts such as "threads was 2, is 1": differences with a possible effect on the bits of a continued run. A
+// plugin of only one of them is no difference.
 std::vector<std::string> differences_between(const Fingerprint& stored, const Fingerprint& own);
 
 }  // namespace belay::runtime

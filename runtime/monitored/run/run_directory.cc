@@ -35,8 +35,8 @@ void tell_last_attempt(OpenDirectory& run, Logger& log) {
   }
 }
 
-// Returns true for a place that the system itself needs. --from-scratch would move its content aside, and a run's user
-// may be root.
+// Returns true for a place of the system itself. --from-scratch would move its content aside, and a run's user may be
+// root.
 bool is_of_system(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::weakly_canonical(path, error);

@@ -29,7 +29,7 @@ struct RunEnvironment {
 // interrupted or the session is stopped. [any thread]
 class Pause {
  public:
-  // Throws the reason that ends it.
+  // Throws the reason for its end.
   void wait(const RunEnvironment& environment, double seconds);
   // Ends the current wait and later ones.
   void end(const Error& reason);

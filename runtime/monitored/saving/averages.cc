@@ -8,7 +8,7 @@ namespace belay::runtime {
 namespace {
 
 constexpr std::string_view kPrefix = "weight_averaging/";
-// They are made once, so that an evaluation allocates nothing.
+// They are made once, so an evaluation allocates nothing.
 const std::string kEvaluate = "weight_averaging/evaluate";
 const std::string kSwapped = "weight_averaging/swapped";
 

@@ -18,7 +18,7 @@ bool takes_averages(const StoredTensors& stored, const SaverUse& saver);
 
 std::string average_of(const std::string& variable);
 
-// Returns the variable of that name, or with `averages` its average if one exists. Null: neither exists.
+// Returns the variable of this name, or with `averages` its average if one exists. Null: neither exists.
 Variable* find_evaluated(VariableStore& trained, const std::string& name, bool averages);
 
 // Returns true if they have changed places in the checkpoint but not in the session. The caller holds the store's gate.

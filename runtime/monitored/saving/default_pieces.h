@@ -9,9 +9,9 @@ namespace belay::runtime {
 
 // Initializes the global variables.
 Output default_init_op(const belay::Graph& graph);
-// Names of the variables, global and local, that have no value yet.
+// Names of the variables, global and local, without a value.
 Output default_ready_op(const belay::Graph& graph);
-// Names of the global variables that have no value yet.
+// Names of the global variables without a value.
 Output default_ready_for_local_init_op(const belay::Graph& graph);
 // Initializes local variables and tables.
 Output default_local_init_op(const belay::Graph& graph);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the saves that failed one after the other. Then [checkpoint] on_save_error decides: the run continues, waits
-// or ends. [session thread, but for stop_waiting and allow_waiting]
+// Counts the failed saves in a row. Then [checkpoint] on_save_error decides: the run continues, waits or ends. [session
+// thread, but for stop_waiting and allow_waiting]
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class FailedSaves {
   void note_written() noexcept;
 
   std::int64_t count() const noexcept { return count_; }
-  // Returns the error of the newest save, or nothing if that did not fail.
+  // Returns the error of the newest save, or nothing if it did not fail.
   const std::string& error() const noexcept { return error_; }
 
-  // True if it is time to log again that saves fail.
+  // True if it is time to log the failing saves again.
   bool must_say() const noexcept { return unsaved_ && environment_.clock.monotonic_ns() >= unsaved_->say_at_ns; }
-  // `saved_step`: that of the newest checkpoint, or -1.
+  // `saved_step`: the step of the newest checkpoint, or -1.
   void say(std::int64_t saved_step, std::int64_t step);
 
   // True if the training waits until a checkpoint can be written.

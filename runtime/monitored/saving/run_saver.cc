@@ -274,7 +274,7 @@ bool RunSaver::is_as_restored(DirectSession& session) {
   return true;
 }
 
-// Takes the state of the moment that is saved.
+// Takes the state of the saved moment.
 void RunSaver::take(DirectSession& session, const std::map<std::string, HookState>& states, Save& save) {
   session.store().snapshot(session.variables(), snapshot_);
   // If another thread trains meanwhile (beside a supervisor), the snapshot may be of a later step.

@@ -4,8 +4,8 @@
 // A hook asks for a checkpoint (request). The session takes its snapshot at the step's boundary, after every hook's
 // after_run. It calls before_save of all hooks and save_state, then copies the variables into memory that every save
 // uses again. A thread writes it while training continues: files, list of the best, state file. The event and
-// after_save of all hooks come at the first boundary after that. The thread then removes the checkpoints that are not
-// kept. With save = "sync", and while a session ends, one boundary does all of it.
+// after_save of all hooks come at the first boundary after that. The thread then removes the surplus checkpoints. With
+// save = "sync", and while a session ends, one boundary does all of it.
 //
 // One checkpoint is written at a time. Some calls wait until it is done: the next save, a restore, the end of the
 // session, and a read of the saver's instance (saver_use). If nothing was trained since a restore from this directory,
@@ -38,8 +38,8 @@
 
 namespace belay::runtime {
 
-// Makes a plugin's instance the saver of a run. It borrows the instance. Its copies share a lock, so that a read waits
-// for another thread's write, and vice versa.
+// Makes a plugin's instance the saver of a run. It borrows the instance. Its copies share a lock, so a read waits for
+// another thread's write, and vice versa.
 SaverUse saver_use(PluginInstance& codec);
 
 // The savers other than the run's own, by their plugins' names, for checkpoints of other runs. `find` throws if there
@@ -56,7 +56,7 @@ struct RunSaverOptions {
   std::string schema = {};         // likewise
   EventWriter* events = nullptr;   // borrowed; may be null
   CallMonitor* monitor = nullptr;  // borrowed: only for the saver's instance; may be null
-  // The time that a signal leaves for the last save. A save that takes longer is a warning. 0: there is no limit.
+  // The time that a signal leaves for the last save. A longer save is a warning. 0: there is no limit.
   double signal_grace_secs = 0;
   // Called for each written or restored checkpoint of this directory. The next start continues from it. The thread that
   // wrote it makes the call.
@@ -103,7 +103,7 @@ class RunSaver {
   // skip_checkpoint is a line in the log. RunInUse: the run's lock is not in place.
   std::string at_boundary(DirectSession& session, HookSet& hooks);
   // Waits for the checkpoint that is being written, if any, and does the next boundary's work for it. Nothing is being
-  // written after that.
+  // written after it.
   std::string finish(DirectSession& session, HookSet& hooks);
 
   // Ends the current and later waits for a checkpoint that can be written (on_save_error = "pause"), until
@@ -119,9 +119,9 @@ class RunSaver {
   // is a warning.
   void save_beside(DirectSession& session, HookSet& hooks, const PluginInstance& busy) noexcept;
 
-  // Called while a session ends. It waits for the checkpoint that is being written. The hooks' states are from before
-  // the first hook's end, and a request is served at once, on this thread. RunInUse: the run's lock is not in place. If
-  // a state is not finite, each hook still gets its end, and then check_last_state throws.
+  // Called while a session ends. It waits for the checkpoint in progress. The hooks' states are from before the first
+  // hook's end, and a request is served at once, on this thread. RunInUse: the run's lock is not in place. If a state
+  // is not finite, each hook still gets its end, and then check_last_state throws.
   void begin_end(DirectSession& session, HookSet& hooks);
   void finish_end() noexcept { ending_ = nullptr; }
   void check_last_state() const {
@@ -194,7 +194,7 @@ class RunSaver {
   RunSaverOptions options_;
   CheckpointSeries series_;       // the thread owns it while it works
   BestList best_;                 // as it will be after the current write
-  Snapshot snapshot_;             // memory that every save uses again; read by the thread while it writes
+  Snapshot snapshot_;             // memory reused by each save; read by the thread while it writes
   std::uint64_t hook_bytes_ = 0;  // of the hooks' tensors in the newest save
   std::atomic<bool> requested_{false};
   std::atomic<bool> written_{false};  // the thread is done with save_

@@ -18,7 +18,7 @@
 namespace belay::runtime {
 namespace {
 
-// `targets`: the memory of the session's variables. Variables that are not in it become 0.
+// `targets`: the memory of the session's variables. Missing variables become 0.
 void read_variables(DirectSession& session, const StoredTensors& stored, const SaverUse& saver,
                     const std::vector<NamedTensor>& targets) {
   const std::unique_lock gate(session.store().gate());
@@ -103,7 +103,7 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
 
 namespace {
 
-// Returns the newest checkpoint that `restore` can read. Damage shows during the read, and the previous one is then
+// Returns the newest checkpoint readable by `restore`. Damage shows during the read, and the previous one is then
 // tried. The same holds if a saver lost data silently: its files are then whole and hold too little. `other`: that
 // directory instead of the run's own.
 template <class Restore>

@@ -16,7 +16,7 @@ namespace belay::runtime {
 namespace {
 
 // While it lives, an interrupt of the environment ends the runs of a session that is being made. No other object has
-// that session yet. An interrupt does not end a run of a finished session.
+// this session yet. An interrupt does not end a run of a finished session.
 class InterruptsRuns {
  public:
   InterruptsRuns(const RunEnvironment& environment, DirectSession& session)
@@ -196,7 +196,7 @@ CreatedSession SessionManager::wait_for_session(const std::string& target, doubl
       }
       created.session->close();
     }
-    // It counts whole nanoseconds, so that an exact fit still fits.
+    // It counts whole nanoseconds, so an exact fit still fits.
     const std::int64_t left =
         static_cast<std::int64_t>(max_wait_secs * 1e9) - (environment_.clock.monotonic_ns() - start);
     if (left < static_cast<std::int64_t>(wait * 1e9))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes sessions that are ready to run. They are restored from a checkpoint, or initialized, or (a worker's)
-// initialized by another session on the same store.
+// Makes sessions ready to run. They are restored from a checkpoint, or initialized, or (a worker's) initialized by
+// another session on the same store.
 #pragma once
 
 #include <map>
@@ -79,7 +79,7 @@ class SessionManager {
   std::shared_ptr<DirectSession> open(const std::string& target);
   std::optional<RestoredRun> restore(DirectSession& session, const PrepareArgs& args);
   void initialize(DirectSession& session, const PrepareArgs& args);
-  // Returns the names of variables that are not ready. Empty: all are.
+  // Returns the names of unready variables. Empty: all are.
   std::string not_ready(DirectSession& session, const Output& op, const char* what);
   // Returns false, with the reason, if the guard does not allow it yet.
   bool try_local_init(DirectSession& session, std::string& why);

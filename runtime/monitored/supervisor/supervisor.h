@@ -60,8 +60,8 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
 
   using PrepareOptions = PrepareSessionOptions;
-  // Forgets an earlier stop, and returns a session that is ready to run. The chief's is restored or initialized, and
-  // its services run. A worker's is ready when the chief's variables are.
+  // Forgets an earlier stop, and returns a session ready to run. The chief's is restored or initialized, and its
+  // services run. A worker's is ready when the chief's variables are.
   std::shared_ptr<DirectSession> prepare_or_wait_for_session(const PrepareOptions& options);
   std::shared_ptr<DirectSession> prepare_or_wait_for_session() { return prepare_or_wait_for_session(PrepareOptions()); }
 

@@ -13,8 +13,8 @@ namespace {
 // The most log lines about the number of steps per second. The event file has them all.
 constexpr int kMostRatesLogged = 10;
 
-// Calls `work` at once and then every period. A service that is stopped before its first call still makes the call. So
-// every started service writes something.
+// Calls `work` at once and then every period. A service stopped before its first call still makes the call. So every
+// started service writes something.
 std::shared_ptr<Joinable> start_service(Coordinator& coordinator, double period_secs, const std::string& name,
                                         const std::function<void()>& work, std::function<void()> prepare = {}) {
   auto ran = std::make_shared<bool>(false);

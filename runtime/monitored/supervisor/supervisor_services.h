@@ -24,14 +24,14 @@ class SupervisorServices : public std::enable_shared_from_this<SupervisorService
   struct Options {
     std::shared_ptr<RunDirectory> directory = {};  // locked by the caller; null: nothing is kept
     bool writes_events = true;
-    // The saver of that directory. Null: no checkpoints. The session's creation uses it, and after that only the
+    // The saver of this directory. Null: no checkpoints. The session's creation uses it, and after that only the
     // checkpoint thread.
     std::shared_ptr<RunSaver> saver = {};
     Output summary_op = {};
     bool counts_steps = true;  // the graph has a global step
     double events_flush_secs = 120;
   };
-  // Shared, so that it lives as long as a thread of the services.
+  // Shared, so it lives as long as a thread of the services.
   SupervisorServices(const RunEnvironment& environment, Options options);
 
   // Returns true if the services write an event file. It has at least the version, the graph, added records and STOP.
