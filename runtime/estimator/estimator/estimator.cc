@@ -37,7 +37,7 @@ void append_default(std::vector<OwnHook>& to, const std::string& plugin,
   to.push_back(plugin_hook(plugin, options, name));
 }
 
-// Adds the summary "loss", unless the model has one of that name.
+// Adds the summary "loss", unless the model has one of this name.
 void add_loss_summary(const NodeGraph& graph, const Output& loss) {
   for (const Port& port : graph.collection(collections::kSummaries)) {
     const Node& node = graph.node(port.node);
@@ -87,7 +87,7 @@ std::vector<OwnHook> training_hooks(const EstimatorModel& model, const TrainOpti
   return hooks;
 }
 
-// Returns the hook that saves, unless the config switches it off.
+// Returns the saving hook, unless the config switches it off.
 std::vector<OwnHook> saver_hook(const RunConfig& c) {
   std::vector<std::pair<std::string, OptionValue>> periods;
   if (c.save_checkpoints_steps().value_or(0) > 0) periods.emplace_back("save_steps", *c.save_checkpoints_steps());

@@ -42,7 +42,7 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   const std::string& name() const override { return name_; }
   SessionHost& host() override { return host_; }
   std::string place() const override { return "\"" + name_ + "\""; }
-  // The metrics that are one number; "loss" first.
+  // The scalar metrics; "loss" first.
   std::vector<std::string> metric_names() const override;
   std::vector<std::string> matrix_names() const override;
   const EvalResult& run(VariableStore& trained, std::int64_t global_step,
@@ -67,7 +67,7 @@ class EstimatorEvaluation final : public RepeatedEvaluation {
   EvaluateOnce once_;
   bool begun_ = false;
   TrainedVariables variables_;
-  VariableStore* trained_ = nullptr;           // of the run that is under way
+  VariableStore* trained_ = nullptr;           // of the current run
   std::shared_ptr<SessionScaffold> scaffold_;  // that copies them; null before the first run
   EvalMetrics metrics_;                        // of the last run
   EvalResult result_;                          // the same without strings

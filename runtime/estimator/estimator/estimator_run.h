@@ -56,7 +56,7 @@ class EstimatorRun {
   RunPlugins& plugins() noexcept { return plugins_; }
   const OpRegistry& ops() const noexcept { return *ops_; }
   const EstimatorSettings& settings() const noexcept { return settings_; }
-  // An instance that belongs to no session.
+  // An instance without a session.
   PluginInstance& create(PluginKind kind, const PluginUse& use);
   SaverUse saver() { return plugins_.linked_saver(settings_.options.saver, host_.saver_monitor()); }
   // The optimizer for ModelArgs::minimize. It refers to the settings.
@@ -74,7 +74,7 @@ class EstimatorRun {
   bool restores() const noexcept { return choice_.has_value(); }
   const CheckpointChoice& choice() const { return choice_.value(); }
   void restore(DirectSession& session);
-  // The checkpoint that was restored last; empty: none was.
+  // The last restored checkpoint; empty: none was.
   const std::string& checkpoint() const noexcept { return checkpoint_; }
 
  private:

@@ -29,7 +29,7 @@ void check_evaluators(const std::vector<InMemoryEvaluator>& evaluators);
 // The evaluations of one training.
 class InMemoryEvaluations {
  public:
-  // Builds their graphs, and adds the roles to the training's, which is open.
+  // Builds their graphs, and adds the roles to the training's open graph.
   InMemoryEvaluations(EstimatorModel& training, const std::vector<InMemoryEvaluator>& evaluators);
   ~InMemoryEvaluations();
   InMemoryEvaluations(const InMemoryEvaluations&) = delete;

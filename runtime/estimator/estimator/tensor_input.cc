@@ -8,7 +8,7 @@
 namespace belay {
 namespace {
 
-// Fills the queue of each session that is made.
+// Fills the queue of each new session.
 class FillQueue final : public Hook {
  public:
   FillQueue(const ops::QueueRef& queue, const std::vector<Output>& rows, std::int64_t epochs)

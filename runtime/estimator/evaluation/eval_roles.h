@@ -9,8 +9,8 @@
 //   roles.set(session, "eval", result);                    // at a step's boundary
 //
 // Their variables are local ones, so no checkpoint has them. So an evaluation can be added to a run that has
-// checkpoints. A metric that is not finite does not prevent a save. The state of the hook has the values for a resume,
-// and the hook puts them into each new session. [session thread]
+// checkpoints. A non-finite metric does not prevent a save. The state of the hook has the values for a resume, and the
+// hook puts them into each new session. [session thread]
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 //   ... each step ...
 //   if (schedule.due(step, saved)) { evaluate; schedule.evaluated(step); }
 //
-// The steps of `every_steps` are its multiples, wherever an attempt begins. So a killed run that continues evaluates at
+// The steps of `every_steps` are its multiples, wherever an attempt begins. So a killed and continued run evaluates at
 // the same steps as an undisturbed one. Seconds, of every_secs and throttle_secs, count from the end of the previous
 // evaluation. So training gets that time, however long an evaluation takes. The clock is read only for them.
 #pragma once
@@ -29,7 +29,7 @@ class EvalSchedule {
   // Call it before an attempt's first step, with the step of the last evaluation (-1: none). True: this step's
   // evaluation is missing, since the previous attempt ended between its checkpoint and its evaluation.
   bool begin(std::int64_t step, std::int64_t last_evaluated);
-  // Call it after each run, with the step that it reached. After a recovery that may be an earlier step.
+  // Call it after each run, with its last step. After a recovery that may be an earlier step.
   bool due(std::int64_t step, bool saved);
   // Call it after an evaluation, whatever its result is.
   void evaluated(std::int64_t step);

@@ -14,7 +14,7 @@
 //
 // The last step is evaluated early if the run keeps its best checkpoints, or if a hook shows evaluations in its end.
 // The session can still save then. This happens in the end of the roles' hook, before any other hook's. Only the ends
-// of the other hooks see that evaluation in the roles. So a run that continues from there sees the same as one that
+// of the other hooks see this evaluation in the roles. So a run that continues from there sees the same as one that
 // never ended. [session thread]
 #pragma once
 
@@ -36,11 +36,10 @@ struct EvalWhileTrainingOptions {
   bool whole_at_start = false;  // the step where the training begins is evaluated, whatever the settings are
   std::function<bool()> keep_going = [] { return true; };
   // Gets the value of best_metric ("eval/loss") of each evaluation, at the boundary after its step. Empty: the run
-  // keeps no best checkpoints. The first value that is not finite is a warning: such an evaluation is never the best.
+  // keeps no best checkpoints. The first non-finite value is a warning: such an evaluation is never the best.
   std::string best_metric = {};
   std::function<void(std::int64_t step, double value)> note_best = {};
-  // Gets the step of the evaluation in the end of a session, before note_best does. Checkpoints that are saved later
-  // have it.
+  // Gets the step of the evaluation in the end of a session, before note_best does. Later checkpoints have it.
   std::function<void(std::int64_t step)> note_end = [](std::int64_t) {};
   // A hook shows in its end the result of the last step's evaluation.
   bool shown_in_end = false;
@@ -49,8 +48,8 @@ struct EvalWhileTrainingOptions {
   // Whether the previous attempt did not reach the end of the training. An attempt that begins at the last step then
   // makes the missing evaluation.
   std::function<bool()> left_open = [] { return false; };
-  // Called after each evaluation, also those of the run's end, with the variables that were evaluated. `best_value`:
-  // the value of best_metric, if one of the inputs has it.
+  // Called after each evaluation, also those of the run's end, with the evaluated variables. `best_value`: the value of
+  // best_metric, if one of the inputs has it.
   std::function<void(VariableStore& trained, std::int64_t step, std::optional<double> best_value)> evaluated = {};
 };
 

@@ -131,7 +131,7 @@ std::size_t Evaluation::snapshot_bytes() const {
   return bytes;
 }
 
-// The initializers of variables that are copied need not run.
+// The initializers of copied variables need not run.
 void Evaluation::open(VariableStore& trained) {
   SessionManager manager(model_->graph, environment_,
                          {.local_init_op = scaffold_.local_init_op(),

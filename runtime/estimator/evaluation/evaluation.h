@@ -9,8 +9,8 @@
 // store. The first run makes the buffers of its variables, and later runs use them again. After the first whole pass a
 // run builds no plan and allocates nothing. [one thread; it computes with the full team]
 //
-// Hooks that the model brings are called around each batch. begin is called once, after_create_session and end in each
-// run, and on_error after a run that fails.
+// The model's hooks are called around each batch. begin is called once, after_create_session and end in each run, and
+// on_error after a failed run.
 #pragma once
 
 #include <atomic>
@@ -86,9 +86,9 @@ struct EvaluationOptions {
 
 class Evaluation final : public RepeatedEvaluation {
  public:
-  // Builds the model in mode kEval on the input, which is open. The input's name is also that of the evaluation and of
-  // its events' folder. All are borrowed. INVALID_ARGUMENT if a metric of the model is called loss or global_step.
-  // Errors of the model are thrown.
+  // Builds the model in mode kEval on the open input. The input's name is also that of the evaluation and of its
+  // events' folder. All are borrowed. INVALID_ARGUMENT if a metric of the model is called loss or global_step. Errors
+  // of the model are thrown.
   Evaluation(RunHost& run, const OpRegistry& ops, PluginInstance& model, RunInput& input,
              EvaluationOptions options = {});
   ~Evaluation() override;
@@ -138,7 +138,7 @@ class Evaluation final : public RepeatedEvaluation {
   FetchSet totals_;        // metrics that count in separate variables
   TrainedVariables variables_;
   std::shared_ptr<DirectSession> session_;
-  std::optional<HookedSession> hooked_;  // of the pass that runs; none: there are no hooks
+  std::optional<HookedSession> hooked_;  // of the current pass; none: there are no hooks
   std::optional<InputPasses> passes_;
   const std::optional<Position>* position_ = nullptr;  // of the input, in session_'s store
   EvalResult result_;

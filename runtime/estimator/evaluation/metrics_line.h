@@ -14,8 +14,7 @@ namespace belay::runtime {
 // Returns "eval/loss", "eval/accuracy", ... and "event", "step", "examples".
 LogFields evaluation_fields(const std::string& input, const EvalResult& result);
 
-// Does nothing if the run has no such file. A file that cannot be written, or a moved directory, is a warning, once for
-// each run.
+// Does nothing if the run has no such file. An unwritable file, or a moved directory, is a warning, once for each run.
 void append_metrics_line(RunHost& run, const std::string& input, const EvalResult& result);
 
 }  // namespace belay::runtime

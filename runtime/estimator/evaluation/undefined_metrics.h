@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics that an evaluation leaves undefined: the value is not finite, though the loss is. The reason is the data of
-// the evaluation, and not a training that diverged. All metrics are undefined if all examples have weight 0.
+// Undefined metrics of an evaluation: the value is not finite, though the loss is. The reason is the data of the
+// evaluation, and not a diverged training. All metrics are undefined if all examples have weight 0.
 #pragma once
 
 #include <string>

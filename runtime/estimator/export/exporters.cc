@@ -109,8 +109,8 @@ std::vector<WrittenExport> Exporters::write_checkpoint(const CheckpointPlace& pl
   return write_all(store, found.global_step, value);
 }
 
-// The exports themselves hold the best value so far, so a run that continues knows it. An export that the user removed
-// no longer counts.
+// The exports themselves hold the best value so far, so a run that continues knows it. An export removed by the user no
+// longer counts.
 bool Exporters::is_better(const ExportFolder& folder, std::optional<double> value) const {
   if (!value || !std::isfinite(*value)) return false;
   const std::optional<ExportRecord> best = folder.newest_best(options_.best_metric);

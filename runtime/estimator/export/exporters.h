@@ -59,8 +59,8 @@ class Exporters {
   // Whether any exporter waits for evaluations.
   bool wants_evaluations() const noexcept;
 
-  // Call it once, after everything is added. It finalizes the graph, which is borrowed. `model`: the name of the model
-  // in exports. `features` become the inputs. INVALID_ARGUMENT; NOT_FOUND if there is no such signature.
+  // Call it once, after everything is added. It finalizes the borrowed graph. `model`: the name of the model in
+  // exports. `features` become the inputs. INVALID_ARGUMENT; NOT_FOUND if there is no such signature.
   void use_model(const std::string& model, NodeGraph& graph, const std::vector<NamedOutput>& features,
                  const ModelOutputs& outputs);
   void use_plugins(const Registry& plugins);
@@ -73,7 +73,7 @@ class Exporters {
 
   // Call it after an evaluation. `value` of best_metric: none if the evaluation has none.
   std::vector<WrittenExport> evaluated(VariableStore& store, std::int64_t step, std::optional<double> value);
-  // Call it once, after a training that ended well.
+  // Call it once, after a training with a good end.
   std::vector<WrittenExport> ended(VariableStore& store, std::int64_t step);
   // Writes with each exporter, whatever its `when` is. `value`: of best_metric, if it was evaluated.
   std::vector<WrittenExport> write_all(VariableStore& store, std::int64_t step, std::optional<double> value);

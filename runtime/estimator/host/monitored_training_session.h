@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A monitored session for a program that has a main function. It sets up all that TensorFlow's function of this name
-// does: the default hooks, checkpoints in a directory and recovery.
+// A monitored session for a program with a main function. It sets up the same as TensorFlow's function of this name:
+// the default hooks, checkpoints in a directory and recovery.
 //
 //   const auto ops = make_op_registry();
 //   NodeGraph graph(*ops);
@@ -35,7 +35,7 @@
 
 namespace belay::runtime {
 
-// Adds the hook to a session; a plugin's hook comes from `plugins`. INVALID_ARGUMENT if one of that name exists
+// Adds the hook to a session; a plugin's hook comes from `plugins`. INVALID_ARGUMENT if one of this name exists
 // already.
 void add_hook(SessionHost& session, RunPlugins& plugins, const OwnHook& hook);
 // Adds the hooks that a model brought when it built the session's graph. One process is the chief.
@@ -53,7 +53,7 @@ struct TrainingSessionSetup : TrainingSessionOptions {
   FileSystem* files = nullptr;
 };
 
-// For the log of a session that ended. The end of a queue's elements is no fault.
+// For the log of an ended session. The end of a queue's elements is no fault.
 std::string ended_text(const EndReason& reason);
 
 class MonitoredTrainingSession {
@@ -69,7 +69,7 @@ class MonitoredTrainingSession {
 
   MonitoredSession* operator->() noexcept { return session_.get(); }
   MonitoredSession& operator*() noexcept { return *session_; }
-  // Path of the last checkpoint that was written or restored; empty: none.
+  // Path of the last written or restored checkpoint; empty: none.
   std::string checkpoint() const {
     if (run_.saver() != nullptr) return run_.saver()->saved_path();
     return session_->restored() ? restored_from_ : std::string();

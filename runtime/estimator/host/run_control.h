@@ -23,7 +23,7 @@ class RunControl {
   std::string stop_reason() const;
   // Ends the wait in which the run is at this moment. May be called again and again.
   void wake(const Error& reason);
-  // Saves beside a hook of the training that does not return. A separate thread does it (MonitoredSession).
+  // Saves beside a hanging hook of the training. A separate thread does it (MonitoredSession).
   void save_beside_hook();
   // Whether the last call saves now, or has saved and may still write in the background.
   bool saves_beside_hook() const noexcept { return saves_ || saved_; }

@@ -4,7 +4,7 @@
 //
 //   RunHost run(platform, control, options);
 //   run.take_directory();                       // locked from here on; nothing in it yet that stays
-//   RunPlugins plugins(run, ...);               // instances that belong to no session: model, saver, inputs
+//   RunPlugins plugins(run, ...);               // instances without a session: model, saver, inputs
 //   SessionHost training(run, "");              // session_host.h: hooks and events of one session
 //   run.keep_directory();                       // from here on it stays
 //   run.open_saver(saver_use(codec), fingerprint, training.events().writer());
@@ -73,9 +73,9 @@ class RunHost {
   Clock& clock() const noexcept { return environment_.clock; }
   Logger& log() const noexcept { return environment_.log; }
   FileSystem& files() const noexcept { return *files_; }  // the system's, with the calls counted for the watchdog
-  // Replaces make_queue for the sessions that follow.
+  // Replaces make_queue for the following sessions.
   void use_queues(QueueFactory queues) { environment_.session.queues = std::move(queues); }
-  // The services of instances that belong to no session.
+  // The services of instances without a session.
   const HostServices& services() const noexcept { return services_; }
   // Sets this process's place among the ranks, after they have met.
   void set_place(const ClusterPlace& place) noexcept { services_.set_place(place); }
@@ -118,9 +118,9 @@ class RunHost {
   RunTrace* trace() const noexcept { return trace_; }
 
   // ---- saving
-  // Sets the codec that reads checkpoints, also without a directory.
+  // Sets the codec for reading checkpoints, also without a directory.
   void use_codec(const SaverUse& codec);
-  // Sets the savers that another run's checkpoint may need.
+  // Sets the savers for another run's checkpoint.
   void use_other_savers(OtherSavers savers);
   // Opens the saver that writes; it needs the directory. `events` gets a line for each checkpoint; borrowed, may be
   // null. `manifest`: each checkpoint keeps it, if the run has one.
@@ -134,7 +134,7 @@ class RunHost {
   // Services of a session find the run by this. `saves`: its hooks may ask for a checkpoint. Call it again after there
   // is a codec or a saver.
   void set_contexts(HostServices& services, bool saves);
-  // Sets the writer for events of instances that belong to no session. It is a session's, borrowed, or none.
+  // Sets the writer for events of instances without a session. It is a session's, borrowed, or none.
   void set_events(RunEvents* events) { services_.set_context(events == nullptr ? &no_events_ : events); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugins of a run: found by name, loaded, made into instances. It owns the instances that belong to no session
-// (model, saver, inputs, operations). A SessionHost owns hooks and init functions.
+// The plugins of a run: found by name, loaded, made into instances. It owns the instances without a session (model,
+// saver, inputs, operations). A SessionHost owns hooks and init functions.
 //
 //   RunPlugins plugins(run, {.path = ..., .environment = ...});
 //   const bool usable = plugins.find(manifest, problems);          // notes alone; no plugin code runs
@@ -42,7 +42,7 @@ class RunPlugins {
  public:
   // Plugins in the search path of `manifest`, which is borrowed.
   RunPlugins(RunHost& run, const Manifest& manifest, const Environment& environment);
-  // Plugins that the program links in.
+  // Linked plugins of the program.
   RunPlugins(RunHost& run, const std::vector<const belay_module*>& linked);
   ~RunPlugins();
   RunPlugins(const RunPlugins&) = delete;
@@ -57,7 +57,7 @@ class RunPlugins {
   // Returns [input.train], also in a mode that does not use it, until the next call. Null: there is none, or it cannot
   // be resolved.
   const ResolvedPlugin* training_input(const Manifest& manifest);
-  // Loads the libraries of all plugins that were found. A refused one shows before any plugin's code has done more than
+  // Loads the libraries of all found plugins. A refused one shows before any plugin's code has done more than
   // initialize its globals. LoadError.
   void load();
   FoundUse loaded(const ResolvedPlugin& plugin);
@@ -71,18 +71,18 @@ class RunPlugins {
   bool has(PluginKind kind, const std::string& name) const { return registry_.find(kind, name, "") != nullptr; }
 
   // ---- both
-  // Finds a hook that a model brings: in the model's library, else like one of the manifest, and loads it. LoadError,
-  // NOT_FOUND, INVALID_ARGUMENT with the model and the hook.
+  // Finds a hook of a model: in the model's library, else like one of the manifest, and loads it. LoadError, NOT_FOUND,
+  // INVALID_ARGUMENT with the model and the hook.
   FoundUse brought(const PluginUse& hook, const PluginInstance& model);
-  // Returns a saver that wrote a checkpoint of another run. It is found and loaded like a manifest's, with its
-  // defaults, at the first call. NOT_FOUND, or why it was refused.
+  // Returns the saver of a checkpoint of another run. It is found and loaded like a manifest's, with its defaults, at
+  // the first call. NOT_FOUND, or why it was refused.
   SaverUse other_saver(const std::string& name);
   // `monitor`: of the thread that calls it.
   PluginInstance& create(const FoundUse& plugin, CallMonitor& monitor);
   // Adds every operation of every library that the run uses: those of [[ops]], and those that come with a model or a
   // hook.
   void add_ops(OpRegistry& ops);
-  // The note of a plugin in the search path that the run need not use; null: there is none of that name.
+  // The note of a plugin in the search path that the run need not use; null: there is none of this name.
   const PluginInfo* info(PluginKind kind, const std::string& name) const;
   const Registry& registry() const noexcept { return registry_; }
 
@@ -97,7 +97,7 @@ class RunPlugins {
   RunHost& run_;
   FilePolicy policy_;
   CpuFeatures cpu_;
-  std::unique_ptr<PluginSearch> search_;  // null: nothing but what is linked in
+  std::unique_ptr<PluginSearch> search_;  // null: nothing but the linked plugins
   PathContext paths_;                     // of the manifest
   std::unique_ptr<Loader> loader_;
   std::size_t warned_ = 0;  // of the loader's warnings

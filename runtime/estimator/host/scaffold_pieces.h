@@ -10,10 +10,10 @@
 
 namespace belay::runtime {
 
-// Finds the pieces in the training's graph, which must be complete. `problems` gets each wrong piece with its place,
-// and that piece is left out. A name must exist. ready and ready_for_local_init must be vectors of strings (the names
-// of variables that are not initialized), and summary_op a string. Except for summary_op, no piece may need a batch of
-// an input or a feed. The pieces run before the first batch, and would wait for it for ever.
+// Finds the pieces in the training's complete graph. `problems` gets each wrong piece with its place, and that piece is
+// left out. A name must exist. ready and ready_for_local_init must be vectors of strings (the names of variables that
+// are not initialized), and summary_op a string. Except for summary_op, no piece may need a batch of an input or a
+// feed. The pieces run before the first batch, and would wait for it for ever.
 ScaffoldOptions scaffold_pieces_of(NodeGraph& graph, const Manifest& manifest, Diagnostics& problems);
 
 }  // namespace belay::runtime

@@ -34,7 +34,7 @@ SessionHost::~SessionHost() {
 void SessionHost::open_events() {
   if (run_.events_dir().empty()) return;
   const double flush_secs = run_.options().session.events_flush_secs;
-  events_ = RunEvents();  // it writes into the directory that is replaced below
+  events_ = RunEvents();  // it writes into the directory replaced below
   const bool in_run = run_.has_directory() && run_.events_dir() == run_.options().dir;
   if (in_run && options_.events_folder.empty()) {
     events_ = RunEvents(run_.directory(), run_.clock(), run_.log(), flush_secs);

@@ -111,7 +111,7 @@ class PredictionStream final : public PredictionOutput {
   bool finish() override { return !gone_; }
 
  private:
-  // A descriptor that another program made non-blocking.
+  // A descriptor made non-blocking by another program.
   void wait() const {
     pollfd wanted{descriptor_, POLLOUT, 0};
     ::poll(&wanted, 1, -1);

@@ -25,10 +25,10 @@ class PredictionOutput {
   // If finish() was not called, no file appears.
   virtual ~PredictionOutput() = default;
 
-  // False: the reader is gone (`| head` has seen enough); more is not wanted, and it is no error. Any other write
-  // that fails throws.
+  // False: the reader is gone (`| head` has seen enough); more is not wanted, and it is no error. Any other failed
+  // write throws.
   virtual bool write(std::string_view bytes) = 0;
-  // Writes over bytes that were written. Call it only if can_rewrite().
+  // Writes over written bytes. Call it only if can_rewrite().
   virtual bool can_rewrite() const noexcept { return false; }
   virtual void write_at(std::uint64_t offset, std::string_view bytes) = 0;
   virtual bool is_terminal() const noexcept { return false; }
@@ -37,8 +37,8 @@ class PredictionOutput {
 };
 
 // Writes NAME.tmp- and random digits in the same directory, which must exist. finish() syncs the file and renames it,
-// and replaces an existing file. FAILED_PRECONDITION if `path` is not a file. A process that is killed leaves the file
-// with the digits.
+// and replaces an existing file. FAILED_PRECONDITION if `path` is not a file. A killed process leaves the file with the
+// digits.
 std::unique_ptr<PredictionOutput> prediction_file(FileSystem& files, const std::string& path);
 
 // `descriptor` stays open; `name` is for errors: "stdout". Each write arrives at once, whole. The process ignores

@@ -12,7 +12,7 @@
 //   for each batch; end of each hook if the input ends or somebody asks to stop, on_error if something fails
 //
 // A preemption (ABORTED, UNAVAILABLE) is an error like others. A new session would begin the input again, and predict
-// its examples twice. An object that is destroyed before its end closes its session without the hooks' end.
+// its examples twice. An object destroyed before its end closes its session without the hooks' end.
 //
 // There is one warning if the input begins a second pass over its examples, since it may never end. The positions of
 // its batches show that, whatever size it declares.
@@ -51,7 +51,7 @@ struct PredictOptions {
   // Fills the variables of the session, for example from a checkpoint. They are initialized before. Empty: they stay
   // so.
   std::function<void(DirectSession&)> fill = {};
-  // Called before the session with the hooks is made, for the hooks that the model brings.
+  // Called before the session with the hooks is made, for the model's hooks.
   std::function<void(const ModelOutputs&)> on_built = {};
   CallMonitor* monitor = nullptr;  // of the thread that reads; borrowed, may be null
   // The labels of the training's input, for an input that declares none; see build_model.h.
@@ -97,7 +97,7 @@ class Predictions {
   FetchSet fetches_;  // the predictions, the ids if there are some, the batch
   RunCall call_;
   std::unique_ptr<MonitoredSession> session_;
-  std::optional<Run> run_;  // of the batch that is being read
+  std::optional<Run> run_;  // of the current batch
 
   std::vector<TensorView> values_;
   Prediction batch_;

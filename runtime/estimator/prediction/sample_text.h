@@ -19,10 +19,10 @@
 
 namespace belay::runtime {
 
-// A model that was built in mode kPredict. It must be causal: its prediction at a place depends only on the ids up to
-// there. After the end of the text, meaningless ids fill its window.
+// A model built in mode kPredict. It must be causal: its prediction at a place depends only on the ids up to there.
+// After the end of the text, meaningless ids fill its window.
 struct LanguageModel {
-  Output ids;                      // the feature that is fed, int32 or int64 [batch, time]; time is the window
+  Output ids;                      // the fed feature, int32 or int64 [batch, time]; time is the window
   Output probabilities;            // the prediction: of each next id, at each place; [batch, time, ids]. Empty is an
                                    // error: the model has none
   std::vector<std::string> names;  // the characters, by id: InputComponent::class_names

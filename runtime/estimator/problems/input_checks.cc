@@ -134,7 +134,7 @@ bool intersect(const std::vector<std::filesystem::path>& a, const std::vector<st
                      [&](const auto& file) { return std::find(b.begin(), b.end(), file) != b.end(); });
 }
 
-// Compares the files with the rows of both. A file that is not required, such as that of the labels, decides nothing.
+// Compares the files with the rows of both. An optional file, such as that of the labels, decides nothing.
 SharedFiles shared_files(const ResolvedPlugin& a, const ResolvedPlugin& b) {
   const std::vector<OptionInfo>& options = a.info.options;
   const bool some_required = std::any_of(options.begin(), options.end(), [](const OptionInfo& option) {

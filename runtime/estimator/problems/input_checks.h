@@ -14,7 +14,7 @@
 
 namespace belay::runtime {
 
-// [input.NAME], which is not [input.train].
+// [input.NAME], other than [input.train].
 struct OtherInput {
   const std::string& name;
   const PluginUse& section;

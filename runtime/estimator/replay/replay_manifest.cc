@@ -37,7 +37,7 @@ ManifestSource hook_source(const std::string& hook) {
   return {"--hook " + name, "hooks = [{ " + use + (empty ? "" : ", " + options) + " }]\n"};
 }
 
-// Adds the name of a hook that was left out. Without a name it adds those that the uses of its plugin have.
+// Adds the name of an omitted hook. Without a name it adds those of the uses of its plugin.
 void add_names(const PluginUse& use, const RunState& state, std::set<std::string>& names) {
   names.insert(use.name.empty() ? use.plugin : use.name);
   if (!use.name.empty()) return;

@@ -43,7 +43,7 @@ struct RunHistory {
 RunHistory read_history(std::string_view metrics);
 // The names of a run's checkpoints by step, whole or not.
 std::map<std::int64_t, std::string> checkpoints_of(const OpenDirectory& run);
-// The past of a run, from its directory: the names of its checkpoints by step, and the lines of metrics.jsonl. That
+// The past of a run, from its directory: the names of its checkpoints by step, and the lines of metrics.jsonl. This
 // file is read from its beginning to its end. NOT_FOUND if it has neither.
 struct RunPast {
   std::map<std::int64_t, std::string> checkpoints;

@@ -73,7 +73,7 @@ std::vector<std::string> names_of_best(const OpenDirectory& run, const BestCheck
   return names;
 }
 
-// A file that cannot be read counts as missing: the caller needs only to know whether anything changed.
+// An unreadable file counts as missing: the caller needs only to know whether anything changed.
 Look look_at(const OpenDirectory& run, const BestCheckpoints& best, const std::string& also) {
   Look look;
   const auto quietly = [](const auto& f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a training reads. The next attempt recognises them: it must not continue with other data and no
-// message. A mark is one comment line at the end of the effective manifest that a run and its checkpoints keep:
+// The files of a training. The next attempt recognises them: it must not continue with other data and no message. A
+// mark is one comment line at the end of the effective manifest that a run and its checkpoints keep:
 //
 //   #file {"option":"input.train.path","path":"/data/x.csv","bytes":7840016,"modified_ns":...,"ends":"0e5d3e2a"}
 //
@@ -43,7 +43,7 @@ struct TrainingFile {
   bool by_variable = false;  // the path there has a ${NAME}: it may differ in each process
 };
 // Returns those of [input.train], the model, the optimizer with its schedule and groups, and the hooks. Initial values
-// do not count: a run that continues has separate ones.
+// do not count: a continued run has separate ones.
 std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& manifest, const ResolvedPlugins& plugins,
                                          bool whole);
 
@@ -51,8 +51,8 @@ std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& mani
 std::string data_file_lines(const std::vector<DataFile>& files);
 std::vector<DataFile> parse_data_files(std::string_view manifest);
 // Returns settings "input.train.features=\"/data/x.npy\"", so the text means the same files in any folder. Paths
-// relative to the user's manifest are absolute in the lines. Only files that still exist are listed. Hooks are not,
-// since a setting names a hook by its number, and these lines have none.
+// relative to the user's manifest are absolute in the lines. Only existing files are listed. Hooks are not, since a
+// setting names a hook by its number, and these lines have none.
 std::vector<std::string> data_file_sets(std::string_view manifest);
 
 // Describes the change of a file: "its bytes were 7840016, are 7840000". Empty: no change. `other_content`: its bytes

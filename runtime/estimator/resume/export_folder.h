@@ -51,8 +51,8 @@ class ExportFolder {
 
   // The oldest first.
   std::vector<std::string> versions() const;
-  // The record of the newest version that was the best by this metric; none if there is none. A record that cannot be
-  // read is a warning.
+  // The record of the newest version that was the best by this metric; none if there is none. An unreadable record is a
+  // warning.
   std::optional<ExportRecord> newest_best(const std::string& metric) const;
   // Makes a version. `write` fills the directory and returns the content of export.json. Returns the version's path.
   // After an error there is no version.

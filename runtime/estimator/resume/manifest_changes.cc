@@ -130,7 +130,7 @@ class Comparison {
     if (found == keys.end())
       return option != nullptr && option->name == key && option->default_value ? toml_value(*option->default_value)
                                                                                : kNotSet;
-    // 1 equals 1.0 for an option that is a float.
+    // 1 equals 1.0 for a float option.
     if (option != nullptr && option->type == OptionType::kFloat && !option->list &&
         found->second.find_first_not_of("+-0123456789") == std::string::npos)
       return toml_number(std::stod(found->second));

@@ -7,8 +7,8 @@
 //   checkpoint.max_to_keep   was 5, is 3        changes none: a line in the log
 //
 // The numbers change with the seed, the precision, the model, the optimizer and the training's input. They also change
-// with each option of a hook that is not `.watching()`. A hook that is added or removed counts as its options do. An
-// option that is not written has its default, so to write the default is no change. [any thread]
+// with each option of a hook that is not `.watching()`. An added or removed hook counts as its options do. An unwritten
+// option has its default, so to write the default is no change. [any thread]
 #pragma once
 
 #include <functional>
@@ -25,10 +25,10 @@ struct ManifestChange {
   std::string was;  // as TOML writes it; "not set", "not there"
   std::string is;
   bool changes_numbers = false;
-  Location at;  // in the manifest that is to continue
+  Location at;  // in the continued manifest
 };
 
-// The declaration of a hook of that name; null: there is none.
+// The declaration of a hook of this name; null: there is none.
 using HookInfos = std::function<const PluginInfo*(const std::string& name)>;
 
 // `plugins`: those of `now`, for the declarations of their options. `hooks`: the declarations of hooks that only

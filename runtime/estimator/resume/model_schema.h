@@ -29,7 +29,7 @@ bool takes_schema(const PluginUse& init_fn);
 class ModelSchema {
  public:
   // Reads that of the chosen checkpoint, else that of the run directory (checkpoint_choice.h). A warning names a
-  // checkpoint that has none. DATA_LOSS.
+  // checkpoint without one. DATA_LOSS.
   void read(const CheckpointPlace& place, const CheckpointChoice& choice);
   // For an evaluation that waits for checkpoints. Returns whether this one has another schema than the previous one,
   // and takes it then. A checkpoint that is gone, or has no schema, changes nothing.
@@ -54,7 +54,7 @@ class ModelSchema {
   std::optional<TrainedOptions> trained_options(bool of_start = false) const;
   // As JSON; empty: nothing is known.
   std::string text() const;
-  // The labels that a model gets in a prediction.
+  // The labels of a model in a prediction.
   std::vector<DeclaredLabel> labels() const;
   // The class names of the only label; empty: they are not known.
   std::vector<std::string> class_names() const;

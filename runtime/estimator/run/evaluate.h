@@ -24,10 +24,10 @@ struct CheckpointResult {
   std::vector<EvaluatedInput> inputs;
 };
 
-// Evaluates the checkpoint that run.checkpoint names. `progress` is called after each batch. CANCELLED if the control
-// stops it. Throws the errors of load_checkpoint and of Evaluation::run.
+// Evaluates the checkpoint of run.checkpoint. `progress` is called after each batch. CANCELLED if the control stops it.
+// Throws the errors of load_checkpoint and of Evaluation::run.
 CheckpointResult evaluate_checkpoint(PreparedRun& run, const std::function<void()>& progress);
-// Evaluates another checkpoint in the same way. Its variables are read into `store`, which is empty.
+// Evaluates another checkpoint in the same way. Its variables are read into the empty `store`.
 CheckpointResult evaluate_checkpoint(PreparedRun& run, const CheckpointChoice& choice, VariableStore& store);
 
 // Makes one pass over each evaluation input after a training. Returns nothing if a recovery lost the variables, or if

@@ -22,7 +22,7 @@ void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
   }
 }
 
-// Adds the advice for an input that was refused.
+// Adds the advice for a refused input.
 void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
   if (!run.is_training() && run.schema.learned() == nullptr) add_missing_checkpoint(run, problems);
   if (input.name != "train") return;

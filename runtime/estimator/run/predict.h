@@ -28,8 +28,8 @@ struct Predicted {
   PredictionTotals totals;
 };
 
-// Predicts every batch of the input, in its order, with the checkpoint that run.checkpoint names. `progress` is called
-// before each batch. CANCELLED if the control stops it; then no file appears.
+// Predicts every batch of the input, in its order, with the checkpoint of run.checkpoint. `progress` is called before
+// each batch. CANCELLED if the control stops it; then no file appears.
 Predicted predict(PreparedRun& run, PredictionWriter& writer, const std::function<void()>& progress);
 
 // Delivers the characters after predict.prompt, as sample_text does.

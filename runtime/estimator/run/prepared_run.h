@@ -51,7 +51,7 @@ struct PreparedRun {
   std::string activity() const;
 
   const std::optional<LaunchedPlace> place;  // among several processes; none: this one trains alone
-  const Manifest manifest;                   // the part that this process has
+  const Manifest manifest;                   // the part of this process
   const PreparedRunOptions options;
   const Environment environment;
   RunHost host;
@@ -66,7 +66,7 @@ struct PreparedRun {
   SessionHost training;  // its hooks borrow members before it
   PluginInstance* model_instance = nullptr;
   std::optional<OptimizerUse> optimizer;  // of a training
-  ScaffoldOptions pieces;                 // those that the manifest names
+  ScaffoldOptions pieces;                 // those of the manifest
   std::vector<DeclaredLabel> declared;    // the training's labels, for a prediction whose input has none
   bool names_found = false;               // prepare() has read the plugins' notes
   bool begins_anew = true;                // the opened directory held no checkpoint

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a run that are not in its manifest.
+// The options of a run outside of its manifest.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct PreparedRunOptions {
   ResumeOptions resume = {};
   std::shared_ptr<const ReplayTask> replay = {};  // null: an ordinary run, not steps of another one
   std::int64_t most_eval_batches = 0;             // of each pass, whatever eval.batches is; 0: eval.batches
-  std::optional<LaunchedPlace> place = {};        // the place that a program sets; none: that of the launcher's
+  std::optional<LaunchedPlace> place = {};        // the place set by a program; none: that of the launcher's
                                                   // variables
 };
 

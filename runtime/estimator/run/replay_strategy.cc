@@ -29,7 +29,7 @@ void ReplayStrategy::add_hook(const FoundUse& hook, std::size_t place) {
   add_watching(hook.use.instance_name, [&] { parts_.training.add_hook(hook); });
 }
 
-// `add` adds the hook of that name. The guards find what it writes, and a feed is refused at once.
+// `add` adds the hook of this name. The guards find what it writes, and a feed is refused at once.
 void ReplayStrategy::add_watching(const std::string& name, const std::function<void()>& add) {
   const ReplayGuard guard = guard_around(name);
   parts_.training.add_hook(kBefore + name, guard.before);

@@ -27,7 +27,7 @@ struct RunExports {
 bool wants_best_metric(const Manifest& manifest);
 // Call it after the model's instance is made.
 void make_exporters(PreparedRun& run);
-// A model that cannot be exported is a problem now, and not after the last step.
+// An unexportable model is a problem now, and not after the last step.
 void build_exports(PreparedRun& run, Diagnostics& problems);
 
 // ---- the exports

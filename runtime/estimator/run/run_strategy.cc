@@ -31,7 +31,7 @@ class CreatorWithMore final : public SessionCreator {
 
 }  // namespace
 
-// A process that is alone is a group of one.
+// A single process is a group of one.
 void RunStrategy::check_cluster(Diagnostics& problems) const {
   if (parts_.options.place) return;
   if (const std::string reason = why_not_alone(parts_.environment); !reason.empty())

@@ -2,7 +2,7 @@
 // The differences between a run of one process, one of several (ranks_strategy.h) and a replay (replay_strategy.h). A
 // PreparedRun has one and asks it.
 //
-// RunStrategy itself is for a process that is alone. A derived class overrides the differences. [main]
+// RunStrategy itself is for a single process. A derived class overrides the differences. [main]
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace belay::runtime {
 
 // A strategy works on these parts of the run, which owns them.
 struct RunParts {
-  const Manifest& manifest;  // the part that this process has
+  const Manifest& manifest;  // the part of this process
   const PreparedRunOptions& options;
   const Environment& environment;
   RunHost& host;
@@ -78,7 +78,7 @@ class RunStrategy {
 
   // ---- the training
   virtual void meet() {}
-  // Makes the training's sessions. `options`: those of a run that is alone.
+  // Makes the training's sessions. `options`: those of a run of one process.
   virtual std::shared_ptr<SessionCreator> creator(ChiefSessionCreator::Options options);
   // Whether a wait inside a step may be interrupted.
   virtual bool wakes_steps() const noexcept { return true; }

@@ -175,7 +175,7 @@ void Training::finish(MonitoredSession& session) {
   run_.training.close_events(result_.global_step);
 }
 
-// A user may have moved or removed the run directory meanwhile. Files that were written are where it is now.
+// A user may have moved or removed the run directory meanwhile. Written files are where it is now.
 void Training::look_for_checkpoint() {
   if (result_.checkpoint.empty()) return;
   try {
@@ -191,7 +191,7 @@ void Training::look_for_checkpoint() {
   }
 }
 
-// A run that was stopped has not ended: the next attempt continues it.
+// A stopped run has not ended: the next attempt continues it.
 template <class F>
 TrainingResult noting_the_end(PreparedRun& run, F&& train) {
   const auto note_end = [&](bool success) {

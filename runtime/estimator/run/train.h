@@ -33,8 +33,8 @@ struct TrainingResult {
 bool is_untrained(const TrainingResult& result);
 
 // Trains a prepared run whose directory is open. Restores the run's newest checkpoint, or initializes, unless the
-// strategy does something else. A run that is already at max_steps trains no step. If the lock of the directory is
-// lost, this fails and run.host.lock_lost() is true.
+// strategy does something else. A run at max_steps trains no step. If the lock of the directory is lost, this fails and
+// run.host.lock_lost() is true.
 //
 // `progress` is called after each step and after each batch of an evaluation, on this thread, also after the training.
 // `on_session` is called when there is a session, restored or initialized, before its first step. `ends` is empty, or

@@ -10,7 +10,7 @@
 namespace belay::runtime {
 namespace {
 
-// Looks only at the options that are given.
+// Looks only at the given options.
 std::optional<std::int64_t> epochs_of(const PluginUse& input) {
   for (const PluginOption& o : input.options)
     if (const auto* number = o.key == "epochs" ? std::get_if<std::int64_t>(&o.value) : nullptr) return *number;
