@@ -333,10 +333,11 @@ TEST_F(BadInput, ALabelForWhichTheModelHasNoClassIsFoundInTheFirstBatch) {
   for (const std::string command : {"check", "run"}) {
     const ProcessResult r = belay({command, manifest, "--set", "model.classes=3"});
     EXPECT_EQ(r.status, 2) << command;
-    EXPECT_THAT(told(r), ::testing::EndsWith(
-                             "--set model.classes: error: model \"linear\" (linear.so 1.0.0, train.toml:9) in build: "
-                             "classes: the model has 3, and the input's label has 8; leave 'classes' out to take the "
-                             "input's\n  model.classes=3\n                ^\n"));
+    EXPECT_THAT(told(r),
+                ::testing::EndsWith(
+                    "--set model.classes: error[B2045]: model \"linear\" (linear.so 1.0.0, train.toml:9) in build: "
+                    "classes: the model has 3, and the input's label has 8; leave 'classes' out to take the "
+                    "input's\n  model.classes=3\n                ^\n"));
     EXPECT_FALSE(run_directory_exists()) << command;
   }
   EXPECT_EQ(belay({"check", manifest, "--set", "model.classes=8"}).status, 0);
@@ -348,7 +349,7 @@ TEST_F(BadInput, ALabelForWhichTheModelHasNoClassIsFoundInTheFirstBatch) {
   const ProcessResult r = belay({"check", of_idx});
   EXPECT_EQ(r.status, 2);
   EXPECT_EQ(told(r),
-            "DIR/train.toml:11:11: error: model \"mlp\" (mlp.so 1.0.0, train.toml:9) in build: classes: the "
+            "DIR/train.toml:11:11: error[B2045]: model \"mlp\" (mlp.so 1.0.0, train.toml:9) in build: classes: the "
             "model has 9, and the input's label has 10; leave 'classes' out to take the input's\n"
             "  classes = 9\n            ^\n");
 }

@@ -223,10 +223,10 @@ TEST_F(BadPluginFile, AnOptionThatTheConstructorRefusesIsTheManifestsMistake) {
   fs::copy_file(kBadPlugins + "/throwing_constructor.so", temp / "x.so");
   const ProcessResult r = belay({"run", regression("", "[[hooks]]\nfile = \"./x.so\"\nalpha = 2\n")});
   EXPECT_EQ(r.status, 2) << r.err;
-  EXPECT_EQ(
-      told(r),
-      "DIR/train.toml:15:9: error: cannot create hook \"choosy\" (x.so 1.0.0) of 'DIR/x.so': alpha must lie in (0, "
-      "1)\n  alpha = 2\n          ^\n");
+  EXPECT_EQ(told(r),
+            "DIR/train.toml:15:9: error[B2045]: cannot create hook \"choosy\" (x.so 1.0.0) of 'DIR/x.so': alpha must "
+            "lie in (0, "
+            "1)\n  alpha = 2\n          ^\n");
   EXPECT_FALSE(fs::exists(run_dir()));
 }
 
@@ -257,10 +257,11 @@ TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveTh
     EXPECT_EQ(r.status, c.status) << r.err;
     const std::string level = std::string_view(c.fault) == "throw" ? "error[B2041]: " : "error ";
     const std::string expected =
-        c.status == 1 ? level + "training ended with an error: hook \"misbehaving\" (x.so 0.9, train.toml:13) " + c.said
-                      : std::string(c.status == 2 ? "DIR/train.toml:14:8: error: " : "error DIR/train.toml:13:1: ") +
-                            "cannot create hook \"misbehaving\" (x.so 0.9) of 'DIR/x.so': " + c.said;
-    EXPECT_THAT(lines_with(told(r), c.status == 2 ? "error: " : level), ::testing::ElementsAre(expected));
+        c.status == 1
+            ? level + "training ended with an error: hook \"misbehaving\" (x.so 0.9, train.toml:13) " + c.said
+            : std::string(c.status == 2 ? "DIR/train.toml:14:8: error[B2045]: " : "error DIR/train.toml:13:1: ") +
+                  "cannot create hook \"misbehaving\" (x.so 0.9) of 'DIR/x.so': " + c.said;
+    EXPECT_THAT(lines_with(told(r), c.status == 2 ? "error[B2045]: " : level), ::testing::ElementsAre(expected));
     EXPECT_EQ(listing(run_dir()), c.made) << c.fault;
   }
 }

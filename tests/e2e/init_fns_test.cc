@@ -169,7 +169,7 @@ TEST_F(InitFnsTest, AFileThatIsMissingIsFoundByCheckAndRun) {
   const struct {
     std::string init_fn, place, said, line;
   } cases[] = {
-      {init_fn("warm_start", "from = \"frist\"\n"), ":13:8: error",
+      {init_fn("warm_start", "from = \"frist\"\n"), ":13:8: error[B2045]",
        "from: there is no checkpoint '" + (temp / "frist") + "' (did you mean \"first\"?); name a run directory, a ",
        "\n  from = \"frist\"\n         ^~~~~~~\n"},
       {init_fn("assign", "vars = [\"linear\"]\nnpy = \"kernel.npy\"\n"), ":14:7: error[B3046]",

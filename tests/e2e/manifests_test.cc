@@ -101,7 +101,7 @@ TEST_F(Manifests, WhatPluginsSayOfTheirOptionsIsShownWhereTheyAreAndAllAtOnce) {
                                  "every_n_secs = 5\n[[hooks]]\nplugin = \"stop_at_step\"\nname = \"both\"\n"
                                  "num_steps = 3\nlast_step = 5\n")});
   EXPECT_EQ(created.status, 2) << created.err;
-  EXPECT_THAT(lines_with(told(created), "error: "), ::testing::SizeIs(2)) << told(created);
+  EXPECT_THAT(lines_with(told(created), "error[B2045]: "), ::testing::SizeIs(2)) << told(created);
   EXPECT_THAT(told(created), HasSubstr("every_n_iter = 5\n                 ^\n"));
   const ProcessResult input =
       belay({"check", regression(), "--set", "input.train.plugin=csv", "--set", "input.train.path=none.csv"});

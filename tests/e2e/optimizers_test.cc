@@ -101,7 +101,7 @@ TEST_F(OptimizersTest, B_18b_AWrongNameOrOptionHasItsLineAndTheNearestOne) {
             "                                               ^~~~~\n"
             "  help: did you mean \"alpha\"? options: decay_steps, alpha\n");
   const std::string rates = refused("learning_rate = { schedule = \"piecewise_constant\", values = [1, 2] }\n", 2);
-  EXPECT_THAT(rates, HasSubstr("DIR/train.toml:11:61: error: cannot create schedule \"piecewise_constant\""));
+  EXPECT_THAT(rates, HasSubstr("DIR/train.toml:11:61: error[B2045]: cannot create schedule \"piecewise_constant\""));
   EXPECT_THAT(rates, HasSubstr("values has 2 numbers and boundaries 0; there must be one value more than boundaries"));
 }
 

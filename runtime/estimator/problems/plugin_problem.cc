@@ -94,7 +94,7 @@ void add_plugin_problem(const PluginUse& use, const Error& error, Diagnostics& p
   std::string& message = coded.text;
   if (const std::string place = at_text(use.at); message.starts_with(place)) message.erase(0, place.size());
   Diagnostic problem{place_in(use, message), message, ""};
-  problem.code = std::move(coded.code);
+  problem.code = coded.code.empty() ? "B2045" : std::move(coded.code);
   problems.add(std::move(problem));
 }
 

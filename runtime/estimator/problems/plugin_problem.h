@@ -14,7 +14,7 @@ bool is_of_manifest(const Error& error);
 bool is_of_input(const Error& error);
 
 // Adds it at the option of `use` that the message names, else at the plugin's name. The message names it as
-// "'every_n_secs'", "label: ", "'layers.2'", or by a value in quotes.
+// "'every_n_secs'", "label: ", "'layers.2'", or by a value in quotes. Without a code of the plugin it has B2045.
 void add_plugin_problem(const PluginUse& use, const Error& error, Diagnostics& problems);
 
 }  // namespace belay::runtime
