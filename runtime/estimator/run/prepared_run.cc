@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "belay/philox.h"
+#include "runtime/estimator/run/rank_of_run.h"
 #include "runtime/monitored/hooks/default_hooks.h"
 #include "runtime/ops/registry.h"
 #include "runtime/platform/text/text.h"
