@@ -66,7 +66,7 @@ signal_grace_secs = 20
 no_progress_secs = 600
 max_recoveries = 3
 recovery_backoff_secs = 1.0
-hooks_on_all_ranks = ["losses"]
+hooks_on_all_ranks = ["norms"]
 precision = "float32"
 [[hooks]]
 plugin = "logging_tensor"
@@ -74,6 +74,9 @@ name = "losses"
 on_error = "disable"
 tensors = ["loss"]
 every_n_iter = 3
+[[hooks]]
+plugin = "gradient_norms"
+name = "norms"
 [[metrics]]
 kind = "auc"
 name = "area"
