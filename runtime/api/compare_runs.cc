@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "belay/runtime/compare_runs.h"
 
+#include <fmt/core.h>
+
 #include <memory>
 
 #include "runtime/api/log.h"
@@ -15,14 +17,13 @@ std::string RunComparison::text() const {
   if (first_different) {
     std::string differing;
     for (const std::string& name : variables) differing += (differing.empty() ? "" : ", ") + name;
-    return (last_equal ? "they are equal up to step " + std::to_string(*last_equal) + " and differ" : "they differ") +
-           " at step " + std::to_string(*first_different) + (differing.empty() ? "" : ", in " + differing);
+    return fmt::format("{} at step {}{}",
+                       last_equal ? fmt::format("they are equal up to step {} and differ", *last_equal) : "they differ",
+                       *first_different, differing.empty() ? "" : ", in " + differing);
   }
-  std::string equal = "they are equal at the " + std::to_string(common_steps) + " steps that both left, up to " +
-                      std::to_string(*last_equal);
+  std::string equal = fmt::format("they are equal at the {} steps that both left, up to {}", common_steps, *last_equal);
   if (last_step_a == last_step_b) return equal;
-  return equal + ", and one came to step " + std::to_string(last_step_a) + ", the other to step " +
-         std::to_string(last_step_b);
+  return fmt::format("{}, and one came to step {}, the other to step {}", equal, last_step_a, last_step_b);
 }
 
 RunComparison compare_runs(const std::string& a, const std::string& b) {

@@ -182,8 +182,8 @@ TrainingSessionOptions options_of_loop(const LearningOptions& o) {
 }
 
 std::string step_line(std::int64_t step, double loss, double seconds) {
-  return "global step " + std::to_string(step) + ": loss = " + runtime::fixed_text(loss, 4) + " (" +
-         runtime::fixed_text(seconds, 2) + " sec/step)";
+  return fmt::format("global step {}: loss = {} ({} sec/step)", step, runtime::fixed_text(loss, 4),
+                     runtime::fixed_text(seconds, 2));
 }
 
 }  // namespace

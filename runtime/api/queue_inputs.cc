@@ -64,7 +64,7 @@ QueueRef produce(const std::vector<Output>& tensors, const ProducerOptions& o, s
   const std::vector<Output> rows = epoch_rows(next_epoch(g, o.num_epochs), tensors, o.shuffle, o.seed, "rows");
   QueueRef q = fifo_queue(g, o.capacity, components, "queue");
   add_queue_runner(g, {.queue = q, .enqueue_ops = {enqueue_many(q, rows, "enqueue")}});
-  summarize_fill(q, "fraction_of_" + std::to_string(o.capacity) + "_full", o.capacity);
+  summarize_fill(q, fmt::format("fraction_of_{}_full", o.capacity), o.capacity);
   return q;
 }
 
@@ -95,19 +95,16 @@ void check_lists(const Lists& lists, const std::vector<Output>& keeps, const Sta
   if (lists.front().empty()) s.refuse("there are no tensors");
   for (const std::vector<Output>& list : lists) {
     if (list.size() != lists.front().size())
-      s.refuse("the lists have " + std::to_string(lists.front().size()) + " and " + std::to_string(list.size()) +
-               " tensors; they must be equal");
+      s.refuse(fmt::format("the lists have {} and {} tensors; they must be equal", lists.front().size(), list.size()));
     for (std::size_t i = 0; i < list.size(); ++i)
       if (list[i].dtype() != lists.front()[i].dtype())
         s.refuse(lists.front()[i].text() + " and " + list[i].text() + " become one tensor; their types must be equal");
   }
   if (!keeps.empty() && keeps.size() != lists.size())
-    s.refuse("there are " + std::to_string(keeps.size()) + " keep_inputs for " + std::to_string(lists.size()) +
-             " lists; each has its own");
-  if (s.num_threads < 1) s.refuse("num_threads must be at least 1, got " + std::to_string(s.num_threads));
+    s.refuse(fmt::format("there are {} keep_inputs for {} lists; each has its own", keeps.size(), lists.size()));
+  if (s.num_threads < 1) s.refuse(fmt::format("num_threads must be at least 1, got {}", s.num_threads));
   if (!s.shapes.empty() && s.shapes.size() != lists.front().size())
-    s.refuse("there are " + std::to_string(s.shapes.size()) + " shapes for " + std::to_string(lists.front().size()) +
-             " tensors");
+    s.refuse(fmt::format("there are {} shapes for {} tensors", s.shapes.size(), lists.front().size()));
 }
 
 // The dims of an element of `x`.

@@ -129,7 +129,7 @@ RunStatus ProgramReplay::drive() {
 void ProgramReplay::note_archives() {
   const runtime::ReplayPlan& plan = replay_.planned();
   for (std::int64_t step = plan.first; step <= plan.last && (options_.batch || !options_.fetches.empty()); ++step) {
-    const std::string archive = replay_.directory() + "/step-" + std::to_string(step) + ".npz";
+    const std::string archive = fmt::format("{}/step-{}.npz", replay_.directory(), step);
     if (runtime::posix_file_system().exists(archive)) report_.archives.push_back(archive);
   }
 }

@@ -130,9 +130,8 @@ TrainAndEvaluateResult TrainAndEvaluate::train_and_evaluate(const EvalSpec& spec
     if (step == 0 || step == schedule.last_evaluated()) return true;
     if (!ask()) return false;
     if (schedule.due(step, true)) return evaluate_now();
-    platform_.log.info("eval", "the evaluation of step " + std::to_string(step) +
-                                   " is skipped because of throttle_secs; " + std::to_string(schedule.skipped()) +
-                                   " so far");
+    platform_.log.info("eval", fmt::format("the evaluation of step {} is skipped because of throttle_secs; {} so far",
+                                           step, schedule.skipped()));
     return true;
   };
   train({checkpoint_listener("evaluate_checkpoints", {.restored = restored, .saved = saved})});

@@ -84,7 +84,7 @@ std::optional<LaunchedPlace> place_in_tf_config(const Environment& environment) 
 }
 
 std::string text_of(const LaunchedPlace& place) {
-  return place.launcher + " sets rank " + std::to_string(place.rank) + " of " + std::to_string(place.size);
+  return fmt::format("{} sets rank {} of {}", place.launcher, place.rank, place.size);
 }
 
 }  // namespace
@@ -138,16 +138,18 @@ std::string why_apart(const Environment& environment) {
 std::string why_lone(const Environment& environment) {
   const LaunchedPlace place = launched_place(environment);
   if (place.launcher != kSlurm.launcher || place.size <= 1 || environment("SLURM_STEP_ID")) return "";
-  return "Slurm has " + std::to_string(place.size) +
-         " tasks for this job, and its batch script has started this one process itself: SLURM_STEP_ID is not set";
+  return fmt::format(
+      "Slurm has {} tasks for this job, and its batch script has started this one process itself: SLURM_STEP_ID is not "
+      "set",
+      place.size);
 }
 
 std::string why_not_alone(const Environment& environment) {
   try {
     const LaunchedPlace place = launched_place(environment);
     if (place.size <= 1) return "";
-    return place.launcher + " has started " + std::to_string(place.size) +
-           " processes, which this version does not train together";
+    return fmt::format("{} has started {} processes, which this version does not train together", place.launcher,
+                       place.size);
   } catch (const Error& e) {
     return e.what();
   }

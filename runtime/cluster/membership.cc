@@ -24,7 +24,7 @@ constexpr std::uint64_t kMostBytesOfMark = 1 << 16;
 constexpr std::chrono::milliseconds kBetweenMarks{20};
 constexpr double kGoneSecs = 2;  // a rendezvous that is gone for this long is not being made anew
 
-std::string mark_name(int seat) { return "here-" + std::to_string(seat); }
+std::string mark_name(int seat) { return fmt::format("here-{}", seat); }
 
 std::uint64_t new_token() {
   std::random_device random;
@@ -74,16 +74,14 @@ std::optional<HereMark> mark_of(const OpenDirectory& rendezvous, int seat) {
 }
 
 std::string text_of(const HereMark& mark) {
-  std::string text = std::to_string(mark.token) + " " + std::to_string(mark.waits) + " " + (mark.trained ? "1" : "0") +
-                     " " + std::to_string(mark.seats);
-  for (const int seat : mark.unmet) text += " " + std::to_string(seat);
+  std::string text = fmt::format("{} {} {} {}", mark.token, mark.waits, mark.trained ? "1" : "0", mark.seats);
+  for (const int seat : mark.unmet) text += fmt::format(" {}", seat);
   return text + "\n";
 }
 
 std::string text_of(const RankMembers& group) {
-  std::string text = std::to_string(group.generation) + " " + group.meeting;
-  for (const RankMembers::Member& m : group.members)
-    text += " " + std::to_string(m.seat) + ":" + std::to_string(m.token);
+  std::string text = fmt::format("{} {}", group.generation, group.meeting);
+  for (const RankMembers::Member& m : group.members) text += fmt::format(" {}:{}", m.seat, m.token);
   return text + "\n";
 }
 
@@ -241,8 +239,7 @@ void Membership::fail_missing(const Look& look) const {
   std::sort(all.begin(), all.end());
   std::string names;
   for (const int seat : all) names += (names.empty() ? "" : ", ") + std::to_string(seat);
-  const std::string who =
-      std::string(all.size() == 1 ? "rank " : "ranks ") + names + " of " + std::to_string(options_.seats);
+  const std::string who = fmt::format("{}{} of {}", all.size() == 1 ? "rank " : "ranks ", names, options_.seats);
   const std::string wait = " (" + secs_text("max_wait_secs", options_.max_wait_secs) + ")";
   const bool later = !last_.members.empty() || look.trained;
   if (later && options_.on_lost == LostRank::kContinue)
@@ -262,7 +259,7 @@ RankMembers Membership::form(OpenDirectory& run, const std::string& name) {
     const std::unique_ptr<OpenDirectory> rendezvous = run.open_directory(kRendezvousName);
     const Look look = look_at(*rendezvous);
     if (is_enough(look, secs_since(begun))) {
-      RankMembers group{name + "-" + std::to_string(generation), generation, {{0, token_}}};
+      RankMembers group{fmt::format("{}-{}", name, generation), generation, {{0, token_}}};
       group.members.insert(group.members.end(), look.here.begin(), look.here.end());
       rendezvous->replace(kGroupName, text_of(group));
       unmet_.clear();

@@ -41,7 +41,7 @@ RankMeeting::RankMeeting(const Options& options, Events events)
 
 std::string RankMeeting::name_of(int rank) const {
   const auto r = static_cast<std::size_t>(rank);
-  return "rank " + std::to_string(r < members_.members.size() ? members_.members[r].seat : rank);
+  return fmt::format("rank {}", r < members_.members.size() ? members_.members[r].seat : rank);
 }
 
 // ---- meeting ----
@@ -209,10 +209,9 @@ std::string RankMeeting::what_changed(int from, std::int64_t step) const {
   std::string text;
   if (!lost.empty()) text += seats_text(lost) + (lost.size() == 1 ? " was lost; " : " were lost; ");
   if (!replaced.empty()) text += seats_text(replaced) + (replaced.size() == 1 ? " was" : " were") + " replaced; ";
-  text += std::to_string(size_) + (size_ == 1 ? " rank continues" : " ranks continue") + " after step " +
-          std::to_string(step);
+  text += fmt::format("{}{} after step {}", size_, size_ == 1 ? " rank continues" : " ranks continue", step);
   if (from != 0) text += ", which " + name_of(from) + " had made";
-  if (regroupings_ > 0) text += " (regrouping " + std::to_string(regroupings_) + ")";
+  if (regroupings_ > 0) text += fmt::format(" (regrouping {})", regroupings_);
   return text;
 }
 

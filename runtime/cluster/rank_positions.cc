@@ -64,8 +64,7 @@ RankPositions positions_on(const InputPositions& positions, const std::string& i
   }
   for (int r = 0; r < ranks; ++r)
     found.of_rank[static_cast<std::size_t>(r)] = {epoch, read_of_shard(index * before, r, ranks), {}};
-  found.said +=
-      "continues after the first " + std::to_string(index * before) + " examples of epoch " + std::to_string(epoch);
+  found.said += fmt::format("continues after the first {} examples of epoch {}", index * before, epoch);
   return found;
 }
 

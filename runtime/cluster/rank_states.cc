@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/rank_states.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -72,7 +74,7 @@ std::vector<std::string> take_states_of_ranks(HookStates& states, std::size_t ra
 }
 
 void add_states_of_rank(HookStates& states, std::size_t rank, const std::string& text) {
-  for (auto& [hook, state] : unpacked(text)) states[hook + "@" + std::to_string(rank)] = std::move(state);
+  for (auto& [hook, state] : unpacked(text)) states[fmt::format("{}@{}", hook, rank)] = std::move(state);
 }
 
 // ---- of a run ----

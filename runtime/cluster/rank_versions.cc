@@ -53,8 +53,8 @@ std::string first_difference(const std::string& there, const std::string& on_chi
 std::string text_of(const std::vector<RankVersions::File>& files) {
   std::string text;
   for (const RankVersions::File& f : files)
-    text += escaped(f.option) + "\t" + escaped(f.path) + "\t" + std::to_string(f.bytes) + "\t" + f.ends + "\t" +
-            f.whole + "\t" + (f.by_variable ? "1" : "0") + "\n";
+    text += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", escaped(f.option), escaped(f.path), f.bytes, f.ends, f.whole,
+                        f.by_variable ? "1" : "0");
   return text;
 }
 std::vector<RankVersions::File> files_in(const std::string& text) {
@@ -79,8 +79,8 @@ bool differ(const RankVersions::File& one, const RankVersions::File& other) {
 // Returns "input.train.path is '/b/x.csv' with 600 bytes, checksum ... there, and '/a/x.csv' ... on rank 0".
 std::string difference_of(const RankVersions::File& there, const RankVersions::File& on_chief) {
   const auto text = [](const RankVersions::File& f) {
-    return single_quoted(f.path) + " with " + std::to_string(f.bytes) + " bytes, checksum " +
-           (f.whole.empty() ? f.ends : f.whole);
+    return fmt::format("{} with {} bytes, checksum {}", single_quoted(f.path), f.bytes,
+                       f.whole.empty() ? f.ends : f.whole);
   };
   return there.option + " is " + text(there) + " there, and " + text(on_chief) + " on rank 0";
 }
@@ -121,14 +121,14 @@ std::string compare_files(const RankMeeting& meeting, const RankVersions& mine) 
                          " has other data than rank 0: " + difference_of(file, chief));
   const auto first = [](const std::vector<std::string>& all_found) {
     return all_found[0] +
-           (all_found.size() == 1 ? "" : " (and " + std::to_string(all_found.size() - 1) + " more that differ)");
+           (all_found.size() == 1 ? "" : fmt::format(" (and {} more that differ)", all_found.size() - 1));
   };
   if (!errors.empty())
     fail(Code::kInvalidArgument, fmt::format("[B5101] {}; give all ranks the same file, or name each rank's own by a "
                                              "variable, as in \"part-${{RANK}}.csv\"",
                                              first(errors)));
   if (warnings.empty()) return "";
-  return first(warnings) + "; each rank reads its part of the file that it has, 1 of " + std::to_string(meeting.size());
+  return fmt::format("{}; each rank reads its part of the file that it has, 1 of {}", first(warnings), meeting.size());
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <chrono>
-#include <cstdio>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -42,13 +41,12 @@ void remove_rendezvous(LockedDirectory& run, const std::string& unused) {
 
 }  // namespace
 
-std::string seat_name(int rank) { return "seat-" + std::to_string(rank); }
+std::string seat_name(int rank) { return fmt::format("seat-{}", rank); }
 
 std::string new_meeting(std::int64_t attempt) {
   std::random_device random;
-  char name[64];
-  std::snprintf(name, sizeof(name), "attempt-%lld-%08x%08x", static_cast<long long>(attempt), random(), random());
-  return name;
+  const unsigned high = random(), low = random();
+  return fmt::format("attempt-{}-{:08x}{:08x}", attempt, high, low);
 }
 
 std::string begin_meeting(LockedDirectory& run, std::int64_t attempt, std::string_view on_lost) {

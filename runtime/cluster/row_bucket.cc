@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cluster/row_bucket.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -41,8 +43,8 @@ void RowBucket::gather_headers(const Gather& call) {
   for (std::size_t r = 0; r < headers_.size(); ++r) {
     const Header& h = headers_[r];
     if (h.count < 0 || h.count > h.room)
-      fail(Code::kDataLoss, "[B5105] rank " + std::to_string(r) + " has " + std::to_string(h.count) +
-                                " rows in room for " + std::to_string(h.room) + ", which cannot be");
+      fail(Code::kDataLoss,
+           fmt::format("[B5105] rank {} has {} rows in room for {}, which cannot be", r, h.count, h.room));
     most_ = std::max(most_, h.count);
     room_ = std::max(room_, h.room);
   }

@@ -93,7 +93,7 @@ class TaskReader {
   void alone() {
     if (task_.type != kWorker)
       wrong("task.type", std::string("\"worker\" without a cluster, not \"") + escaped(task_.type) + "\"");
-    if (task_.index != 0) wrong("task.index", "0 without a cluster, not " + std::to_string(task_.index));
+    if (task_.index != 0) wrong("task.index", fmt::format("0 without a cluster, not {}", task_.index));
     task_.master = text(value_, "session_master", "session_master");
     task_.evaluation_master = text(value_, "eval_session_master", "eval_session_master");
   }
@@ -108,13 +108,13 @@ class TaskReader {
     check_chief(chief);
     if (!has_type_) wrong("task.type", "given where there is a cluster");
     if (!has_index_) wrong("task.index", "given where there is a cluster");
-    if (task_.index < 0) wrong("task.index", "at least 0, not " + std::to_string(task_.index));
+    if (task_.index < 0) wrong("task.index", fmt::format("at least 0, not {}", task_.index));
     if (task_.type == kEvaluator) return evaluator(chief);
     if (!task_.cluster.contains(task_.type))
       wrong("task.type", "a job of the cluster, which has no \"" + escaped(task_.type) + "\"");
     if (task_.index >= count(task_.type.c_str()))
-      wrong("task.index", "below " + std::to_string(count(task_.type.c_str())) + ", the number of tasks of \"" +
-                              escaped(task_.type) + "\", not " + std::to_string(task_.index));
+      wrong("task.index", fmt::format("below {}, the number of tasks of \"{}\", not {}", count(task_.type.c_str()),
+                                      escaped(task_.type), task_.index));
     task_.is_chief = task_.type == chief;
     task_.ps = count(kPs);
     task_.workers = count(kWorker) + count(chief);
@@ -126,8 +126,7 @@ class TaskReader {
   void check_chief(const char* chief) const {
     if (chief == kMaster && task_.cluster.contains(kChief))
       wrong("cluster", "one with a \"chief\" or one with a \"master\", not with both");
-    if (count(chief) != 1)
-      wrong("cluster", std::string("one with exactly one \"") + chief + "\", not " + std::to_string(count(chief)));
+    if (count(chief) != 1) wrong("cluster", fmt::format("one with exactly one \"{}\", not {}", chief, count(chief)));
   }
 
   // An evaluator is outside the cluster. It trains nothing, and no task waits for it.

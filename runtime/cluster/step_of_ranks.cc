@@ -90,9 +90,9 @@ void StepOfRanks::look_at_losses() {
   std::string names;
   for (int r = 0; r < meeting_.size(); ++r)
     if (marks[r] != 0) names += (names.empty() ? "" : ", ") + meeting_.name_of(r);
-  control_.warn("the loss of " + names + " is not finite at step " +
-                std::to_string(control_.monitor.step.load(std::memory_order_relaxed) + 1) +
-                ", and that of the other ranks is: look at the rows of " + names);
+  control_.warn(
+      fmt::format("the loss of {} is not finite at step {}, and that of the other ranks is: look at the rows of {}",
+                  names, control_.monitor.step.load(std::memory_order_relaxed) + 1, names));
 }
 
 void StepOfRanks::wait() {
@@ -109,7 +109,7 @@ void StepOfRanks::trace_buckets() noexcept {
   if (on && traced_)
     for (std::size_t b = 0; b < buckets_->sizes().size(); ++b) {
       const auto [start_ns, end_ns] = buckets_->times(b);
-      trace_->add_exchange("bucket " + std::to_string(b), start_ns, end_ns);
+      trace_->add_exchange(fmt::format("bucket {}", b), start_ns, end_ns);
     }
   traced_ = on;
   buckets_->time_by(on ? clock_ : nullptr);

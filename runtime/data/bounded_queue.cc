@@ -154,16 +154,15 @@ void BoundedQueue::check_components(const QueueElement& element) const {
     fail(Code::kInvalidArgument, fmt::format("[B3001] queue '{}': {}", options_.name, what));
   };
   if (element.components.size() != options_.dtypes.size())
-    wrong("an element must have " + std::to_string(options_.dtypes.size()) + " components, got " +
-          std::to_string(element.components.size()));
+    wrong(fmt::format("an element must have {} components, got {}", options_.dtypes.size(), element.components.size()));
   for (std::size_t i = 0; i < options_.dtypes.size(); ++i) {
     const DenseTensor& component = element.components[i];
     if (component.dtype() != options_.dtypes[i])
-      wrong("component " + std::to_string(i) + " of an element must be " + dtype_name(options_.dtypes[i]) + ", got " +
-            dtype_name(component.dtype()));
+      wrong(fmt::format("component {} of an element must be {}, got {}", i, dtype_name(options_.dtypes[i]),
+                        dtype_name(component.dtype())));
     if (i < options_.shapes.size() && !options_.shapes[i].allows(component.dims()))
-      wrong("component " + std::to_string(i) + " of an element must have the shape " + options_.shapes[i].text() +
-            ", got " + dims_text(component.dims()));
+      wrong(fmt::format("component {} of an element must have the shape {}, got {}", i, options_.shapes[i].text(),
+                        dims_text(component.dims())));
   }
 }
 
@@ -221,9 +220,8 @@ void BoundedQueue::give_back(std::vector<QueueElement> elements) {
 
 void BoundedQueue::fail_empty(std::int64_t requested, std::int64_t there) const {
   if (error_) throw Error(*error_);
-  fail(Code::kOutOfRange, options_.type + " '" + options_.name +
-                              "' is closed and has insufficient elements (requested " + std::to_string(requested) +
-                              ", current size " + std::to_string(there) + ")");
+  fail(Code::kOutOfRange, fmt::format("{} '{}' is closed and has insufficient elements (requested {}, current size {})",
+                                      options_.type, options_.name, requested, there));
 }
 
 QueueElement BoundedQueue::dequeue(const CancelToken& cancel) {

@@ -155,9 +155,7 @@ void InputFeed::look_at(const Position& position) {
   const bool moved = by_number ? at(last_) < at(position) : at(last_) != at(position) || last_.bytes != position.bytes;
   if (!moved && !position_told_ && options_.schema.use == InputUse::kTraining) {
     position_told_ = true;
-    const auto text = [](const Position& p) {
-      return "{" + std::to_string(p.epoch) + ", " + std::to_string(p.index) + "}";
-    };
+    const auto text = [](const Position& p) { return fmt::format("{{{}, {}}}", p.epoch, p.index); };
     input_->warn(input_->label() + " in next: its position went from " + text(last_) + " to " + text(position) +
                  ", so a resumed run gets other batches than this one");
   }

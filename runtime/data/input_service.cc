@@ -194,7 +194,7 @@ std::vector<std::string> copied(const belay_str* names, std::uint64_t count, con
   std::vector<std::string> copies;
   copies.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    detail::check_text("name " + std::to_string(i) + " of " + whose, names[i]);
+    detail::check_text(fmt::format("name {} of {}", i, whose), names[i]);
     copies.emplace_back(view(names[i]));
   }
   return copies;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/queue_runner.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/platform/process/current_error.h"
@@ -147,7 +149,7 @@ std::string why_resume_is_approximate(const NodeGraph& graph) {
   }
   for (const auto& runner : graph.queue_runners())
     if (runner->fillers() > 1)
-      reasons.push_back("'" + runner->name() + "' is filled by " + std::to_string(runner->fillers()) + " threads");
+      reasons.push_back(fmt::format("'{}' is filled by {} threads", runner->name(), runner->fillers()));
   return joined(reasons, "; ");
 }
 

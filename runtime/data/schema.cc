@@ -20,7 +20,7 @@ std::string words_text(const std::vector<std::string>& words) {
   constexpr std::size_t kShown = 20;
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < std::min(words.size(), kShown); ++i) shown.push_back(double_quoted(words[i]));
-  return joined(shown) + (words.size() > kShown ? " and " + std::to_string(words.size() - kShown) + " more" : "");
+  return joined(shown) + (words.size() > kShown ? fmt::format(" and {} more", words.size() - kShown) : "");
 }
 
 // True if the classes' names are their numbers.
@@ -207,8 +207,7 @@ class Matcher {
       return numbers;
     }
     if (trained.classes > 0 && own.classes > 0 && trained.classes != own.classes)
-      problem(named(own) + " has " + std::to_string(own.classes) + " classes, in the training it had " +
-              std::to_string(trained.classes));
+      problem(fmt::format("{} has {} classes, in the training it had {}", named(own), own.classes, trained.classes));
     return {};
   }
 
@@ -383,8 +382,7 @@ class Differences {
         found.push_back("classes of " + named(was) + " differ: the training had " + words_text(was.class_names) +
                         "; now " + words_text(is.class_names));
     } else if (was.classes != is.classes && was.classes > 0 && is.classes > 0) {
-      found.push_back(named(was) + " had " + std::to_string(was.classes) + " classes, has " +
-                      std::to_string(is.classes));
+      found.push_back(fmt::format("{} had {} classes, has {}", named(was), was.classes, is.classes));
     }
   }
 
@@ -501,12 +499,12 @@ std::vector<std::pair<std::string, std::string>> schema_rows(const Schema& schem
     if (are_numbers(c.class_names)) continue;
     std::vector<std::string> numbered;
     for (std::size_t i = 0; i < c.class_names.size(); ++i)
-      numbered.push_back(std::to_string(i) + " " + double_quoted(c.class_names[i]));
+      numbered.push_back(fmt::format("{} {}", i, double_quoted(c.class_names[i])));
     constexpr std::size_t kShown = 20;
     const std::size_t more = numbered.size() > kShown ? numbered.size() - kShown : 0;
     numbered.resize(numbered.size() - more);
     rows.emplace_back("classes of " + double_quoted(c.name),
-                      joined(numbered) + (more == 0 ? "" : " and " + std::to_string(more) + " more"));
+                      joined(numbered) + (more == 0 ? "" : fmt::format(" and {} more", more)));
   }
   for (const auto& [name, value] : schema.kept) rows.emplace_back("fitted " + escaped(name), kept_text(value));
   return rows;

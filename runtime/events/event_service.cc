@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_service.h"
 
+#include <fmt/core.h>
+
 #include "runtime/platform/memory/checked_slot.h"
 #include "runtime/platform/process/process_copy.h"
 
@@ -40,7 +42,7 @@ std::int32_t summary(belay_host* host, belay_str bytes, std::int64_t step, belay
 std::int32_t session_log(belay_host* host, std::int32_t kind, std::int64_t step, belay_str path, belay_status* status) {
   return guard(status, [&] {
     if (kind != BELAY_SESSION_START && kind != BELAY_SESSION_STOP && kind != BELAY_SESSION_CHECKPOINT)
-      fail(Code::kInvalidArgument, "there is no session log entry of kind " + std::to_string(kind));
+      fail(Code::kInvalidArgument, fmt::format("there is no session log entry of kind {}", kind));
     if (EventWriter* w = writer_of(host))
       w->add_session_log(static_cast<EventWriter::SessionStatus>(kind), step, view(path));
   });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_value.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -100,8 +102,7 @@ std::string strings_text(const pb::TensorProto& t) {
 // If the metadata names the plugin that shows the tensor, that decides the kind.
 EventValue tensor_value(const pb::TensorProto& t, const std::string& plugin) {
   if (plugin == "images" && t.string_val_size() >= 2)
-    return {
-        "image", {}, {}, std::to_string(t.string_val_size() - 2) + " of " + t.string_val(0) + " x " + t.string_val(1)};
+    return {"image", {}, {}, fmt::format("{} of {} x {}", t.string_val_size() - 2, t.string_val(0), t.string_val(1))};
   if (plugin == "histograms") return {"histogram", {}, {}, "buckets " + shape_text(t.tensor_shape())};
   if (t.dtype() == pb::DT_STRING) return {"text", {}, {}, strings_text(t)};
   const auto& dims = t.tensor_shape().dim();
@@ -144,7 +145,7 @@ std::string content_of(const pb::Summary::Value& value, const std::string& kind)
   return (value.has_histo() ? value.histo() : histogram_of(value.tensor())).SerializeAsString();
 }
 
-std::string bytes_of(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
+std::string bytes_of(std::size_t bytes) { return fmt::format("{} bytes", bytes); }
 
 // Returns the number of traced nodes, and the time from the first one's start to the last one's end.
 std::string run_metadata_text(const std::string& bytes) {
@@ -158,7 +159,7 @@ std::string run_metadata_text(const std::string& bytes) {
         begin = std::min<std::int64_t>(begin, node.all_start_micros());
         end = std::max<std::int64_t>(end, node.all_start_micros() + node.all_end_rel_micros());
       }
-  return nodes == 0 ? bytes_of(bytes.size()) : std::to_string(nodes) + " nodes, " + std::to_string(end - begin) + " us";
+  return nodes == 0 ? bytes_of(bytes.size()) : fmt::format("{} nodes, {} us", nodes, end - begin);
 }
 
 EventValue session_value(const pb::SessionLog& log) {
@@ -178,7 +179,7 @@ EventValue EventValues::value_of(const pb::Summary::Value& value) {
     case pb::Summary::Value::kSimpleValue: return scalar(static_cast<double>(value.simple_value()), true);
     case pb::Summary::Value::kHisto: return {"histogram", {}, {}, histogram_text(value.histo())};
     case pb::Summary::Value::kImage:
-      return {"image", {}, {}, std::to_string(value.image().width()) + " x " + std::to_string(value.image().height())};
+      return {"image", {}, {}, fmt::format("{} x {}", value.image().width(), value.image().height())};
     case pb::Summary::Value::kAudio: return {"audio", {}, {}, bytes_of(value.audio().encoded_audio_string().size())};
     case pb::Summary::Value::kTensor:
       if (plugin == "hparams") return {"hparams", {}, {}, hparams_text(value.metadata().plugin_data().content())};

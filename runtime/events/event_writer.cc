@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/event_writer.h"
 
+#include <fmt/core.h>
+
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <unistd.h>
@@ -11,7 +13,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -123,7 +124,7 @@ void EventWriter::add_summary(std::string_view summary, std::int64_t step) {
   }
   pb::Summary parsed;
   if (summary.size() > INT_MAX || !parsed.ParseFromArray(summary.data(), static_cast<int>(summary.size())))
-    fail(Code::kInvalidArgument, "a summary of " + std::to_string(summary.size()) + " bytes is no Summary message");
+    fail(Code::kInvalidArgument, fmt::format("a summary of {} bytes is no Summary message", summary.size()));
   std::unique_lock lock(mutex_);
   stamp(*summary_head_, step);
   const std::string changed = change_summary(parsed, step) ? parsed.SerializeAsString() : std::string();
@@ -166,7 +167,7 @@ bool EventWriter::add_step_trace(std::string_view run_metadata, std::int64_t ste
   std::unique_lock lock(mutex_);
   if (step <= tags_.traced_step) return false;
   tags_.traced_step = step;
-  append_run_metadata(std::move(lock), "step_" + std::to_string(step), run_metadata, step);
+  append_run_metadata(std::move(lock), fmt::format("step_{}", step), run_metadata, step);
   return true;
 }
 
@@ -313,8 +314,8 @@ void EventWriter::note_success() {
   const std::lock_guard lock(mutex_);
   taken_ = 0;
   if (std::exchange(failing_, false))
-    warnings_.push_back("event file '" + escaped(name_) + "' can be written again; " + std::to_string(dropped_) +
-                        " events were lost");
+    warnings_.push_back(
+        fmt::format("event file '{}' can be written again; {} events were lost", escaped(name_), dropped_));
   dropped_ = 0;
 }
 
@@ -356,10 +357,8 @@ std::string EventWriter::new_name() const {
   const std::string last = last_event_file(directory_);
   std::int64_t seconds = std::max(clock_.wall_ns() / kSecond, seconds_of(last).value_or(0));
   for (int counter = 0;; ++counter) {
-    char digits[32];
-    std::snprintf(digits, sizeof(digits), "%010lld", static_cast<long long>(seconds));
-    std::string name = std::string(kPrefix) + digits + "." + options_.host + "." + std::to_string(options_.pid) + "." +
-                       std::to_string(counter) + options_.suffix;
+    std::string name =
+        fmt::format("{}{:010}.{}.{}.{}{}", kPrefix, seconds, options_.host, options_.pid, counter, options_.suffix);
     if (name > last) return name;
     if (counter < kMostCounters) continue;
     ++seconds;
@@ -398,7 +397,7 @@ void EventWriter::open_file() {
 void EventWriter::warn_unless_finite(const std::string& tag, double value, std::int64_t step) {
   if (std::isfinite(value) || !tags_.not_finite.insert(tag).second) return;
   const char* found = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
-  warnings_.push_back("'" + tag + "' is " + found + " at step " + std::to_string(step) + " (logged once)");
+  warnings_.push_back(fmt::format("'{}' is {} at step {} (logged once)", tag, found, step));
 }
 
 void EventWriter::say_warnings() noexcept {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/graph_def.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/events/proto/event.pb.h"
@@ -53,7 +55,7 @@ void add_node(const NodeGraph& graph, const Node& n, pb::GraphDef& def) {
   node.set_op(n.op->name);
   for (const Port& in : n.inputs) {
     const std::string& from = graph.node(in.node).name;
-    node.add_input(in.index == 0 ? from : from + ":" + std::to_string(in.index));
+    node.add_input(in.index == 0 ? from : fmt::format("{}:{}", from, in.index));
   }
   for (const std::uint32_t c : n.control_inputs) node.add_input("^" + graph.node(c).name);
   for (const auto& [name, value] : n.attrs.all()) set_attr(name, value, (*node.mutable_attr())[name]);

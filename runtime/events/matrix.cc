@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/matrix.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -68,7 +70,7 @@ std::vector<std::string> matrix_lines(const std::string& title, const Matrix& ma
                                       const std::vector<std::string>& names) {
   const std::size_t columns = columns_of(matrix);
   if (std::max(columns, matrix.size()) > kMostColumns)
-    return {title + ": a matrix [" + std::to_string(matrix.size()) + ", " + std::to_string(columns) + "]"};
+    return {fmt::format("{}: a matrix [{}, {}]", title, matrix.size(), columns)};
   std::vector<std::vector<std::string>> cells{{""}};
   const bool named = names.size() == matrix.size();
   const auto name = [&](std::size_t i) { return named ? names[i] : std::to_string(i); };

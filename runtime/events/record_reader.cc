@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/record_reader.h"
 
+#include <fmt/core.h>
+
 #include "belay/error.h"
 #include "runtime/events/record_writer.h"
 #include "runtime/platform/files/crc32c.h"
@@ -18,9 +20,9 @@ T little_endian(const char* bytes) {
 
 [[noreturn]] void damaged(const OpenFile& file, std::uint64_t offset, const char* what, std::uint32_t found,
                           std::uint32_t stored) {
-  fail(Code::kDataLoss, "'" + escaped(file.path()) + "': the record at byte " + std::to_string(offset) + " has a " +
-                            what + " of masked CRC32C " + crc_text(found) + ", but the stored one is " +
-                            crc_text(stored));
+  fail(Code::kDataLoss,
+       fmt::format("'{}': the record at byte {} has a {} of masked CRC32C {}, but the stored one is {}",
+                   escaped(file.path()), offset, what, crc_text(found), crc_text(stored)));
 }
 
 }  // namespace

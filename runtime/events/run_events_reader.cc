@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/events/run_events_reader.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -56,9 +58,8 @@ class RunReader {
       }
     }
     if (reader.offset() < size)
-      all_.problems.push_back({single_quoted(reader.path()) + " ends within the record at byte " +
-                                   std::to_string(reader.offset()) + ": its last " +
-                                   std::to_string(size - reader.offset()) + " bytes are left out",
+      all_.problems.push_back({fmt::format("{} ends within the record at byte {}: its last {} bytes are left out",
+                                           single_quoted(reader.path()), reader.offset(), size - reader.offset()),
                                false});
   }
 

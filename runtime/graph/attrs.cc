@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/attrs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "belay/detail/parse_options.h"  // number_text
@@ -78,8 +80,8 @@ std::string either(const std::vector<std::string_view>& choices) {
 
 std::string problem_of_numbers(AttrType type, const std::vector<std::int64_t>& values) {
   for (const std::int64_t v : values) {
-    if (type == AttrType::kShape && v < -1) return "has the dimension " + std::to_string(v);
-    if (type == AttrType::kDTypes && !is_dtype(v)) return "has " + std::to_string(v) + ", which is no dtype";
+    if (type == AttrType::kShape && v < -1) return fmt::format("has the dimension {}", v);
+    if (type == AttrType::kDTypes && !is_dtype(v)) return fmt::format("has {}, which is no dtype", v);
   }
   return "";
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/dense_tensor.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -16,7 +18,7 @@ constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + kAlignment
 
 Buffer::Buffer(std::size_t bytes) : capacity_(std::max(rounded_up(bytes), kAlignment)) {
   data_ = allocate_guarded(capacity_);
-  if (data_ == nullptr) fail_no_memory("a tensor of " + std::to_string(bytes) + " bytes");
+  if (data_ == nullptr) fail_no_memory(fmt::format("a tensor of {} bytes", bytes));
 }
 
 Buffer::~Buffer() { free_guarded(data_); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/gradients.h"
 
+#include <fmt/core.h>
+
 namespace belay::runtime {
 namespace {
 
@@ -77,8 +79,8 @@ void differentiate_node(NodeGraph& graph, std::uint32_t id, const std::vector<bo
 std::vector<Output> add_gradients(NodeGraph& graph, const std::vector<Port>& ys, const std::vector<Output>& grad_ys,
                                   const std::vector<Port>& xs) {
   if (!grad_ys.empty() && grad_ys.size() != ys.size())
-    fail(Code::kInvalidArgument, "gradients: " + std::to_string(ys.size()) + " ys and " +
-                                     std::to_string(grad_ys.size()) + " grad_ys; give one for each, or none");
+    fail(Code::kInvalidArgument,
+         fmt::format("gradients: {} ys and {} grad_ys; give one for each, or none", ys.size(), grad_ys.size()));
   const belay::Graph g = graph.handle();
   const auto scope = g.scope("gradients");
   std::uint32_t last = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/graph_service.h"
 
+#include <fmt/core.h>
+
 #include "runtime/graph/gradients.h"
 #include "runtime/platform/memory/checked_slot.h"
 
@@ -34,7 +36,7 @@ AttrValue attr_value(const std::string& name, const belay_value& v) {
       for (std::size_t i = 0; i < n; ++i) out.emplace_back(view(texts[i]));
       return out;
     }
-    default: fail(Code::kInvalidArgument, "an attribute has the unknown value type " + std::to_string(v.type));
+    default: fail(Code::kInvalidArgument, fmt::format("an attribute has the unknown value type {}", v.type));
   }
 }
 
@@ -98,9 +100,9 @@ std::int32_t add_node(belay_graph* graph, const belay_node_def* def, std::uint32
     for (std::uint64_t i = 0; i < d.n_inputs; ++i) {
       const Port in = g.resolve(d.inputs[i]);
       if (in.index == BELAY_OPERATION)
-        fail(Code::kInvalidArgument, "'" + g.port_name(in) + "' is an operation without a value; node '" +
-                                         std::string(view(d.name)) + "' (" + std::string(view(d.op)) +
-                                         ") cannot take it as input " + std::to_string(i));
+        fail(Code::kInvalidArgument,
+             fmt::format("'{}' is an operation without a value; node '{}' ({}) cannot take it as input {}",
+                         g.port_name(in), view(d.name), view(d.op), i));
       inputs.push_back(g.visible(in));
     }
     std::vector<std::uint32_t> controls;
@@ -158,8 +160,8 @@ std::int32_t input(belay_graph* graph, std::uint32_t node, std::uint32_t index, 
     g.resolve({g.serial(), node, BELAY_OPERATION});
     const Node& n = g.node(node);
     if (index >= n.inputs.size())
-      fail(Code::kInvalidArgument, "node '" + n.name + "' has " + std::to_string(n.inputs.size()) +
-                                       " inputs, there is no input " + std::to_string(index));
+      fail(Code::kInvalidArgument,
+           fmt::format("node '{}' has {} inputs, there is no input {}", n.name, n.inputs.size(), index));
     *output = {g.serial(), n.inputs[index].node, n.inputs[index].index};
   });
 }
@@ -211,8 +213,8 @@ std::int32_t collection_item(belay_graph* graph, belay_str collection, std::uint
     const NodeGraph& g = from_handle(graph);
     const auto& items = g.collection(view(collection));
     if (i >= items.size())
-      fail(Code::kInvalidArgument, "collection '" + std::string(view(collection)) + "' has " +
-                                       std::to_string(items.size()) + " items, there is no item " + std::to_string(i));
+      fail(Code::kInvalidArgument,
+           fmt::format("collection '{}' has {} items, there is no item {}", view(collection), items.size(), i));
     *output = {g.serial(), items[i].node, items[i].index};
   });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/lookup_table.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 
 #include "runtime/platform/text/text.h"
@@ -27,8 +29,8 @@ LookupTable::LookupTable(std::string name, DType key_dtype, DType value_dtype)
 
 void LookupTable::initialize(const TensorView& keys, const TensorView& values) {
   if (keys.size() != values.size())
-    fail(Code::kInvalidArgument, "table '" + name_ + "' is given " + std::to_string(keys.size()) + " keys and " +
-                                     std::to_string(values.size()) + " values; they must be equal");
+    fail(Code::kInvalidArgument, fmt::format("table '{}' is given {} keys and {} values; they must be equal", name_,
+                                             keys.size(), values.size()));
   const std::lock_guard lock(mutex_);
   if (initialized_) {
     if (holds_the_same(keys, values)) return;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/node_graph.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -63,7 +65,7 @@ std::string NodeGraph::unique_name(const std::string& wanted) {
   if (fresh) return wanted;
   int& uses = it->second;  // keeps its address when the map grows
   for (;;) {
-    std::string name = wanted + "_" + std::to_string(uses++);
+    std::string name = fmt::format("{}_{}", wanted, uses++);
     if (name_uses_.try_emplace(name, 1).second) return name;
   }
 }
@@ -84,8 +86,8 @@ std::uint32_t NodeGraph::add(std::string_view op, std::string_view name_hint, st
                               (known.empty() ? "" : "; did you mean '" + known + "'?"));
   }
   if (def->n_inputs >= 0 && inputs.size() != static_cast<std::size_t>(def->n_inputs))
-    fail(Code::kInvalidArgument, "node '" + hint + "' (" + def->name + "): expected " + std::to_string(def->n_inputs) +
-                                     " inputs, got " + std::to_string(inputs.size()));
+    fail(Code::kInvalidArgument,
+         fmt::format("node '{}' ({}): expected {} inputs, got {}", hint, def->name, def->n_inputs, inputs.size()));
   Node node;
   node.op = def;
   node.body = open_body();
@@ -120,16 +122,16 @@ std::uint32_t NodeGraph::add(std::string_view op, std::string_view name_hint, st
 
 Port NodeGraph::resolve(const belay_output& output) const {
   if (output.graph != serial_)
-    fail(Code::kInvalidArgument, output.graph == 0 ? "an empty Output was used"
-                                                   : "output " + std::to_string(output.index) + " of node " +
-                                                         std::to_string(output.node) +
-                                                         " is not an element of this graph: it belongs to another one");
-  if (output.node >= nodes_.size())
-    fail(Code::kInvalidArgument, "the graph has no node " + std::to_string(output.node));
+    fail(Code::kInvalidArgument,
+         output.graph == 0
+             ? "an empty Output was used"
+             : fmt::format("output {} of node {} is not an element of this graph: it belongs to another one",
+                           output.index, output.node));
+  if (output.node >= nodes_.size()) fail(Code::kInvalidArgument, fmt::format("the graph has no node {}", output.node));
   const Node& n = nodes_[output.node];
   if (output.index != BELAY_OPERATION && output.index >= n.outputs.size())
-    fail(Code::kInvalidArgument, "node '" + n.name + "' has " + std::to_string(n.outputs.size()) +
-                                     " outputs, there is no output " + std::to_string(output.index));
+    fail(Code::kInvalidArgument,
+         fmt::format("node '{}' has {} outputs, there is no output {}", n.name, n.outputs.size(), output.index));
   return {output.node, output.index};
 }
 
@@ -148,19 +150,19 @@ Port NodeGraph::find(std::string_view name) const {
     std::uint32_t index = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
     if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || index >= node->outputs.size())
-      fail(Code::kNotFound, "node '" + node->name + "' has " + std::to_string(node->outputs.size()) +
-                                " outputs, there is no '" + escaped(name) + "'");
+      fail(Code::kNotFound,
+           fmt::format("node '{}' has {} outputs, there is no '{}'", node->name, node->outputs.size(), escaped(name)));
     return {node->id, index};
   }
   if (node->outputs.size() > 1)
-    fail(Code::kInvalidArgument, "'" + std::string(name) + "' has " + std::to_string(node->outputs.size()) +
-                                     " outputs; name one, as '" + std::string(name) + ":0'");
+    fail(Code::kInvalidArgument,
+         fmt::format("'{}' has {} outputs; name one, as '{}:0'", name, node->outputs.size(), name));
   return {node->id, node->outputs.empty() ? BELAY_OPERATION : 0};
 }
 
 std::string NodeGraph::port_name(Port port) const {
   const std::string& name = nodes_[port.node].name;
-  return port.index == BELAY_OPERATION ? name : name + ":" + std::to_string(port.index);
+  return port.index == BELAY_OPERATION ? name : fmt::format("{}:{}", name, port.index);
 }
 
 void NodeGraph::need_open(const char* what, std::string_view name) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/graph/op_def.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/graph/node_graph.h"
@@ -15,8 +17,7 @@ void InferContext::output(DType dtype, Shape shape) {
     empty = empty || shape.dim(i) == 0;
   }
   if (overflows && !empty)
-    fail("output " + std::to_string(outputs_.size()) + " of shape " + shape.text() +
-         " has more bytes than can be addressed");
+    fail(fmt::format("output {} of shape {} has more bytes than can be addressed", outputs_.size(), shape.text()));
   outputs_.emplace_back(dtype, std::move(shape));
 }
 
@@ -25,14 +26,14 @@ void InferContext::fail(const std::string& text) const {
 }
 
 std::string InferContext::input_text(std::size_t i) const {
-  return "input " + std::to_string(i) + " (" + dtype_name(dtypes_[i]) + " " + shapes_[i].text() + ")";
+  return fmt::format("input {} ({} {})", i, dtype_name(dtypes_[i]), shapes_[i].text());
 }
 
 void InferContext::need_rank(std::size_t i, std::int32_t rank) const {
   if (shapes_[i].has_rank() && shapes_[i].rank() != rank)
     fail(input_text(i) + " must " +
          (rank == 0 ? std::string("be a scalar")
-                    : "have " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions")));
+                    : fmt::format("have {}{}", rank, rank == 1 ? " dimension" : " dimensions")));
 }
 
 void InferContext::need_dtype(std::size_t i, DType dtype) const {
@@ -55,8 +56,7 @@ void InferContext::need_number(std::size_t i) const {
 }
 
 std::size_t InferContext::axis(std::int64_t axis, std::int32_t rank) const {
-  if (axis < -rank || axis >= rank)
-    fail("axis " + std::to_string(axis) + " is not in [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");
+  if (axis < -rank || axis >= rank) fail(fmt::format("axis {} is not in [{}, {})", axis, -rank, rank));
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/diagnostics.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -221,11 +223,11 @@ std::string Diagnostics::text() const {
   std::size_t shown = 0;
   for (const Diagnostic& d : sorted()) {
     if (shown++ == kMaxShown) {
-      out += "... and " + std::to_string(count_ - kMaxShown) + " more\n";
+      out += fmt::format("... and {} more\n", count_ - kMaxShown);
       break;
     }
     if (!d.at.file.empty()) out += shortened(d.at.file) + ":";
-    if (d.at.line > 0) out += std::to_string(d.at.line) + ":" + std::to_string(d.at.column) + ":";
+    if (d.at.line > 0) out += fmt::format("{}:{}:", d.at.line, d.at.column);
     if (!out.empty() && out.back() == ':') out += " ";
     out += (d.code.empty() ? "error: " : "error[" + d.code + "]: ") + shortened(d.message) + "\n";
     if (const auto line = line_of(d)) out += MarkedLine(*line, d.at.column, d.length).text();

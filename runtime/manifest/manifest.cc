@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/manifest.h"
 
+#include <fmt/core.h>
+
 namespace belay::runtime {
 
 PluginUse plugin_use(const std::string& plugin, const std::vector<std::pair<std::string, OptionValue>>& options,
@@ -61,7 +63,7 @@ PluginUse optimizer_use(const Manifest& manifest) {
 }
 
 PluginUse optimizer_use(const Manifest& manifest, std::size_t group) {
-  return at_its_place(manifest, "optimizer.groups." + std::to_string(group),
+  return at_its_place(manifest, fmt::format("optimizer.groups.{}", group),
                       optimizer_use(manifest.optimizer, manifest.optimizer.groups[group]));
 }
 

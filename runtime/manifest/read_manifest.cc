@@ -78,7 +78,7 @@ class ManifestReader {
     if (const auto* table = std::get_if<TomlTable>(&node.value))
       for (const TomlEntry& entry : *table) note_places(name + "." + entry.key, entry.node);
     if (const auto* list = std::get_if<TomlList>(&node.value))
-      for (std::size_t i = 0; i < list->size(); ++i) note_places(name + "." + std::to_string(i), (*list)[i]);
+      for (std::size_t i = 0; i < list->size(); ++i) note_places(fmt::format("{}.{}", name, i), (*list)[i]);
   }
 
   void check_best_metric() {
@@ -239,7 +239,7 @@ class ManifestReader {
       return;
     }
     for (std::size_t i = 0; i < list->size(); ++i)
-      uses.push_back(read_plugin_use((*list)[i], name + "." + std::to_string(i), table, context_));
+      uses.push_back(read_plugin_use((*list)[i], fmt::format("{}.{}", name, i), table, context_));
   }
 
   // Returns a section that is written once for each element. Null: it is not given, or is no list.
@@ -310,7 +310,7 @@ class ManifestReader {
     if (list == nullptr) return;
     for (const TomlNode& node : std::get<TomlList>(list->value))
       manifest_.exporters.push_back(
-          read_exporter(node, "exporters." + std::to_string(manifest_.exporters.size()), context_));
+          read_exporter(node, fmt::format("exporters.{}", manifest_.exporters.size()), context_));
     for (const ExporterSection& e : manifest_.exporters)
       if (e.when == ExportWhen::kBest && eval_inputs(manifest_).empty())
         context_.problems.add(e.at, "[B1029] evaluations decide about when = \"best\", and there is no input for them",

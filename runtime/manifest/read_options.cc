@@ -64,7 +64,7 @@ class OptionReader {
     } else if (all(type_identity<std::string>{})) {
       add(key, key_at, node.at, values<std::string>(list));
     } else if (all(type_identity<TomlTable>{}, type_identity<TomlList>{})) {
-      for (std::size_t i = 0; i < list.size(); ++i) read_part(key + "." + std::to_string(i), list[i]);
+      for (std::size_t i = 0; i < list.size(); ++i) read_part(fmt::format("{}.{}", key, i), list[i]);
     } else {
       problems_.add(node.at.location(), fmt::format("[B1023] {}.{} mixes kinds of values", table_, key),
                     "a list holds booleans, numbers, strings, or tables and lists");

@@ -182,7 +182,7 @@ void apply_sets(TomlNode& root, const std::vector<std::string>& sets, Diagnostic
   for (const std::string& argument : sets) {
     // Locations have this name for the argument. A repeated key needs another name.
     std::string label = "--set " + argument.substr(0, find_equals(argument));
-    if (const int times = ++given[label]; times > 1) label += " (" + std::to_string(times) + ")";
+    if (const int times = ++given[label]; times > 1) label += fmt::format(" ({})", times);
     SetArgument(argument, std::move(label), problems).apply(root);
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/manifest/show.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -171,7 +173,7 @@ class ElementNames {
  public:
   std::string of(const std::string& name) {
     const int n = ++seen_[name];
-    return n == 1 ? name : name + " " + std::to_string(n);
+    return n == 1 ? name : fmt::format("{} {}", name, n);
   }
 
  private:
@@ -230,7 +232,7 @@ void visit_sections(Manifest m, Sections& sections) {
 }
 
 std::string origin_text(const Location& at) {
-  return escaped(at.file) + (at.line > 0 ? ":" + std::to_string(at.line) : "");
+  return escaped(at.file) + (at.line > 0 ? fmt::format(":{}", at.line) : "");
 }
 
 class TextOfSections final : public Sections {
@@ -254,7 +256,7 @@ class TextOfSections final : public Sections {
     const bool list = header.starts_with("[[");
     std::string path = header.substr(list ? 2 : 1, header.size() - (list ? 4 : 2));
     // An init function may be one table instead of a list.
-    if (list) path += places_->count(path + ".0") == 0 ? "" : "." + std::to_string(elements_[path]++);
+    if (list) path += places_->count(path + ".0") == 0 ? "" : fmt::format(".{}", elements_[path]++);
     return path;
   }
 

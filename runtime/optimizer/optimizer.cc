@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optimizer/optimizer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -36,9 +38,9 @@ void check_gradients(const Graph& g, const Output& loss, const std::vector<Outpu
       fail(Code::kInvalidArgument, "the trainable variables " + gradients[0].variable.text() + " and " +
                                        v.variable.text() + " must have the same dtype");
   if (gradients.empty())
-    fail(Code::kInvalidArgument, "the loss '" + loss.name() + "' depends on none of the " +
-                                     std::to_string(variables.size()) + " trainable variables; the first is '" +
-                                     g.node_name_of(variables[0]) + "'");
+    fail(Code::kInvalidArgument,
+         fmt::format("the loss '{}' depends on none of the {} trainable variables; the first is '{}'", loss.name(),
+                     variables.size(), g.node_name_of(variables[0])));
 }
 
 // An optimizer's arguments, with their memory.
@@ -253,8 +255,9 @@ std::vector<Output> without_frozen(const Graph& graph, const OptimizerSettings& 
     return group != group_of.end() && group->second != kNoGroup && settings.groups[group->second].frozen();
   });
   if (trained.empty() && !variables.empty())
-    fail(Code::kInvalidArgument, "all " + std::to_string(variables.size()) +
-                                     " trainable variables are frozen by optimizer.groups: nothing is trained");
+    fail(
+        Code::kInvalidArgument,
+        fmt::format("all {} trainable variables are frozen by optimizer.groups: nothing is trained", variables.size()));
   return trained;
 }
 
@@ -282,8 +285,9 @@ std::vector<UpdateGroup> update_groups(const Graph& graph, const OptimizerUse& u
   std::stable_sort(all.begin(), all.end(),
                    [](const UpdateGroup& a, const UpdateGroup& b) { return a.from_step < b.from_step; });
   if (all.front().from_step > 0)
-    fail(Code::kInvalidArgument, "no variable is trained before step " + std::to_string(all.front().from_step) +
-                                     ": each has a group with a from_step of optimizer.groups");
+    fail(Code::kInvalidArgument,
+         fmt::format("no variable is trained before step {}: each has a group with a from_step of optimizer.groups",
+                     all.front().from_step));
   return all;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optimizer/sparse_gradients.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -39,7 +41,7 @@ OfBatch of_a_batch(const Graph& graph, const VariableGradient& v) {
 void tell_of_dense(const Graph& graph, const std::vector<VariableGradient>& gradients,
                    const PluginInstance& optimizer) {
   std::string text = "the gradient of '" + graph.node_name_of(gradients[0].variable) + "'";
-  if (gradients.size() > 1) text += " (and of " + std::to_string(gradients.size() - 1) + " more)";
+  if (gradients.size() > 1) text += fmt::format(" (and of {} more)", gradients.size() - 1);
   optimizer.inform(text +
                    " is dense, since the optimizer takes no sparse gradients: each step reads and writes all "
                    "rows");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/optimizer/variable_groups.h"
 
+#include <fmt/core.h>
+
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -23,7 +25,7 @@ bool matches(const VariableGroup& group, const std::string& name) {
 
 // Returns "groups.0 (vars = "conv*")".
 std::string group_text(const std::vector<VariableGroup>& groups, std::size_t i) {
-  return "optimizer.groups." + std::to_string(i) + " (vars = " + double_quoted(groups[i].vars) + ")";
+  return fmt::format("optimizer.groups.{} (vars = {})", i, double_quoted(groups[i].vars));
 }
 
 std::string help_for_no_match(const std::string& pattern, const std::vector<std::string>& names) {
@@ -32,7 +34,7 @@ std::string help_for_no_match(const std::string& pattern, const std::vector<std:
     return "did you mean " + double_quoted(near) + "?";
   std::vector<std::string> some(names.begin(),
                                 names.begin() + static_cast<std::ptrdiff_t>(std::min(kListed, names.size())));
-  if (names.size() > kListed) some.push_back("... (" + std::to_string(names.size()) + " in all)");
+  if (names.size() > kListed) some.push_back(fmt::format("... ({} in all)", names.size()));
   return names.empty() ? "the graph has none" : "they are " + joined(some);
 }
 

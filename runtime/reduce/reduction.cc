@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/reduce/reduction.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <variant>
 
@@ -127,7 +129,7 @@ class Reduction {
     smaller_ = true;
   }
   void say(const std::string& what, std::size_t needed, std::size_t of) {
-    options_.say(what + ": " + std::to_string(needed) + " of " + std::to_string(of) + " are needed");
+    options_.say(fmt::format("{}: {} of {} are needed", what, needed, of));
   }
 
   void leave_out_start() {
@@ -216,7 +218,7 @@ class Reduction {
         at(candidate.manifest, path)->value = less;
         if (!fails(candidate)) continue;
         take(std::move(candidate));
-        options_.say(text(path) + ": " + std::to_string(less) + " does instead of " + std::to_string(now));
+        options_.say(fmt::format("{}: {} does instead of {}", text(path), less, now));
         break;
       }
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/report/compared_runs.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
 namespace belay::runtime {
 
 std::string last_step_text(const MetricOfRun& of) {
-  if (of.not_finite_since) return "since " + std::to_string(*of.not_finite_since);
+  if (of.not_finite_since) return fmt::format("since {}", *of.not_finite_since);
   return of.last ? std::to_string(of.last->step) : "";
 }
 

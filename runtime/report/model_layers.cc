@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/report/model_layers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -313,7 +315,7 @@ std::string ops_text(const ModelLayer& layer) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> shown(layer.ops.begin(),
                                  layer.ops.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, layer.ops.size())));
-  if (layer.ops.size() > kMost) shown.push_back(std::to_string(layer.ops.size() - kMost) + " more");
+  if (layer.ops.size() > kMost) shown.push_back(fmt::format("{} more", layer.ops.size() - kMost));
   return joined(shown);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/report/page_tables.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -111,9 +113,8 @@ std::string tiles_of(const RunRecord& run) {
       out += tile(rounded_number(point->value), (better ? "best " : "last ") + name + ", step " + step_text(point));
   }
   if (!run.attempts.empty()) {
-    out +=
-        tile(duration_text(seconds_of_attempts(run)),
-             run.attempts.size() == 1 ? "in one attempt" : "in " + std::to_string(run.attempts.size()) + " attempts");
+    out += tile(duration_text(seconds_of_attempts(run)),
+                run.attempts.size() == 1 ? "in one attempt" : fmt::format("in {} attempts", run.attempts.size()));
   }
   if (!run.layers.empty()) out += tile(short_count(static_cast<double>(parameters_of(run.layers))), "parameters");
   const ListedStored *best = best_checkpoint(run), *current = current_checkpoint(run);
@@ -192,7 +193,7 @@ std::string timeline_of(const RunRecord& run) {
   };
   for (const AttemptRecord& a : run.attempts) {
     const double split = a.end - (a.end - a.begin) * std::min(static_cast<double>(a.redone) / steps_of(a), 1.0);
-    add_span("span", a.begin, split, "attempt " + std::to_string(a.number));
+    add_span("span", a.begin, split, fmt::format("attempt {}", a.number));
     if (split < a.end) add_span("span again", split, a.end, "steps that were done again");
   }
   return out + "</svg>\n";
@@ -209,7 +210,7 @@ std::string checkpoints_table(const RunRecord& run) {
     std::vector<std::string> words;
     if (s.current) words.push_back("last" + unsaved_text(run));
     if (s.best_rank != 0)
-      words.push_back((s.best_rank == 1 ? "best" : "#" + std::to_string(s.best_rank)) + " by " +
+      words.push_back((s.best_rank == 1 ? "best" : fmt::format("#{}", s.best_rank)) + " by " +
                       run.checkpoints.best_metric + " (" + rounded_number(s.best_value) + ")");
     if (s.pinned) words.emplace_back("pinned");
     if (!s.problem.empty()) words.push_back("cannot be restored: " + shown_code(s.problem));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/report/pictures.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -64,7 +66,7 @@ class PictureReader {
     }
     for (const auto& [kind, tags] : tags_of_kind)
       if (tags > kMostTags)
-        pictures_.left_out.push_back(std::to_string(tags - kMostTags) + " more tags of kind " + kind);
+        pictures_.left_out.push_back(fmt::format("{} more tags of kind {}", tags - kMostTags, kind));
     for (const EventPoint& p : events.points) graph_ = graph_ || (p.value.kind == "graph" && shown[p.run]);
   }
 
@@ -131,8 +133,8 @@ class PictureReader {
     const std::string type = type_of_image(p.value.content);
     const std::size_t bytes = p.value.content.size();
     if (type.empty() || bytes > kMostImageBytes || image_bytes_ + bytes > kMostBytesOfImages) {
-      pictures_.left_out.push_back("the image " + name + " of step " + std::to_string(p.step) +
-                                   (type.empty() ? ", which is no PNG, JPEG or GIF" : ": too large"));
+      pictures_.left_out.push_back(fmt::format("the image {} of step {}{}", name, p.step,
+                                               type.empty() ? ", which is no PNG, JPEG or GIF" : ": too large"));
       return;
     }
     image_bytes_ += bytes;

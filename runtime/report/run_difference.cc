@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/report/run_difference.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -33,7 +35,7 @@ struct LeftRun {
 
 std::map<std::string, std::string> variables_of(const CheckpointIndex& index) {
   std::map<std::string, std::string> variables;
-  for (const TensorEntry& t : index.tensors) variables[t.name] = form_text(t) + " " + std::to_string(t.crc32c);
+  for (const TensorEntry& t : index.tensors) variables[t.name] = fmt::format("{} {}", form_text(t), t.crc32c);
   return variables;
 }
 

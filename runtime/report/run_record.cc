@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/report/run_record.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -263,7 +265,7 @@ std::int64_t last_step(const RunRecord& run) {
 }
 
 std::string status_text(const RunRecord& run) {
-  const std::string at = " at step " + std::to_string(last_step(run));
+  const std::string at = fmt::format(" at step {}", last_step(run));
   if (run.running) return "running," + at;
   if (run.attempts.empty()) return "without events of its training," + at;
   switch (run.attempts.back().how) {
@@ -290,7 +292,7 @@ std::string unsaved_text(const RunRecord& run) {
   const ListedStored* current = current_checkpoint(run);
   if (run.running || current == nullptr || !current->step) return "";
   const std::int64_t unsaved = last_step(run) - *current->step;
-  return unsaved <= 0 ? "" : ", " + std::to_string(unsaved) + (unsaved == 1 ? " step" : " steps") + " before the end";
+  return unsaved <= 0 ? "" : fmt::format(", {}{} before the end", unsaved, unsaved == 1 ? " step" : " steps");
 }
 
 const ListedStored* best_checkpoint(const RunRecord& run) {

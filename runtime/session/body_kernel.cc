@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/body_kernel.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -32,7 +34,7 @@ class BodyKernel final : public Kernel {
              const KernelSpec& node)
       : plan_(make_plan(graph, key_of(body, node), {})) {
     if (plan_->stages.size() != 1)
-      fail(Code::kInternal, "body '" + body.name + "' needs " + std::to_string(plan_->stages.size()) + " stages");
+      fail(Code::kInternal, fmt::format("body '{}' needs {} stages", body.name, plan_->stages.size()));
     values_ = RunValuesTable(plan_->values.size());
     slots_.resize(plan_->slots.size());
     mask_.resize(plan_->slots.size());

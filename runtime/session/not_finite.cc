@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include <cmath>
 #include <optional>
 #include <shared_mutex>
@@ -17,10 +19,10 @@ std::string bad_element(const TensorView& tensor) {
   for (std::size_t i = 0; is_float && i < tensor.size(); ++i) {
     const double value = tensor.number(i);
     if (std::isfinite(value)) continue;
-    return "element " + std::to_string(i) + " of " + dims_text(tensor.dims()) + ", is " +
-           (std::isnan(value) ? "nan"
-            : value > 0       ? "inf"
-                              : "-inf");
+    return fmt::format("element {} of {}, is {}", i, dims_text(tensor.dims()),
+                       std::isnan(value) ? "nan"
+                       : value > 0       ? "inf"
+                                         : "-inf");
   }
   return "";
 }

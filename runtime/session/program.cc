@@ -58,7 +58,7 @@ const Dims& Program::dims_of(ValueId v, const RunValuesTable& values) const {
   // A copy of the planner has the shape of its original.
   const ValueId original = plan_.value_of(plan_.values[v].port);
   if (original != v && original != kNoValue) return dims_of(original, values);
-  fail(Code::kInternal, "the dims of value " + std::to_string(v) + " are not known in stage " + std::to_string(stage_));
+  fail(Code::kInternal, fmt::format("the dims of value {} are not known in stage {}", v, stage_));
 }
 
 TensorSpec Program::spec_of(ValueId v, const RunValuesTable& values) const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/validate/check.h"
 
+#include <fmt/core.h>
+
 #include "runtime/manifest/parse.h"
 
 namespace belay::runtime {
@@ -26,7 +28,7 @@ void require_explained(const std::string& where, const Error& error) {
   const bool known =
       code == BELAY_STOP || code == BELAY_DIVERGED || code == BELAY_SKIP ||
       (code > BELAY_OK && (code == BELAY_INTERNAL || std::string(code_name(error.code())) != "INTERNAL"));
-  if (!known) throw CheckFailed(where + " returned " + std::to_string(code) + ", which is no code of abi.h");
+  if (!known) throw CheckFailed(fmt::format("{} returned {}, which is no code of abi.h", where, code));
   if (error.message().empty())
     throw CheckFailed(where + " failed with " + code_name(error.code()) +
                       " and no message; give a message that names the fault");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/validate/child_process.h"
 
+#include <fmt/core.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -104,10 +106,10 @@ bool read_all(int fd, double seconds, std::string& text) {
 std::string ending_of(int status, bool reported) {
   if (WIFSIGNALED(status)) {
     const int s = WTERMSIG(status);
-    return "crashed with signal " + std::to_string(s) + " (" + ::strsignal(s) + ")";
+    return fmt::format("crashed with signal {} ({})", s, ::strsignal(s));
   }
   if (WEXITSTATUS(status) != 0 || !reported)
-    return "ended the process with status " + std::to_string(WEXITSTATUS(status));
+    return fmt::format("ended the process with status {}", WEXITSTATUS(status));
   return "";
 }
 

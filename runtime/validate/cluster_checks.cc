@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a cluster with a group of one. If its library joins ranks inside a process, also with two.
+#include <fmt/core.h>
+
 #include <array>
 #include <cstring>
 
@@ -28,7 +30,7 @@ std::vector<std::string> run(const Subject& subject, int size, const std::functi
 void must_run(const Subject& subject, int size, const std::string& what, const std::function<void(ClusterRank&)>& f) {
   const std::vector<std::string> errors = run(subject, size, f);
   for (std::size_t r = 0; r < errors.size(); ++r)
-    if (!errors[r].empty()) throw CheckFailed(what + ", rank " + std::to_string(r) + ": " + errors[r]);
+    if (!errors[r].empty()) throw CheckFailed(fmt::format("{}, rank {}: {}", what, r, errors[r]));
 }
 
 template <class T>

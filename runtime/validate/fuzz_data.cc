@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes savers, inputs and operations: damaged files, odd positions, tensors of any type, shape and content.
+#include <fmt/core.h>
+
 #include <limits>
 #include <utility>
 
@@ -28,7 +30,7 @@ NamedTensors any_tensors(FuzzCase& fuzz) {
   NamedTensors tensors;
   for (std::uint64_t n = fuzz.below(5); n > 0; --n) {
     std::string name = fuzz.one_in(3) ? fuzz.text() : "dense/kernel";
-    name += "_" + std::to_string(n);  // no two have one name
+    name += fmt::format("_{}", n);  // no two have one name
     tensors.emplace_back(std::move(name), fuzz.tensor(fuzz.of(kEveryDType), fuzz.dims()));
     fuzz.note("tensor '" + escaped(tensors.back().first.substr(0, 40)) + "' " + spec_of(tensors.back().second));
   }
@@ -43,7 +45,7 @@ std::int64_t odd_position(FuzzCase& fuzz) {
 
 void some_batches(InputDriver& input, FuzzCase& fuzz) {
   const std::uint64_t n = 1 + fuzz.below(4);
-  fuzz.note(std::to_string(n) + " batches");
+  fuzz.note(fmt::format("{} batches", n));
   input.batches(n);
 }
 
@@ -84,7 +86,7 @@ void fuzz_saver(const Subject& subject, FuzzCase& fuzz) {
     for (auto& [name, bytes] : saver.files().contents) {
       if (!fuzz.one_in(2)) continue;
       bytes = fuzz.damaged(bytes);
-      fuzz.note("file '" + name + "' is damaged, of " + std::to_string(bytes.size()) + " bytes");
+      fuzz.note(fmt::format("file '{}' is damaged, of {} bytes", name, bytes.size()));
     }
     if (fuzz.one_in(10) && !saver.files().contents.empty()) {
       fuzz.note("a file is gone");
@@ -101,13 +103,13 @@ void fuzz_input(const Subject& subject, FuzzCase& fuzz) {
   InputDriver input(subject.module, subject.options(), setup_of(subject));
   const std::int64_t shards = fuzz.of(kShards);
   const auto shard = static_cast<std::int64_t>(fuzz.below(static_cast<std::uint64_t>(shards)));
-  fuzz.note("open shard " + std::to_string(shard) + " of " + std::to_string(shards));
+  fuzz.note(fmt::format("open shard {} of {}", shard, shards));
   input.open(shard, shards, subject.seed);
   if (fuzz.one_in(3)) input.size();
   some_batches(input, fuzz);
   for (std::uint64_t n = fuzz.below(6); n > 0; --n) {
     const Position at{odd_position(fuzz), odd_position(fuzz)};
-    fuzz.note("seek to {" + std::to_string(at.epoch) + ", " + std::to_string(at.index) + "}");
+    fuzz.note(fmt::format("seek to {{{}, {}}}", at.epoch, at.index));
     may_refuse("seek", [&] {
       input.seek(at);
       some_batches(input, fuzz);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes a hook's life with a damaged state, odd values and shapes. It makes callbacks in any order that a host may
 // choose.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -209,7 +211,7 @@ class Life {
     const std::int64_t step = fuzz_.one_in(2) ? static_cast<std::int64_t>(fuzz_.below(100)) : fuzz_.integer();
     // Steps count up, including other processes' steps, and a run never comes near the largest number.
     const std::int64_t possible = std::max(hook().step_number(), std::min(step, std::int64_t{1} << 60));
-    note("the global step is " + std::to_string(possible));
+    note(fmt::format("the global step is {}", possible));
     hook().set_global_step(possible);
   }
   void change_pace() {
@@ -217,7 +219,7 @@ class Life {
     static const std::vector<double> kSeconds{0, 1e-9, 0.1, 60, 1e5, 3e7};
     const std::int64_t steps = fuzz_.of(kSteps);
     const double seconds = fuzz_.of(kSeconds);
-    note(std::to_string(steps) + " steps a run, and " + detail::number_text(seconds) + " s pass");
+    note(fmt::format("{} steps a run, and {} s pass", steps, detail::number_text(seconds)));
     hook().steps_per_run(steps);
     hook().host().clock.advance(seconds);
   }

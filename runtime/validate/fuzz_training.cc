@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes models, optimizers and schedules on the real engine, with rare features, gradients and steps.
+#include <fmt/core.h>
+
 #include <map>
 #include <utility>
 
@@ -50,9 +52,9 @@ void fuzz_model(const Subject& subject, FuzzCase& fuzz) {
   const Dims example = small_example(fuzz), label_example = fuzz.one_in(3) ? small_example(fuzz) : Dims{};
   const std::int64_t ids = feature == DType::kInt64 ? 5 : 0, classes = labels_are_classes ? 3 : 0;
   const Mode mode = fuzz.of(kModes);
-  fuzz.note("build with x " + std::string(dtype_name(feature)) + " " + dims_text(with_rows(-1, example)) + " and y " +
-            dtype_name(label) + " " + dims_text(with_rows(-1, label_example)) + ", mode " +
-            std::to_string(static_cast<int>(mode)));
+  fuzz.note(fmt::format("build with x {} {} and y {} {}, mode {}", dtype_name(feature),
+                        dims_text(with_rows(-1, example)), dtype_name(label), dims_text(with_rows(-1, label_example)),
+                        static_cast<int>(mode)));
   ModelDriver model(subject.module, subject.options(), subject.info.name);
   model.feature("x", feature, with_rows(-1, example), ids);
   model.label("y", label, with_rows(-1, label_example), classes);
@@ -61,7 +63,7 @@ void fuzz_model(const Subject& subject, FuzzCase& fuzz) {
     const std::int64_t rows = fuzz.of(kRows);
     const ModelBatch batch{{"x", column(feature, with_rows(rows, example), ids, fuzz)},
                            {"y", column(label, with_rows(rows, label_example), classes, fuzz)}};
-    fuzz.note("a batch of " + std::to_string(rows));
+    fuzz.note(fmt::format("a batch of {}", rows));
     may_refuse("a batch", [&] {
       if (mode == Mode::kTrain) return model.train_step(batch, 0.01);
       for (const std::string& name : model.predictions()) model.values(name, batch);
@@ -101,7 +103,7 @@ void fuzz_schedule(const Subject& subject, FuzzCase& fuzz) {
   }
   for (int i = 0; i < 5; ++i) {
     const std::int64_t drawn = fuzz.integer(), step = drawn < 0 ? -(drawn + 1) : drawn;
-    fuzz.note("the rate of step " + std::to_string(step));
+    fuzz.note(fmt::format("the rate of step {}", step));
     may_refuse("the rate", [&] { schedule.rate(step); });
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that an input delivers the same batches again, from any position, to the same end.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -72,7 +74,7 @@ void ends(const Subject& subject) {
   open(input, subject);
   bool endless = false;
   must_succeed("next", [&] { endless = input.batches(kMost).size() == kMost; });
-  if (endless) throw CheckSkipped("it does not end within " + std::to_string(kMost) + " batches");
+  if (endless) throw CheckSkipped(fmt::format("it does not end within {} batches", kMost));
   must_succeed("the end", [&] { require_law(input.difference_after_end(kMost)); });
 }
 
@@ -104,7 +106,7 @@ void strange_positions(const Subject& subject) {
   for (const Position& p : {Position{-1, 0}, Position{0, -1}, Position{0, kHuge}, Position{kHuge, 0}}) {
     InputDriver input(subject.module, subject.options(), setup_of(subject));
     open(input, subject);
-    may_refuse("seek to {" + std::to_string(p.epoch) + ", " + std::to_string(p.index) + "}", [&] {
+    may_refuse(fmt::format("seek to {{{}, {}}}", p.epoch, p.index), [&] {
       input.seek(p);
       input.next();
     });
@@ -170,7 +172,7 @@ void learned(const Subject& subject) {
     if (use != InputUse::kTraining) continue;
     for (std::size_t i = 0; i < std::min(before.size(), batches.size()); ++i)
       if (const std::string found = before[i].difference(batches[i]); !found.empty())
-        throw CheckFailed("next " + where + ": batch " + std::to_string(i) + " differs: " + found);
+        throw CheckFailed(fmt::format("next {}: batch {} differs: {}", where, i, found));
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks an operation alone, on synthetic inputs that its shape rule takes, and on the real engine. There its gradient
 // is compared with finite differences.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -129,7 +131,7 @@ void runs(const Subject& subject) {
     for (const int threads : {1, 2}) {
       op.threads = threads;
       const std::string where =
-          "run on " + text_of(inputs) + " with " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+          fmt::format("run on {} with {}{}", text_of(inputs), threads, threads == 1 ? " thread" : " threads");
       must_succeed(where, [&] {
         const std::vector<Tensor> first = op.run(values), second = op.run(values);
         for (std::size_t i = 0; i < first.size(); ++i) {
@@ -246,7 +248,7 @@ void in_a_graph(const Subject& subject) {
     const std::vector<Tensor> got = node.run(values);
     for (std::uint32_t i = 0; i < node.n_outputs(); ++i)
       if (TensorView(got[i]).dims() != op.infer_outputs(inputs)[i].dims)
-        throw CheckFailed("output " + std::to_string(i) + " has another shape in a graph");
+        throw CheckFailed(fmt::format("output {} has another shape in a graph", i));
   });
 }
 

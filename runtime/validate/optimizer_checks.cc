@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks an optimizer on the real engine, with synthetic variables and the gradients of the sum of their squares.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -187,12 +189,14 @@ void check_rows(const OptimizerDriver& sparse, const OptimizerDriver& dense, con
       const auto row = static_cast<std::int64_t>(i) / kTableWidth;
       const bool used = std::find(ids.begin(), ids.end(), row) != ids.end();
       if (used && !is_near(now[i], by_apply[i]))
-        throw CheckFailed("apply_sparse makes another row " + std::to_string(row) + " of " + name +
-                          " than apply does for the same gradient: " + detail::number_text(now[i]) + " instead of " +
-                          detail::number_text(by_apply[i]));
+        throw CheckFailed(fmt::format(
+            "apply_sparse makes another row {} of {} than apply does for the same gradient: {} instead of {}", row,
+            name, detail::number_text(now[i]), detail::number_text(by_apply[i])));
       if (!used && now[i] != old[i])
-        throw CheckFailed("apply_sparse changes row " + std::to_string(row) + " of " + name +
-                          ", which has no gradient in the step; it must write the rows of its indices alone");
+        throw CheckFailed(
+            fmt::format("apply_sparse changes row {} of {}, which has no gradient in the step; it must write the rows "
+                        "of its indices alone",
+                        row, name));
     }
   }
 }

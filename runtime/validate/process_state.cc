@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/validate/process_state.h"
 
+#include <fmt/core.h>
+
 #include <sys/stat.h>
 
 #include <cstring>
@@ -17,7 +19,7 @@ int entries(const char* directory) {
   return n;
 }
 
-std::string counted(int n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string counted(int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
 }  // namespace
 
@@ -45,9 +47,9 @@ std::vector<std::string> ProcessState::changes() {
   for (int s = 1; s < static_cast<int>(now.handlers.size()); ++s) {
     const auto i = static_cast<std::size_t>(s);
     if (now.handlers[i] != signals_.handlers[i])
-      changed.push_back(std::string("the handler of signal ") + std::to_string(s) + " (" + ::strsignal(s) + ")");
+      changed.push_back(fmt::format("the handler of signal {} ({})", s, ::strsignal(s)));
     if (sigismember(&now.blocked, s) != sigismember(&signals_.blocked, s))
-      changed.push_back(std::string("whether signal ") + std::to_string(s) + " (" + ::strsignal(s) + ") is blocked");
+      changed.push_back(fmt::format("whether signal {} ({}) is blocked", s, ::strsignal(s)));
   }
   return changed;
 }

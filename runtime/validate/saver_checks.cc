@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that a saver reads back everything it wrote, and finds damage.
+#include <fmt/core.h>
+
 #include <cstring>
 #include <random>
 
@@ -74,9 +76,9 @@ void only_what_is_wanted(const Subject& subject) {
   saver.write(usual_tensors(subject.seed));
   NamedTensors found;
   must_succeed("reading one tensor", [&] { found = saver.read(std::set<std::string>{"dense/bias"}); });
-  if (found.size() != 1) throw CheckFailed("asked for one tensor it gave " + std::to_string(found.size()));
+  if (found.size() != 1) throw CheckFailed(fmt::format("asked for one tensor it gave {}", found.size()));
   if (saver.announced().size() != 3)
-    throw CheckFailed("it announced " + std::to_string(saver.announced().size()) + " tensors instead of all 3");
+    throw CheckFailed(fmt::format("it announced {} tensors instead of all 3", saver.announced().size()));
 }
 
 void missing_file(const Subject& subject) {
@@ -118,7 +120,7 @@ void full_disk(const Subject& subject) {
   for (const auto& file : saver.files().contents) size += file.second.size();
   for (std::uint64_t room = 0; room < size; ++room) {
     saver.files().fill_up_after(room);
-    must_refuse("writing to a disk that is full after " + std::to_string(room) + " bytes",
+    must_refuse(fmt::format("writing to a disk that is full after {} bytes", room),
                 [&] { saver.write(usual_tensors(subject.seed)); });
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a schedule on the real engine.
+#include <fmt/core.h>
+
 #include <cmath>
 
 #include "belay/testing/schedule_driver.h"
@@ -20,8 +22,8 @@ void rates(const Subject& subject) {
     for (const std::int64_t step : kSteps) {
       const double rate = schedule.rate(step);
       if (!std::isfinite(rate) || rate < 0)
-        throw CheckFailed("at step " + std::to_string(step) + " the rate is " + detail::number_text(rate) +
-                          "; it must be finite and at least 0");
+        throw CheckFailed(fmt::format("at step {} the rate is {}; it must be finite and at least 0", step,
+                                      detail::number_text(rate)));
     }
   });
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/validate/validate.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -251,17 +253,16 @@ class Validation {
       left = options_.fuzz_seconds - std::chrono::duration<double>(Clock::now() - start).count();
       if (options_.fuzz_case || left <= 0) break;
     }
-    const std::string cases = options_.fuzz_case ? "case " + std::to_string(*options_.fuzz_case)
+    const std::string cases = options_.fuzz_case ? fmt::format("case {}", *options_.fuzz_case)
                                                  : std::to_string(next) + (next == 1 ? " case" : " cases");
-    report_({label, "fuzz.cases", Verdict::kPassed, cases + " of seed " + std::to_string(options_.seed)});
+    report_({label, "fuzz.cases", Verdict::kPassed, fmt::format("{} of seed {}", cases, options_.seed)});
   }
 
   std::string finding(const FuzzLog& log, const std::string& why) const {
     constexpr std::size_t kMostText = 1000;
     const std::string number = std::to_string(log.number());
-    return "case " + number + ": " + why.substr(0, kMostText) + "\nwhat it did: " + log.notes() +
-           "\nthat case alone: belay validate " + file_ + " --fuzz-case " + number + " --seed " +
-           std::to_string(options_.seed);
+    return fmt::format("case {}: {}\nwhat it did: {}\nthat case alone: belay validate {} --fuzz-case {} --seed {}",
+                       number, why.substr(0, kMostText), log.notes(), file_, number, options_.seed);
   }
 
   const std::string& file_;

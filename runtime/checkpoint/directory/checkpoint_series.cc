@@ -207,8 +207,8 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
     }
     write_state_file();
     if (failures_ != 0)
-      log_.info("checkpoint", "saved " + name + " after " + std::to_string(failures_) +
-                                  (failures_ == 1 ? " failed save" : " failed saves"));
+      log_.info("checkpoint",
+                fmt::format("saved {} after {}{}", name, failures_, failures_ == 1 ? " failed save" : " failed saves"));
     failures_ = 0;
     return run_.path() + "/" + name;
   } catch (const Error& e) {
@@ -220,9 +220,8 @@ std::string CheckpointSeries::save(const CheckpointContent& content, const Saver
     } catch (const Error&) {
       room = "an unknown number";
     }
-    fail(e.code(), std::string(e.message()) + " (the variables " +
-                       (has_tensors(content) ? "and the hooks' tensors " : "") + "need " +
-                       std::to_string(bytes_of(content)) + " bytes, " + room + " are free)");
+    fail(e.code(), fmt::format("{} (the variables {}need {} bytes, {} are free)", e.message(),
+                               has_tensors(content) ? "and the hooks' tensors " : "", bytes_of(content), room));
   }
 }
 

@@ -44,7 +44,7 @@ RunLock RunLock::take(OpenDirectory& run, const Clock& clock, const RunHolder& h
   std::unique_ptr<OpenFile> file = run.try_lock(kLockName);
   if (file == nullptr) {
     const std::string who = holder_of(run, kLockName);
-    const std::string own = "host " + escaped(holder.host) + ", pid " + std::to_string(holder.pid) + ",";
+    const std::string own = fmt::format("host {}, pid {},", escaped(holder.host), holder.pid);
     const bool here = who.starts_with(own);
     throw RunInUse(Code::kFailedPrecondition, "[B5112] the run directory '" + escaped(run.path()) + "' is in use by " +
                                                   (here ? "another session of this process" : "another run") +

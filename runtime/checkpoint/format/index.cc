@@ -59,14 +59,13 @@ std::size_t values_in(const CheckpointIndex& index) {
 // Returns the content without its last two lines, which have its checksum.
 std::string_view checked_body(std::string_view text) {
   if (text.size() > kMaxIndexBytes)
-    damaged("it has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(kMaxIndexBytes) +
-            " are read");
-  if (text.size() < kTailSize) damaged("it ends at byte " + std::to_string(text.size()) + ", before its checksum");
+    damaged(fmt::format("it has {} bytes, at most {} are read", text.size(), kMaxIndexBytes));
+  if (text.size() < kTailSize) damaged(fmt::format("it ends at byte {}, before its checksum", text.size()));
   const std::string_view body = text.substr(0, text.size() - kTailSize), tail = text.substr(body.size());
   const auto stored = parse_crc(tail.substr(kTailBegin.size(), 8));
   if (!tail.starts_with(kTailBegin) || !tail.ends_with(kTailEnd) || !stored)
-    damaged("it does not end with its checksum; the last " + std::to_string(kTailSize) + " bytes, from byte " +
-            std::to_string(body.size()) + " on, are no such thing");
+    damaged(fmt::format("it does not end with its checksum; the last {} bytes, from byte {} on, are no such thing",
+                        kTailSize, body.size()));
   const std::uint32_t actual = crc32c(body);
   if (*stored != actual)
     fail(Code::kDataLoss, fmt::format("[B4010] its CRC32C is {}, but the stored one is {} (bytes 0 to {})",
@@ -84,10 +83,10 @@ void check_format(const json& value) {
          fmt::format(
              "[B4004] it was written by {} in format {}; this is belay {}, which reads format {}: use a newer belay",
              escaped(writer->get_ref<const std::string&>()), found, BELAY_VERSION, kIndexFormat));
-  if (found != static_cast<std::uint64_t>(kIndexFormat)) damaged("format is " + std::to_string(found));
+  if (found != static_cast<std::uint64_t>(kIndexFormat)) damaged(fmt::format("format is {}", found));
 }
 
-std::string item(std::string_view list, std::size_t i) { return std::string(list) + "[" + std::to_string(i) + "]"; }
+std::string item(std::string_view list, std::size_t i) { return fmt::format("{}[{}]", list, i); }
 
 std::vector<FileEntry> parse_files(const json& list) {
   std::vector<FileEntry> files;

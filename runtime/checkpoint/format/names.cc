@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/format/names.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <random>
@@ -35,7 +37,7 @@ std::optional<std::string> before_mark(std::string_view name, std::string_view m
 }  // namespace
 
 std::string checkpoint_name(std::int64_t step, std::string_view basename) {
-  return std::string(basename) + "-" + std::to_string(step);
+  return fmt::format("{}-{}", basename, step);
 }
 
 std::optional<std::int64_t> step_of_checkpoint(std::string_view name, std::string_view basename) noexcept {

@@ -30,7 +30,7 @@ StateTensor allocated(DType dtype, Dims dims) {
   const std::uint64_t bytes = byte_size(tensor);
   if (bytes == 0) return tensor;
   void* memory = allocate_guarded(static_cast<std::size_t>(bytes));
-  if (memory == nullptr) fail_no_memory("a tensor of " + std::to_string(bytes) + " bytes");
+  if (memory == nullptr) fail_no_memory(fmt::format("a tensor of {} bytes", bytes));
   tensor.memory = {memory, &free_guarded};
   return tensor;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/checkpoint/format/state_file.h"
 
+#include <fmt/core.h>
+
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
@@ -19,8 +21,7 @@ namespace {
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (text_.empty())
-      text_ = "line " + std::to_string(line + 1) + ", column " + std::to_string(column + 1) + ": " + escaped(message);
+    if (text_.empty()) text_ = fmt::format("line {}, column {}: {}", line + 1, column + 1, escaped(message));
   }
   void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
   const std::string& text() const { return text_; }

@@ -74,7 +74,7 @@ BestList parse_best_list(std::string_view text, const std::string& where) {
     fail(Code::kDataLoss, fmt::format("[B4016] {} is no metric with min or max", fields.place("mode")));
   list.better = mode == "min" ? Better::kSmaller : Better::kLarger;
   for (const nlohmann::json& item : fields.list("checkpoints")) {
-    const std::string place = fields.place("checkpoints") + "[" + std::to_string(list.checkpoints.size()) + "]";
+    const std::string place = fmt::format("{}[{}]", fields.place("checkpoints"), list.checkpoints.size());
     const JsonFields entry(item, place, {"step", "value", "path"});
     const BestCheckpoint checkpoint{entry.integer("step"),
                                     item["value"].is_number() ? item["value"].get<double>() : NAN};

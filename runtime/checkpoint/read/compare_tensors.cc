@@ -51,7 +51,7 @@ std::string table(const std::vector<Line>& lines) {
     text += "  " + line.kind + std::string(10 - line.kind.size(), ' ') + name +
             std::string(width + 2 - display_width(name), ' ') + line.text + "\n";
   }
-  if (shown < lines.size()) text += "  ... and " + std::to_string(lines.size() - shown) + " more\n";
+  if (shown < lines.size()) text += fmt::format("  ... and {} more\n", lines.size() - shown);
   if (!text.empty()) text.pop_back();
   return text;
 }

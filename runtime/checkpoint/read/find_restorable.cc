@@ -57,8 +57,8 @@ std::vector<std::string> candidates(const OpenDirectory& run, const std::optiona
 std::string why_not_restored(const OpenDirectory& run, const std::string& name) {
   const std::uint64_t crashes = restore_crashes(run, name);
   if (crashes < kMostRestoreCrashes) return "";
-  return single_quoted(run.path() + "/" + name) + ": " + std::to_string(crashes) +
-         " starts crashed while it was restored; to try it again, remove its file '" + std::string(kCrashedName) + "'";
+  return fmt::format("{}: {} starts crashed while it was restored; to try it again, remove its file '{}'",
+                     single_quoted(run.path() + "/" + name), crashes, kCrashedName);
 }
 
 }  // namespace

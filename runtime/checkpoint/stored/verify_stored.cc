@@ -29,7 +29,7 @@ void read_all(const StoredTensors& stored, const SaverUse& saver, VerifiedStored
   const std::size_t others = std::erase_if(tensors, [](const TensorInfo& t) { return !is_readable(t); });
   if (others != 0)
     found.unread =
-        std::to_string(others) + (others == 1 ? " tensor is" : " tensors are") + " of a type that belay does not read";
+        fmt::format("{}{} of a type that belay does not read", others, others == 1 ? " tensor is" : " tensors are");
   StateDigest digest;
   read_tensors(stored, saver, tensors, [&](const NamedTensor& t) {
     found.bytes += TensorView(t.tensor).bytes();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/arguments/command_line.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <sstream>
 #include <utility>
@@ -72,8 +74,8 @@ std::string help_text() {
 }
 
 std::string version_line() {
-  return "belay " BELAY_VERSION ", plugin ABI " + std::to_string(BELAY_ABI_MAJOR) + "." +
-         std::to_string(BELAY_ABI_MINOR) + ", build " + build_id();
+  return fmt::format("belay " BELAY_VERSION ", plugin ABI {}.{}, build {}", BELAY_ABI_MAJOR, BELAY_ABI_MINOR,
+                     build_id());
 }
 
 }  // namespace belay::runtime

@@ -27,7 +27,7 @@ void NamePattern::fail_unmatched(const std::string& thing, std::vector<std::stri
   const std::size_t more = names.size() > kMost ? names.size() - kMost : 0;
   names.resize(names.size() - more);
   for (std::string& name : names)
-    if (name.size() > kLongest) name = name.substr(0, kLongest) + "... (" + std::to_string(name.size()) + " bytes)";
+    if (name.size() > kLongest) name = fmt::format("{}... ({} bytes)", name.substr(0, kLongest), name.size());
   fail(Code::kNotFound,
        fmt::format("[B5005] {}: no {} is matched by {}{}{}", option_, thing, single_quoted(regex_.pattern()), near,
                    names.empty() ? "; there are no " + thing + "s"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/plugins/describe_command.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -243,7 +245,7 @@ void print_library(const Description& d, std::ostream& out) {
   TextTable table;
   table.add({"file", d.library.path});
   table.add({"version", m.version});
-  table.add({"ABI", std::to_string(m.abi_major) + "." + std::to_string(m.abi_minor)});
+  table.add({"ABI", fmt::format("{}.{}", m.abi_major, m.abi_minor)});
   table.add({"toolchain", m.toolchain});
   table.add({"instructions", m.isa.empty() ? "the baseline" : joined(m.isa)});
   table.add({"exports", std::to_string(d.exports.size()) + (d.exports.size() == 1 ? " symbol" : " symbols")});

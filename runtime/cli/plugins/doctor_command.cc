@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/plugins/doctor_command.h"
 
+#include <fmt/core.h>
+
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/resource.h>
@@ -61,13 +63,14 @@ void look_at_processor(Findings& found) {
   const std::string model = value_in("/proc/cpuinfo", "model name");
   const int threads = available_threads();
   found.add("processor", (model.empty() ? "not known" : model) + ", own loops " + isa_text());
-  found.add("threads", std::to_string(threads) + " for this process");
+  found.add("threads", fmt::format("{} for this process", threads));
   double load = 0;
   if (::getloadavg(&load, 1) != 1) return;
   found.add("load", rounded_text(load, 3) + " in the last minute");
   if (load > threads)
-    found.odd.push_back("the machine is busy: " + rounded_text(load, 3) + " threads want to run, and it has " +
-                        std::to_string(threads) + "; a training is slower by as much");
+    found.odd.push_back(
+        fmt::format("the machine is busy: {} threads want to run, and it has {}; a training is slower by as much",
+                    rounded_text(load, 3), threads));
 }
 
 void look_at_memory(Findings& found) {
@@ -110,7 +113,7 @@ std::string file_system_name(long type) {
     case NFS_SUPER_MAGIC: return "nfs";
     case OVERLAYFS_SUPER_MAGIC: return "overlay";
     case FUSE_SUPER_MAGIC: return "fuse";
-    default: return "of type " + std::to_string(type);
+    default: return fmt::format("of type {}", type);
   }
 }
 
@@ -162,7 +165,7 @@ void look_at_plugins(const PluginSearch& search, Findings& found) {
     const SearchDirectory& d = search.directories()[i];
     const auto n = std::count_if(search.plugins().begin(), search.plugins().end(),
                                  [&](const FoundPlugin& p) { return p.directory == i; });
-    found.add("plugins", d.path + " (" + d.source + "): " + std::to_string(n));
+    found.add("plugins", fmt::format("{} ({}): {}", d.path, d.source, n));
   }
   if (search.plugins().empty())
     found.odd.push_back("there are no plugins in " + search.searched() + ": set BELAY_PLUGIN_PATH");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/plugins/validate_command.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -44,12 +46,12 @@ Json json_of(const CheckResult& result) {
 
 std::string sums(const std::map<Verdict, int>& counts) {
   const auto n = [&](Verdict v) { return counts.count(v) == 0 ? 0 : counts.at(v); };
-  return std::to_string(n(Verdict::kPassed)) + " passed, " + std::to_string(n(Verdict::kFailed)) + " failed, " +
-         std::to_string(n(Verdict::kSkipped)) + " skipped" +
-         (n(Verdict::kNeedsOptions) == 0
-              ? ""
-              : "; " + std::to_string(n(Verdict::kNeedsOptions)) +
-                    (n(Verdict::kNeedsOptions) == 1 ? " plugin" : " plugins") + " not tried for want of options");
+  return fmt::format("{} passed, {} failed, {} skipped{}", n(Verdict::kPassed), n(Verdict::kFailed),
+                     n(Verdict::kSkipped),
+                     n(Verdict::kNeedsOptions) == 0 ? ""
+                                                    : "; " + std::to_string(n(Verdict::kNeedsOptions)) +
+                                                          (n(Verdict::kNeedsOptions) == 1 ? " plugin" : " plugins") +
+                                                          " not tried for want of options");
 }
 
 ValidateOptions validate_options(const Given& given) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/program/complete_settings.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -52,7 +54,7 @@ std::vector<PluginsTable> plugins_tables(const Manifest& manifest) {
     all.push_back({name, kind, "plugin", use == nullptr ? "" : use->plugin, std::move(keys)});
   };
   const auto add_list = [&](const std::string& name, PluginKind kind, PluginTable table, const auto& uses) {
-    for (std::size_t i = 0; i < uses.size(); ++i) add(name + "." + std::to_string(i), kind, table, &uses[i]);
+    for (std::size_t i = 0; i < uses.size(); ++i) add(fmt::format("{}.{}", name, i), kind, table, &uses[i]);
   };
   auto inputs = manifest.inputs;
   for (const char* name : {"train", "eval", "predict"}) inputs.try_emplace(name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/results/bisect_report.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -41,16 +43,15 @@ std::string ops_text_of(const DifferingTensor& t) {
 std::string some_names(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kNamed; ++i) text += (i == 0 ? "" : ", ") + escaped(names[i]);
-  return text + (names.size() > kNamed ? ", and " + std::to_string(names.size() - kNamed) + " more" : "");
+  return text + (names.size() > kNamed ? fmt::format(", and {} more", names.size() - kNamed) : "");
 }
 
 std::string tensor_text_of(const DifferingTensor& t) {
   std::string text = "  the first tensor that differs is " + single_quoted(t.known_name) + " (" + ops_text_of(t) + ")";
   if (t.form_a != t.form_b) return text + ": " + t.form_a + " in a, " + t.form_b + " in b\n";
   text += ", " + t.form_a + "\n  element " + t.position + ": " + t.a + " in a, " + t.b + " in b";
-  if (t.ulps) text += ", " + std::to_string(*t.ulps) + (*t.ulps == 1 ? " unit" : " units") + " in the last place";
-  text += "; " + std::to_string(t.differing) + " of " + std::to_string(t.elements) +
-          (t.differing == 1 ? " differs\n" : " differ\n");
+  if (t.ulps) text += fmt::format(", {}{} in the last place", *t.ulps, *t.ulps == 1 ? " unit" : " units");
+  text += fmt::format("; {} of {}{}", t.differing, t.elements, t.differing == 1 ? " differs\n" : " differ\n");
   for (const ComparedInput& in : t.inputs)
     text += "  made from " + single_quoted(in.name) + ": " + in_words(in.state) + "\n";
   return text;
@@ -60,8 +61,7 @@ std::string step_text_of(const StepDifference& found) {
   std::string text = found.first
                          ? tensor_text_of(*found.first)
                          : "  every tensor that both have is equal: what differs, no tensor of the step shows\n";
-  text +=
-      "  " + std::to_string(found.compared) + " tensors were compared, " + std::to_string(found.equal) + " are equal";
+  text += fmt::format("  {} tensors were compared, {} are equal", found.compared, found.equal);
   text += found.later.empty() ? "\n" : "; after the first, these differ too: " + some_names(found.later) + "\n";
   for (const bool of_a : {true, false}) {
     std::vector<std::string> names;
@@ -84,25 +84,27 @@ std::string variables_text_of(const std::vector<StoredDifference>& variables) {
       table.add({v.name, "", v.a ? form_text(*v.a) : "not there", v.b ? form_text(*v.b) : "not there"});
   }
   return table.text("  ") +
-         (variables.size() > kNamed ? "  and " + std::to_string(variables.size() - kNamed) + " variables more\n" : "");
+         (variables.size() > kNamed ? fmt::format("  and {} variables more\n", variables.size() - kNamed) : "");
 }
 
 std::string end_text_of(const BisectReport& r) {
   const RunComparison& d = r.runs;
-  if (r.step) return "step " + std::to_string(*r.step) + " is the first that differs\n" + step_text_of(*r.tensors);
+  if (r.step) return fmt::format("step {} is the first that differs\n{}", *r.step, step_text_of(*r.tensors));
   if (d.common_steps == 0) return "there is no step at which both have left a checkpoint or a digest\n";
   if (!d.last_equal)
-    return "they differ at step " + std::to_string(*d.first_different) +
-           ", the first of which both have left something, so there is no equal step to replay from\n" +
-           variables_text_of(r.variables);
+    return fmt::format(
+        "they differ at step {}, the first of which both have left something, so there is no equal step to replay "
+        "from\n{}",
+        *d.first_different, variables_text_of(r.variables));
   if (r.replayed_to && d.first_different)
-    return "the replays are equal up to step " + std::to_string(*r.replayed_to) +
-           ", but the runs differ there: the cause of the difference does not exist any more (another build, another "
-           "machine, a damaged memory)\n";
+    return fmt::format(
+        "the replays are equal up to step {}, but the runs differ there: the cause of the difference does not exist "
+        "any more (another build, another machine, a damaged memory)\n",
+        *r.replayed_to);
   const std::int64_t equal_to = r.replayed_to.value_or(*d.last_equal);
-  return "they are equal up to step " + std::to_string(equal_to) +
-         (d.last_step_a == d.last_step_b && equal_to == d.last_step_a ? ", the last of both\n"
-                                                                      : ", as far as both have come\n");
+  return fmt::format("they are equal up to step {}{}", equal_to,
+                     d.last_step_a == d.last_step_b && equal_to == d.last_step_a ? ", the last of both\n"
+                                                                                 : ", as far as both have come\n");
 }
 
 BisectJson values_json(const std::vector<DifferingSetting>& values) {
@@ -147,13 +149,11 @@ std::string text_of(const BisectReport& r) {
   add_values("plugins", r.runs.plugins, text);
   add_values("fingerprints", r.runs.fingerprint, text);
   if (r.runs.last_equal)
-    text +=
-        "step " + std::to_string(*r.runs.last_equal) + " is the last that is known to be equal" +
-        (r.runs.first_different ? ", step " + std::to_string(*r.runs.first_different) + " is known to differ" : "") +
-        "\n";
+    text += fmt::format(
+        "step {} is the last that is known to be equal{}\n", *r.runs.last_equal,
+        r.runs.first_different ? ", step " + std::to_string(*r.runs.first_different) + " is known to differ" : "");
   if (r.replayed_from)
-    text += "replayed: steps " + std::to_string(*r.replayed_from) + " to " + std::to_string(*r.replayed_to) +
-            " of each, with a digest a step\n";
+    text += fmt::format("replayed: steps {} to {} of each, with a digest a step\n", *r.replayed_from, *r.replayed_to);
   for (const std::string& side : r.unproved)
     text += "the replay of " + side + " did not come to the bits of that run: what follows is of the replay\n";
   return text + end_text_of(r);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/results/checkpoint_report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -42,7 +44,7 @@ void set_problem(Json& json, const std::string& problem) {
 
 std::string best_text(const ListedStored& c, const std::string& metric) {
   if (c.best_rank == 0) return "";
-  return "#" + std::to_string(c.best_rank) + " " + metric + " " + detail::number_text(c.best_value);
+  return fmt::format("#{} {} {}", c.best_rank, metric, detail::number_text(c.best_value));
 }
 
 std::string restorable_text(const ListedStored& c) {
@@ -74,10 +76,9 @@ std::string form_difference(const StoredDifference& d) {
 }
 
 std::string value_difference(const StoredDifference& d) {
-  return form_text(*d.a) + ": " + std::to_string(d.values->count) + " of " +
-         std::to_string(*byte_size(d.a->dtype, d.a->dims) / dtype_size(d.a->dtype)) + " elements differ, first " +
-         d.position + ": " + d.a_text + ", " + d.b_text + "; largest difference " + rounded_text(d.values->largest) +
-         " at " + d.largest_position;
+  return fmt::format("{}: {} of {} elements differ, first {}: {}, {}; largest difference {} at {}", form_text(*d.a),
+                     d.values->count, *byte_size(d.a->dtype, d.a->dims) / dtype_size(d.a->dtype), d.position, d.a_text,
+                     d.b_text, rounded_text(d.values->largest), d.largest_position);
 }
 
 Json json_of(const StoredDifference& d) {
@@ -151,8 +152,8 @@ void print_shown(const ShownStored& stored, bool json, std::ostream& out) {
     }
     return print_json(all, out);
   }
-  out << escaped(stored.path) << "\n  " << (stored.step ? "step " + std::to_string(*stored.step) + ", " : "")
-      << "saver " << escaped(stored.saver) << ", " << count_text(stored.tensors.size(), "tensor")
+  out << escaped(stored.path) << "\n  " << (stored.step ? fmt::format("step {}, ", *stored.step) : "") << "saver "
+      << escaped(stored.saver) << ", " << count_text(stored.tensors.size(), "tensor")
       << (stored.digest.empty() ? "" : ", digest " + stored.digest) << "\n";
   if (!stored.schema.empty())
     for (const auto& [what, words] : schema_rows(parse_schema(stored.schema)))
@@ -197,7 +198,7 @@ void print_differences(const std::vector<StoredDifference>& differences, const C
   for (const StoredDifference& d : differences)
     table.add({d.name, d.values ? value_difference(d) : form_difference(d)});
   out << table.text("") << count_text(sums.equal, "tensor") << " equal, " << sums.different << " different"
-      << (sums.unread == 0 ? "" : ", " + std::to_string(sums.unread) + " of a type that belay does not read") << "\n";
+      << (sums.unread == 0 ? "" : fmt::format(", {} of a type that belay does not read", sums.unread)) << "\n";
 }
 
 void print_verified(const std::vector<VerifiedStored>& all, bool json, std::ostream& out) {

@@ -55,7 +55,7 @@ std::int64_t step_in(const std::string& message) {
 }
 
 std::string end_text(const TrialEnd& end) {
-  return "status " + std::to_string(end.status) + (end.message.empty() ? "" : ": " + end.message);
+  return fmt::format("status {}{}", end.status, end.message.empty() ? "" : ": " + end.message);
 }
 
 struct ReduceArguments {
@@ -149,12 +149,12 @@ void ReduceCommand::make_start() {
   const std::int64_t wanted = failing_step_ - kSteps;
   const std::string folder = scratch_ / "start";
   if (wanted <= from_) return;
-  const TrialEnd end = run_whole(folder, {"run.min_steps=0", "run.max_steps=" + std::to_string(wanted)});
+  const TrialEnd end = run_whole(folder, {"run.min_steps=0", fmt::format("run.max_steps={}", wanted)});
   const std::unique_ptr<CheckpointReader> made =
       end.status == kExitDone ? find_stored(files_, folder + "/run", log_).checkpoint : nullptr;
   if (made == nullptr || made->state().global_step != wanted) {
-    log_.warning("", "no checkpoint could be made at step " + std::to_string(wanted) + " (" + end_text(end) +
-                         "); every step after " + std::to_string(from_) + " is looked at");
+    log_.warning("", fmt::format("no checkpoint could be made at step {} ({}); every step after {} is looked at",
+                                 wanted, end_text(end), from_));
     return;
   }
   checkpoint_ = made->path();
@@ -205,8 +205,8 @@ TrialEnd ReduceCommand::try_case() {
 
 bool ReduceCommand::fails(const FailingCase& candidate) {
   std::string key = toml_document(written_manifest(candidate, captured_));
-  for (const std::size_t b : candidate.batches) key += "b" + std::to_string(b);
-  for (const std::size_t r : candidate.rows) key += "r" + std::to_string(r);
+  for (const std::size_t b : candidate.batches) key += fmt::format("b{}", b);
+  for (const std::size_t r : candidate.rows) key += fmt::format("r{}", r);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   folder_->write(candidate);
   return known_[key] = try_case().is_like(wanted_);
@@ -302,7 +302,7 @@ int ReduceCommand::read_run() {
 
 // Runs it again, to see the error that a case must have. Returns an exit status.
 int ReduceCommand::fail_again() {
-  log_.info("", "runs " + escaped(arguments_.run) + " once more, from step " + std::to_string(from_) + " on");
+  log_.info("", fmt::format("runs {} once more, from step {} on", escaped(arguments_.run), from_));
   wanted_ = run_whole(scratch_ / "whole", {});
   if (wanted_.status == kExitDone && manifest_ != all_hooks_) {
     log_.info("", "it does not fail without its hooks that only watch; once more with them");

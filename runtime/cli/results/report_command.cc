@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/results/report_command.h"
 
+#include <fmt/core.h>
+
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -28,14 +30,13 @@ namespace {
 constexpr const char* kPageName = "report.html";
 
 std::string attempts_text(const RunRecord& run) {
-  std::string text = std::to_string(run.attempts.size()) + " in " + duration_text(seconds_of_attempts(run));
+  std::string text = fmt::format("{} in {}", run.attempts.size(), duration_text(seconds_of_attempts(run)));
   for (std::size_t i = 1; i < run.attempts.size(); ++i) {
     const AttemptRecord &before = run.attempts[i - 1], &attempt = run.attempts[i];
-    text += "; " + std::to_string(before.number) + " " + end_text(before.how) + " at step " +
-            std::to_string(before.last_step) + ", " + std::to_string(attempt.number) + " continued from " +
-            std::to_string(attempt.from_step);
+    text += fmt::format("; {} {} at step {}, {} continued from {}", before.number, end_text(before.how),
+                        before.last_step, attempt.number, attempt.from_step);
     if (before.redone != 0)
-      text += " (" + std::to_string(before.redone) + (before.redone == 1 ? " step" : " steps") + " done again)";
+      text += fmt::format(" ({}{} done again)", before.redone, before.redone == 1 ? " step" : " steps");
   }
   return text;
 }
@@ -53,8 +54,8 @@ std::string changes_text(const RunRecord& run) {
   std::vector<std::string> words;
   for (const ChangedKey& c : run.changes)
     if (words.size() < kMost)
-      words.push_back("attempt " + std::to_string(c.attempt) + ": " + c.key + " was " + c.was + ", is " + c.is);
-  if (run.changes.size() > kMost) words.push_back(std::to_string(run.changes.size() - kMost) + " more");
+      words.push_back(fmt::format("attempt {}: {} was {}, is {}", c.attempt, c.key, c.was, c.is));
+  if (run.changes.size() > kMost) words.push_back(fmt::format("{} more", run.changes.size() - kMost));
   return joined(words, "; ");
 }
 
@@ -85,7 +86,7 @@ std::string summary_of(const RunRecord& run, bool utf8) {
   if (const std::string metrics = metrics_text({run}, is_metric, "  "); !metrics.empty()) text += "\n" + metrics;
   for (const MatrixOfTag& m : run.pictures.matrices) {
     text += "\n";
-    const std::string title = m.name + " at step " + std::to_string(m.step);
+    const std::string title = fmt::format("{} at step {}", m.name, m.step);
     const std::vector<std::string> names =
         run.schema ? class_names_of(run.schema->components) : std::vector<std::string>();
     for (const std::string& line : matrix_lines(title, m.rows, names)) text += "  " + escaped(line) + "\n";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/run/command_trace.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <memory>
 
@@ -12,7 +14,7 @@ CommandTrace::CommandTrace(PreparedRun& run, const std::string& file) : run_(run
   std::filesystem::path path =
       std::filesystem::absolute(file.empty() ? run.strategy->directory() + "/trace.json" : file);
   if (const int rank = run.strategy->rank(); rank != 0)
-    path.replace_filename(path.stem().string() + "-" + std::to_string(rank) + path.extension().string());
+    path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), rank, path.extension().string()));
   RunHost& host = run.host;
   const std::string folder = path.parent_path();
   // A worker may be here before the chief has made the directory.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/run/disk_room.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/checkpoint/format/names.h"
@@ -46,9 +48,9 @@ std::string tight_disk(const DiskRoom& room) {
   const std::int64_t to_come = std::max<std::int64_t>(2, room.kept + 1 - room.there);
   const std::uint64_t needed = room.checkpoint * static_cast<std::uint64_t>(to_come);
   if (*room.free >= needed) return "";
-  return "the disk of " + single_quoted(room.directory) + " has " + bytes_text(*room.free) + " free, and " +
-         std::to_string(to_come) + " more checkpoints take " + bytes_text(needed) +
-         ": free some, or lower max_to_keep of [checkpoint]";
+  return fmt::format(
+      "the disk of {} has {} free, and {} more checkpoints take {}: free some, or lower max_to_keep of [checkpoint]",
+      single_quoted(room.directory), bytes_text(*room.free), to_come, bytes_text(needed));
 }
 
 }  // namespace belay::runtime

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/run/graph_report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -62,12 +64,12 @@ std::int64_t trainable_parameters(const GraphReport& report) {
 // ---- text
 
 void add_plan_text(const ReportedPlan& plan, std::string& text) {
-  text += "\nplan of a training step, " + std::to_string(plan.threads) + (plan.threads == 1 ? " thread" : " threads") +
-          "; microseconds are the median of " + std::to_string(plan.traced) + " steps\n";
+  text += fmt::format("\nplan of a training step, {}{}; microseconds are the median of {} steps\n", plan.threads,
+                      plan.threads == 1 ? " thread" : " threads", plan.traced);
   double all = 0;
   std::size_t fused = 0, number = 0;
   for (const ReportedStage& stage : plan.stages) {
-    text += "  stage " + std::to_string(number++) + (stage.commit ? ", commit\n" : "\n");
+    text += fmt::format("  stage {}{}", number++, stage.commit ? ", commit\n" : "\n");
     TextTable table;
     for (const ReportedStep& s : stage.steps) {
       fused += s.nodes.size() > 1 ? 1 : 0;
@@ -77,9 +79,8 @@ void add_plan_text(const ReportedPlan& plan, std::string& text) {
     }
     text += table.text("    ");
   }
-  text += "  " + fixed(all) + " us without waits\n  fused steps: " + std::to_string(fused) +
-          ", folded nodes: " + std::to_string(plan.folded.size()) +
-          ", merged nodes: " + std::to_string(plan.twins.size()) + "\n";
+  text += fmt::format("  {} us without waits\n  fused steps: {}, folded nodes: {}, merged nodes: {}\n", fixed(all),
+                      fused, plan.folded.size(), plan.twins.size());
   for (const std::string& name : plan.folded) text += "    folded  " + escaped(name) + "\n";
   for (const auto& [name, twin] : plan.twins) text += "    merged  " + escaped(name) + " = " + escaped(twin) + "\n";
   text +=
@@ -201,9 +202,9 @@ ReportedPlan report_plan(const NodeGraph& graph, const Plan& plan, const PlanSta
 }
 
 std::string text_of(const GraphReport& report) {
-  std::string text = escaped(report.manifest) + ": " + std::to_string(report.nodes.size()) + " nodes, " +
-                     std::to_string(report.variables.size()) + " variables, " +
-                     std::to_string(trainable_parameters(report)) + " trainable parameters\n\nroles\n";
+  std::string text =
+      fmt::format("{}: {} nodes, {} variables, {} trainable parameters\n\nroles\n", escaped(report.manifest),
+                  report.nodes.size(), report.variables.size(), trainable_parameters(report));
   TextTable roles, variables, nodes;
   for (const auto& [role, port] : report.roles) roles.add({role, port});
   text += roles.text("  ");

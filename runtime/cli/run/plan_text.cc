@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/run/plan_text.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/manifest/toml_text.h"
@@ -13,7 +15,7 @@ namespace {
 std::string input_text(const std::string& name, const ResolvedPlugin& plugin, const RunInput* input) {
   std::string text = "input." + name + "  " + plugin.info.name;
   if (input != nullptr && input->feed != nullptr) {
-    if (input->feed->size() >= 0) text += ", " + std::to_string(input->feed->size()) + " examples";
+    if (input->feed->size() >= 0) text += fmt::format(", {} examples", input->feed->size());
     for (const InputComponent& c : input->feed->components())
       text += std::string(c.label ? ", label " : ", feature ") + c.name + " " + dtype_name(c.dtype) + " " +
               dims_text(c.dims);
@@ -40,7 +42,7 @@ std::string variables_text(const NodeGraph& graph) {
     parameters += shape.elements();
     text += "  " + graph.node(p.node).name + "  " + dtype_name(dtype) + " " + shape.text() + "\n";
   }
-  return text + "  " + std::to_string(parameters) + " trainable parameters\n";
+  return fmt::format("{}  {} trainable parameters\n", text, parameters);
 }
 
 // Returns "default". It is "the model's" if the model brings the piece and the manifest names none.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/run/run_blocks.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -78,9 +80,9 @@ void add_data(const PreparedRun& run, Block& block) {
   const std::int64_t accumulate = run.model.accumulate;
   std::string text = input.info.name;
   if (examples >= 0) text += ", " + count_text(examples, "example");
-  if (batch > 0) text += ", batches of " + std::to_string(batch);
-  if (batch > 0 && examples >= 0) text += ", " + std::to_string((examples + batch - 1) / batch) + " an epoch";
-  if (accumulate > 1) text += ", " + std::to_string(accumulate) + " of them a step";
+  if (batch > 0) text += fmt::format(", batches of {}", batch);
+  if (batch > 0 && examples >= 0) text += fmt::format(", {} an epoch", (examples + batch - 1) / batch);
+  if (accumulate > 1) text += fmt::format(", {} of them a step", accumulate);
   block.row("data", text);
   if (const Schema* schema = run.schema.learned().get())
     for (const auto& [what, words] : schema_rows(*schema))
@@ -103,8 +105,7 @@ void add_optimizer(const PreparedRun& run, Block& block) {
 
 void add_machine(const PreparedRun& run, Block& block) {
   const DirectSessionOptions& session = run.host.environment().session;
-  block.row("machine",
-            count_text(session.threads, "thread") + ", " + isa_text() + ", seed " + std::to_string(session.seed));
+  block.row("machine", fmt::format("{}, {}, seed {}", count_text(session.threads, "thread"), isa_text(), session.seed));
   block.fields().add("threads", static_cast<std::int64_t>(session.threads));
   block.fields().add("isa", isa_text());
   block.fields().add("seed", static_cast<std::int64_t>(session.seed));
@@ -113,8 +114,8 @@ void add_machine(const PreparedRun& run, Block& block) {
 void add_disk(const PreparedRun& run, const DiskRoom& room, Block& block) {
   if (!run.host.has_directory()) return block.row("disk", "no [run] dir: nothing is kept");
   std::string text = "a checkpoint takes " + bytes_text(room.checkpoint);
-  text += room.kept > 0 ? ", " + std::to_string(room.kept) +
-                              " are kept: " + bytes_text(room.checkpoint * static_cast<std::uint64_t>(room.kept))
+  text += room.kept > 0 ? fmt::format(", {} are kept: {}", room.kept,
+                                      bytes_text(room.checkpoint * static_cast<std::uint64_t>(room.kept)))
                         : std::string(", all are kept");
   block.fields().add("checkpoint_bytes", static_cast<std::int64_t>(room.checkpoint));
   if (room.free) text += "; " + bytes_text(*room.free) + " are free";
@@ -152,19 +153,19 @@ void say_begin(PreparedRun& run, const std::string& ends, Logger& log) {
   const RunHost& host = run.host;
   const std::shared_ptr<RunSaver>& saver = host.saver();
   const bool restored = saver != nullptr && !run.begins_anew && !saver->saved_path().empty();
-  std::string headline = "attempt " + std::to_string(host.attempt()) + ": ";
+  std::string headline = fmt::format("attempt {}: ", host.attempt());
   if (!restored)
     headline += "a new training";
   else
     headline += (ends.empty() ? "continues from " : "restored ") + from_text(run, saver->saved_path());
   if (!run.strategy->chief())
-    headline = "rank " + std::to_string(run.strategy->rank()) + " of " + std::to_string(run.strategy->size()) +
-               ": training begins with the weights of rank 0";
+    headline = fmt::format("rank {} of {}: training begins with the weights of rank 0", run.strategy->rank(),
+                           run.strategy->size());
   const std::optional<std::int64_t>& last = run.manifest.run.max_steps;
   if (!ends.empty())
     headline += ", and makes no step: " + ends;
   else
-    headline += last ? ", to step " + std::to_string(*last) : ", until the input ends";
+    headline += last ? fmt::format(", to step {}", *last) : ", until the input ends";
   Block block(headline);
   block.fields().add("event", "begin");
   block.fields().add("attempt", host.attempt());
@@ -265,7 +266,7 @@ void add_unsaved(PreparedRun& run, const TrainingResult& result, Block& block) {
   if (unsaved <= 0) return;
   block.row("not saved",
             "the last " + count_text(unsaved, "step") + ": " +
-                (saved < 0 ? "there is no checkpoint" : "the newest checkpoint is of step " + std::to_string(saved)));
+                (saved < 0 ? "there is no checkpoint" : fmt::format("the newest checkpoint is of step {}", saved)));
   block.fields().add("unsaved_steps", unsaved);
 }
 
@@ -273,7 +274,7 @@ std::string next_start(const PreparedRun& run, const TrainingResult& result) {
   const std::optional<std::int64_t>& last = run.manifest.run.max_steps;
   if (result.checkpoint.empty()) return "begins at step 0: nothing was saved";
   if (last && result.global_step >= *last && result.save_error.empty())
-    return "trains no further: raise [run] max_steps above " + std::to_string(*last) + ", or give --from-scratch";
+    return fmt::format("trains no further: raise [run] max_steps above {}, or give --from-scratch", *last);
   if (result.reason.kind == EndReason::Kind::kEndOfInput && result.save_error.empty())
     return "trains no further unless the input has more: raise its epochs, or give --from-scratch";
   if (const std::string again = what_stops_again(run, result); !again.empty() && result.save_error.empty())
@@ -316,10 +317,10 @@ void add_next(const PreparedRun& run, const TrainingResult& result, const Manife
 void say_end(PreparedRun& run, const TrainingResult& result, const ManifestArguments* given, Logger& log) {
   log.status_line("");
   const std::string why = why_it_ended(run, result);
-  Block block("ended at step " + std::to_string(result.global_step) + " (" + std::to_string(result.steps) +
-              " steps in " + run_time_text(result.seconds) + "): " + why +
-              (result.checkpoint.empty() || given == nullptr ? "" : "; last checkpoint " + last_checkpoint(result)) +
-              (result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
+  Block block(fmt::format(
+      "ended at step {} ({} steps in {}): {}{}{}", result.global_step, result.steps, run_time_text(result.seconds), why,
+      result.checkpoint.empty() || given == nullptr ? "" : "; last checkpoint " + last_checkpoint(result),
+      result.recoveries == 0 ? "" : "; " + std::to_string(result.recoveries) + " recoveries"));
   block.fields().add("event", "end");
   block.fields().add("step", result.global_step);
   block.fields().add("steps", result.steps);

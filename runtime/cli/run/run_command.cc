@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/run/run_command.h"
 
+#include <fmt/core.h>
+
 #include <unistd.h>
 
 #include <atomic>
@@ -244,8 +246,8 @@ void RunCommand::trained(const TrainingResult& result, const std::string& /*untr
 void RunCommand::evaluated_at_end(const EvaluatedInput& result) {
   print_result(log_, result);
   if (arguments_.log_format == LogFormat::kJson && !result.said)
-    log_.info(result.input, "step " + std::to_string(result.result.global_step) + ": " + metrics_text(result.result) +
-                                evaluation_fields(result.input, result.result).text());
+    log_.info(result.input, fmt::format("step {}: {}{}", result.result.global_step, metrics_text(result.result),
+                                        evaluation_fields(result.input, result.result).text()));
 }
 
 void RunCommand::evaluated(const CheckpointResult& result) {
@@ -256,9 +258,9 @@ void RunCommand::evaluated(const CheckpointResult& result) {
 void RunCommand::predicted(const Predicted& result, double seconds) {
   if (result.totals.reader_gone) return;
   const std::string remark = remark_of(result.totals);
-  log_.info("", "predicted " + std::to_string(result.totals.examples) + " examples with " +
-                    escaped(result.checkpoint.path) + " in " + fixed_text(seconds, 2) + " s" +
-                    (remark.empty() ? "" : "; " + remark));
+  log_.info("",
+            fmt::format("predicted {} examples with {} in {} s{}", result.totals.examples,
+                        escaped(result.checkpoint.path), fixed_text(seconds, 2), remark.empty() ? "" : "; " + remark));
 }
 
 // Prints a line for each export on stdout: its path.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/tables/column_notes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -143,8 +145,7 @@ std::string ColumnNotes::values(const ColumnProfile& column) const {
     return first_date_.text().substr(0, 10) + " to " + last_date_.text().substr(0, 10);
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(column.words.size(), 4); ++i)
-    text +=
-        (i == 0 ? "" : ", ") + shown_cell(column.words[i].first) + " (" + std::to_string(column.words[i].second) + ")";
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", shown_cell(column.words[i].first), column.words[i].second);
   return text;
 }
 
@@ -235,7 +236,7 @@ void ColumnNotes::note_spellings(ColumnProfile& column) const {
     std::string text;
     for (const auto& [word, rows] : group)
       text += (text.empty() ? "" : " and ") + shown_cell(word) + " (" + rows_text(rows) + ")";
-    column.odd.push_back("one word is spelt in " + std::to_string(group.size()) + " ways: " + text);
+    column.odd.push_back(fmt::format("one word is spelt in {} ways: {}", group.size(), text));
   }
 }
 

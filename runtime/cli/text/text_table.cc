@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/text/text_table.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -32,12 +34,12 @@ std::string TextTable::text(const std::string& indent) const {
 }
 
 std::string count_text(std::uint64_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 std::string bytes_text(std::uint64_t bytes) {
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return std::to_string(bytes) + " bytes";
+  if (bytes < 1024) return fmt::format("{} bytes", bytes);
   double size = static_cast<double>(bytes) / 1024;
   std::size_t unit = 0;
   for (; size >= 1024 && unit + 1 < std::size(kUnits); ++unit) size /= 1024;
@@ -47,10 +49,10 @@ std::string bytes_text(std::uint64_t bytes) {
 std::string age_text(std::int64_t ns) {
   constexpr std::int64_t kSecondNs = 1'000'000'000;
   const std::int64_t seconds = std::max<std::int64_t>(ns / kSecondNs, 0);
-  if (seconds < 100) return std::to_string(seconds) + " s";
-  if (seconds < 100 * 60) return std::to_string(seconds / 60) + " min";
-  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
-  return std::to_string(seconds / (24 * 3600)) + " d";
+  if (seconds < 100) return fmt::format("{} s", seconds);
+  if (seconds < 100 * 60) return fmt::format("{} min", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{} h", seconds / 3600);
+  return fmt::format("{} d", seconds / (24 * 3600));
 }
 
 }  // namespace belay::runtime

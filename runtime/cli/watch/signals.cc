@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cli/watch/signals.h"
 
+#include <fmt/core.h>
+
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -97,7 +99,7 @@ std::string signal_name(int s) {
     case SIGINT: return "SIGINT";
     case SIGUSR1: return "SIGUSR1";
     case SIGHUP: return "SIGHUP";
-    default: return "signal " + std::to_string(s);
+    default: return fmt::format("signal {}", s);
   }
 }
 

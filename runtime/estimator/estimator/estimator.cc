@@ -33,7 +33,7 @@ void append_default(std::vector<OwnHook>& to, const std::string& plugin,
   const auto taken = [&] {
     return std::any_of(to.begin(), to.end(), [&](const OwnHook& hook) { return hook.name == name; });
   };
-  for (int i = 1; taken(); ++i) name = plugin + "_" + std::to_string(i);
+  for (int i = 1; taken(); ++i) name = fmt::format("{}_{}", plugin, i);
   to.push_back(plugin_hook(plugin, options, name));
 }
 
@@ -160,8 +160,8 @@ void train_estimator(const EstimatorSettings& settings, const InputFn& input, co
   const std::optional<UsedCheckpoint> newest = newest_used_checkpoint(settings);
   const std::int64_t trained = newest ? newest->global_step : -1;
   if (options.max_steps && *options.max_steps <= trained) {
-    settings.platform.log.info("", "max_steps = " + std::to_string(*options.max_steps) + ", and the model is at step " +
-                                       std::to_string(trained) + ": nothing to train");
+    settings.platform.log.info(
+        "", fmt::format("max_steps = {}, and the model is at step {}: nothing to train", *options.max_steps, trained));
     if (finishes_run && !run_finished(settings.platform.files, settings.model_dir)) note_finished(settings, trained);
     return;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/estimator_evaluation.h"
 
+#include <fmt/core.h>
+
 #include "runtime/monitored/hooks/session_hook.h"
 
 namespace belay::runtime {
@@ -54,7 +56,7 @@ EvalMetrics EstimatorEvaluation::run_restored() {
   EvalMetrics all = metrics(once_.run(host_, model_.scaffold(host_)));
   Logger& log = host_.run().log();
   const std::int64_t step = TensorView(all["global_step"]).scalar<std::int64_t>();
-  log.info("", "evaluation at global step " + std::to_string(step) + ": " + eval_metrics_text(all));
+  log.info("", fmt::format("evaluation at global step {}: {}", step, eval_metrics_text(all)));
   if (host_.events() != nullptr) write_eval_metrics(*host_.events(), log, all, step, model_.run().checkpoint());
   return all;
 }

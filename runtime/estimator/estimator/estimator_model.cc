@@ -108,7 +108,7 @@ void EstimatorModel::match_own(InputResult& in) {
 
 InputFeed::Tensors EstimatorModel::open_input(const PluginUse& use, std::int64_t prefetch) {
   RunInput& input = inputs_.emplace_back(
-      RunInput{.name = kModeNames.at(mode_) + (inputs_.empty() ? "" : "_" + std::to_string(inputs_.size())),
+      RunInput{.name = kModeNames.at(mode_) + (inputs_.empty() ? "" : fmt::format("_{}", inputs_.size())),
                .monitor = run_.host().add_monitor()});
   input.prefetch = prefetch;
   ModelSchema& schema = run_.schema();

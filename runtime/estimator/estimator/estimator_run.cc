@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/estimator/estimator_run.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 
 #include "runtime/ops/registry.h"
@@ -117,7 +119,7 @@ void EstimatorRun::restore(DirectSession& session) {
   checkpoint_ = used.path;
   // It is a debug line, since a program may ask for predictions a thousand times a second.
   host_.log().log(mode_ == Mode::kPredict ? LogLevel::kDebug : LogLevel::kInfo, "",
-                  "restored step " + std::to_string(used.global_step) + " from " + escaped(used.path));
+                  fmt::format("restored step {} from {}", used.global_step, escaped(used.path)));
 }
 
 }  // namespace belay::runtime

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/eval_events.h"
 
+#include <fmt/core.h>
+
 #include "belay/tensor_text.h"
 #include "runtime/events/proto/event.pb.h"
 
@@ -51,7 +53,7 @@ class MetricSummary {
     for (int i = 0; i < parsed.value_size(); ++i) {
       pb::Summary::Value& v = *summary_.add_value();
       v = parsed.value(i);
-      v.set_tag(key + "/" + std::to_string(i));
+      v.set_tag(fmt::format("{}/{}", key, i));
     }
   }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/eval_while_training.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -42,7 +44,7 @@ void EvalWhileTraining::attempt(const Input& input, std::int64_t step, F&& run) 
   try {
     run();
   } catch (const Error& e) {
-    const std::string what = "the evaluation of step " + std::to_string(step);
+    const std::string what = fmt::format("the evaluation of step {}", step);
     const bool stopped = e.code() == Code::kCancelled || environment_.interrupt.cancelled();
     if (stopped && !options_.keep_going()) {
       ++counts_.interrupted;
@@ -80,9 +82,11 @@ bool EvalWhileTraining::is_due(std::int64_t step, bool saved) {
 }
 
 void EvalWhileTraining::say_skipped(std::int64_t step) {
-  environment_.log.info("eval", "the evaluation of step " + std::to_string(step) +
-                                    " is skipped because of eval.throttle_secs or eval.start_delay_secs; " +
-                                    std::to_string(schedule_.skipped()) + " so far");
+  environment_.log.info(
+      "eval",
+      fmt::format(
+          "the evaluation of step {} is skipped because of eval.throttle_secs or eval.start_delay_secs; {} so far",
+          step, schedule_.skipped()));
 }
 
 void EvalWhileTraining::at_last_step(DirectSession& training) {
@@ -145,10 +149,10 @@ void EvalWhileTraining::warn_of_best(std::int64_t step) {
   const std::optional<double> value = best_value(step);
   if (!value || std::isfinite(*value)) return;
   warned_of_best_ = true;
-  environment_.log.warning(
-      "eval", "checkpoint.best_metric " + double_quoted(options_.best_metric) + " is " + rounded_text(*value) +
-                  " in the evaluation of step " + std::to_string(step) +
-                  ", so this evaluation is not compared with others and never the best (logged once)");
+  environment_.log.warning("eval",
+                           fmt::format("checkpoint.best_metric {} is {} in the evaluation of step {}, so this "
+                                       "evaluation is not compared with others and never the best (logged once)",
+                                       double_quoted(options_.best_metric), rounded_text(*value), step));
 }
 
 void EvalWhileTraining::evaluate(VariableStore& trained, std::int64_t step, const Shown& shown) {
@@ -170,13 +174,13 @@ void EvalWhileTraining::keep(Input& input, const EvalResult& result, const Shown
   ++counts_.made;
   if (shown.session != nullptr && shown.in_end) roles_.show(*shown.session, input.evaluation->name(), result);
   if (shown.session != nullptr && !shown.in_end) roles_.set(*shown.session, input.evaluation->name(), result);
-  const std::string examples = result.examples == 0 ? "" : std::to_string(result.examples) + " examples in ";
+  const std::string examples = result.examples == 0 ? "" : fmt::format("{} examples in ", result.examples);
   std::string rows;
   for (const std::string& line : matrix_lines(result)) rows += detail::kLogRow + escaped(line);
   environment_.log.info(input.evaluation->name(),
-                        "step " + std::to_string(result.global_step) + ": " + metrics_text(result) + " (" + examples +
-                            std::to_string(result.batches) + (result.batches == 1 ? " batch)" : " batches)") + rows +
-                            evaluation_fields(input.evaluation->name(), result).text());
+                        fmt::format("step {}: {} ({}{}{}{}{}", result.global_step, metrics_text(result), examples,
+                                    result.batches, result.batches == 1 ? " batch)" : " batches)", rows,
+                                    evaluation_fields(input.evaluation->name(), result).text()));
   append_metrics_line(input.evaluation->host().run(), input.evaluation->name(), result);
   write_events(input);
 }

@@ -50,8 +50,8 @@ void StopAfterNEvals::after_run(RunContext& run, const RunValues& values) {
   const bool is_due = num_evals_ ? *num_evals_ < kFew || done % (*num_evals_ / kParts) == 0
                                  : std::has_single_bit(static_cast<std::uint64_t>(done));
   if (log_progress_ && (is_due || last))
-    host().info("evaluation [" + std::to_string(done) + (num_evals_ ? "/" + std::to_string(*num_evals_) : "") + "]");
-  if (last) run.request_stop("evaluated " + std::to_string(done) + " batches");
+    host().info(fmt::format("evaluation [{}{}]", done, num_evals_ ? "/" + std::to_string(*num_evals_) : ""));
+  if (last) run.request_stop(fmt::format("evaluated {} batches", done));
 }
 
 OwnHook stop_after(std::optional<std::int64_t> num_evals, bool log_progress) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/metrics_line.h"
 
+#include <fmt/core.h>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,8 +89,9 @@ void append_metrics_line(RunHost& run, const std::string& input, const EvalResul
   const std::string path = run.directory().path() + "/" + kMetricsName;
   const std::string why = append(path, fields.json() + "\n");
   if (why.empty() || std::exchange(run.warned_of_metrics(), true)) return;
-  run.log().warning("", single_quoted(path) + " lacks the evaluation of step " + std::to_string(result.global_step) +
-                            ": " + why + "; the run continues, and others may be missing, too");
+  run.log().warning(
+      "", fmt::format("{} lacks the evaluation of step {}: {}; the run continues, and others may be missing, too",
+                      single_quoted(path), result.global_step, why));
 }
 
 }  // namespace belay::runtime

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/evaluation/undefined_metrics.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 
 #include "runtime/events/matrix.h"
@@ -49,9 +51,9 @@ std::vector<std::string> undefined_metrics(const EvalResult& result) {
 std::string undefined_metrics_text(const EvalResult& result, const std::string& place) {
   const std::vector<std::string> names = undefined_metrics(result);
   if (names.empty()) return "";
-  const std::string which = (names.size() == 1 ? "the metric " : "the metrics ") + joined(names) + " of " + place +
-                            (names.size() == 1 ? " is" : " are") + " undefined at step " +
-                            std::to_string(result.global_step) + ": ";
+  const std::string which =
+      fmt::format("{}{} of {}{} undefined at step {}: ", names.size() == 1 ? "the metric " : "the metrics ",
+                  joined(names), place, names.size() == 1 ? " is" : " are", result.global_step);
   if (result.weightless)
     return which + "each example has weight 0; give those that count a weight above 0 (logged once)";
   const std::string classes = classes_without_examples(result);

@@ -142,7 +142,7 @@ void ExportedModel::take(VariableStore& store, std::int64_t step, const std::str
       if (found.back() != nullptr) continue;
       std::vector<std::string> there;
       for (const Variable* v : store.all()) there.push_back(v->name);
-      const std::string from = checkpoint.empty() ? "of step " + std::to_string(step) : single_quoted(checkpoint);
+      const std::string from = checkpoint.empty() ? fmt::format("of step {}", step) : single_quoted(checkpoint);
       fail(Code::kNotFound, "[B5040] the checkpoint " + from + " has no variable " + single_quoted(name) +
                                 did_you_mean(name, there) + ", which the model predicts with");
     }

@@ -72,9 +72,9 @@ void Exporters::attempt(const Use& use, std::int64_t step, F&& call) const {
     throw;
   } catch (const Error& e) {
     if (use.settings.on_export_error == OnExportError::kStop || e.code() == Code::kCancelled) throw;
-    run_.log().warning(use.exporter.name(), "step " + std::to_string(step) +
-                                                " was not exported: " + std::string(e.message()) +
-                                                "; the training continues (on_error = \"continue\")");
+    run_.log().warning(use.exporter.name(),
+                       fmt::format("step {} was not exported: {}; the training continues (on_error = \"continue\")",
+                                   step, e.message()));
   }
 }
 
@@ -155,7 +155,7 @@ std::string Exporters::write(Use& use, ExportFolder& folder, VariableStore& stor
     return record;
   });
   folder.collect(use.settings.keep);
-  run_.log().info(use.exporter.name(), "exported step " + std::to_string(step) + " to " + escaped(path));
+  run_.log().info(use.exporter.name(), fmt::format("exported step {} to {}", step, escaped(path)));
   return path;
 }
 

@@ -80,7 +80,7 @@ void RunHost::keep_directory() {
   had_finished_ = directory().exists(kFinishedName);
   if (had_finished_) directory().remove(kFinishedName);
   try {
-    directory().replace(kAttemptsName, std::to_string(attempt_) + "\n");
+    directory().replace(kAttemptsName, fmt::format("{}\n", attempt_));
   } catch (const RunInUse&) {
     throw;
   } catch (const Error& e) {
@@ -91,7 +91,7 @@ void RunHost::keep_directory() {
 void RunHost::note_finished(std::int64_t step) {
   if (!directory_) return;
   try {
-    directory().replace(kFinishedName, "at step " + std::to_string(step) + "\n");
+    directory().replace(kFinishedName, fmt::format("at step {}\n", step));
   } catch (const RunInUse&) {
     throw;
   } catch (const Error& e) {

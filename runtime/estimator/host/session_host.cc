@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/host/session_host.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/cluster/ranks_service.h"
@@ -99,7 +101,7 @@ MonitoredSessionOptions SessionHost::session_options() {
   options.begins_hooks = !begun_;
   if (options_.mode == Mode::kTrain) options.min_steps = run_.options().min_steps;
   options.on_recovery = [this](const Error& error, std::int64_t count) {
-    run_.log().warning("", "recovery " + std::to_string(count) + ": " + error.what());
+    run_.log().warning("", fmt::format("recovery {}: {}", count, error.what()));
     if (events() != nullptr)
       events()->add_scalar("recoveries", std::max<std::int64_t>(run_.monitor().step, 0), static_cast<double>(count));
   };

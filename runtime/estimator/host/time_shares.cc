@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/host/time_shares.h"
 
+#include <fmt/core.h>
+
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +39,7 @@ double memory_bytes() {
   return file ? resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-std::string percent(double part) { return std::to_string(std::lround(part * 100)) + "%"; }
+std::string percent(double part) { return fmt::format("{}%", std::lround(part * 100)); }
 
 }  // namespace
 
@@ -96,10 +98,10 @@ std::string why_slow(const Shares& window) {
            " of the time: let it work in fewer steps (every_n_steps or the like), or take it out of [[hooks]]";
   const double computing = (window.of(Activity::kComputing) + window.of_hooks()) * window.seconds;
   if (computing > window.seconds * kMuch && computing > kFarLonger * window.cpu_seconds)
-    return "the machine is busy: steps take " +
-           std::to_string(std::lround(computing / std::max(window.cpu_seconds, computing * 1e-3))) +
-           " times as long by the clock as they compute; end what else runs here, or lower [run] threads to the "
-           "processors that are free";
+    return fmt::format(
+        "the machine is busy: steps take {} times as long by the clock as they compute; end what else runs here, or "
+        "lower [run] threads to the processors that are free",
+        std::lround(computing / std::max(window.cpu_seconds, computing * 1e-3)));
   return "";
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/prediction/npy_writer.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -35,7 +37,7 @@ const char* descr_of(DType dtype) {
 }
 
 std::string description(const std::string& descr, std::int64_t rows, const Dims& row_dims) {
-  std::string text = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ",";
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},", descr, rows);
   for (std::size_t d = 0; d < row_dims.size(); ++d) text += (d == 0 ? " " : ", ") + std::to_string(row_dims[d]);
   return text + "), }";
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/prediction/prediction_writer.h"
 
+#include <fmt/core.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -250,7 +252,7 @@ class CsvWriter final : public LineWriter {
     for (const std::int64_t n : columns_.back().dims) {
       std::vector<std::string> longer;
       for (const std::string& before : names)
-        for (std::int64_t k = 0; k < n; ++k) longer.push_back(before + "_" + std::to_string(k));
+        for (std::int64_t k = 0; k < n; ++k) longer.push_back(fmt::format("{}_{}", before, k));
       names = std::move(longer);
     }
     header.insert(header.end(), names.begin(), names.end());

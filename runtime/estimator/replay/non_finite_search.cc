@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/replay/non_finite_search.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -11,9 +13,9 @@ namespace belay::runtime {
 namespace {
 
 std::string tensor_text(const NonFiniteTensor& found) {
-  return single_quoted(found.form.name) + " (" + found.tensor.ops + "), " + form_text(found.form) + ": " +
-         (found.form.dims.empty() ? "it" : "element " + found.position) + " is " + found.value + ", " +
-         std::to_string(found.count) + (found.count == 1 ? " element is" : " elements are") + " not finite";
+  return fmt::format("{} ({}), {}: {} is {}, {}{} not finite", single_quoted(found.form.name), found.tensor.ops,
+                     form_text(found.form), found.form.dims.empty() ? "it" : "element " + found.position, found.value,
+                     found.count, found.count == 1 ? " element is" : " elements are");
 }
 
 // Names the tensor by its origin.
@@ -46,7 +48,7 @@ std::string NonFiniteSearch::look(const WatchedStep& step, const ArrayPlace& pla
   if (!search_.look(step)) return "";
   found_ = true;
   write(step, place);
-  return "found what is not finite at step " + std::to_string(step.step);
+  return fmt::format("found what is not finite at step {}", step.step);
 }
 
 void NonFiniteSearch::write(const WatchedStep& step, const ArrayPlace& place) {
@@ -66,34 +68,32 @@ void NonFiniteSearch::write(const WatchedStep& step, const ArrayPlace& place) {
 
 std::string NonFiniteSearch::text(const TrainingResult& result, const ReplayPlan& plan, const std::string& run) const {
   if (!found_)
-    return "every step from " + std::to_string(plan.first) + " to " + std::to_string(result.global_step) +
-           " is finite: the loss, and every variable after it (" + result.reason.text + ")\n";
+    return fmt::format("every step from {} to {} is finite: the loss, and every variable after it ({})\n", plan.first,
+                       result.global_step, result.reason.text);
   const NonFiniteTensor& first = search_.first();
-  std::string text =
-      "step " + std::to_string(first.step) + ": the first that is not finite is " + tensor_text(first) + "\n";
+  std::string text = fmt::format("step {}: the first that is not finite is {}\n", first.step, tensor_text(first));
   if (const std::string origin = origin_sentence(first); !origin.empty()) text += origin + "\n";
   if (first.tensor.origin == TensorOrigin::kVariable && first.step == plan.first)
-    text += "  so " + plan.checkpoint->name() + " is not finite itself: an earlier one is taken by belay replay " +
-            escaped(run) + " --first-non-finite --step " + std::to_string(plan.checkpoint->state().global_step) + "\n";
+    text += fmt::format(
+        "  so {} is not finite itself: an earlier one is taken by belay replay {} --first-non-finite --step {}\n",
+        plan.checkpoint->name(), escaped(run), plan.checkpoint->state().global_step);
   for (const NodeInput& in : search_.inputs())
     text += "  made from " + single_quoted(in.form.name) + ", " + form_text(in.form) + ", " +
             (in.finite ? "finite" : "not finite") + "\n";
   text += "  after it " + search_.consequence() + "\n";
   if (const auto& earlier = search_.earlier())
-    text +=
-        "  before that, in step " + std::to_string(earlier->step) + ", nothing came of " + tensor_text(*earlier) + "\n";
+    text += fmt::format("  before that, in step {}, nothing came of {}\n", earlier->step, tensor_text(*earlier));
   if (search_.usual() != 0)
-    text += "  left out: " + std::to_string(search_.usual()) +
-            (search_.usual() == 1 ? " tensor that was" : " tensors that were") + " not finite in step " +
-            std::to_string(plan.first) + " already, and nothing came of it\n";
+    text += fmt::format("  left out: {}{} not finite in step {} already, and nothing came of it\n", search_.usual(),
+                        search_.usual() == 1 ? " tensor that was" : " tensors that were", plan.first);
   return text + "  these tensors and the batch are in " + escaped(file_) + "\n";
 }
 
 std::string NonFiniteSearch::refused_text(const ReplayPlan& plan, const Error& error) const {
   const std::int64_t step = std::max(looked_at_, plan.first - 1) + 1;
-  return "step " + std::to_string(step) +
-         ": an operation of the model refused what is not finite, so that there are no values of this step: " +
-         std::string(error.message()) + "\n";
+  return fmt::format(
+      "step {}: an operation of the model refused what is not finite, so that there are no values of this step: {}\n",
+      step, error.message());
 }
 
 }  // namespace belay::runtime

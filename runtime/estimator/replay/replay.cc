@@ -133,13 +133,12 @@ void Replay::prove(DirectSession& session) {
 }
 
 void Replay::say_begin(const PreparedRun& run) const {
-  const std::string steps = plan_.first == plan_.last
-                                ? "step " + std::to_string(plan_.first)
-                                : "steps " + std::to_string(plan_.first) + " to " + std::to_string(plan_.last);
-  const std::string attempt = plan_.attempt == 0 ? "" : ", made by attempt " + std::to_string(plan_.attempt);
-  log_.info("", (request_.first_non_finite ? "searches " : "replays ") + steps + " of " + escaped(request_.run) +
-                    attempt + ", and continues to step " + std::to_string(plan_.until()) +
-                    "; all that is written goes into " + escaped(run.manifest.run.dir));
+  const std::string steps = plan_.first == plan_.last ? fmt::format("step {}", plan_.first)
+                                                      : fmt::format("steps {} to {}", plan_.first, plan_.last);
+  const std::string attempt = plan_.attempt == 0 ? "" : fmt::format(", made by attempt {}", plan_.attempt);
+  log_.info("", fmt::format("{}{} of {}{}, and continues to step {}; all that is written goes into {}",
+                            request_.first_non_finite ? "searches " : "replays ", steps, escaped(request_.run), attempt,
+                            plan_.until(), escaped(run.manifest.run.dir)));
 }
 
 ReplayResult Replay::train(PreparedRun& run, const std::function<void()>& progress) {
@@ -166,16 +165,17 @@ void Replay::judge(ReplayResult& result) const {
   if (!proved_) {
     result.proof = ReplayProof::kNotReached;
     result.status = RunStatus::kTrainingFailed;
-    result.text = "ended at step " + std::to_string(result.training.global_step) + ", before step " + until + " (" +
-                  result.training.reason.text + "): nothing is proved\n";
+    result.text = fmt::format("ended at step {}, before step {} ({}): nothing is proved\n", result.training.global_step,
+                              until, result.training.reason.text);
     return;
   }
   if (request_.what_if)
-    result.text = "--what-if: from step " + std::to_string(request_.step) + " on this is another run than " +
-                  escaped(request_.run) + "\n";
+    result.text =
+        fmt::format("--what-if: from step {} on this is another run than {}\n", request_.step, escaped(request_.run));
   if (plan_.proof == nullptr && !plan_.digest) {
-    result.text += "no checkpoint and no digest lies at step " + std::to_string(plan_.last) +
-                   " or after it: nothing proves that these steps are the run's\n";
+    result.text += fmt::format(
+        "no checkpoint and no digest lies at step {} or after it: nothing proves that these steps are the run's\n",
+        plan_.last);
     return;
   }
   const bool same = plan_.digest ? digest_ == plan_.digest->digest : difference_.differing == 0;
@@ -190,9 +190,9 @@ void Replay::judge(ReplayResult& result) const {
 
 std::string Replay::differing_text() const {
   if (plan_.digest) return "the digest is " + digest_ + ", the run's is " + plan_.digest->digest;
-  return std::to_string(difference_.differing) + " of " + std::to_string(difference_.bits) + " bits differ, in " +
-         std::to_string(difference_.differing_variables) + " of " + std::to_string(difference_.variables) +
-         " variables, first in " + escaped(difference_.first);
+  return fmt::format("{} of {} bits differ, in {} of {} variables, first in {}", difference_.differing,
+                     difference_.bits, difference_.differing_variables, difference_.variables,
+                     escaped(difference_.first));
 }
 
 }  // namespace belay::runtime

@@ -164,17 +164,19 @@ void take_manifest(const OpenDirectory& run, const RunHistory& history, ReplayPl
     const std::string other = before == nullptr ? "" : manifest_name(before->attempt);
     if (before != nullptr && before->attempt != made->attempt && run.exists(other) &&
         run.read(other, kMaxManifestBytes) != plan.manifest)
-      log.info("", "step " + std::to_string(begin) + " was made by attempt " + std::to_string(before->attempt) +
-                       ", step " + std::to_string(plan.first) + " by attempt " + std::to_string(made->attempt) +
-                       ", whose manifests differ; the later one is taken");
+      log.info(
+          "",
+          fmt::format(
+              "step {} was made by attempt {}, step {} by attempt {}, whose manifests differ; the later one is taken",
+              begin, before->attempt, plan.first, made->attempt));
     return;
   }
   if (!take(std::string(kManifestName)))
     fail(Code::kNotFound,
          fmt::format("[B5011] {} holds no manifest.toml: a run of a program cannot be replayed, it has none",
                      single_quoted(run.path())));
-  log.warning("", std::string(kHistoryFile) + " does not record which attempt made step " + std::to_string(plan.first) +
-                      "; the manifest of the last one is taken");
+  log.warning("", fmt::format("{} does not record which attempt made step {}; the manifest of the last one is taken",
+                              kHistoryFile, plan.first));
 }
 
 }  // namespace

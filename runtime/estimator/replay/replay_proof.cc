@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/replay/replay_proof.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <shared_mutex>
 
@@ -21,7 +23,7 @@ void compare_tensor(const TensorView& now, const NamedTensor& stored, StateDiffe
   std::uint64_t differing = 0;
   for (std::size_t i = 0; i < then.bytes(); ++i) {
     if (a[i] == b[i]) continue;
-    if (found.first.empty()) found.first = stored.name + "[" + std::to_string(i / width) + "]";
+    if (found.first.empty()) found.first = fmt::format("{}[{}]", stored.name, i / width);
     differing += static_cast<std::uint64_t>(std::popcount(static_cast<unsigned char>(a[i] ^ b[i])));
   }
   found.bits += 8 * then.bytes();

@@ -100,7 +100,7 @@ std::vector<std::string> listed(std::vector<std::string> names) {
   constexpr std::size_t kMost = 10;
   for (std::string& name : names) name = escaped(name);
   if (names.size() <= kMost) return names;
-  const std::string rest = "and " + std::to_string(names.size() - kMost) + " more";
+  const std::string rest = fmt::format("and {} more", names.size() - kMost);
   names.resize(kMost);
   names.push_back(rest);
   return names;

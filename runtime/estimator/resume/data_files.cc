@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/resume/data_files.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -84,7 +86,7 @@ void for_each_path(const ResolvedPlugin& plugin, const Use& use) {
     const OptionValue value = option_value(given.value);
     if (const auto* path = std::get_if<std::string>(&value)) use(key, *path);
     if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
-      for (std::size_t k = 0; k < paths->size(); ++k) use(key + "." + std::to_string(k), (*paths)[k]);
+      for (std::size_t k = 0; k < paths->size(); ++k) use(fmt::format("{}.{}", key, k), (*paths)[k]);
   }
 }
 
@@ -134,7 +136,7 @@ std::vector<TrainingFile> training_files(FileSystem& files, const Manifest& mani
     add("optimizer.learning_rate", *schedule, *plugins.schedule);
   for (std::size_t i = 0; i < plugins.optimizer_groups.size(); ++i)
     if (plugins.optimizer_groups[i])
-      add("optimizer.groups." + std::to_string(i), optimizer_use(manifest, i), *plugins.optimizer_groups[i]);
+      add(fmt::format("optimizer.groups.{}", i), optimizer_use(manifest, i), *plugins.optimizer_groups[i]);
   const PluginsByPlace hooks(plugins.hooks);
   for (const auto& [section, use] : elements_of(manifest.hooks, "hooks"))
     if (const ResolvedPlugin* hook = hooks.find(*use)) add(section, *use, *hook);
@@ -187,8 +189,7 @@ std::vector<std::string> data_file_sets(std::string_view manifest) {
 std::string difference_of(const DataFile& before, const DataFile& now, bool& other_content) {
   const bool compare_whole = !before.whole.empty() && !now.whole.empty();
   other_content = true;
-  if (before.bytes != now.bytes)
-    return "had " + std::to_string(before.bytes) + " bytes, has " + std::to_string(now.bytes);
+  if (before.bytes != now.bytes) return fmt::format("had {} bytes, has {}", before.bytes, now.bytes);
   if (before.ends != now.ends || (compare_whole && before.whole != now.whole)) return "has other bytes than it had";
   other_content = false;
   return before.modified_ns == now.modified_ns || compare_whole

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -138,9 +137,7 @@ std::string ExportFolder::next_version() const {
   }
   for (const std::string& name : directory_->entries())
     if (is_export_version(name)) next = std::max(next, static_cast<std::int64_t>(std::stoll(name)) + 1);
-  char digits[24];
-  std::snprintf(digits, sizeof(digits), "%010lld", static_cast<long long>(next));
-  return digits;
+  return fmt::format("{:010}", next);
 }
 
 std::string ExportFolder::add(const std::function<ExportRecord(OpenDirectory&)>& write) {

@@ -41,7 +41,7 @@ bool build_model(PreparedRun& run, RunInput& input, Diagnostics& problems) {
 
 void check_groups(PreparedRun& run, Diagnostics& problems) {
   for (const GroupProblem& problem : problems_of_groups(run.model.graph.handle(), run.manifest.optimizer.groups))
-    problems.add(run.manifest.at("optimizer.groups." + std::to_string(problem.group) + ".vars"),
+    problems.add(run.manifest.at(fmt::format("optimizer.groups.{}.vars", problem.group)),
                  fmt::format("[B5031] {}", problem.message), problem.help);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/continuous_eval.h"
 
+#include <fmt/core.h>
+
 #include <exception>
 #include <string>
 #include <utility>
@@ -155,7 +157,7 @@ void ContinuousEval::write_events(Evaluation& evaluation, std::int64_t step) {
 }
 
 std::string ContinuousEval::why_it_ended() const {
-  if (reached()) return "step " + std::to_string(last_->checkpoint.global_step) + " has come to run.max_steps";
+  if (reached()) return fmt::format("step {} has come to run.max_steps", last_->checkpoint.global_step);
   if (run_finished(place_.files, place_.run_directory)) return "the training there has come to its end";
   return "there was no new one in " + escaped(place_.run_directory) +
          " within eval.timeout_secs = " + rounded_text(run_.manifest.eval.timeout_secs.value_or(0));

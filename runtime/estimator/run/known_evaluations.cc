@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/known_evaluations.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -63,8 +65,7 @@ std::string evaluations_key(VariableStore& variables, std::string_view circumsta
     weights = crc32c(v->value.data(), v->value.bytes(), weights);
     bytes += v->value.bytes();
   }
-  return crc_text(weights) + "-" + std::to_string(bytes) + "-" + crc_text(crc32c(circumstances)) + "-" +
-         std::to_string(circumstances.size());
+  return fmt::format("{}-{}-{}-{}", crc_text(weights), bytes, crc_text(crc32c(circumstances)), circumstances.size());
 }
 
 std::optional<std::vector<EvaluatedInput>> read_evaluations(const OpenDirectory& run, const std::string& key) {

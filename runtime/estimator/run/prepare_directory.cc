@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include "runtime/checkpoint/directory/run_lock.h"
 #include "runtime/checkpoint/directory/sibling_run.h"
 #include "runtime/checkpoint/format/names.h"
@@ -42,7 +44,7 @@ void start_over(RunHost& host) {
   if (found.empty()) return;
   std::string aside;
   for (int i = 1;; ++i) {
-    aside = "before-" + std::to_string(i);
+    aside = fmt::format("before-{}", i);
     if (!directory.exists(aside)) break;
   }
   directory.make_directory(aside);
@@ -58,8 +60,9 @@ void say_new_run(PreparedRun& run) {
   std::string text = "a new run in " + escaped(directory.path());
   if (!run.options.from_scratch)
     if (const auto sibling = find_sibling_run(run.host.files(), directory.path(), run.model.graph.variables_digest()))
-      text += "; " + escaped(sibling->path) + " holds checkpoints of this model, the newest of step " +
-              std::to_string(sibling->step) + ": to continue from there, set run.dir";
+      text += fmt::format(
+          "; {} holds checkpoints of this model, the newest of step {}: to continue from there, set run.dir",
+          escaped(sibling->path), sibling->step);
   run.host.log().info("", text);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/prepared_run.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -107,8 +109,8 @@ namespace {
 std::string evaluating(const PreparedRun& run) {
   const Evaluation* evaluation = run.evaluations.running.load();
   if (evaluation == nullptr) return "";
-  return "the evaluation of step " + std::to_string(run.inputs.at(evaluation->name()).monitor.step) + " on [input." +
-         evaluation->name() + "]";
+  return fmt::format("the evaluation of step {} on [input.{}]", run.inputs.at(evaluation->name()).monitor.step.load(),
+                     evaluation->name());
 }
 
 }  // namespace

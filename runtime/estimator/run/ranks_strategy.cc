@@ -180,9 +180,9 @@ RankVersions RanksStrategy::versions(const Manifest& alike) const {
 // The chief holds the run's lock.
 void RanksStrategy::meet() {
   RunHost& host = parts_.host;
-  host.log().info("", "rank " + std::to_string(rank()) + " of " + std::to_string(size()) +
-                          (chief() ? ": waits for the other ranks"
-                                   : ": waits for rank 0, which has hooks, checkpoints and events"));
+  host.log().info("", fmt::format("rank {} of {}{}", rank(), size(),
+                                  chief() ? ": waits for the other ranks"
+                                          : ": waits for rank 0, which has hooks, checkpoints and events"));
   Manifest alike = manifest_of_worker(parts_.manifest);
   std::erase_if(alike.cluster->options, [this](const PluginOption& option) {
     const OptionInfo* info = parts_.plugins.found().cluster->info.option(option.key);
@@ -253,7 +253,7 @@ void check_same_form(const std::vector<InputComponent>& built, const std::vector
       continue;
     const auto form = [](const InputComponent& of) {
       return std::string(dtype_name(of.dtype)) + " " + dims_text(of.dims) +
-             (of.classes > 0 ? " of " + std::to_string(of.classes) + " classes" : "");
+             (of.classes > 0 ? fmt::format(" of {} classes", of.classes) : "");
     };
     fail(Code::kInvalidArgument,
          fmt::format("[B5109] [input.train] of rank {} has {} as {}, and rank 0 has {} as {}; write in the input's "

@@ -111,7 +111,7 @@ std::shared_ptr<SessionCreator> ReplayStrategy::creator(ChiefSessionCreator::Opt
 bool ReplayStrategy::goes_on(MonitoredSession& session, std::int64_t made, RunCall& call) {
   if (made >= replay_.steps.until) {
     replay_.steps.at_last(*session.raw_session());
-    session.request_stop("replayed to step " + std::to_string(made));
+    session.request_stop(fmt::format("replayed to step {}", made));
     return false;
   }
   const std::int64_t next = made + 1;

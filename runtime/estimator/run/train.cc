@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/train.h"
 
+#include <fmt/core.h>
+
 #include "runtime/estimator/host/run_hparams.h"
 #include "runtime/estimator/host/trained_variables.h"
 #include "runtime/estimator/run/prepared_run.h"
@@ -90,7 +92,7 @@ std::string Training::why_no_step(MonitoredSession& session) const {
   const std::int64_t step = session.raw_session()->global_step();
   // A job that is already at its last step does not train one more (TensorFlow does; docs/design/differences.md).
   if (const auto& last = run_.manifest.run.max_steps; last && step >= *last)
-    return "step " + std::to_string(step) + " is already at max_steps = " + std::to_string(*last);
+    return fmt::format("step {} is already at max_steps = {}", step, *last);
   // Before the first run a hook has no other way to ask for a stop.
   return from_handle(session.raw_session()->coordinator).stop_reason();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/run/training_end.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <optional>
 #include <variant>
@@ -26,17 +28,17 @@ std::string why_it_ended(const PreparedRun& run, const TrainingResult& result) {
   if (result.reason.text.find("'input/train_") == std::string::npos || train == run.manifest.inputs.end())
     return "the input ended (" + result.reason.text + ")";
   const PluginUse& use = train->second;
-  std::string text = "the input ended: [input.train] (" + run.plugins.found().inputs.at("train").info.name + ", " +
-                     escaped(std::filesystem::path(use.at.file).filename().string()) + ":" +
-                     std::to_string(use.at.line) + ") has no more batches";
+  std::string text = fmt::format("the input ended: [input.train] ({}, {}:{}) has no more batches",
+                                 run.plugins.found().inputs.at("train").info.name,
+                                 escaped(std::filesystem::path(use.at.file).filename().string()), use.at.line);
   const std::optional<std::int64_t> epochs = epochs_of(use);
-  if (epochs) text += " after epochs = " + std::to_string(*epochs);
+  if (epochs) text += fmt::format(" after epochs = {}", *epochs);
   const std::int64_t accumulate = run.model.accumulate;
-  if (result.steps == 0 && accumulate > 1) text += ", and a step takes accumulate = " + std::to_string(accumulate);
+  if (result.steps == 0 && accumulate > 1) text += fmt::format(", and a step takes accumulate = {}", accumulate);
   const std::optional<std::int64_t>& last = run.manifest.run.max_steps;
   if (last && result.global_step < *last)
-    text += ", and max_steps is " + std::to_string(*last) +
-            (epochs ? ": raise epochs, or leave it out" : ": raise its epochs, or give it more data");
+    text += fmt::format(", and max_steps is {}{}", *last,
+                        epochs ? ": raise epochs, or leave it out" : ": raise its epochs, or give it more data");
   return text;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/steps/first_non_finite.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -37,8 +39,8 @@ std::string FirstNonFinite::consequence_of(const WatchedStep& step, const std::v
   std::string text;
   if (loss) text = "the loss is " + element_text(step.value(step.loss), 0);
   if (lost == 0) return text;
-  return text + (loss ? ", and " : "") + std::to_string(lost) + " of " + std::to_string(written) + " variables " +
-         (lost == 1 ? "is" : "are") + " not finite after the step";
+  return fmt::format("{}{}{} of {} variables {} not finite after the step", text, loss ? ", and " : "", lost, written,
+                     lost == 1 ? "is" : "are");
 }
 
 bool FirstNonFinite::look(const WatchedStep& step) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/steps/replay_capture.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -69,15 +71,15 @@ std::string write_arrays(const ArrayPlace& place, std::int64_t step, const std::
     if (values[i].bytes() != 0)
       std::memcpy(TensorView(copy.tensors->tensors()[i].tensor).mutable_data(), values[i].raw().data,
                   values[i].bytes());
-  const std::string name = "step-" + std::to_string(step) + ".npz";
+  const std::string name = fmt::format("step-{}.npz", step);
   const RunEnvironment& environment = place.environment;
   // A recovery makes the step again.
   const std::unique_ptr<OpenDirectory> directory = environment.files.open_directory(place.directory);
   if (directory->exists(name)) directory->remove(name);
   std::string path = place.directory + "/" + name;
   write_copy(environment.files, copy, path, place.npz(), environment.clock, environment.log);
-  environment.log.info("", "step " + std::to_string(step) + ": " + std::to_string(infos.size()) +
-                               (infos.size() == 1 ? " tensor in " : " tensors in ") + escaped(path));
+  environment.log.info("", fmt::format("step {}: {}{}{}", step, infos.size(),
+                                       infos.size() == 1 ? " tensor in " : " tensors in ", escaped(path)));
   return path;
 }
 

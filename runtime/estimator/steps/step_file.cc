@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/estimator/steps/step_file.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 
 #include "runtime/checkpoint/format/content.h"
@@ -22,9 +24,7 @@ OrderedJson listed(const StepTensor& tensor, const std::vector<StepTensor>& all)
 
 }  // namespace
 
-std::string step_file_name(std::int64_t step, const char* ending) {
-  return "step-" + std::to_string(step) + "." + ending;
-}
+std::string step_file_name(std::int64_t step, const char* ending) { return fmt::format("step-{}.{}", step, ending); }
 
 void write_step(const WatchedStep& step, const ArrayPlace& place) {
   std::vector<TensorInfo> infos;

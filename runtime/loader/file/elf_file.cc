@@ -50,7 +50,7 @@ std::string machine_name(std::uint16_t machine) {
     case EM_RISCV: return "riscv";
     case EM_PPC64: return "ppc64";
     case EM_S390: return "s390";
-    default: return "machine " + std::to_string(machine);
+    default: return fmt::format("machine {}", machine);
   }
 }
 
@@ -127,7 +127,7 @@ ElfFile::ElfFile(const ByteSource& bytes, std::string path) : bytes_(bytes), pat
     throw LoadError(LoadErrorKind::kObject, path_, "is an object file (.o), not a shared library", kUseAddPlugin);
   if (header.e_type == ET_EXEC)
     throw LoadError(LoadErrorKind::kExecutable, path_, "is a program, not a shared library", kUseAddPlugin);
-  if (header.e_type != ET_DYN) corrupt("it has the unknown ELF type " + std::to_string(header.e_type));
+  if (header.e_type != ET_DYN) corrupt(fmt::format("it has the unknown ELF type {}", header.e_type));
   read_segments(header);
   read_tables();
   // A shared library that can also be started has an interpreter, but is not marked as a program.
@@ -160,7 +160,7 @@ void ElfFile::read_identity() const {
   if (id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB || id[EI_VERSION] != EV_CURRENT)
     corrupt("its ELF identification is unknown");
   if (id[EI_OSABI] != ELFOSABI_NONE && id[EI_OSABI] != ELFOSABI_GNU)
-    wrong("is built for another operating system (OS ABI " + std::to_string(id[EI_OSABI]) + ")");
+    wrong(fmt::format("is built for another operating system (OS ABI {})", id[EI_OSABI]));
 }
 
 void ElfFile::refuse_html() const {
@@ -286,7 +286,7 @@ std::optional<std::string> ElfFile::note(std::string_view owner, std::uint32_t t
         if (owner == std::string_view(found.data(), owner.size())) {
           if (header.n_descsz > p.p_filesz - text) corrupt_note("by its header it is longer than its segment");
           if (header.n_descsz > kMaxNote)
-            corrupt_note("it is " + std::to_string(header.n_descsz) + " bytes long, at most 1 MiB is read");
+            corrupt_note(fmt::format("it is {} bytes long, at most 1 MiB is read", header.n_descsz));
           std::string descriptor(header.n_descsz, '\0');
           read_bytes(p.p_offset + text, descriptor.data(), descriptor.size(), "note");
           return descriptor;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/file/file_policy.h"
 
+#include <fmt/core.h>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,12 +38,11 @@ std::string joined_path(const std::string& directory, const std::string& name) {
 
 // Returns "belongs to user 1000", "can be written by its group", or an empty text.
 std::string weakness(const struct stat& s, uid_t user) {
-  if (s.st_uid != user && s.st_uid != 0)
-    return "belongs to user " + std::to_string(s.st_uid) + ", who can replace plugins";
+  if (s.st_uid != user && s.st_uid != 0) return fmt::format("belongs to user {}, who can replace plugins", s.st_uid);
   if ((s.st_mode & S_IWOTH) != 0)
     return "can be written by everybody (its sticky bit keeps them from replacing plugins)";
   if ((s.st_mode & S_IWGRP) != 0)
-    return "can be written by group " + std::to_string(s.st_gid) + ", whose members can replace plugins";
+    return fmt::format("can be written by group {}, whose members can replace plugins", s.st_gid);
   return "";
 }
 

@@ -112,7 +112,7 @@ std::string first_of(std::vector<std::string> names, const std::string& what) {
                         [](const std::string& name) { return name.find("5belay2v0") == std::string::npos; });
   if (n > kMost) names.resize(kMost);
   for (std::string& name : names) name = demangled(name);
-  return std::to_string(n) + " " + what + (n == 1 ? " (" : "s (") + joined(names) + (n > kMost ? ", ...)" : ")");
+  return fmt::format("{} {}{}{}{}", n, what, n == 1 ? " (" : "s (", joined(names), n > kMost ? ", ...)" : ")");
 }
 
 // True if a mangled name belongs to the C++ standard library. Its templates are visible in every library that uses

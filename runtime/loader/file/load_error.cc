@@ -66,7 +66,7 @@ std::string headline_of(LoadErrorKind kind, const std::string& path, const Coded
 
 std::string at_text(const Location& at) {
   if (at.line == 0) return at.file.empty() ? "" : escaped(at.file) + ": ";
-  return escaped(at.file) + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": ";
+  return fmt::format("{}:{}:{}: ", escaped(at.file), at.line, at.column);
 }
 
 const char* kind_name(LoadErrorKind kind) noexcept {

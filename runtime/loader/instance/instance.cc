@@ -228,7 +228,7 @@ void PluginInstance::tell_of_mode(std::uint32_t before, std::uint32_t after, con
 
 std::string PluginInstance::place(const char* callback) const {
   const std::int64_t step = monitor_.step.load(std::memory_order_relaxed);
-  return label_ + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step));
+  return label_ + " in " + callback + (step < 0 ? "" : fmt::format(" at step {}", step));
 }
 
 void PluginInstance::fail_callback(const char* callback, std::int32_t code, std::string_view text) const {
@@ -333,7 +333,7 @@ std::string calls_in_progress(const std::vector<const CallMonitor*>& monitors) {
     const char* callback = m->callback.load();
     const std::int64_t step = m->step.load();
     if (instance != nullptr && callback != nullptr)
-      add(instance->label() + " in " + callback + (step < 0 ? "" : " at step " + std::to_string(step)));
+      add(instance->label() + " in " + callback + (step < 0 ? "" : fmt::format(" at step {}", step)));
     if (const PluginInstance* interrupted = m->interrupting.load(); interrupted != nullptr)
       add(interrupted->label() + " in interrupt, which must not wait");
   }

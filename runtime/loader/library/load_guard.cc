@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loader/library/load_guard.h"
 
+#include <fmt/core.h>
+
 #include <cxxabi.h>
 #include <unistd.h>
 
@@ -59,7 +61,7 @@ void end_while_loading(const std::string& how) {
   end_now(kPluginFailure);
 }
 
-void on_exit_handler(int status, void*) { end_while_loading("exit status " + std::to_string(status)); }
+void on_exit_handler(int status, void*) { end_while_loading(fmt::format("exit status {}", status)); }
 void on_quick_exit() { end_while_loading("quick_exit"); }
 
 }  // namespace
@@ -126,9 +128,10 @@ void LoadingWatch::watch() {
     const Clock::time_point now = Clock::now();
     const bool waiting = !path_.empty() && !told_;
     if (waiting && now >= deadline_) {
-      say("warning: plugin '" + escaped(path_) + "' is still being loaded after " +
-          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience_).count()) +
-          " s\n  help: initializers of global objects must not wait for a thread; SIGQUIT shows where it is\n");
+      say(
+          fmt::format("warning: plugin '{}' is still being loaded after {} s\n  help: initializers of global objects "
+                      "must not wait for a thread; SIGQUIT shows where it is\n",
+                      escaped(path_), std::chrono::duration_cast<std::chrono::seconds>(patience_).count()));
       told_ = true;
     }
     changed_.wait_until(lock, waiting && !told_ ? deadline_ : now + patience_);

@@ -106,9 +106,10 @@ void warn_of_openmp(const std::string& path, const std::vector<std::string>& bef
                     std::vector<std::string>& warnings) {
   const std::vector<std::string> now = loaded_openmp_runtimes();
   if (now.size() < 2 || now == before) return;
-  warnings.push_back("two_openmp: with plugin '" + escaped(path) + "' this process has " + std::to_string(now.size()) +
-                     " OpenMP runtimes, each with its own threads: " + escaped(joined(now)) +
-                     "; build all with one compiler's -fopenmp");
+  warnings.push_back(
+      fmt::format("two_openmp: with plugin '{}' this process has {} OpenMP runtimes, each with its own threads: {}; "
+                  "build all with one compiler's -fopenmp",
+                  escaped(path), now.size(), escaped(joined(now))));
 }
 
 // Libraries are never unloaded, and this list stays, too: a handler may read it at any time.

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "runtime/loader/file/load_error.h"
@@ -28,7 +27,7 @@ class ModuleChecker {
     check_note();
     const std::size_t noted = note_.plugins.size() + note_.unusable.size();
     if (module_.n_plugins != noted)
-      stale("its note lists " + std::to_string(noted) + " plugins, its module " + std::to_string(module_.n_plugins));
+      stale(fmt::format("its note lists {} plugins, its module {}", noted, module_.n_plugins));
     if (module_.plugins == nullptr) bad("plugins is null");
     require_own("plugins", module_.plugins, module_.n_plugins * sizeof(belay_plugin*));
     for (const PluginInfo& p : note_.plugins) check_plugin(p);
@@ -56,24 +55,19 @@ class ModuleChecker {
 
   void check_head() const {
     require_own("it", &module_, sizeof(module_));
-    if (module_.magic != BELAY_MODULE_MAGIC) {
-      char text[80];
-      std::snprintf(text, sizeof(text), "magic is 0x%016llx, must be 0x%016llx",
-                    static_cast<unsigned long long>(module_.magic),
-                    static_cast<unsigned long long>(BELAY_MODULE_MAGIC));
-      bad(text);
-    }
+    if (module_.magic != BELAY_MODULE_MAGIC)
+      bad(fmt::format("magic is {:#018x}, must be {:#018x}", module_.magic, BELAY_MODULE_MAGIC));
     if (module_.struct_size < sizeof(belay_module) || module_.struct_size > kMaxStructSize)
-      bad("struct_size is " + std::to_string(module_.struct_size) + ", must be " +
-          (module_.struct_size < sizeof(belay_module) ? "at least " + std::to_string(sizeof(belay_module))
-                                                      : "at most " + std::to_string(kMaxStructSize)));
-    if (module_.flags != 0) bad("flags is " + std::to_string(module_.flags) + ", must be 0");
+      bad(fmt::format("struct_size is {}, must be {}", module_.struct_size,
+                      module_.struct_size < sizeof(belay_module) ? fmt::format("at least {}", sizeof(belay_module))
+                                                                 : fmt::format("at most {}", kMaxStructSize)));
+    if (module_.flags != 0) bad(fmt::format("flags is {}, must be 0", module_.flags));
   }
 
   void check_note() const {
     if (module_.abi_major != note_.abi_major || module_.abi_minor != note_.abi_minor)
-      stale("the note has ABI " + std::to_string(note_.abi_major) + "." + std::to_string(note_.abi_minor) +
-            ", the module " + std::to_string(module_.abi_major) + "." + std::to_string(module_.abi_minor));
+      stale(fmt::format("the note has ABI {}.{}, the module {}.{}", note_.abi_major, note_.abi_minor, module_.abi_major,
+                        module_.abi_minor));
     if (module_.note == nullptr) bad("note is null");
     require_own("note", module_.note, std::min<std::uint64_t>(module_.note_size, note_.text.size()));
     if (module_.note_size != note_.text.size() || std::memcmp(module_.note, note_.text.data(), note_.text.size()) != 0)
@@ -82,23 +76,22 @@ class ModuleChecker {
 
   void check_plugin(const PluginInfo& noted) const {
     const std::size_t i = noted.index;
-    const std::string place = "plugins[" + std::to_string(i) + "]";
+    const std::string place = fmt::format("plugins[{}]", i);
     const belay_plugin* plugin = module_.plugins[i];
     if (plugin == nullptr) bad(place + " is null");
     require_own(place, plugin, sizeof(*plugin));
     const std::string name = checked_name(place, plugin->name);
     if (plugin->kind != static_cast<std::int32_t>(noted.kind) || name != noted.name)
-      stale("the note's plugin " + std::to_string(i) + " is the " + kind_name(noted.kind) + " \"" + noted.name +
-            "\", the module's is \"" + name + "\" of kind " + std::to_string(plugin->kind));
+      stale(fmt::format("the note's plugin {} is the {} \"{}\", the module's is \"{}\" of kind {}", i,
+                        kind_name(noted.kind), noted.name, name, plugin->kind));
     if (plugin->table == nullptr) bad(place + ".table is null");
     require_own(place + ".table", plugin->table, sizeof(std::uint32_t));
     require_own(place + ".table", plugin->table,
                 std::min<std::size_t>(*static_cast<const std::uint32_t*>(plugin->table), table_size(noted.kind)));
     const std::string_view slot = missing_slot(noted.kind, plugin->table);
     if (!slot.empty())
-      bad("the table of " + std::string(kind_name(noted.kind)) + " \"" + name + "\" (struct_size " +
-          std::to_string(*static_cast<const std::uint32_t*>(plugin->table)) + ") lacks the mandatory slot " +
-          std::string(slot));
+      bad(fmt::format("the table of {} \"{}\" (struct_size {}) lacks the mandatory slot {}", kind_name(noted.kind),
+                      name, *static_cast<const std::uint32_t*>(plugin->table), slot));
   }
 
   std::string checked_name(const std::string& place, const char* name) const {

@@ -17,8 +17,7 @@ std::string RegisteredPlugin::label(std::string_view instance_name, const Locati
   if (!instance_name.empty() && instance_name != info.name) text += escaped(instance_name) + "\" of \"";
   text += info.name + "\" (" + (file.empty() ? "linked in," : escaped(std::filesystem::path(file).filename().string()));
   if (!version.empty()) text += " " + escaped(version);
-  if (at.line > 0)
-    text += ", " + escaped(std::filesystem::path(at.file).filename().string()) + ":" + std::to_string(at.line);
+  if (at.line > 0) text += fmt::format(", {}:{}", escaped(std::filesystem::path(at.file).filename().string()), at.line);
   return text + ")";
 }
 

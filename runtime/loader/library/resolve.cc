@@ -91,7 +91,7 @@ void PluginResolver::resolve_optimizer_groups(const Manifest& manifest, Resolved
     std::optional<ResolvedPlugin>& group = all.optimizer_groups.emplace_back();
     if (manifest.optimizer.groups[i].frozen()) continue;
     group = resolve(PluginKind::kOptimizer, optimizer_use(manifest, i));
-    if (group) group->instance_name = group->info.name + ".groups." + std::to_string(i);
+    if (group) group->instance_name = fmt::format("{}.groups.{}", group->info.name, i);
   }
 }
 
@@ -333,7 +333,7 @@ void PluginResolver::name_instances(const std::vector<ResolvedPlugin*>& plugins)
     if (!p->instance_name.empty()) continue;
     p->instance_name = p->info.name;
     int& number = next.try_emplace(p->info.name, 1).first->second;
-    while (!taken.insert(p->instance_name).second) p->instance_name = p->info.name + "_" + std::to_string(number++);
+    while (!taken.insert(p->instance_name).second) p->instance_name = fmt::format("{}_{}", p->info.name, number++);
   }
 }
 

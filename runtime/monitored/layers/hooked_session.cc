@@ -86,18 +86,17 @@ void check_feed(const NodeGraph& graph, const belay_feed& feed) {
   const belay_tensor& value = feed.value;
   if (port.index == BELAY_OPERATION) fail_feed(graph, feed, "names an operation, which has no value");
   if (dtype_size(static_cast<DType>(value.dtype)) == 0)
-    fail_feed(graph, feed, "has the unknown dtype " + std::to_string(value.dtype));
+    fail_feed(graph, feed, fmt::format("has the unknown dtype {}", value.dtype));
   const Shape& wanted = graph.spec(port).second;
   const bool fits = wanted.rank() < 0 || wanted.rank() == value.rank;
   if (value.rank < 0 || value.rank > detail::kMaxRank || !fits)
-    fail_feed(graph, feed,
-              "has rank " + std::to_string(value.rank) +
-                  (fits ? "" : ", the node has rank " + std::to_string(wanted.rank())));
+    fail_feed(
+        graph, feed,
+        fmt::format("has rank {}{}", value.rank, fits ? "" : ", the node has rank " + std::to_string(wanted.rank())));
   if (value.rank > 0 && value.dims == nullptr) fail_feed(graph, feed, "has no dimensions (dims is null)");
   bool empty = false;
   for (std::int32_t d = 0; d < value.rank; ++d) {
-    if (value.dims[d] < 0)
-      fail_feed(graph, feed, "has the dimension " + std::to_string(value.dims[d]) + " on axis " + std::to_string(d));
+    if (value.dims[d] < 0) fail_feed(graph, feed, fmt::format("has the dimension {} on axis {}", value.dims[d], d));
     empty = empty || value.dims[d] == 0;
   }
   if (!empty && value.data == nullptr) fail_feed(graph, feed, "has no elements (data is null)");
@@ -441,7 +440,7 @@ void HookedSession::say_what_is_not_finite(const Run& run) {
   if (first.empty()) return;
   const std::int64_t step = session_->global_step();
   std::exchange(log_, nullptr)
-      ->warning("", "the training is no longer finite" + (step < 0 ? "" : " after step " + std::to_string(step)) +
+      ->warning("", "the training is no longer finite" + (step < 0 ? "" : fmt::format(" after step {}", step)) +
                         "; first " + first);
 }
 

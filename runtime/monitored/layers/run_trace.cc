@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/layers/run_trace.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -100,7 +102,7 @@ void RunTrace::did(Activity activity, std::int64_t start_ns) noexcept {
 void RunTrace::flush() noexcept {
   if (!on()) return;
   if (written_ + lines_.size() > most_bytes_)
-    return give_up("it has " + std::to_string(written_ >> 20) + " MiB, which is all that a trace may have");
+    return give_up(fmt::format("it has {} MiB, which is all that a trace may have", written_ >> 20));
   try {
     file_->write(lines_.data(), lines_.size());
     written_ += lines_.size();

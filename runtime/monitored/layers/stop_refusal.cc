@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/layers/stop_refusal.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace belay::runtime {
@@ -13,8 +15,8 @@ bool StopRefusal::refuses(const std::string& who, const std::string& reason) {
   if (step >= min_steps_) return false;
   const std::lock_guard lock(mutex_);
   if (said_.insert(who).second)
-    log_.info("", "not stopped at step " + std::to_string(step) + ", before step " + std::to_string(min_steps_) +
-                      " ([run] min_steps): " + reason);
+    log_.info("",
+              fmt::format("not stopped at step {}, before step {} ([run] min_steps): {}", step, min_steps_, reason));
   return true;
 }
 

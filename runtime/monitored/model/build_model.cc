@@ -376,7 +376,7 @@ class RankMeans {
   // All ranks begin the buckets in the same order: each one after its predecessor.
   Output begin_bucket(std::size_t number, const Output& before) {
     const Bucket& bucket = buckets_[number];
-    NodeBuilder node = graph_.handle().node("BeginBucket", "over_ranks/bucket_" + std::to_string(number));
+    NodeBuilder node = graph_.handle().node("BeginBucket", fmt::format("over_ranks/bucket_{}", number));
     node.in(queue_).control(before ? before : batch_);
     std::vector<std::int64_t> offsets, summed;
     for (const Value* v : bucket.values) {
@@ -395,7 +395,7 @@ class RankMeans {
   }
   // Buckets of rows come last: the gradients of the first layer are ready last.
   Output begin_rows(std::size_t number, const VariableGradient& v, const Output& before) {
-    NodeBuilder node = graph_.handle().node("BeginRows", "over_ranks/bucket_" + std::to_string(number));
+    NodeBuilder node = graph_.handle().node("BeginRows", fmt::format("over_ranks/bucket_{}", number));
     node.in(queue_).in(v.slices->indices).in(v.slices->rows).control(before);
     node.attr("bucket", static_cast<std::int64_t>(number)).attr("elements", count_of(row_of(v)));
     return node.attr("summed", accumulate_ > 1).operation();

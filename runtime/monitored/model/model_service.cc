@@ -109,7 +109,7 @@ std::vector<NamedOutput> named(const belay_named_output* outputs, std::uint64_t 
                                const std::string& what) {
   std::vector<NamedOutput> all;
   for (std::uint64_t i = 0; i < n; ++i) {
-    detail::check_text(what + " " + std::to_string(i), outputs[i].name);
+    detail::check_text(fmt::format("{} {}", what, i), outputs[i].name);
     const std::string name(view(outputs[i].name));
     try {
       all.push_back({name, graph.output(graph.resolve(outputs[i].output))});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/run/attempt_mark.h"
 
+#include <fmt/core.h>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -58,7 +60,7 @@ std::string call_text(const CallPlace& place, const AttemptLines& lines) {
   if (call == 0) return "";
   std::string text = name >= 1 && name <= lines.names.size() ? escaped(lines.names[name - 1]) : "a plugin";
   if (callback >= 1 && callback <= lines.callbacks.size()) text += " in " + escaped(lines.callbacks[callback - 1]);
-  if (const std::int64_t step = place.step.load(); step >= 0) text += " at step " + std::to_string(step);
+  if (const std::int64_t step = place.step.load(); step >= 0) text += fmt::format(" at step {}", step);
   return text;
 }
 
@@ -82,7 +84,7 @@ std::string AttemptMark::last_attempt(const OpenDirectory& run) {
     if (&place != &page.places[0]) beside += (beside.empty() ? "" : "; ") + call;
   }
   const std::int64_t step = page.places[0].step.load();
-  const std::string between = step < 0 ? "before the first step" : "at step " + std::to_string(step);
+  const std::string between = step < 0 ? "before the first step" : fmt::format("at step {}", step);
   const std::string ended = "the attempt before (" + escaped(lines->who) + ") ended without a word, ";
   if (said == Page::kUnheard)
     return ended + between +

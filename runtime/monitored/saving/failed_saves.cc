@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/saving/failed_saves.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace belay::runtime {
@@ -17,13 +19,13 @@ void FailedSaves::note(std::int64_t step, std::int64_t begun_ns, const Error& er
   ++count_;
   if (!unsaved_) unsaved_ = {begun_ns, begun_ns + kSayUnsavedNs};
   if (settings_.on_save_error == OnSaveError::kStop && count_ >= settings_.save_failures) throw Error(error);
-  environment_.log.error("", std::string("the checkpoint of step ") + std::to_string(step) + " was not written (" +
-                                 reaction() + "): " + error_);
+  environment_.log.error("",
+                         fmt::format("the checkpoint of step {} was not written ({}): {}", step, reaction(), error_));
 }
 
 void FailedSaves::note_last(std::int64_t step, const Error& error) {
   error_ = error.what();
-  environment_.log.error("", "the checkpoint of step " + std::to_string(step) + " was not written: " + error_);
+  environment_.log.error("", fmt::format("the checkpoint of step {} was not written: {}", step, error_));
 }
 
 void FailedSaves::note_written() noexcept {
@@ -38,18 +40,17 @@ void FailedSaves::say(std::int64_t saved_step, std::int64_t step) {
   const std::int64_t minutes = (now - unsaved_->since_ns) / 60'000'000'000;
   unsaved_->say_at_ns = now + kSayUnsavedNs;
   environment_.log.warning(
-      "", "no checkpoint was written for " + std::to_string(minutes) +
-              " min: " + (saved_step < 0 ? "there is none" : "the newest is of step " + std::to_string(saved_step)) +
-              ", the training is at step " + std::to_string(step) +
-              ", and what lies between is lost if the process ends; the last save failed with: " + error_);
+      "", fmt::format("no checkpoint was written for {} min: {}, the training is at step {}, and what lies between is "
+                      "lost if the process ends; the last save failed with: {}",
+                      minutes, saved_step < 0 ? "there is none" : "the newest is of step " + std::to_string(saved_step),
+                      step, error_));
 }
 
 // Returns the reaction as a clause: how many saves failed one after the other, and the setting on_save_error.
 std::string FailedSaves::reaction() const {
   if (settings_.on_save_error == OnSaveError::kContinue) return "on_save_error = \"continue\"";
-  return "failure " + std::to_string(count_) + " in a row, on_save_error = \"" +
-         (settings_.on_save_error == OnSaveError::kStop ? "stop" : "pause") + "\" after " +
-         std::to_string(settings_.save_failures);
+  return fmt::format("failure {} in a row, on_save_error = \"{}\" after {}", count_,
+                     settings_.on_save_error == OnSaveError::kStop ? "stop" : "pause", settings_.save_failures);
 }
 
 bool FailedSaves::must_wait() const noexcept {

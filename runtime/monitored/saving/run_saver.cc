@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/saving/run_saver.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <mutex>
 #include <system_error>
@@ -28,10 +30,10 @@ void say_if_best(Logger& log, std::int64_t step, const BestList& list, const Bes
   const BestCheckpoint* known = find_step(before, step);
   if (best == nullptr || (known != nullptr && *known == *best)) return;
   const auto place = best - list.checkpoints.data() + 1;
-  log.info("", checkpoint_name(step, list.basename) + " is " +
-                   (place == 1 ? "the best checkpoint so far"
-                               : "number " + std::to_string(place) + " of the best checkpoints") +
-                   ": " + escaped(list.metric) + " = " + rounded_text(best->value));
+  log.info("",
+           checkpoint_name(step, list.basename) + " is " +
+               (place == 1 ? "the best checkpoint so far" : fmt::format("number {} of the best checkpoints", place)) +
+               ": " + escaped(list.metric) + " = " + rounded_text(best->value));
 }
 
 std::uint64_t tensor_bytes_of(const std::map<std::string, HookState>& states) {
@@ -228,7 +230,7 @@ std::string RunSaver::save(DirectSession& session, HookSet& hooks, const std::ma
     hooks.before_save(session, step);
   } catch (const Error& e) {
     if (e.code() != Code::kSkip) throw;
-    environment_.log.info("", "no checkpoint of step " + std::to_string(step) + ": " + e.what());
+    environment_.log.info("", fmt::format("no checkpoint of step {}: {}", step, e.what()));
     return "";
   }
   // If a hook fails to save its state, it has failed as a hook. A checkpoint without it would restore a run that never

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Restoring: the newest checkpoint that can be restored, one of another run, or one by its path.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -80,8 +82,7 @@ RestoredRun restore_exactly(const RunEnvironment& environment, DirectSession& se
   }
   session.store().replace_positions(restored.state.input_positions);
   session.store().mark_clean();
-  environment.log.info(
-      "", "restored step " + std::to_string(restored.state.global_step) + " from " + escaped(restored.path));
+  environment.log.info("", fmt::format("restored step {} from {}", restored.state.global_step, escaped(restored.path)));
   return restored;
 }
 
@@ -97,7 +98,7 @@ RestoredRun RunSaver::restore(DirectSession& session, const CheckpointReader& ch
     environment_.log.warning(
         "", "the run may not end with the same bits as one that was never stopped: " + joined(differences, "; "));
   environment_.log.info(
-      "", "restored step " + std::to_string(checkpoint.state().global_step) + " from " + escaped(checkpoint.path()));
+      "", fmt::format("restored step {} from {}", checkpoint.state().global_step, escaped(checkpoint.path())));
   return {checkpoint.path(), checkpoint.state()};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/saving/save_warnings.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "belay/tensor_text.h"
@@ -15,9 +17,9 @@ void SaveWarnings::say_if_disk_is_full(const DirectSession& session, const std::
   try {
     const std::uint64_t room = environment_.files.free_bytes(directory);
     if (room == 0 || room >= needed || std::exchange(said_disk_, true)) return;
-    environment_.log.warning("", "a checkpoint of this model takes " + std::to_string(needed) +
-                                     " bytes, and the disk of " + single_quoted(directory) + " has " +
-                                     std::to_string(room) + " free: nothing is saved until there is room");
+    environment_.log.warning("", fmt::format("a checkpoint of this model takes {} bytes, and the disk of {} has {} "
+                                             "free: nothing is saved until there is room",
+                                             needed, single_quoted(directory), room));
   } catch (const Error&) {
     return;  // unknown
   }
@@ -37,10 +39,10 @@ void SaveWarnings::say_if_slower_than_grace(double seconds, double grace, bool i
 // If a run saves faster than its disk writes, it waits again and again.
 void SaveWarnings::say_that_it_waits(std::int64_t step, std::int64_t being_written) {
   if (std::exchange(said_wait_, true)) return;
-  environment_.log.info("", "step " + std::to_string(step) + " is to be saved while the checkpoint of step " +
-                                std::to_string(being_written) +
-                                " is still being written: training waits for it, now and whenever saves come faster "
-                                "than they can be written");
+  environment_.log.info(
+      "", fmt::format("step {} is to be saved while the checkpoint of step {} is still being written: training waits "
+                      "for it, now and whenever saves come faster than they can be written",
+                      step, being_written));
 }
 
 }  // namespace belay::runtime

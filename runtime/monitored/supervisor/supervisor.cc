@@ -69,9 +69,9 @@ Output Supervisor::first_of(const char* collection) {
   const std::vector<Port>& found = graph_.collection(collection);
   if (found.empty()) return Output();
   if (found.size() > 1)
-    environment_.log.info("supervisor", "the graph's collection '" + std::string(collection) + "' has " +
-                                            std::to_string(found.size()) + " items; the first one, '" +
-                                            graph_.port_name(found[0]) + "', is used");
+    environment_.log.info(
+        "supervisor", fmt::format("the graph's collection '{}' has {} items; the first one, '{}', is used", collection,
+                                  found.size(), graph_.port_name(found[0])));
   return graph_.output(found[0]);
 }
 

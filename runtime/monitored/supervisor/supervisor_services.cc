@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/monitored/supervisor/supervisor_services.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -132,7 +134,7 @@ void SupervisorServices::write_steps_per_second(DirectSession& session) {
   }
   if (rates_logged_ < kMostRatesLogged) {
     ++rates_logged_;
-    environment_.log.info("supervisor", tag + ": " + std::to_string(rate));
+    environment_.log.info("supervisor", fmt::format("{}: {}", tag, rate));
   }
 }
 

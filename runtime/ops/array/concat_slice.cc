@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reorders elements, takes parts of tensors, and joins tensors.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -37,8 +39,8 @@ void infer_transpose(InferContext& c) {
     dims.push_back(x.dim(static_cast<std::size_t>(perm[i])));
   }
   if (!ok)
-    c.fail("attribute 'perm' " + dims_text(given) + " is no order of the " + std::to_string(x.rank()) +
-           " dimensions of " + c.input_text(0));
+    c.fail(fmt::format("attribute 'perm' {} is no order of the {} dimensions of {}", dims_text(given), x.rank(),
+                       c.input_text(0)));
   c.output(c.dtype(0), Shape(std::move(dims)));
 }
 
@@ -75,14 +77,14 @@ Shape slice_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> begin = c.attrs().integers("begin"), size = c.attrs().integers("size");
   const Shape& x = c.shape(input);
   if (begin.size() != size.size() || (x.has_rank() && begin.size() != x.dims().size()))
-    c.fail("attributes 'begin' and 'size' must have one value for each dimension of " + c.input_text(input) + ", got " +
-           std::to_string(begin.size()) + " and " + std::to_string(size.size()));
+    c.fail(fmt::format("attributes 'begin' and 'size' must have one value for each dimension of {}, got {} and {}",
+                       c.input_text(input), begin.size(), size.size()));
   Dims dims;
   for (std::size_t i = 0; i < begin.size(); ++i) {
     const std::int64_t whole = x.has_rank() ? x.dim(i) : -1;
     if (begin[i] < 0 || size[i] < -1 || (whole >= 0 && std::max<std::int64_t>(size[i], 0) > whole - begin[i]))
-      c.fail("begin " + std::to_string(begin[i]) + " and size " + std::to_string(size[i]) +
-             " do not lie within dimension " + std::to_string(i) + " of " + c.input_text(input));
+      c.fail(fmt::format("begin {} and size {} do not lie within dimension {} of {}", begin[i], size[i], i,
+                         c.input_text(input)));
     dims.push_back(size[i] >= 0 ? size[i] : (whole >= 0 ? whole - begin[i] : -1));
   }
   return Shape(std::move(dims));
@@ -194,8 +196,8 @@ Shape concat_shape(const InferContext& c, std::size_t first) {
       shape = Shape::merged(shape, part, ok);
     }
     if (!ok)
-      c.fail(c.input_text(first) + " and " + c.input_text(i) + " must have the same dimensions except along axis " +
-             std::to_string(axis));
+      c.fail(fmt::format("{} and {} must have the same dimensions except along axis {}", c.input_text(first),
+                         c.input_text(i), axis));
   }
   shape.set_dim(axis, along);
   return shape;
@@ -246,8 +248,7 @@ void infer_concat_grad(InferContext& c) {
     c.fail(c.input_text(0) + " must have the shape " + whole.text() + " of the parts put together");
   const std::int64_t index = c.attrs().integer("index");
   if (index < 0 || index >= static_cast<std::int64_t>(c.n_inputs()) - 1)
-    c.fail("attribute 'index' must name one of the " + std::to_string(c.n_inputs() - 1) + " parts, got " +
-           std::to_string(index));
+    c.fail(fmt::format("attribute 'index' must name one of the {} parts, got {}", c.n_inputs() - 1, index));
   c.output(c.dtype(0), c.shape(static_cast<std::size_t>(index) + 1));
 }
 std::unique_ptr<Kernel> make_concat_grad(const KernelSpec& spec) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Picks slices by indices; the gradient puts them back.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -46,8 +48,7 @@ struct Slices {
   void check(const Index* indices) const {
     for (std::int64_t i = 0; i < picks; ++i)
       if (indices[i] < 0 || indices[i] >= entries)
-        fail(Code::kInvalidArgument, "index " + std::to_string(indices[i]) + " at position " + std::to_string(i) +
-                                         " is not in [0, " + std::to_string(entries) + ")");
+        fail(Code::kInvalidArgument, fmt::format("index {} at position {} is not in [0, {})", indices[i], i, entries));
   }
 };
 

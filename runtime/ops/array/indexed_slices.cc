@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gradient of gathers as rows with their ids: TensorFlow's IndexedSlices, with duplicates summed.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -26,7 +28,7 @@ Shape slices_of_table(const Shape& table, const Shape& indices) {
 
 void infer_sum_indexed_slices(InferContext& c) {
   if (c.n_inputs() < 3 || c.n_inputs() % 2 == 0)
-    c.fail("expected a table, and slices with their indices, got " + std::to_string(c.n_inputs()) + " inputs");
+    c.fail(fmt::format("expected a table, and slices with their indices, got {} inputs", c.n_inputs()));
   c.need_float(0);
   const Shape& table = c.shape(0);
   if (table.has_rank() && table.rank() == 0) c.fail(c.input_text(0) + " must have at least one dimension");
@@ -149,8 +151,8 @@ class SumIndexedSlicesKernel final : public Kernel {
       const std::int64_t id = indices[at - begin];
       if (padded_ && id == kNoRow) continue;
       if (id < 0 || id >= entries_)
-        fail(Code::kInvalidArgument, "index " + std::to_string(id) + " at position " + std::to_string(at - begin) +
-                                         " is not in [0, " + std::to_string(entries_) + ")");
+        fail(Code::kInvalidArgument,
+             fmt::format("index {} at position {} is not in [0, {})", id, at - begin, entries_));
       picks[count_++] = {id, at};
     }
   }

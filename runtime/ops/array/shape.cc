@@ -3,6 +3,8 @@
 // from shapes.
 #include "belay/ops/shape.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -34,8 +36,7 @@ void infer_reshape(InferContext& c) {
   if (elements >= 0) {
     const bool fits = open == dims.size() ? elements == known : known != 0 && elements % known == 0;
     if (!fits)
-      c.fail(c.input_text(0) + " with " + std::to_string(elements) + " elements cannot be reshaped to " +
-             dims_text(dims));
+      c.fail(fmt::format("{} with {} elements cannot be reshaped to {}", c.input_text(0), elements, dims_text(dims)));
     if (open != dims.size()) dims[open] = elements / known;
   }
   c.output(c.dtype(0), Shape(std::move(dims)));
@@ -65,8 +66,7 @@ void infer_squeeze(InferContext& c) {
   for (std::size_t i = 0; axes.empty() && i < removed.size(); ++i) removed[i] = x.dim(i) == 1;
   for (const std::int64_t axis : axes) {
     const std::size_t i = c.axis(axis, x.rank());
-    if (x.dim(i) > 1 || x.dim(i) == 0)
-      c.fail("dimension " + std::to_string(i) + " of " + c.input_text(0) + " is not 1");
+    if (x.dim(i) > 1 || x.dim(i) == 0) c.fail(fmt::format("dimension {} of {} is not 1", i, c.input_text(0)));
     removed[i] = true;
   }
   Dims dims;

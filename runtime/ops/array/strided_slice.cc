@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes every n-th element of a part of a tensor, forwards or backwards. Also padding and repetition.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -59,20 +61,19 @@ Shape strided_shape(const InferContext& c, std::size_t input) {
                                   strides = c.attrs().integers("strides");
   const Shape& x = c.shape(input);
   if (begin.size() != end.size() || (!strides.empty() && strides.size() != begin.size()))
-    c.fail("attributes 'begin', 'end' and 'strides' must be as long as each other, got " +
-           std::to_string(begin.size()) + ", " + std::to_string(end.size()) + " and " + std::to_string(strides.size()));
+    c.fail(fmt::format("attributes 'begin', 'end' and 'strides' must be as long as each other, got {}, {} and {}",
+                       begin.size(), end.size(), strides.size()));
   if (std::find(strides.begin(), strides.end(), 0) != strides.end()) c.fail("a stride is 0");
   if (!x.has_rank()) return Shape::unknown();
   if (begin.size() > x.dims().size())
-    c.fail("attribute 'begin' has " + std::to_string(begin.size()) + " values, " + c.input_text(input) + " has " +
-           std::to_string(x.rank()) + " dimensions");
+    c.fail(fmt::format("attribute 'begin' has {} values, {} has {} dimensions", begin.size(), c.input_text(input),
+                       x.rank()));
   Dims dims;
   for (std::size_t i = 0; i < x.dims().size(); ++i) {
     const bool shrinks = i < begin.size() && has_bit(c.attrs(), "shrink_axis_mask", i);
     const Part part = part_of_dimension(c.attrs(), i, std::max<std::int64_t>(x.dim(i), 0));
     if (shrinks && x.dim(i) >= 0 && (part.first < 0 || part.first >= x.dim(i)))
-      c.fail("place " + std::to_string(begin[i]) + " does not lie within dimension " + std::to_string(i) + " of " +
-             c.input_text(input));
+      c.fail(fmt::format("place {} does not lie within dimension {} of {}", begin[i], i, c.input_text(input)));
     if (!shrinks) dims.push_back(x.dim(i) < 0 ? -1 : part.count);
   }
   return Shape(std::move(dims));
@@ -166,17 +167,16 @@ Shape padded_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> before = c.attrs().integers("before"), after = c.attrs().integers("after");
   const Shape& x = c.shape(input);
   if (before.size() != after.size() || (x.has_rank() && before.size() != x.dims().size()))
-    c.fail("attributes 'before' and 'after' must have one value for each dimension of " + c.input_text(input) +
-           ", got " + std::to_string(before.size()) + " and " + std::to_string(after.size()));
+    c.fail(fmt::format("attributes 'before' and 'after' must have one value for each dimension of {}, got {} and {}",
+                       c.input_text(input), before.size(), after.size()));
   Dims dims;
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i] < 0 || after[i] < 0)
-      c.fail("dimension " + std::to_string(i) + " is padded by " + std::to_string(before[i]) + " and " +
-             std::to_string(after[i]) + " elements; use at least 0");
+      c.fail(fmt::format("dimension {} is padded by {} and {} elements; use at least 0", i, before[i], after[i]));
     std::int64_t n = x.has_rank() ? x.dim(i) : -1;
     if (n >= 0 && (__builtin_add_overflow(n, before[i], &n) || __builtin_add_overflow(n, after[i], &n)))
-      c.fail("dimension " + std::to_string(i) + " of " + c.input_text(input) + " cannot be padded by " +
-             std::to_string(before[i]) + " and " + std::to_string(after[i]) + " elements");
+      c.fail(fmt::format("dimension {} of {} cannot be padded by {} and {} elements", i, c.input_text(input), before[i],
+                         after[i]));
     dims.push_back(n);
   }
   return Shape(std::move(dims));
@@ -260,13 +260,13 @@ Shape tiled_shape(const InferContext& c, std::size_t input) {
   const std::vector<std::int64_t> multiples = c.attrs().integers("multiples");
   const Shape& x = c.shape(input);
   if (x.has_rank() && multiples.size() != x.dims().size())
-    c.fail("attribute 'multiples' must have one value for each dimension of " + c.input_text(input) + ", got " +
-           std::to_string(multiples.size()));
+    c.fail(fmt::format("attribute 'multiples' must have one value for each dimension of {}, got {}",
+                       c.input_text(input), multiples.size()));
   Dims dims;
   for (std::size_t i = 0; i < multiples.size(); ++i) {
     std::int64_t n = x.has_rank() ? x.dim(i) : -1;
     if (multiples[i] < 0 || (n >= 0 && __builtin_mul_overflow(n, multiples[i], &n)))
-      c.fail("dimension " + std::to_string(i) + " cannot be repeated " + std::to_string(multiples[i]) + " times");
+      c.fail(fmt::format("dimension {} cannot be repeated {} times", i, multiples[i]));
     dims.push_back(n);
   }
   return Shape(std::move(dims));

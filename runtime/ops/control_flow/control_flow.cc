@@ -2,6 +2,8 @@
 // Nodes that run bodies: Cond and While. Inside a body, a BodyInput node has the value of one of their inputs.
 #include "belay/ops/control_flow.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 #include <unordered_map>
 
@@ -60,8 +62,7 @@ const GraphBody& body_of(const InferContext& c, const char* attr) {
 }
 
 void need_inputs(const InferContext& c, std::size_t n) {
-  if (c.n_inputs() != n)
-    c.fail("expected " + std::to_string(n) + " inputs for its bodies, got " + std::to_string(c.n_inputs()));
+  if (c.n_inputs() != n) c.fail(fmt::format("expected {} inputs for its bodies, got {}", n, c.n_inputs()));
 }
 
 void infer_cond(InferContext& c) {
@@ -76,16 +77,14 @@ void infer_cond(InferContext& c) {
   const std::vector<Spec> a = infer_body(*c.graph(), yes, inputs_between(c, 1, split));
   const std::vector<Spec> b = infer_body(*c.graph(), no, inputs_between(c, split, c.n_inputs()));
   if (a.size() != b.size())
-    c.fail("branch '" + yes.name + "' has " + std::to_string(a.size()) + " outputs, '" + no.name + "' has " +
-           std::to_string(b.size()));
+    c.fail(fmt::format("branch '{}' has {} outputs, '{}' has {}", yes.name, a.size(), no.name, b.size()));
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].first == DType::kString)
-      c.fail("output " + std::to_string(i) + " is a string tensor; branches return numbers");
+    if (a[i].first == DType::kString) c.fail(fmt::format("output {} is a string tensor; branches return numbers", i));
     bool ok = true;
     const Shape both = Shape::merged(a[i].second, b[i].second, ok);
     if (!ok || a[i].first != b[i].first)
-      c.fail("output " + std::to_string(i) + " is " + spec_text(a[i]) + " in branch '" + yes.name + "' and " +
-             spec_text(b[i]) + " in '" + no.name + "'; both must return one dtype and shape");
+      c.fail(fmt::format("output {} is {} in branch '{}' and {} in '{}'; both must return one dtype and shape", i,
+                         spec_text(a[i]), yes.name, spec_text(b[i]), no.name));
     c.output(a[i].first, both);
   }
 }
@@ -95,8 +94,8 @@ void infer_while(InferContext& c) {
   const GraphBody& body = body_of(c, "loop_body");
   const std::size_t n = body.arguments.size();
   if (n == 0 || condition.arguments.size() != n || body.outputs.size() != n)
-    c.fail("the condition takes " + std::to_string(condition.arguments.size()) + " values, the body takes " +
-           std::to_string(n) + " and returns " + std::to_string(body.outputs.size()) + "; all must be the same number");
+    c.fail(fmt::format("the condition takes {} values, the body takes {} and returns {}; all must be the same number",
+                       condition.arguments.size(), n, body.outputs.size()));
   need_inputs(c, n + condition.captures.size() + body.captures.size());
   const std::vector<Spec> values = inputs_between(c, 0, n);
   std::vector<Spec> asked = inputs_between(c, 0, n + condition.captures.size());
@@ -109,11 +108,10 @@ void infer_while(InferContext& c) {
   taken.insert(taken.end(), captured.begin(), captured.end());
   const std::vector<Spec> given = infer_body(*c.graph(), body, taken);
   for (std::size_t i = 0; i < n; ++i) {
-    if (values[i].first == DType::kString)
-      c.fail("value " + std::to_string(i) + " is a string tensor; loops take numbers");
+    if (values[i].first == DType::kString) c.fail(fmt::format("value {} is a string tensor; loops take numbers", i));
     if (given[i].first != values[i].first || !Shape::compatible(given[i].second, values[i].second))
-      c.fail("value " + std::to_string(i) + " begins as " + spec_text(values[i]) + ", the body '" + body.name +
-             "' makes it " + spec_text(given[i]) + "; a loop changes neither dtype nor shape");
+      c.fail(fmt::format("value {} begins as {}, the body '{}' makes it {}; a loop changes neither dtype nor shape", i,
+                         spec_text(values[i]), body.name, spec_text(given[i])));
     c.output(values[i].first, values[i].second);
   }
 }

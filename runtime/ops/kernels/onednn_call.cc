@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/kernels/onednn_call.h"
 
+#include <fmt/core.h>
+
 #include <string>
 
 #include "belay/error.h"
@@ -36,8 +38,7 @@ void OnednnCall::add(int id, const Desc& desc) {
 void OnednnCall::run() {
   const dnnl_status_t status =
       dnnl_primitive_execute(primitive_.get(), place_.stream.get(), static_cast<int>(list_.size()), list_.data());
-  if (status != dnnl_success)
-    fail(Code::kInternal, std::string("oneDNN's ") + what_ + " failed with status " + std::to_string(status));
+  if (status != dnnl_success) fail(Code::kInternal, fmt::format("oneDNN's {} failed with status {}", what_, status));
 }
 
 void OnednnPlainCall::add(int id, const Desc& tensor, const Desc& inner, bool input) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include <array>
 #include <optional>
 #include <string>
@@ -81,9 +83,8 @@ std::unique_ptr<Product<float>> make_onednn_product(const ProductSizes& sizes, b
   try {
     return std::make_unique<OnednnProduct>(sizes, bias, precision, b_version);
   } catch (const dnnl::error& e) {
-    fail_onednn("matrix product of " + std::to_string(sizes.m) + " x " + std::to_string(sizes.k) + " and " +
-                    std::to_string(sizes.k) + " x " + std::to_string(sizes.n) + " in " +
-                    std::string(precision_name(precision)),
+    fail_onednn(fmt::format("matrix product of {} x {} and {} x {} in {}", sizes.m, sizes.k, sizes.k, sizes.n,
+                            precision_name(precision)),
                 e);
   }
 }

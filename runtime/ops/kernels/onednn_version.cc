@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/kernels/onednn_version.h"
 
+#include <fmt/core.h>
+
 #include <dnnl.h>
 #include <dnnl_version.h>
 
@@ -25,7 +27,7 @@ std::string isa_name(dnnl_cpu_isa_t isa) {
 #else
     case dnnl_cpu_isa_all: return "all";
 #endif
-    default: return "isa " + std::to_string(static_cast<int>(isa));
+    default: return fmt::format("isa {}", static_cast<int>(isa));
   }
 }
 
@@ -33,8 +35,8 @@ std::string isa_name(dnnl_cpu_isa_t isa) {
 
 std::string onednn_text() {
   const dnnl_version_t& version = *dnnl_version();
-  std::string text = std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
-                     std::to_string(version.patch) + " " + isa_name(dnnl_get_effective_cpu_isa());
+  std::string text =
+      fmt::format("{}.{}.{} {}", version.major, version.minor, version.patch, isa_name(dnnl_get_effective_cpu_isa()));
   if (dnnl_get_cpu_isa_hints() == dnnl_cpu_isa_prefer_ymm) text += ", prefers ymm";
   dnnl_fpmath_mode_t math = dnnl_fpmath_mode_strict;
   if (dnnl_get_default_fpmath_mode(&math) == dnnl_success && math != dnnl_fpmath_mode_strict)

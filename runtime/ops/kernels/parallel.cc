@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/kernels/parallel.h"
 
+#include <fmt/core.h>
+
 #include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
@@ -39,8 +41,8 @@ int available_threads() {
 std::string why_no_team(int threads) {
   const int limit = omp_get_thread_limit();
   if (threads <= limit) return "";
-  return "OMP_THREAD_LIMIT in the environment allows " + std::to_string(limit) + (limit == 1 ? " thread" : " threads") +
-         ", not " + std::to_string(threads);
+  return fmt::format("OMP_THREAD_LIMIT in the environment allows {}{}, not {}", limit,
+                     limit == 1 ? " thread" : " threads", threads);
 }
 
 Team::Team(int threads) : threads_before_(omp_get_max_threads()) {
@@ -53,11 +55,10 @@ Team::Team(int threads) : threads_before_(omp_get_max_threads()) {
 
 void Team::need_exact(int threads) {
   if (omp_in_parallel() != 0)
-    fail(
-        Code::kFailedPrecondition,
-        "a run with " + std::to_string(threads) +
-            " threads was started inside an OpenMP region of the program, in which all teams have one thread; start it "
-            "outside, or give the session threads = 1");
+    fail(Code::kFailedPrecondition,
+         fmt::format("a run with {} threads was started inside an OpenMP region of the program, in which all teams "
+                     "have one thread; start it outside, or give the session threads = 1",
+                     threads));
   const std::string reason = why_no_team(threads);
   if (!reason.empty()) fail(Code::kFailedPrecondition, reason);
   dynamic_before_ = omp_get_dynamic() != 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multiplies many matrices at once.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "belay/ops/matmul.h"
@@ -31,8 +33,8 @@ void infer_batch_matmul(InferContext& c) {
   };
   const std::int64_t columns = dim(0, !ta), rows = dim(1, tb);
   if (columns >= 0 && rows >= 0 && columns != rows)
-    c.fail(c.input_text(0) + (ta ? ", transposed," : "") + " has " + std::to_string(columns) + " columns, " +
-           c.input_text(1) + (tb ? ", transposed," : "") + " has " + std::to_string(rows) + " rows; they must agree");
+    c.fail(fmt::format("{}{} has {} columns, {}{} has {} rows; they must agree", c.input_text(0),
+                       ta ? ", transposed," : "", columns, c.input_text(1), tb ? ", transposed," : "", rows));
   bool ok = true;
   const Shape batch = broadcast(batch_of(c.shape(0)), batch_of(c.shape(1)), ok);
   if (!ok)

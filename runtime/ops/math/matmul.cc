@@ -2,6 +2,8 @@
 // Matrix products, alone and fused with bias and activation.
 #include "belay/ops/matmul.h"
 
+#include <fmt/core.h>
+
 #include "runtime/ops/kernels/activation_functions.h"
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/product.h"
@@ -22,8 +24,8 @@ void infer_matmul(InferContext& c) {
   const bool ta = c.attrs().flag("transpose_a"), tb = c.attrs().flag("transpose_b");
   const std::int64_t columns = dim(0, !ta), rows = dim(1, tb);
   if (columns >= 0 && rows >= 0 && columns != rows)
-    c.fail(c.input_text(0) + (ta ? ", transposed," : "") + " has " + std::to_string(columns) + " columns, " +
-           c.input_text(1) + (tb ? ", transposed," : "") + " has " + std::to_string(rows) + " rows; they must agree");
+    c.fail(fmt::format("{}{} has {} columns, {}{} has {} rows; they must agree", c.input_text(0),
+                       ta ? ", transposed," : "", columns, c.input_text(1), tb ? ", transposed," : "", rows));
   c.output(c.dtype(0), Shape{dim(0, ta), dim(1, !tb)});
 }
 

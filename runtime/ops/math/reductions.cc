@@ -2,6 +2,8 @@
 // Sums, means, extremes and products over axes, and the operations of their gradients.
 #include "belay/ops/reductions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -30,7 +32,7 @@ void check_axes(InferContext& c, std::int32_t rank) {
   std::vector<bool> seen(static_cast<std::size_t>(rank), false);
   for (const std::int64_t axis : c.attrs().integers("axes")) {
     const std::size_t i = c.axis(axis, rank);
-    if (seen[i]) c.fail("axis " + std::to_string(axis) + " is given twice");
+    if (seen[i]) c.fail(fmt::format("axis {} is given twice", axis));
     seen[i] = true;
   }
 }
@@ -307,7 +309,7 @@ void infer_arg_max(InferContext& c) {
   const Shape& x = c.shape(0);
   if (!x.has_rank()) return c.output(DType::kInt64, Shape::unknown());
   const std::size_t axis = c.axis(c.attrs().integer("axis"), x.rank());
-  if (x.dim(axis) == 0) c.fail(c.input_text(0) + " has no elements along axis " + std::to_string(axis));
+  if (x.dim(axis) == 0) c.fail(fmt::format("{} has no elements along axis {}", c.input_text(0), axis));
   Dims dims = x.dims();
   dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
   c.output(DType::kInt64, Shape(std::move(dims)));

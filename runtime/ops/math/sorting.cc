@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "belay/ops/sorting.h"
+
+#include <fmt/core.h>
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/parallel.h"
 #include "runtime/ops/registry.h"
@@ -24,7 +26,7 @@ void infer_top_k(InferContext& c) {
     if (shape.rank() < 1) c.fail(c.input_text(0) + " must have at least one dimension");
     const auto last = static_cast<std::size_t>(shape.rank() - 1);
     if (shape.dim(last) >= 0 && shape.dim(last) < k)
-      c.fail(c.input_text(0) + " has fewer than " + std::to_string(k) + " elements in its last dimension");
+      c.fail(fmt::format("{} has fewer than {} elements in its last dimension", c.input_text(0), k));
     shape.set_dim(last, k);
   }
   c.output(c.dtype(0), shape);
@@ -102,8 +104,7 @@ class TopKGradKernel final : public Kernel {
     for (std::int64_t r = 0; r * n_ < elements_; ++r)
       for (std::int64_t i = r * k_; i < (r + 1) * k_; ++i) {
         if (indices[i] < 0 || indices[i] >= n_)
-          fail(Code::kInvalidArgument, "index " + std::to_string(indices[i]) + " at position " + std::to_string(i) +
-                                           " is not in [0, " + std::to_string(n_) + ")");
+          fail(Code::kInvalidArgument, fmt::format("index {} at position {} is not in [0, {})", indices[i], i, n_));
         dx[r * n_ + indices[i]] = input<T>(in, 0)[i];
       }
   }

@@ -2,6 +2,8 @@
 // Scaled dot-product attention of several heads. Only the weights of a block of queries exist at a time, never the
 // whole matrix. The gradient computes them again from the logarithm of each row's sum. Threads share the heads of all
 // examples.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -58,10 +60,10 @@ AttentionShapes attention_shapes(const InferContext& c, std::int64_t heads) {
   }
   for (const std::int64_t width : {s.width, s.value_width})
     if (width >= 0 && width % heads != 0)
-      c.fail("the width " + std::to_string(width) + " cannot be divided into " + std::to_string(heads) + " heads");
+      c.fail(fmt::format("the width {} cannot be divided into {} heads", width, heads));
   if (c.attrs().flag("causal") && s.keys >= 0 && s.queries > s.keys)
-    c.fail(std::to_string(s.queries) + " queries are more than " + std::to_string(s.keys) +
-           " keys: with 'causal' the first ones would see nothing");
+    c.fail(fmt::format("{} queries are more than {} keys: with 'causal' the first ones would see nothing", s.queries,
+                       s.keys));
   return s;
 }
 
@@ -80,8 +82,8 @@ void infer_attention(InferContext& c) {
   const std::size_t n = operands(c.attrs());
   const bool masked = c.attrs().flag("masked");
   if (c.n_inputs() != n + (masked ? 1 : 0))
-    c.fail("there must be " + std::to_string(n) + " inputs, or " + std::to_string(n + 1) + " with 'masked', got " +
-           std::to_string(c.n_inputs()) + (masked ? " with it" : " without it"));
+    c.fail(fmt::format("there must be {} inputs, or {} with 'masked', got {}{}", n, n + 1, c.n_inputs(),
+                       masked ? " with it" : " without it"));
   const std::int64_t heads = c.attrs().integer("heads");
   const AttentionShapes s = attention_shapes(c, heads);
   if (masked) need_mask(c, n, s);
@@ -289,8 +291,7 @@ void grad_attention(GradContext& c) {
 
 void infer_attention_grad(InferContext& c) {
   const std::size_t n = operands(c.attrs()), kept = n + (c.attrs().flag("masked") ? 1 : 0);
-  if (c.n_inputs() != kept + 3)
-    c.fail("there must be " + std::to_string(kept + 3) + " inputs, got " + std::to_string(c.n_inputs()));
+  if (c.n_inputs() != kept + 3) c.fail(fmt::format("there must be {} inputs, got {}", kept + 3, c.n_inputs()));
   const std::int64_t heads = c.attrs().integer("heads");
   const AttentionShapes s = attention_shapes(c, heads);
   if (kept > n) need_mask(c, n, s);

@@ -2,6 +2,8 @@
 // Batch normalization.
 #include "runtime/ops/nn/batch_norm.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -38,10 +40,10 @@ void need_channels(InferContext& c, std::size_t i, std::size_t image, std::int64
 void infer_batch_norm(InferContext& c) {
   const bool training = c.attrs().flag("is_training");
   if (c.n_inputs() != (training ? 3u : 5u))
-    c.fail(std::string("with is_training ") +
-           (training ? "true it takes 3 inputs (x, scale, offset)"
-                     : "false it takes 5 inputs (x, scale, offset, mean, variance)") +
-           ", not " + std::to_string(c.n_inputs()));
+    c.fail(fmt::format("with is_training {}, not {}",
+                       training ? "true it takes 3 inputs (x, scale, offset)"
+                                : "false it takes 5 inputs (x, scale, offset, mean, variance)",
+                       c.n_inputs()));
   const std::int64_t channels = channels_of(c, 0);
   for (std::size_t i = 1; i < c.n_inputs(); ++i) need_channels(c, i, 0, channels);
   c.output(c.dtype(0), c.shape(0));

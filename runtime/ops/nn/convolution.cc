@@ -2,6 +2,8 @@
 // Two-dimensional convolutions, alone and fused with bias and activation.
 #include "runtime/ops/nn/convolution.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -29,8 +31,8 @@ Windows windows_of_inputs(InferContext& c) {
   const Windows w = windows_of(c, x, f[0], f[1]);
   const std::int64_t channels = x.has_rank() ? x.dim(w.layout.channels()) : -1;
   if (channels >= 0 && f[2] >= 0 && channels != f[2])
-    c.fail(c.input_text(0) + " has " + std::to_string(channels) + " channels, " + c.input_text(1) +
-           ", the filter [height, width, in, out], takes " + std::to_string(f[2]));
+    c.fail(fmt::format("{} has {} channels, {}, the filter [height, width, in, out], takes {}", c.input_text(0),
+                       channels, c.input_text(1), f[2]));
   return w;
 }
 

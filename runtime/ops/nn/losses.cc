@@ -2,6 +2,8 @@
 // Cross entropies.
 #include "belay/ops/losses.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "belay/ops/activations.h"
@@ -91,8 +93,7 @@ class SparseKernel final : public Kernel {
     const std::int64_t classes = size_.classes;
     for (std::int64_t r = 0; r < size_.rows; ++r)
       if (labels[r] < 0 || labels[r] >= classes)
-        fail(Code::kInvalidArgument, "label " + std::to_string(labels[r]) + " of row " + std::to_string(r) +
-                                         " is not in [0, " + std::to_string(classes) + ")");
+        fail(Code::kInvalidArgument, fmt::format("label {} of row {} is not in [0, {})", labels[r], r, classes));
     parallel_for(size_.rows, size_.grain(), threads_, [&](std::int64_t begin, std::int64_t end, int) {
       const std::int64_t at = begin * classes;
       hot<T, sparse_rows<T, Label>>(x + at, labels + begin, end - begin, classes, loss + begin, backprop + at);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -103,8 +105,7 @@ std::unique_ptr<BatchNorm> make_onednn_batch_norm(BatchNormPart part, const Batc
   try {
     return std::make_unique<OnednnBatchNorm>(part, sizes);
   } catch (const dnnl::error& e) {
-    fail_onednn(
-        "batch normalization of " + std::to_string(sizes.count()) + " x " + std::to_string(sizes.c) + " elements", e);
+    fail_onednn(fmt::format("batch normalization of {} x {} elements", sizes.count(), sizes.c), e);
   }
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
 #include <string>
 
 #include "belay/error.h"
@@ -116,9 +118,8 @@ std::unique_ptr<Convolution> make_onednn_convolution(ConvolutionPart part, const
   try {
     return std::make_unique<OnednnConvolution>(part, sizes, bias, precision, filter_version);
   } catch (const dnnl::error& e) {
-    fail_onednn("convolution of " + std::to_string(sizes.x.h) + " x " + std::to_string(sizes.x.w) + " x " +
-                    std::to_string(sizes.x.c) + " by " + std::to_string(sizes.windows.height.size) + " x " +
-                    std::to_string(sizes.windows.width.size) + " to " + std::to_string(sizes.y.c) + " channels",
+    fail_onednn(fmt::format("convolution of {} x {} x {} by {} x {} to {} channels", sizes.x.h, sizes.x.w, sizes.x.c,
+                            sizes.windows.height.size, sizes.windows.width.size, sizes.y.c),
                 e);
   }
 }

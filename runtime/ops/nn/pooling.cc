@@ -2,6 +2,8 @@
 // Pooling of images: the largest and the mean of windows.
 #include "runtime/ops/nn/pooling.h"
 
+#include <fmt/core.h>
+
 #include "belay/ops/pooling.h"
 #include "runtime/ops/kernels/dtypes.h"
 #include "runtime/ops/kernels/elementwise.h"
@@ -81,8 +83,8 @@ std::array<std::int64_t, 2> window_of(const Attrs& attrs) {
          "attribute ksize " + dims_text(k) + " must have four numbers, one for each dimension of " +
              (layout.channels_last ? "NHWC" : "NCHW") + ": at least 1 for height and width, 1 for batch and channels");
   if (k[layout.height()] > kMostOfWindow / k[layout.width()])  // the place of the largest is an int32
-    fail(Code::kInvalidArgument, "the window of attribute ksize " + dims_text(k) + " has more than " +
-                                     std::to_string(kMostOfWindow) + " elements");
+    fail(Code::kInvalidArgument,
+         fmt::format("the window of attribute ksize {} has more than {} elements", dims_text(k), kMostOfWindow));
   return {k[layout.height()], k[layout.width()]};
 }
 
@@ -91,9 +93,8 @@ void check_padding(const WindowAxis& a, const char* what) {
   if (a.input == 0 && a.output > 0)
     fail(Code::kInvalidArgument, std::string("images of ") + what + " 0 leave windows that lie in the padding alone");
   if (a.before >= a.size || a.after >= a.size)
-    fail(Code::kInvalidArgument, std::string("the padding of ") + what + ", " + std::to_string(a.before) + " and " +
-                                     std::to_string(a.after) + ", must be less than the window's " +
-                                     std::to_string(a.size));
+    fail(Code::kInvalidArgument, fmt::format("the padding of {}, {} and {}, must be less than the window's {}", what,
+                                             a.before, a.after, a.size));
 }
 
 Windows pool_windows(const Attrs& attrs, const Dims& image) {

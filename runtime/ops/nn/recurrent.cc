@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/nn/recurrent.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "belay/ops/shape.h"
@@ -27,8 +29,8 @@ void need_shape(const InferContext& c, std::size_t i, const char* what, const Di
 // Checks that there are n inputs, or n with the states before the first step.
 void need_inputs(const InferContext& c, std::size_t n, const RecurrentCell& cell) {
   if (c.n_inputs() == n || c.n_inputs() == n + cell.states) return;
-  c.fail("there must be " + std::to_string(n) + " inputs, or " + std::to_string(n + cell.states) + " with the " +
-         (cell.states == 1 ? "state" : "states") + " before the first step, got " + std::to_string(c.n_inputs()));
+  c.fail(fmt::format("there must be {} inputs, or {} with the {} before the first step, got {}", n, n + cell.states,
+                     cell.states == 1 ? "state" : "states", c.n_inputs()));
 }
 
 // Returns the incoming gradient of output i; zeros if there is none.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/nn/windows.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <string>
 
@@ -12,8 +14,8 @@ namespace {
 void check_numbers(const char* name, const std::vector<std::int64_t>& list) {
   for (const std::int64_t n : list)
     if (n > kMostOfWindow)
-      fail(Code::kInvalidArgument, std::string("attribute ") + name + " " + dims_text(list) + " has a number above " +
-                                       std::to_string(kMostOfWindow));
+      fail(Code::kInvalidArgument,
+           fmt::format("attribute {} {} has a number above {}", name, dims_text(list), kMostOfWindow));
 }
 
 // Reads height and width from a list with one entry for each dimension.
@@ -64,11 +66,10 @@ void count_outputs(WindowAxis& a, bool same, const char* what) {
   const std::int64_t room = a.input + a.before + a.after - a.reach();
   if (room < 0)
     fail(Code::kInvalidArgument,
-         std::string("a window of ") + what + " " + std::to_string(a.size) +
-             (a.dilation > 1 ? ", dilated to " + std::to_string(a.reach()) + "," : "") + " does not fit into " +
-             std::to_string(a.input) +
-             (a.before + a.after > 0 ? " and the padding of " + std::to_string(a.before + a.after) : std::string()) +
-             "; use a smaller window or padding SAME");
+         fmt::format(
+             "a window of {} {}{} does not fit into {}{}; use a smaller window or padding SAME", what, a.size,
+             a.dilation > 1 ? ", dilated to " + std::to_string(a.reach()) + "," : "", a.input,
+             a.before + a.after > 0 ? " and the padding of " + std::to_string(a.before + a.after) : std::string()));
   a.output = room / a.stride + 1;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ops/plugin/plugin_op.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -40,18 +42,17 @@ std::int32_t output(belay_op_outputs* handle, std::int32_t dtype, std::int32_t r
                     belay_status* status) {
   return guard(status, [&] {
     Outputs& outputs = *reinterpret_cast<Outputs*>(handle);
-    const std::string which = "output " + std::to_string(outputs.specs.size());
+    const std::string which = fmt::format("output {}", outputs.specs.size());
     if (known_dtype(dtype) == nullptr)
-      fail(Code::kInvalidArgument, which + " has the unknown dtype " + std::to_string(dtype));
+      fail(Code::kInvalidArgument, fmt::format("{} has the unknown dtype {}", which, dtype));
     if (static_cast<DType>(dtype) == DType::kString)
       fail(Code::kInvalidArgument, which + " is a string; an operation of a plugin computes numbers");
     if (rank < -1 || rank > detail::kMaxRank || (rank > 0 && dims == nullptr))
-      fail(Code::kInvalidArgument, which + " has rank " + std::to_string(rank) +
-                                       (rank > 0 && rank <= detail::kMaxRank ? " and no dimensions" : ""));
+      fail(Code::kInvalidArgument, fmt::format("{} has rank {}{}", which, rank,
+                                               rank > 0 && rank <= detail::kMaxRank ? " and no dimensions" : ""));
     for (std::int32_t d = 0; d < rank; ++d)
       if (dims[d] < -1)
-        fail(Code::kInvalidArgument,
-             which + " has the dimension " + std::to_string(dims[d]) + " on axis " + std::to_string(d));
+        fail(Code::kInvalidArgument, fmt::format("{} has the dimension {} on axis {}", which, dims[d], d));
     outputs.specs.emplace_back(static_cast<DType>(dtype), rank < 0 ? Shape::unknown() : Shape(dims, rank));
   });
 }
@@ -68,8 +69,8 @@ std::int32_t parallel(belay_op_context* context, std::int64_t n, std::int64_t gr
                       void (*body)(void* arg, std::int64_t begin, std::int64_t end), void* arg, belay_status* status) {
   return guard(status, [&] {
     if (n < 0 || grain < 1)
-      fail(Code::kInvalidArgument, "parallel: n = " + std::to_string(n) + ", grain = " + std::to_string(grain) +
-                                       "; grain must be at least 1, n at least 0");
+      fail(Code::kInvalidArgument,
+           fmt::format("parallel: n = {}, grain = {}; grain must be at least 1, n at least 0", n, grain));
     if (n == 0) return;
     const ThreadOfCalls* call = PartOfCall::whole();
     parallel_for(n, grain, from(context).threads, [&](std::int64_t begin, std::int64_t end, int) {
@@ -88,8 +89,7 @@ std::int32_t scratch(belay_op_context* context, std::uint64_t bytes, void** memo
   return guard(status, [&] {
     DenseTensor& held = from(context).scratch;
     constexpr std::uint64_t kMost = std::uint64_t{1} << 46;
-    if (bytes > kMost)
-      fail(Code::kResourceExhausted, "scratch: there are no " + std::to_string(bytes) + " bytes of memory");
+    if (bytes > kMost) fail(Code::kResourceExhausted, fmt::format("scratch: there are no {} bytes of memory", bytes));
     if (!held || held.bytes() < bytes) held = DenseTensor(DType::kUInt8, {static_cast<std::int64_t>(bytes)});
     *memory = bytes == 0 ? nullptr : held.data();
   });
@@ -143,7 +143,7 @@ class GuardedOutputs {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (copies_[i] == nullptr) continue;
       const std::size_t bytes = outputs_[i].bytes;
-      if (!guards_hold(copies_[i].get(), bytes)) fail_outside("output " + std::to_string(i), copies_[i].get(), bytes);
+      if (!guards_hold(copies_[i].get(), bytes)) fail_outside(fmt::format("output {}", i), copies_[i].get(), bytes);
       std::memcpy(planned_[i], copies_[i].get(), bytes);
     }
   }
@@ -293,13 +293,14 @@ InstanceOp::InstanceOp(PluginInstance& instance) : instance_(instance) {
     refuse("its traits ask for " + std::string((traits_.flags & BELAY_OP_BLOCKING) != 0 ? "blocking" : "collective") +
            " runs, which this host does not have yet");
   if (traits_.n_inputs < -1)
-    refuse("its traits have n_inputs = " + std::to_string(traits_.n_inputs) + ", must be -1 (any) or more");
+    refuse(fmt::format("its traits have n_inputs = {}, must be -1 (any) or more", traits_.n_inputs));
   // If the operation takes any number of inputs, a node may have fewer, and then it does not use the permission.
   const int last = static_cast<int>(std::bit_width(traits_.in_place)) - 1;
   if (traits_.n_inputs >= 0 && last >= traits_.n_inputs)
-    refuse("by its traits output 0 may use the memory of input " + std::to_string(last) +
-           ", and its nodes have n_inputs = " + std::to_string(traits_.n_inputs) +
-           "; in_place names inputs from 0 to n_inputs - 1");
+    refuse(
+        fmt::format("by its traits output 0 may use the memory of input {}, and its nodes have n_inputs = {}; in_place "
+                    "names inputs from 0 to n_inputs - 1",
+                    last, traits_.n_inputs));
   try {
     check_declared_attrs(instance_.plugin().info);
   } catch (const Error& e) {
@@ -328,8 +329,8 @@ void InstanceOp::infer(InferContext& c) const {
   for (std::size_t i = 0; i < outputs.specs.size(); ++i) {
     auto& [dtype, shape] = outputs.specs[i];
     if (known && !shape.fully_known())
-      c.fail(place + "output " + std::to_string(i) + " has the shape " + shape.text() +
-             " although the shapes of all inputs are known");
+      c.fail(fmt::format("{}output {} has the shape {} although the shapes of all inputs are known", place, i,
+                         shape.text()));
     c.output(dtype, std::move(shape));
   }
 }
@@ -338,21 +339,21 @@ void InstanceOp::check_outputs(const Node& node, const std::vector<std::pair<DTy
   const std::string place = instance_.label() + " in infer: ";
   if (outputs.size() != node.outputs.size())
     fail_at(node.op->name, node.name, Code::kInternal,
-            place + "it declared " + std::to_string(node.outputs.size()) + " outputs when the node was added, and " +
-                std::to_string(outputs.size()) + " for the shapes of a run");
+            fmt::format("{}it declared {} outputs when the node was added, and {} for the shapes of a run", place,
+                        node.outputs.size(), outputs.size()));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [built_dtype, built_shape] = node.outputs[i];
     const auto& [dtype, shape] = outputs[i];
     if (dtype == built_dtype && Shape::compatible(shape, built_shape)) continue;
     fail_at(node.op->name, node.name, Code::kInternal,
-            place + "output " + std::to_string(i) + " was " + spec_text(built_dtype, built_shape) +
-                " when the node was added, and is " + spec_text(dtype, shape) + " for the shapes of a run");
+            fmt::format("{}output {} was {} when the node was added, and is {} for the shapes of a run", place, i,
+                        spec_text(built_dtype, built_shape), spec_text(dtype, shape)));
   }
 }
 
 // Checks the gradient of input i that the plugin returned.
 Port InstanceOp::checked_gradient(const NodeGraph& graph, const belay_output& given, Port input, std::size_t i) const {
-  const std::string place = instance_.label() + " in gradient: the gradient of input " + std::to_string(i);
+  const std::string place = fmt::format("{} in gradient: the gradient of input {}", instance_.label(), i);
   Port port;
   try {
     port = graph.resolve(given);
@@ -402,9 +403,9 @@ void InstanceOp::gradient(GradContext& c) const {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (found[i].graph == 0) continue;
       if (i >= node.inputs.size())
-        fail(Code::kInvalidArgument, instance_.label() + " in gradient: it gave one of input " + std::to_string(i) +
-                                         ", and the node has " + std::to_string(node.inputs.size()) +
-                                         "; inputs count from 0");
+        fail(Code::kInvalidArgument,
+             fmt::format("{} in gradient: it gave one of input {}, and the node has {}; inputs count from 0",
+                         instance_.label(), i, node.inputs.size()));
       c.set(i, graph.output(checked_gradient(graph, found[i], node.inputs[i], i)));
     }
   } catch (const Error& e) {

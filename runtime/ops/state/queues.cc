@@ -3,6 +3,8 @@
 // of a plan, never under the store's gate.
 #include "belay/ops/queues.h"
 
+#include <fmt/core.h>
+
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -28,8 +30,8 @@ std::vector<Shape> component_shapes(const InferContext& c) {
     c.fail("attribute 'shapes' must be the rank of each component, -1 or followed by as many dimensions, got " +
            dims_text(flat));
   if (shapes->size() != n)
-    c.fail("attributes 'dtypes' and 'shapes' must have one entry per component, got " + std::to_string(n) + " and " +
-           std::to_string(shapes->size()));
+    c.fail(fmt::format("attributes 'dtypes' and 'shapes' must have one entry per component, got {} and {}", n,
+                       shapes->size()));
   return *shapes;
 }
 
@@ -56,8 +58,8 @@ void infer_enqueue(InferContext& c) {
   const std::vector<Shape> shapes = component_shapes(c);
   const bool filter = c.attrs().flag("filter");
   if (c.n_inputs() != dtypes.size() + (filter ? 2 : 1))
-    c.fail("expected the queue and its " + std::to_string(dtypes.size()) + " components" +
-           (filter ? " and what to keep" : "") + ", got " + std::to_string(c.n_inputs()) + " inputs");
+    c.fail(fmt::format("expected the queue and its {} components{}, got {} inputs", dtypes.size(),
+                       filter ? " and what to keep" : "", c.n_inputs()));
   const bool many = c.attrs().flag("many");
   if (filter) need_keep(c, dtypes.size() + 1, many);
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
@@ -117,8 +119,8 @@ class EnqueueKernel final : public HostKernel {
     const std::int64_t n = rows(element.components[0]);
     for (const DenseTensor& t : element.components)
       if (rows(t) != n)
-        fail(Code::kInvalidArgument, "the components bring " + std::to_string(n) + " and " + std::to_string(rows(t)) +
-                                         " elements; they must be equal");
+        fail(Code::kInvalidArgument,
+             fmt::format("the components bring {} and {} elements; they must be equal", n, rows(t)));
     const bool* keep = kept(c, n);
     std::vector<QueueElement> elements;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -135,8 +137,8 @@ class EnqueueKernel final : public HostKernel {
     if (!filter_ || c.input(components_ + 1).rank() == 0) return nullptr;
     const TensorView keep = c.input(components_ + 1);
     if (keep.dims()[0] != n)
-      fail(Code::kInvalidArgument, "what to keep has " + std::to_string(keep.dims()[0]) +
-                                       " elements, the components bring " + std::to_string(n) + "; they must be equal");
+      fail(Code::kInvalidArgument,
+           fmt::format("what to keep has {} elements, the components bring {}; they must be equal", keep.dims()[0], n));
     return keep.data<const bool>();
   }
   static std::int64_t rows(const DenseTensor& t) {
@@ -160,8 +162,8 @@ class DequeueKernel final : public HostKernel {
     if (!looked_) find_ranks(c);
     QueueElement element = n_ == 0 ? c.queue(0).dequeue(c.cancel()) : c.queue(0).dequeue_many(n_, at_most_, c.cancel());
     if (element.components.size() != components_)
-      fail(Code::kInvalidArgument, "the queue's elements have " + std::to_string(element.components.size()) +
-                                       " components, expected " + std::to_string(components_));
+      fail(Code::kInvalidArgument,
+           fmt::format("the queue's elements have {} components, expected {}", element.components.size(), components_));
     if (element.input != nullptr) c.took(element.input, element.position);
     if (ranks_ != nullptr)
       for (const auto& [input, position] : ranks_->others_took()) c.took(input, position);
@@ -202,8 +204,8 @@ class EpochRowsKernel final : public HostKernel {
     if (n == 0) fail(Code::kInvalidArgument, "there are no rows: an epoch of none would be begun again for ever");
     for (std::size_t i = 2; i <= tensors_; ++i)
       if (c.input(i).dims()[0] != n)
-        fail(Code::kInvalidArgument, "the tensors have " + std::to_string(n) + " and " +
-                                         std::to_string(c.input(i).dims()[0]) + " rows; they must be equal");
+        fail(Code::kInvalidArgument,
+             fmt::format("the tensors have {} and {} rows; they must be equal", n, c.input(i).dims()[0]));
     if (shuffle_) use_epoch(n, c.input(0).scalar<std::int64_t>());
     for (std::size_t i = 0; i < tensors_; ++i)
       c.output(i, shuffle_ ? in_order(c.input(i + 1), n) : c.owned_input(i + 1));

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "belay/ops/variables.h"
+
+#include <fmt/core.h>
 #include "runtime/graph/host_kernel.h"
 #include "runtime/graph/kernel.h"
 #include "runtime/ops/kernels/parallel.h"
@@ -96,7 +98,7 @@ void infer_count_up_to(InferContext& c) {
   if (c.dtype(0) != DType::kInt32 && c.dtype(0) != DType::kInt64) c.fail(c.input_text(0) + " must be int32 or int64");
   const std::int64_t limit = c.attrs().integer("limit");
   if (c.dtype(0) == DType::kInt32 && limit > std::numeric_limits<std::int32_t>::max())
-    c.fail("attribute 'limit' must fit int32, got " + std::to_string(limit));
+    c.fail(fmt::format("attribute 'limit' must fit int32, got {}", limit));
   c.output(c.dtype(0), Shape{});
 }
 
@@ -105,7 +107,7 @@ class CountUpToKernel final : public Kernel {
  public:
   explicit CountUpToKernel(const KernelSpec& spec) : limit_(spec.attrs().integer("limit")) {}
   void check(void* const* in, const KernelContext&) override {
-    if (*input<T>(in, 0) >= limit_) fail(Code::kOutOfRange, "Reached limit of " + std::to_string(limit_));
+    if (*input<T>(in, 0) >= limit_) fail(Code::kOutOfRange, fmt::format("Reached limit of {}", limit_));
   }
   void run(void* const* in, void* const*, const KernelContext&) override { ++*static_cast<T*>(in[0]); }
 

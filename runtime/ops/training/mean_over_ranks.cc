@@ -5,6 +5,8 @@
 // waits for all buckets. So it lives between the stages of a plan, like operations that wait for a queue. Its results
 // lie in the buckets. In a step of several batches each batch has separate weights. They are applied when the batches
 // are added up, and the buckets only sum.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -61,8 +63,8 @@ class BeginBucketKernel final : public Kernel {
       const std::int64_t end = i + 1 < offsets.size() ? offsets[i + 1] : spec.attrs().integer("elements");
       const std::int64_t elements = spec.inputs[i + 1].elements();
       if (elements > end - offsets[i])
-        fail(Code::kInvalidArgument, "input " + std::to_string(i + 1) + " has " + std::to_string(elements) +
-                                         " elements, and its bucket has room for " + std::to_string(end - offsets[i]));
+        fail(Code::kInvalidArgument, fmt::format("input {} has {} elements, and its bucket has room for {}", i + 1,
+                                                 elements, end - offsets[i]));
       values_.push_back({offsets[i], elements, summed[i] != 0});
     }
   }

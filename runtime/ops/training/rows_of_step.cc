@@ -3,6 +3,8 @@
 // puts the rows of all of them one after the other, and SumIndexedSlices then sums those of one id in this order. So
 // a sum has a fixed order: by process or batch. The shapes of the results depend only on the shapes of the batches,
 // because the plan of a stage depends on shapes. Places without a row have the id -1.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -42,8 +44,8 @@ Shape any_number_of(Shape rows) {
 
 void infer_slices_of_step(InferContext& c) {
   if (c.n_inputs() != 2 && c.n_inputs() != 3)
-    c.fail("expected indices and rows, and a queue in a step of several processes, got " +
-           std::to_string(c.n_inputs()) + " inputs");
+    c.fail(fmt::format("expected indices and rows, and a queue in a step of several processes, got {} inputs",
+                       c.n_inputs()));
   need_rows(c, 0);
   c.need_float(1);
   if (c.n_inputs() == 3) c.need_dtype(1, DType::kFloat32);
@@ -180,8 +182,8 @@ class BeginRowsKernel final : public Kernel {
         weighted_(spec.attrs().flag("summed")),
         threads_(spec.threads) {
     if (spec.inputs[2].elements() != room_ * width_)
-      fail(Code::kInvalidArgument, "the rows have shape " + dims_text(spec.inputs[2].dims) + ", must be " +
-                                       std::to_string(room_) + " rows of " + std::to_string(width_) + " elements");
+      fail(Code::kInvalidArgument, fmt::format("the rows have shape {}, must be {} rows of {} elements",
+                                               dims_text(spec.inputs[2].dims), room_, width_));
   }
 
   void run(void* const* in, void* const*, const KernelContext&) override {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/platform/files/file_system.h"
 
+#include <fmt/core.h>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -59,7 +61,7 @@ Code code_of(int error) {
 // Fails with "cannot create '/a/b': No space left on device".
 [[noreturn]] void fail_call(const std::string& what, int error) {
   const char* words = strerrordesc_np(error);
-  fail(code_of(error), "cannot " + what + ": " + (words == nullptr ? "error " + std::to_string(error) : words));
+  fail(code_of(error), "cannot " + what + ": " + (words == nullptr ? fmt::format("error {}", error) : words));
 }
 
 // Repeats the call while it is interrupted.
@@ -171,9 +173,8 @@ class PosixFile final : public OpenFile {
           [&] { return ::pread(fd_.get(), at, std::min(left, kMaxTransfer), static_cast<off_t>(position)); });
       if (n < 0) fail_call("read " + single_quoted(path_), errno);
       if (n == 0)
-        fail(Code::kDataLoss, "cannot read " + single_quoted(path_) + ": it ends at byte " + std::to_string(position) +
-                                  ", " + std::to_string(size) + " bytes were wanted from byte " +
-                                  std::to_string(offset));
+        fail(Code::kDataLoss, fmt::format("cannot read {}: it ends at byte {}, {} bytes were wanted from byte {}",
+                                          single_quoted(path_), position, size, offset));
       at += n;
       position += static_cast<std::uint64_t>(n);
       left -= static_cast<std::size_t>(n);
@@ -486,8 +487,8 @@ std::string OpenDirectory::read(std::string_view name, std::uint64_t at_most) co
   const std::unique_ptr<OpenFile> file = open(name);
   const std::uint64_t size = file->size();
   if (size > at_most)
-    fail(Code::kResourceExhausted, "cannot read " + single_quoted(file->path()) + ": it has " + std::to_string(size) +
-                                       " bytes, at most " + std::to_string(at_most) + " are read");
+    fail(Code::kResourceExhausted, fmt::format("cannot read {}: it has {} bytes, at most {} are read",
+                                               single_quoted(file->path()), size, at_most));
   std::string content(static_cast<std::size_t>(size), '\0');
   file->read_at(0, content.data(), content.size());
   return content;

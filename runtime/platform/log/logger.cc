@@ -194,7 +194,7 @@ class StreamLogger final : public Logger {
     if (!enabled(level)) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     try {
-      if (lost_ != 0 && write_lines(LogLevel::kWarning, {}, std::to_string(lost_) + " lines of the log were lost here"))
+      if (lost_ != 0 && write_lines(LogLevel::kWarning, {}, fmt::format("{} lines of the log were lost here", lost_)))
         lost_ = 0;
       if (!write_lines(level, source, text)) ++lost_;
     } catch (...) {

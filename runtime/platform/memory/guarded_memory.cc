@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/platform/memory/guarded_memory.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +47,7 @@ void fail_outside(const std::string& what, void* data, std::size_t bytes) {
   };
   std::string text = "it wrote " + (before == 0 ? "" : count(before, " before the start "));
   if (behind != 0) text += (before == 0 ? "" : "and ") + count(behind, " past the end ");
-  text += "of " + what + ", which has " + std::to_string(bytes) + " bytes";
+  text += fmt::format("of {}, which has {} bytes", what, bytes);
   if (std::max(before, behind) == kGuardBytes) throw DamagedMemory(Code::kInternal, text);
   fail(Code::kInternal, text);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/platform/process/process_limits.h"
 
+#include <fmt/core.h>
+
 #include <cstddef>
 
 namespace belay::runtime {
@@ -13,7 +15,7 @@ std::string limit_name(std::size_t resource) {
     case RLIMIT_FSIZE: return "the size of a file (ulimit -f)";
     case RLIMIT_NOFILE: return "open files (ulimit -n)";
     case RLIMIT_NPROC: return "processes and threads (ulimit -u)";
-    default: return "resource " + std::to_string(resource);
+    default: return fmt::format("resource {}", resource);
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/platform/process/stacks.h"
 
+#include <fmt/core.h>
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -135,7 +137,7 @@ std::string name_of(const void* address) {
   const boost::stacktrace::frame frame(static_cast<const char*>(address) - 1);
   std::string name = frame.name();
   if (const std::string file = frame.source_file(); !file.empty())
-    name += " at " + file.substr(file.rfind('/') + 1) + ":" + std::to_string(frame.source_line());
+    name += fmt::format(" at {}:{}", file.substr(file.rfind('/') + 1), frame.source_line());
   return name;
 }
 
@@ -189,7 +191,7 @@ void write_all_stacks(int fd) {
   const std::vector<int> tids = all_threads();
   const bool with_names = linker_answers();
   for (const int tid : tids) {
-    write_text(fd, "thread " + std::to_string(tid) + " (" + thread_name(tid) + "):\n");
+    write_text(fd, fmt::format("thread {} ({}):\n", tid, thread_name(tid)));
     if (tid == self) {
       void* own[kMostFrames];
       write_frames(fd, own, backtrace(own, kMostFrames), with_names);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/platform/threads/spinning.h"
 
+#include <fmt/core.h>
+
 #include <limits.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -72,11 +74,11 @@ void bound_spinning(char** argv) {
 std::string spinning_warning(int threads) {
   static std::atomic<bool> said{false};
   if (threads < 2 || spinning_is_bounded() || said.exchange(true)) return "";
-  return std::string(
-             "OpenMP's threads spin for milliseconds while they wait, so where anything else runs a step may take "
-             "10 times as long: set ") +
-         kVariable + "=" + std::to_string(spins_of_a_wait()) +
-         " in the environment; a program that embeds Belay calls belay::runtime::bound_spinning first in main";
+  return fmt::format(
+      "OpenMP's threads spin for milliseconds while they wait, so where anything else runs a step may take 10 times as "
+      "long: set {}={} in the environment; a program that embeds Belay calls belay::runtime::bound_spinning first in "
+      "main",
+      kVariable, spins_of_a_wait());
 }
 
 }  // namespace belay::runtime
