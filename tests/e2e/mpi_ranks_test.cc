@@ -12,7 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/e2e/run_fixture.h"
+#include "tests/e2e/ranks_fixture.h"
+#include "tests/e2e/sparse_table.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -134,6 +135,32 @@ TEST_F(MpiRanks, TwoTrainTheSameBitsByEachMpiAndByGloo) {
   const std::string weights = weights_of("gloo", 100);
   EXPECT_FALSE(weights.empty());
   for (const Mpi& mpi : kMpis) EXPECT_EQ(weights_of(mpi.plugin, 100), weights) << mpi.plugin;
+}
+
+TEST_F(MpiRanks, RowsOfSparseGradientsTrainTheWeightsOfTheDenseForm) {
+  for (const Mpi& mpi : kMpis)
+    for (const std::string name : {"sgd", "adagrad"}) {
+      const std::string dir = std::string(mpi.plugin) + "_" + name;
+      SCOPED_TRACE(dir);
+      std::string sparse, dense;
+      ASSERT_EQ(run(mpi, 2,
+                    sparse_manifest(temp.path(),
+                                    {.dir = dir, .optimizer = "name = \"" + name + "\"\n", .cluster = mpi.plugin}),
+                    &sparse),
+                0)
+          << sparse;
+      ASSERT_EQ(run(mpi, 2,
+                    sparse_manifest(
+                        temp.path(),
+                        {.dir = "dense_" + dir, .optimizer = "name = \"dense_" + name + "\"\n", .cluster = mpi.plugin}),
+                    &dense),
+                0)
+          << dense;
+      EXPECT_THAT(sparse, Not(HasSubstr(" is dense, since ")));
+      EXPECT_THAT(dense, HasSubstr(" is dense, since the optimizer takes no sparse gradients"));
+      EXPECT_GT(values_in(temp / dir, 40).size(), 200U);
+      EXPECT_EQ(values_in(temp / dir, 40), values_in(temp / ("dense_" + dir), 40));
+    }
 }
 
 // The last two of three processes train, in the opposite order, by a communicator of theirs.

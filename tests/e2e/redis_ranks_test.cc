@@ -9,6 +9,7 @@
 
 #include "tests/e2e/ranks_fixture.h"
 #include "tests/e2e/redis_server.h"
+#include "tests/e2e/sparse_table.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -43,6 +44,18 @@ TEST_F(RedisRanks, TheyTrainTheSameBitsWithoutADirectoryThatBothSeeAndLeaveNoKey
   EXPECT_FALSE(weights_of("folder", 100).empty());
   EXPECT_EQ(weights_of("of_chief", 100), weights_of("folder", 100));
   EXPECT_FALSE(is_there("of_worker"));
+  EXPECT_EQ(server->ask("DBSIZE"), ":0\r\n");
+}
+
+TEST_F(RedisRanks, RowsOfSparseGradientsTrainTheWeightsOfTheDenseForm) {
+  for (const std::string name : {"sgd", "adagrad"}) {
+    SCOPED_TRACE(name);
+    train(sparse_manifest(temp.path(), {.dir = name, .optimizer = "name = \"" + name + "\"\n"}), 2, at_server());
+    train(sparse_manifest(temp.path(), {.dir = "dense_" + name, .optimizer = "name = \"dense_" + name + "\"\n"}), 2,
+          at_server());
+    EXPECT_GT(values(name, 40).size(), 200U);
+    EXPECT_EQ(values(name, 40), values("dense_" + name, 40));
+  }
   EXPECT_EQ(server->ask("DBSIZE"), ":0\r\n");
 }
 

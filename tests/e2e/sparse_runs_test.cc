@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "tests/e2e/ranks_fixture.h"
+#include "tests/e2e/sparse_table.h"
 
 namespace belay::runtime::testing {
 namespace {
@@ -12,30 +13,8 @@ using ::testing::Not;
 
 class SparseRuns : public Ranks {
  protected:
-  struct Run {
-    std::string dir;
-    std::string optimizer;  // its name and keys
-    int steps = 40;
-    int batch = 16;  // of one process
-    std::string more = {};
-  };
-  // 97 rows with 40 words, so most batches leave some words out.
-  std::string table(const Run& run) const {
-    std::string rows = "word,x,y\n";
-    for (int i = 0; i < 97; ++i)
-      rows += "w" + std::to_string(i * i % 97 % 40) + "," + std::to_string(i % 13) + ".5," +
-              std::to_string(i * 7 % 23) + ".25\n";
-    write_file(temp / "rows.csv", rows);
-    const std::string path = temp / (run.dir + ".toml");
-    write_file(path, "[run]\ndir = \"" + run.dir + "\"\nmax_steps = " + std::to_string(run.steps) +
-                         "\nthreads = 1\n[input.train]\nplugin = \"csv\"\npath = \"rows.csv\"\nlabel = \"y\"\n" +
-                         "shuffle = true\nbatch_size = " + std::to_string(run.batch) +
-                         "\n[input.train.columns]\nword = { type = \"category\", deliver = \"ids\" }\n[model]\nplugin "
-                         "= \"tabular\"\n"
-                         "hidden = [8]\ndropout = 0.0\nembedding_width = 5\n[optimizer]\nlearning_rate = 0.01\n" +
-                         run.optimizer + "[cluster]\nplugin = \"gloo\"\n" + run.more);
-    return path;
-  }
+  using Run = SparseRun;
+  std::string table(const Run& run) const { return sparse_manifest(temp.path(), run); }
   // Starts them, kills all with SIGKILL in the middle, and starts them again until they end.
   void kill_and_resume(const Run& run, int processes) {
     const std::string path = table(run);
