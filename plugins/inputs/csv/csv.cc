@@ -133,6 +133,7 @@ class Csv final : public belay::Input {
     rows_ = {};
     check_weights(file);
     warn_of_lone_words(file);
+    warn_of_label_with_commas(file);
     warn_of_changed_labels(file);
     const std::vector<std::string> names = feature_names(file);
     width_ = names.size();
@@ -260,6 +261,13 @@ class Csv final : public belay::Input {
     }
   }
 
+  // Such classes are meant as numbers, unless 'classes' lists them.
+  void warn_of_label_with_commas(const CsvFile& file) const {
+    if (!is_training_ || !columns_.classes.empty() || table_.class_names.empty()) return;
+    const std::string text = commas_of_label(file, *columns_.label, table_.class_names);
+    if (!text.empty()) host().warning("label \"" + file.names()[*columns_.label] + "\": " + text);
+  }
+
   // A large whole number may become another one as float32.
   void warn_of_changed_labels(const CsvFile& file) const {
     if (!table_.changed_label) return;
@@ -337,10 +345,11 @@ class Csv final : public belay::Input {
       all.push_back(entry == entries_.end() ? belay::ColumnOptions() : entry->second);
       all.back().name = file.names()[column];
     }
-    std::string said;
-    const bool any = guess_types(file, columns_.features, rows, gaps_, all, said);
-    if (!any && types_.empty()) return;
-    if (!said.empty() && is_training_) host().info("columns: types by the rows of the training: " + said);
+    const GuessedTypes guessed = guess_types(file, columns_.features, rows, gaps_, all);
+    if (!guessed.any && types_.empty()) return;
+    if (!guessed.said.empty() && is_training_)
+      host().info("columns: types by the rows of the training: " + guessed.said);
+    warn_of_commas(guessed);
     drop_ignored(all);
     for (belay::ColumnOptions& column : all)
       if (column.type == "number" && column.scale.empty() && column.buckets.empty() && column.bucket_count == 0)
@@ -353,6 +362,12 @@ class Csv final : public belay::Input {
                      std::to_string(rows.size()) +
                      " rows of the training, so there is no median and no word to learn; set type = \"ignore\", or "
                      "look at the file and at 'gaps'");
+  }
+
+  void warn_of_commas(const GuessedTypes& guessed) {
+    if (guessed.commas.empty() || !is_training_) return;
+    const std::vector<std::string> others(guessed.commas.begin() + 1, guessed.commas.end());
+    host().warning("columns: " + guessed.comma_text + (others.empty() ? "" : "; so are " + CsvFile::listed(others)));
   }
 
   void drop_ignored(std::vector<belay::ColumnOptions>& all) {

@@ -13,32 +13,60 @@ constexpr std::int64_t kMostWords = 256;  // of a category that has no entry
 constexpr std::size_t kMostSaid = 2000;   // bytes of a line of the log
 constexpr std::size_t kPasses = 4;        // over the file, to fit all columns
 
+// The cells of one column.
+struct Cells {
+  Cells(const belay::ColumnOptions& column, const belay::Gaps& all_gaps)
+      : guesses(column.type.empty()),
+        finds_commas(guesses || column.type == "category"),
+        gaps(column.gaps.empty() ? all_gaps : column.gaps),
+        guess(gaps) {}
+
+  void add(std::string_view cell, const belay::csv::Block& block, std::size_t row, std::size_t column) {
+    if (guesses) guess.add(cell);
+    if (!finds_commas || belay::is_gap(gaps, cell)) return;
+    ++filled;
+    commas.add(cell, [&] { return block.place(row, column); });
+  }
+
+  bool guesses, finds_commas;
+  belay::Gaps gaps;
+  belay::ColumnGuess guess;
+  belay::NumbersWithComma commas;
+  std::int64_t filled = 0;  // cells that are no gap
+};
+
 }  // namespace
 
-bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows,
-                 const belay::Gaps& gaps, std::vector<belay::ColumnOptions>& columns, std::string& said) {
-  std::vector<belay::ColumnGuess> guesses;
-  for (const belay::ColumnOptions& column : columns) guesses.emplace_back(column.gaps.empty() ? gaps : column.gaps);
+GuessedTypes guess_types(const CsvFile& file, const std::vector<std::size_t>& features,
+                         const std::vector<std::int64_t>& rows, const belay::Gaps& gaps,
+                         std::vector<belay::ColumnOptions>& columns) {
+  std::vector<Cells> cells;
+  for (const belay::ColumnOptions& column : columns) cells.emplace_back(column, gaps);
   try {
-    file.each_row(rows, [&](const belay::csv::Block&, std::size_t, const belay::csv::Fields& row) {
+    file.each_row(rows, [&](const belay::csv::Block& block, std::size_t number, const belay::csv::Fields& row) {
       for (std::size_t i = 0; i < features.size(); ++i)
-        if (columns[i].type.empty()) guesses[i].add(row.views[features[i]]);
+        cells[i].add(row.views[features[i]], block, number, features[i]);
     });
   } catch (const belay::Error&) {
-    return false;
+    return {};
   }
-  bool any = false;
+  GuessedTypes found;
   for (std::size_t i = 0; i < features.size(); ++i) {
-    if (!columns[i].type.empty()) continue;
-    columns[i].type = guesses[i].type();
+    if (const std::string text = cells[i].commas.text(cells[i].filled); !text.empty()) {
+      if (found.commas.empty()) found.comma_text = "\"" + columns[i].name + "\": " + text;
+      found.commas.push_back(columns[i].name);
+    }
+    if (!cells[i].guesses) continue;
+    columns[i].type = cells[i].guess.type();
     if (columns[i].type == "category" && columns[i].max_size == 0 && columns[i].hash_buckets == 0)
       columns[i].max_size = kMostWords;
-    const std::string text = guesses[i].text();
+    const std::string text = cells[i].guess.text();
     if (text == "number") continue;
-    any = true;
-    if (said.size() < kMostSaid) said += (said.empty() ? "\"" : "; \"") + columns[i].name + "\" is " + text;
+    found.any = true;
+    if (found.said.size() < kMostSaid)
+      found.said += (found.said.empty() ? "\"" : "; \"") + columns[i].name + "\" is " + text;
   }
-  return any;
+  return found;
 }
 
 std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<std::size_t>& features,

@@ -12,10 +12,16 @@
 
 namespace csv_input {
 
-// Guesses the types that `columns` lack from these rows. `features` are the columns' places in the file. Returns false
-// if all are numbers without a gap, or a row cannot be split. `said` lists the guessed types.
-bool guess_types(const CsvFile& file, const std::vector<std::size_t>& features, const std::vector<std::int64_t>& rows,
-                 const belay::Gaps& gaps, std::vector<belay::ColumnOptions>& columns, std::string& said);
+struct GuessedTypes {
+  bool any = false;                 // false: all are numbers without a gap, or a row cannot be split
+  std::string said;                 // lists the types
+  std::vector<std::string> commas;  // the columns whose words are numbers with a comma
+  std::string comma_text;           // what is wrong with the first of them, with place and fix
+};
+// Guesses the types that `columns` lack from these rows. `features` are the columns' places in the file.
+GuessedTypes guess_types(const CsvFile& file, const std::vector<std::size_t>& features,
+                         const std::vector<std::int64_t>& rows, const belay::Gaps& gaps,
+                         std::vector<belay::ColumnOptions>& columns);
 
 // Fits the columns on these rows. `only_gaps` gets the columns that have no value in them.
 std::vector<belay::Column> fit_columns(const CsvFile& file, const std::vector<std::size_t>& features,

@@ -154,4 +154,11 @@ void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& n
   bad.fail_if_any();
 }
 
+std::string commas_of_label(const CsvFile& file, std::size_t column, const std::vector<std::string>& class_names) {
+  if (std::none_of(class_names.begin(), class_names.end(), belay::is_number_with_comma)) return "";
+  belay::NumbersWithComma commas;
+  each_label(file, column, [&](std::string_view label, const auto& place) { commas.add(label, place); });
+  return commas.text(file.rows());
+}
+
 }  // namespace csv_input

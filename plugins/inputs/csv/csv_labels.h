@@ -58,4 +58,7 @@ class Labels {
 // Fails with DATA_LOSS and all labels of the column that are no classes. This is slow.
 void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& names);
 
+// Returns what is wrong, with place and fix, if most classes are numbers with a comma; else "".
+std::string commas_of_label(const CsvFile& file, std::size_t column, const std::vector<std::string>& class_names);
+
 }  // namespace csv_input

@@ -133,12 +133,20 @@ class RowParser {
     return wrong_field(column, fields[column], fault);
   }
 
+  // Returns the fault, which names the comma of a cell that is no number because of it.
+  static const char* with_comma(std::string_view text, const char* fault) {
+    const bool has = belay::is_number_with_comma(text) && std::string_view(fault) == "not a number";
+    return has ? "not a number, since it has a comma, where a decimal point is needed" : fault;
+  }
+
   std::string wrong_typed(std::size_t column, std::string_view text, const char* fault) const {
+    fault = with_comma(text, fault);
     return "column \"" + file_.columns()[column] + "\" is " + (text.empty() ? "empty" : shown(text)) + ", " + fault +
            "; repair the row, or change the column's entry in 'columns'";
   }
 
   std::string wrong_field(std::size_t column, std::string_view text, const char* what) const {
+    what = with_comma(text, what);
     const std::string is = text.empty() ? "empty, not a number" : shown(text) + ", " + what;
     const std::string fix = columns_.label == column || columns_.weight == column
                                 ? "repair the row"

@@ -504,6 +504,35 @@ TEST_F(Csv, AColumnOfOnlyGapsIsNamed) {
   EXPECT_TRUE(guessed.host().has_logged("columns: not used: b, c"));
 }
 
+TEST_F(Csv, NumbersWithACommaAreNamedWithTheirPlaceSinceTheyAreWords) {
+  const std::string path = folder_.write("x.csv", "a;b;c;kind\n1;NA;x;p\n2;\"1,5\";y,1;q\n3;-2,75;x;p\n4;3.5;y;q\n");
+  const std::string what = "its cells are numbers with a comma, such as \"1,5\" (" + path +
+                           ":3:3), and are words here; write a decimal point, and nothing between thousands";
+  const OptionValues options = {{"path", path}, {"delimiter", ";"}};
+  InputDriver guessed(module(), options), eval(module(), options);
+  guessed.spec();
+  EXPECT_TRUE(guessed.host().has_logged("columns: \"b\": " + what)) << "two of three cells";
+  eval.use_for(belay::InputUse::kEvaluation);
+  eval.spec();
+  EXPECT_FALSE(eval.host().has_logged(what));
+  InputDriver typed(module(), options.with({"columns.b.type", "category"}));
+  typed.spec();
+  EXPECT_TRUE(typed.host().has_logged(what));
+  InputDriver ignored(module(), options.with({"columns.b.type", "ignore"}));
+  ignored.spec();
+  EXPECT_FALSE(ignored.host().has_logged("with a comma"));
+  EXPECT_THAT(error_at_open(module(), options.with({"columns.b.type", "number"})),
+              ::testing::HasSubstr("column \"b\" is \"1,5\", not a number, since it has a comma, where a decimal "
+                                   "point is needed"));
+  InputDriver two(module(), {{"path", folder_.write("y.csv", "a;b;y\n1,5;2,5;3,5\n2,5;1,5;0,5\n1,0;2,5;3,5\n")},
+                             {"delimiter", ";"}});
+  two.spec();
+  EXPECT_TRUE(
+      two.host().has_logged("y.csv:2:1), and are words here; write a decimal point, and nothing between "
+                            "thousands; so are b"));
+  EXPECT_TRUE(two.host().has_logged("label \"y\": its cells are numbers with a comma, such as \"3,5\" ("));
+}
+
 TEST_F(Csv, ALabelThatLosesDigitsIsNamedWithItsLine) {
   InputDriver input(module(), {{"path", folder_.write("x.csv", "a,time\n1,1733000000\n2,1733000064\n3,0.1\n")},
                                {"label_type", "float"}});

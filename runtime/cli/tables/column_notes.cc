@@ -45,14 +45,6 @@ bool may_be_gap(std::string_view cell) {
   return false;
 }
 
-// "3,5", "-1.234,50" and "1,000": a number for other programs, and a word here.
-bool is_number_with_comma(std::string_view cell) {
-  if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return cell.size() >= 3 && cell.find(',') != cell.npos && is_digit(cell.front()) && is_digit(cell.back()) &&
-         cell.find_first_not_of("0123456789.,") == cell.npos;
-}
-
 }  // namespace
 
 void ColumnNotes::add(std::string_view cell, std::string_view label, const csv::Block& block, std::size_t row,
@@ -99,7 +91,7 @@ void ColumnNotes::add_number(double value, std::string_view cell) {
 
 void ColumnNotes::add_word(std::string_view cell, const csv::Block& block, std::size_t row, std::size_t column) {
   words_.add(cell, block, row, column);
-  if (is_number_with_comma(cell)) commas_.add(cell, block, row, column);
+  commas_.add(cell, [&] { return block.place(row, column); });
   if (csv::first_not_utf8(cell) != cell.npos) not_utf8_.add(cell, block, row, column);
   for (const char* format : kOtherFormats)
     if (Moment moment; parse_date({format}, cell, moment)) ++formats_[format];
@@ -164,12 +156,10 @@ void ColumnNotes::note_values(ColumnProfile& column) const {
                          values_.place + "); type = \"id\" or \"ignore\" keeps it from the model");
 }
 
-// Finds numbers that other programs wrote with a comma.
 void ColumnNotes::note_commas(ColumnProfile& column) const {
-  column.has_commas = commas_.rows != 0 && 2 * commas_.rows >= rows_ - missing_.rows;
-  if (column.has_commas)
-    column.odd.push_back("its cells are numbers with a comma, such as " + shown_cell(commas_.first) + " (" +
-                         commas_.place + "), and are words here; write a decimal point, and nothing between thousands");
+  const std::string text = commas_.text(rows_ - missing_.rows);
+  column.has_commas = !text.empty();
+  if (column.has_commas) column.odd.push_back(text);
 }
 
 void ColumnNotes::note_unused(ColumnProfile& column) const {

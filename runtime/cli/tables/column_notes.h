@@ -56,7 +56,8 @@ class ColumnNotes {
   std::int64_t rows_ = 0, numbers_ = 0, iso_dates_ = 0;
   double least_ = std::numeric_limits<double>::infinity(), largest_ = -least_, last_ = -least_;
   bool whole_ = true, ascends_ = true;
-  Cells missing_, values_, words_, commas_, not_utf8_;  // the first are gaps, the second all others
+  Cells missing_, values_, words_, not_utf8_;  // the first are gaps, the second all others
+  NumbersWithComma commas_;
   Moment first_date_{std::numeric_limits<std::int32_t>::max()}, last_date_{0};
   // The rows of each cell. A column of many numbers leaves room for its words.
   std::map<std::string, std::int64_t, std::less<>> number_counts_, word_counts_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guesses the type of a column from its cells.
+// Guesses the type of a column from its cells, and finds numbers that are written with a comma.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,35 @@
 
 namespace belay {
 inline namespace v0 {
+
+// True for "3,5", "-1.234,50" and "1,000": a number for other programs, and a word here.
+inline bool is_number_with_comma(std::string_view cell) {
+  if (!cell.empty() && (cell[0] == '-' || cell[0] == '+')) cell.remove_prefix(1);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return cell.size() >= 3 && cell.find(',') != cell.npos && is_digit(cell.front()) && is_digit(cell.back()) &&
+         cell.find_first_not_of("0123456789.,") == cell.npos;
+}
+
+// Counts the numbers with a comma among the cells of a column.
+class NumbersWithComma {
+ public:
+  // `place` returns the place of the cell, such as "x.csv:2:1". It is called for the first number alone.
+  template <class Place>
+  void add(std::string_view cell, const Place& place) {
+    if (is_number_with_comma(cell) && rows_++ == 0) first_ = cell, place_ = place();
+  }
+  // Returns what is wrong, with place and fix, for a column with so many cells that are no gap. Empty: most of them are
+  // no such numbers.
+  std::string text(std::int64_t cells) const {
+    if (rows_ == 0 || 2 * rows_ < cells) return "";
+    return "its cells are numbers with a comma, such as \"" + first_ + "\" (" + place_ +
+           "), and are words here; write a decimal point, and nothing between thousands";
+  }
+
+ private:
+  std::int64_t rows_ = 0;
+  std::string first_, place_;
+};
 
 // Guesses the type of a column from the training's cells. A column is of numbers or dates if at least half of its cells
 // are; the others are errors then. Other columns are categories. Two kinds are not: a cell that is different in almost
