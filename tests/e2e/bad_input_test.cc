@@ -377,25 +377,35 @@ TEST_F(BadInput, AWeightOfNoClassIsShownAtItsKeyAmongOthers) {
 }
 
 // An array of numpy's has nothing about classes.
-TEST_F(BadInput, ALabelBeyondTheClassesThatTheModelHasByDefaultIsShownAtTheModel) {
+TEST_F(BadInput, ALabelBeyondTheClassesOfTheModelAloneIsFoundInAnyRowBeforeTheFirstStep) {
   const auto npy = [&](const std::string& name, const std::string& dtype, const std::string& shape, std::string bytes) {
     std::string head = "{'descr': '" + dtype + "', 'fortran_order': False, 'shape': " + shape + ", }";
     head.resize(117, ' ');
     write_file(temp / name, std::string("\x93NUMPY\1\0\x76\0", 10) + head + "\n" + bytes);
   };
-  npy("x.npy", "<f4", "(2, 1)", std::string(8, '\0'));
-  npy("y.npy", "|u1", "(2,)", std::string("\x0b\0", 2));
+  std::string labels(400, '\0');
+  labels[357] = '\x0b';
+  npy("x.npy", "<f4", "(400, 1)", std::string(1600, '\0'));
+  npy("y.npy", "|u1", "(400,)", labels);
+  npy("negative.npy", "|i1", "(400,)", replaced(labels, "\x0b", "\xff"));
   const std::string path = temp / "train.toml";
   write_file(path,
              "[run]\ndir = \"run\"\nmax_steps = 5\n[input.train]\nplugin = \"npy\"\nfeatures = \"x.npy\"\nlabels = "
              "\"y.npy\"\n[model]\nplugin = \"linear\"\n[optimizer]\nname = \"sgd\"\nlearning_rate = 0.1\n");
-  const ProcessResult by_default = belay({"check", path});
-  EXPECT_EQ(by_default.status, 2);
-  EXPECT_EQ(told(by_default),
-            "DIR/train.toml:9:10: error[B5028]: the model has the classes 0 to 9, and the label \"label\" of "
-            "[input.train] is "
-            "11 in row 0 of the first batch\n  plugin = \"linear\"\n           ^~~~~~~~\n"
-            "  help: write classes = 12, or more for the labels of other batches\n");
+  for (const char* command : {"check", "run"}) {
+    const ProcessResult by_default = belay({command, path});
+    EXPECT_EQ(by_default.status, 2);
+    EXPECT_THAT(told(by_default),
+                ::testing::HasSubstr(
+                    "DIR/train.toml:9:10: error[B5028]: the model has the classes 0 to 9, and the label \"label\" "
+                    "of [input.train] is 11 in row 357 of 'DIR/y.npy'\n  plugin = \"linear\"\n           ^~~~~~~~\n"
+                    "  help: write classes = 12\n"));
+  }
+  const ProcessResult negative = belay({"check", path, "--set", "input.train.labels=\"negative.npy\""});
+  EXPECT_EQ(negative.status, 2);
+  EXPECT_THAT(told(negative), ::testing::HasSubstr("is -1 in row 357 of "));
+  EXPECT_EQ(belay({"check", path, "--set", "model.classes=12"}).status, 0);
+  EXPECT_EQ(belay({"check", path, "--set", "model.task=\"regression\""}).status, 0) << "a number needs no class";
 }
 
 TEST_F(BadInput, AnInputThatBreaksLaterLeavesWhatWasWholeBefore) {

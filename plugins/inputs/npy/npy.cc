@@ -5,6 +5,7 @@
 #include <belay/example_order.h>
 #include <belay/example_split.h>
 #include <belay/finite_values.h>
+#include <belay/label_facts.h>
 #include <belay/plugin.h>
 
 #include <optional>
@@ -70,20 +71,20 @@ class Npy final : public belay::Input {
     features_slot_ = spec.feature("features", feature_dtype(), batch_dims(*features_, -1));
     if (!o_.columns.empty()) declare_columns(spec);
     keep_scales(spec);
+    rows_ = belay::split_examples(features_->rows(), o_);
     labels_.reset();
     evaluates_ = spec.use() == belay::InputUse::kEvaluation;
     finite_.set_use(spec.use());
     if (!o_.labels.empty() && spec.use() != belay::InputUse::kPrediction) declare_labels(spec);
+    belay::keep_label_range(spec, "label", range_of_labels(spec));
   }
 
   void open(const belay::OpenArgs& args) override {
-    rows_ = belay::split_examples(features_->rows(), o_);
     if (rows_.empty())
       fail(Code::kFailedPrecondition, "[B3027] split: '" + o_.features.string() + "' has " +
                                           std::to_string(features_->rows()) + " rows and none of them is for \"" +
                                           o_.split.string() + "\"; " + belay::split_fix(o_));
-    if (labels_ && classes_ > 0 && static_cast<std::size_t>(labels_->rows()) * labels_->row_elements() <= kMostChecked)
-      check_all_labels();
+    if (classes_ > 0 && can_check_labels()) check_all_labels();
     order_ = belay::ExampleOrder(static_cast<std::int64_t>(rows_.size()), o_, args);
   }
 
@@ -209,6 +210,22 @@ class Npy final : public belay::Input {
       if (values[i] >= 0 && values[i] < classes_) continue;
       fail_by_label(values[i], rows_[static_cast<std::size_t>(examples[i / labels_->row_elements()])]);
     }
+  }
+
+  bool can_check_labels() const {
+    return labels_ && static_cast<std::size_t>(labels_->rows()) * labels_->row_elements() <= kMostChecked;
+  }
+
+  // Returns the range of the training's labels if only the model knows the classes. Empty: they are checked here.
+  belay::LabelRange range_of_labels(const belay::InputSpec& spec) const {
+    belay::LabelRange range;
+    if (spec.has_learned() || classes_ > 0 || !can_check_labels() || label_dtype() != DType::kInt64) return range;
+    std::vector<std::int64_t> labels(labels_->row_elements());
+    for (const std::int64_t row : rows_) {
+      labels_->copy_row(row, labels.data());
+      for (const std::int64_t label : labels) range.add(label, row);
+    }
+    return range;
   }
 
   // The labels are in memory or mapped, so a wrong one is found before the first step.

@@ -189,7 +189,7 @@ TEST_F(Npy, DeclaresColumnsAndClassesThatHaveNames) {
 
 TEST_F(Npy, T_104_KeepsTheScaleOfWhatItDelivers) {
   InputDriver plain(module(), rows(4)), scaled(module(), rows(4).with({"scale", 0.5}).with({"mean", 2.0}));
-  EXPECT_TRUE(plain.schema().values.empty());
+  EXPECT_EQ(plain.schema().values.count("scale"), 0U);
   EXPECT_THAT(scaled.schema().values.at("scale"), ElementsAre(0.5));
   EXPECT_THAT(scaled.schema().values.at("mean"), ElementsAre(2));
   EXPECT_THAT(scaled.schema().values.at("std"), ElementsAre(1));
@@ -221,7 +221,7 @@ TEST_F(Npy, T_104_ATrainingOfAnotherPluginHasNoScaleToMatch) {
   InputDriver eval(module(), rows(4).with({"scale", 0.5}));
   belay::testing::LearnedSchema other = InputDriver(module(), rows(4)).schema();
   eval.learn(other, InputUse::kEvaluation);
-  EXPECT_TRUE(eval.schema().values.empty());
+  EXPECT_EQ(eval.schema().values.count("scale"), 0U);
   EXPECT_EQ(eval.difference_from_learned(), "");
 }
 
@@ -270,6 +270,29 @@ TEST_F(Npy, T_102_WhatTheTrainingHasNotIsNamed) {
     eval.learn(train.schema(), InputUse::kEvaluation);
     EXPECT_EQ(eval.difference_from_learned(), c.difference);
   }
+}
+
+// The host compares it with the classes of the model.
+TEST_F(Npy, KeepsTheRangeOfLabelsIfItDoesNotKnowTheClasses) {
+  const std::vector<std::int32_t> labels{3, 1, 7, -2, 7, 5};
+  const OptionValues options =
+      rows(6).with({"labels", folder_.write("l.npy", npy_file("<i4", "(6,)", labels))}).with({"epochs", 1});
+  InputDriver train(module(), options);
+  EXPECT_THAT(train.schema().values.at("label.range"), ElementsAre(-2, 3, 7, 2));
+  InputDriver eval(module(), rows(6).with({"epochs", 1})), predict(module(), options);
+  eval.learn(train.schema(), InputUse::kEvaluation);
+  EXPECT_EQ(eval.schema().values.at("label.range"), train.schema().values.at("label.range"));
+  predict.learn(train.schema(), InputUse::kPrediction);
+  EXPECT_EQ(predict.difference_from_learned(), "");
+  EXPECT_EQ(predict.schema().values, train.schema().values);
+  InputDriver part(module(), options.with({"every", 2}).with({"at", 0}).with({"split", "train"}));
+  EXPECT_THAT(part.schema().values.at("label.range"), ElementsAre(-2, 3, 5, 5)) << "the rows 1, 3 and 5";
+  InputDriver classes(module(), rows(6).with({"classes", 3}));
+  EXPECT_EQ(classes.schema().values.count("label.range"), 0U);
+  const OptionValues numbers =
+      rows(6).with({"labels", folder_.write("f.npy", npy_file("<f4", "(6,)", std::vector<float>(6, 0.5F)))});
+  InputDriver regression(module(), numbers);
+  EXPECT_EQ(regression.schema().values.count("label.range"), 0U);
 }
 
 }  // namespace

@@ -45,35 +45,57 @@ std::int64_t classes_for(const NodeGraph& graph, Port labels) {
   return -1;
 }
 
-// The first element that is not in [0, classes), or their number.
-std::size_t first_outside(const TensorView& labels, std::int64_t classes) {
-  std::size_t i = 0;
-  while (i < labels.size() && labels.number(i) >= 0 && labels.number(i) < static_cast<double>(classes)) ++i;
-  return i;
+// A label without a class.
+struct WrongLabel {
+  double value = 0;
+  std::string place;   // "in row 3 of the first batch"
+  double largest = 0;  // of all labels that are known
+};
+
+std::optional<WrongLabel> wrong_in(const TensorView& labels, std::int64_t classes) {
+  std::optional<WrongLabel> wrong;
+  double largest = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const double label = labels.number(i);
+    largest = std::max(largest, label);
+    if (wrong || (label >= 0 && label < static_cast<double>(classes))) continue;
+    wrong = {label, "in row " + std::to_string(i) + " of the first batch", 0};
+  }
+  if (wrong) wrong->largest = largest;
+  return wrong;
 }
 
 std::string whole(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
 
-void check_values(const InputComponent& label, const TensorView& values, std::int64_t classes, const PluginUse& model,
-                  const PluginInfo& info, Diagnostics& problems) {
-  const std::size_t outside = first_outside(values, classes);
-  if (outside == values.size()) return;
-  auto needed = static_cast<double>(label.classes);
-  for (std::size_t i = 0; i < values.size(); ++i) needed = std::max(needed, values.number(i) + 1);
+// Looks at "label.range" of belay/label_facts.h. `file` is that of the labels.
+std::optional<WrongLabel> wrong_in(const KeptValue& range, std::int64_t classes, const std::string& file) {
+  const auto* values = std::get_if<std::vector<double>>(&range);
+  if (values == nullptr || values->size() != 4) return std::nullopt;
+  const double least = (*values)[0], largest = (*values)[2];
+  const auto at = [&](std::size_t i) {
+    return "in row " + whole((*values)[i]) + (file.empty() ? "" : " of " + single_quoted(file));
+  };
+  if (least < 0) return WrongLabel{least, at(1), largest};
+  if (largest >= static_cast<double>(classes)) return WrongLabel{largest, at(3), largest};
+  return std::nullopt;
+}
+
+void add_wrong_label(const InputComponent& label, const WrongLabel& wrong, std::int64_t classes, const PluginUse& model,
+                     const PluginInfo& info, bool all_known, Diagnostics& problems) {
+  const std::string needed = whole(std::max(static_cast<double>(label.classes), wrong.largest + 1));
   const std::string key = info.option("classes") != nullptr      ? "classes"
                           : info.option("vocabulary") != nullptr ? "vocabulary"
                                                                  : "";
-  std::string help = "give the model's last layer " + whole(needed) + " values";
+  std::string help = "give the model's last layer " + needed + " values";
   if (!key.empty())
-    help =
-        "write " + key + " = " + whole(needed) + (label.classes > 0 ? "" : ", or more for the labels of other batches");
-  if (values.number(outside) < 0) help = "labels count from 0: repair the data";
+    help = "write " + key + " = " + needed +
+           (all_known || label.classes > 0 ? "" : ", or more for the labels of other batches");
+  if (wrong.value < 0) help = "labels count from 0: repair the data";
   const auto written =
       std::find_if(model.options.begin(), model.options.end(), [&](const auto& o) { return o.key == key; });
   problems.add(written == model.options.end() ? model.plugin_at : written->value_at,
-               fmt::format("[B5028] the model has the classes 0 to {}, and the label {} of [input.train] is {} in row "
-                           "{} of the first batch",
-                           classes - 1, double_quoted(label.name), whole(values.number(outside)), outside),
+               fmt::format("[B5028] the model has the classes 0 to {}, and the label {} of [input.train] is {} {}",
+                           classes - 1, double_quoted(label.name), whole(wrong.value), wrong.place),
                help);
 }
 
@@ -169,6 +191,13 @@ std::vector<const char*> deciding_options(const ResolvedPlugin& plugin, bool sam
   return options;
 }
 
+// Returns the file that the option `labels` names; empty: the input has no such option.
+std::string file_of_labels(const ResolvedPlugin& plugin) {
+  const std::optional<OptionValue> value = value_of(plugin, "labels");
+  const auto* path = value ? std::get_if<std::string>(&*value) : nullptr;
+  return path == nullptr ? "" : *path;
+}
+
 // In TOML, for a message.
 std::string shown_value(const ResolvedPlugin& plugin, const char* option) {
   const std::optional<OptionValue> value = value_of(plugin, option);
@@ -222,14 +251,22 @@ void check_variables(const OtherInput& input, const NodeGraph& graph, const Node
   }
 }
 
-void check_first_labels(const InputFeed& feed, const std::vector<NamedOutput>& labels, const NodeGraph& graph,
-                        const PluginUse& model, const PluginInfo& info, Diagnostics& problems) {
-  if (feed.first_batch() == nullptr) return;
+void check_labels(const InputFeed& feed, const ResolvedPlugin& input, const std::vector<NamedOutput>& labels,
+                  const NodeGraph& graph, const PluginUse& model, const PluginInfo& info, Diagnostics& problems) {
+  const Schema schema = feed.schema();
   for (const NamedOutput& label : labels) {
     const std::int64_t classes = classes_for(graph, same_values(graph, graph.resolve(label.output.raw())));
-    for (std::size_t i = 0; classes > 0 && i < feed.components().size(); ++i)
-      if (const InputComponent& c = feed.components()[i]; c.label && c.name == label.name)
-        check_values(c, TensorView((*feed.first_batch())[i].view()), classes, model, info, problems);
+    for (std::size_t i = 0; classes > 0 && i < feed.components().size(); ++i) {
+      const InputComponent& c = feed.components()[i];
+      if (!c.label || c.name != label.name) continue;
+      const auto range = schema.kept.find(c.name + ".range");
+      std::optional<WrongLabel> wrong;
+      if (range != schema.kept.end()) wrong = wrong_in(range->second, classes, file_of_labels(input));
+      const bool all_known = wrong.has_value();
+      if (!wrong && feed.first_batch() != nullptr)
+        wrong = wrong_in(TensorView((*feed.first_batch())[i].view()), classes);
+      if (wrong) add_wrong_label(c, *wrong, classes, model, info, all_known, problems);
+    }
   }
 }
 

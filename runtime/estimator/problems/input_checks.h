@@ -37,10 +37,11 @@ void check_held_out(const OtherInput& input, const ResolvedPlugin& plugin, const
 void check_variables(const OtherInput& input, const NodeGraph& graph, const NodeGraph& training,
                      const std::string& help, Diagnostics& problems);
 
-// Checks that the model has a class for each label of the input's first batch. It sees this only if a label is the
-// unchanged input of softmax_cross_entropy. The problem is at the model's option `classes` or `vocabulary`, which all
-// first-party models have.
-void check_first_labels(const InputFeed& feed, const std::vector<NamedOutput>& labels, const NodeGraph& graph,
-                        const PluginUse& model, const PluginInfo& info, Diagnostics& problems);
+// Checks that the model has a class for each label of the training: those of the first batch, and all if the input
+// keeps their range (belay/label_facts.h). It sees this only if a label is the unchanged input of
+// softmax_cross_entropy. The problem is at the model's option `classes` or `vocabulary`, which all first-party models
+// have.
+void check_labels(const InputFeed& feed, const ResolvedPlugin& input, const std::vector<NamedOutput>& labels,
+                  const NodeGraph& graph, const PluginUse& model, const PluginInfo& info, Diagnostics& problems);
 
 }  // namespace belay::runtime

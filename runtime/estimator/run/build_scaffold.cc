@@ -72,8 +72,8 @@ void build_training(PreparedRun& run, Diagnostics& problems) {
   run.strategy->add_hooks_of_graph();
   if (!problems.empty()) return;
   if (!read_first_batch(run, input, problems)) return;
-  check_first_labels(*input.feed, run.model.tensors.labels, run.model.graph, *run.manifest.model,
-                     run.plugins.found().model->info, problems);
+  check_labels(*input.feed, run.plugins.found().inputs.at("train"), run.model.tensors.labels, run.model.graph,
+               *run.manifest.model, run.plugins.found().model->info, problems);
 }
 
 // ---- the other modes
