@@ -603,5 +603,26 @@ TEST_F(SchemaOfModel, T_101_WithoutACheckpointTheInputIsNotBlamedAlone) {
   EXPECT_THAT(r.err, HasSubstr("nothing is known of the training's columns and classes: there is no run directory"));
 }
 
+// Without the training's classes, those of the evaluation's rows are too few.
+TEST_F(SchemaOfModel, AMissingCheckpointIsTheFirstError) {
+  const std::string path = manifest(input("eval", "one.csv"));
+  for (const char* checkpoint : {"best", "latest", "200"})
+    for (const char* command : {"evaluate", "check"}) {
+      std::vector<std::string> args{command, path};
+      if (std::string(command) == "evaluate") args.insert(args.end(), {"--checkpoint", checkpoint});
+      if (std::string(command) == "check") args.insert(args.end(), {"--set", "run.mode=evaluate"});
+      const ProcessResult r = belay(args);
+      EXPECT_EQ(r.status, 2) << r.err;
+      const auto missing = r.err.find("there is no run directory"), classes = r.err.find("at least 2");
+      EXPECT_NE(missing, r.err.npos) << r.err;
+      EXPECT_LT(missing, classes) << r.err;
+    }
+  ASSERT_EQ(belay({"run", path}).status, 0);
+  const ProcessResult best = belay({"evaluate", path, "--checkpoint", "best", "--set", set("eval", "lacks.csv")});
+  EXPECT_NE(best.status, 0);
+  EXPECT_LT(best.err.find("has no best checkpoints: set [checkpoint] keep_best"), best.err.find("lacks the training's"))
+      << best.err;
+}
+
 }  // namespace
 }  // namespace belay::runtime::testing

@@ -111,9 +111,7 @@ void build_prediction(PreparedRun& run, Diagnostics& problems) {
   if (build_model(run, input, problems)) check_predict_keys(run, problems);
 }
 
-}  // namespace
-
-void build_scaffold(PreparedRun& run, Diagnostics& problems) {
+void build_for_mode(PreparedRun& run, Diagnostics& problems) {
   switch (run.manifest.run.mode) {
     case RunMode::kEvaluate: return build_evaluations(run, problems);
     case RunMode::kContinuousEval: return build_continuous_eval(run, problems);
@@ -121,6 +119,27 @@ void build_scaffold(PreparedRun& run, Diagnostics& problems) {
     case RunMode::kExport: return build_exports(run, problems);
     default: return build_training(run, problems);
   }
+}
+
+// A missing checkpoint may be the reason why an input or the model lacks something. It comes first, since it is at the
+// manifest as a whole.
+void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
+  const bool known = run.schema.learned() != nullptr;
+  try {
+    with_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), [](const CheckpointReader&) {});
+  } catch (const Error& e) {
+    problems.add({run.manifest.file, 0, 0},
+                 (known ? "" : "nothing is known of the training's columns and classes: ") + std::string(e.message()),
+                 known ? "" : "train first");
+  }
+}
+
+}  // namespace
+
+void build_scaffold(PreparedRun& run, Diagnostics& problems) {
+  const std::size_t before = problems.size();
+  build_for_mode(run, problems);
+  if (problems.size() != before && !run.is_training()) add_missing_checkpoint(run, problems);
 }
 
 }  // namespace belay::runtime

@@ -12,19 +12,8 @@ InputUse use_of(const std::string& input, RunMode mode) {
   return input == "train" ? InputUse::kTraining : InputUse::kEvaluation;
 }
 
-// A missing checkpoint may be the reason why an input lacks something.
-void add_missing_checkpoint(const PreparedRun& run, Diagnostics& problems) {
-  const std::string what = "nothing is known of the training's columns and classes: ", help = "train first";
-  try {
-    with_checkpoint(run.checkpoint_place(), run.checkpoint_choice(), [](const CheckpointReader&) {});
-  } catch (const Error& e) {
-    problems.add({run.manifest.file, 0, 0}, what + std::string(e.message()), help);
-  }
-}
-
 // Adds the advice for a refused input.
 void add_help(const PreparedRun& run, const RunInput& input, const Error& e, Diagnostics& problems) {
-  if (!run.is_training() && run.schema.learned() == nullptr) add_missing_checkpoint(run, problems);
   if (input.name != "train") return;
   const PluginUse* start = run.schema.start();
   const bool of_data = e.code() == Code::kInvalidArgument || e.code() == Code::kNotFound;
