@@ -75,6 +75,9 @@ TEST_F(LookCommandTest, WhatIsOddIsNamed) {
       {column(30, [](int i) { return "\"" + std::to_string(i % 5) + ",5\""; }),
        "x: its cells are numbers with a comma, such as \"0,5\" (" + path_ +
            ":2:1), and are words here; write a decimal point, and nothing between thousands\n"},
+      {column(30, [](int i) { return i % 2 == 0 ? "$" + std::to_string(i) : std::to_string(i % 4) + ".5 €"; }),
+       "x: its cells are numbers with a sign, such as \"$0\" (" + path_ +
+           ":2:1), and are words here; write digits and a decimal point alone\n"},
       {column(30, [](int i) { return i % 10 == 9 ? std::string("ab") : "w" + std::to_string(i); }),
        "x: it is not used, since most rows have another cell, such as \"w0\" (" + path_ +
            ":2:1); type = \"category\" or \"text\" in 'columns' uses it\n"},
@@ -92,6 +95,15 @@ TEST_F(LookCommandTest, WhatIsOddIsNamed) {
     EXPECT_THAT(look(c.table), HasSubstr(c.said));
     EXPECT_EQ(status_, 0);
   }
+}
+
+TEST_F(LookCommandTest, AHeaderThatSeemsToBeARowIsNamed) {
+  EXPECT_THAT(
+      look("0.5,red,1\n0.7,blue,0\n"),
+      HasSubstr("  the header has numbers as names of columns, such as \"0.5\"; if it is the first row of the data, "
+                "give --no-header\n"));
+  for (const char* good : {"2019,2020,2021\n1,2,3\n", "a,7,b\n1,2,3\n", "0,1,kind\n1,2,3\n", "7\n1\n"})
+    EXPECT_THAT(look(good), Not(HasSubstr("the header has"))) << good;
 }
 
 TEST_F(LookCommandTest, AColumnThatIsOrDecidesTheLabelIsNamed) {

@@ -133,7 +133,7 @@ TEST_F(NewManifestTest, ATableWithoutAFeatureIsRefused) {
 
 TEST_F(NewManifestTest, ALabelWithDecimalCommasIsRefused) {
   EXPECT_THAT(error_of([&] { manifest_text(wanted("x;rent\n1;3,5\n2;4,5\n3;3,5\n", "rent")); }),
-              HasSubstr("--label: \"rent\" holds numbers with a comma, such as \"3,5\", which are words here"));
+              HasSubstr("--label: \"rent\": its cells are numbers with a comma, such as \"3,5\" ("));
 }
 
 TEST_F(NewManifestTest, TheFileIsMadeOnceAndNotIfThereIsAnError) {

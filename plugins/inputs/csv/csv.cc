@@ -125,6 +125,9 @@ class Csv final : public belay::Input {
                      ": this is no UTF-8; the cells are read as they are, and are other words than in a file of UTF-8; "
                      "convert the file (iconv -f LATIN1 -t UTF-8)");
     is_training_ = spec.use() == belay::InputUse::kTraining;
+    if (const std::string name = belay::name_like_value(file.columns()); is_training_ && o_.header && !name.empty())
+      host().warning(files[0] + ": the header has numbers as names of columns, such as \"" + name +
+                     "\"; if it is the first row of the data, set header = false");
     ChosenColumns chosen = choose_columns(file, spec, choice_options(), types_);
     columns_ = std::move(chosen.table), columns_.gaps = spec.learned_words("gaps").value_or(gaps_),
     entries_ = std::move(chosen.entries), ignored_ = std::move(chosen.ignored);
@@ -133,7 +136,7 @@ class Csv final : public belay::Input {
     rows_ = {};
     check_weights(file);
     warn_of_lone_words(file);
-    warn_of_label_with_commas(file);
+    warn_of_numbers_as_classes(file);
     warn_of_changed_labels(file);
     const std::vector<std::string> names = feature_names(file);
     width_ = names.size();
@@ -261,10 +264,10 @@ class Csv final : public belay::Input {
     }
   }
 
-  // Such classes are meant as numbers, unless 'classes' lists them.
-  void warn_of_label_with_commas(const CsvFile& file) const {
-    if (!is_training_ || !columns_.classes.empty() || table_.class_names.empty()) return;
-    const std::string text = commas_of_label(file, *columns_.label, table_.class_names);
+  // Classes that are numbers of another kind were meant as numbers, unless 'classes' lists them.
+  void warn_of_numbers_as_classes(const CsvFile& file) const {
+    if (!is_training_ || !columns_.classes.empty() || table_.classes.empty()) return;
+    const std::string text = numbers_as_classes(file, *columns_.label, table_.classes, table_.class_names);
     if (!text.empty()) host().warning("label \"" + file.names()[*columns_.label] + "\": " + text);
   }
 
@@ -349,7 +352,7 @@ class Csv final : public belay::Input {
     if (!guessed.any && types_.empty()) return;
     if (!guessed.said.empty() && is_training_)
       host().info("columns: types by the rows of the training: " + guessed.said);
-    warn_of_commas(guessed);
+    warn_of_misread(guessed);
     drop_ignored(all);
     for (belay::ColumnOptions& column : all)
       if (column.type == "number" && column.scale.empty() && column.buckets.empty() && column.bucket_count == 0)
@@ -364,10 +367,11 @@ class Csv final : public belay::Input {
                      "look at the file and at 'gaps'");
   }
 
-  void warn_of_commas(const GuessedTypes& guessed) {
-    if (guessed.commas.empty() || !is_training_) return;
-    const std::vector<std::string> others(guessed.commas.begin() + 1, guessed.commas.end());
-    host().warning("columns: " + guessed.comma_text + (others.empty() ? "" : "; so are " + CsvFile::listed(others)));
+  void warn_of_misread(const GuessedTypes& guessed) {
+    if (guessed.misread.empty() || !is_training_) return;
+    const std::vector<std::string> others(guessed.misread.begin() + 1, guessed.misread.end());
+    host().warning("columns: " + guessed.misread_text +
+                   (others.empty() ? "" : "; also read as words: " + CsvFile::listed(others)));
   }
 
   void drop_ignored(std::vector<belay::ColumnOptions>& all) {

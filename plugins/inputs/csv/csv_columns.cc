@@ -17,21 +17,27 @@ constexpr std::size_t kPasses = 4;        // over the file, to fit all columns
 struct Cells {
   Cells(const belay::ColumnOptions& column, const belay::Gaps& all_gaps)
       : guesses(column.type.empty()),
-        finds_commas(guesses || column.type == "category"),
+        may_misread(guesses || column.type == "category"),
         gaps(column.gaps.empty() ? all_gaps : column.gaps),
         guess(gaps) {}
 
   void add(std::string_view cell, const belay::csv::Block& block, std::size_t row, std::size_t column) {
     if (guesses) guess.add(cell);
-    if (!finds_commas || belay::is_gap(gaps, cell)) return;
+    if (!may_misread || belay::is_gap(gaps, cell)) return;
     ++filled;
-    commas.add(cell, [&] { return block.place(row, column); });
+    misread.add(cell, [&] { return block.place(row, column); });
   }
 
-  bool guesses, finds_commas;
+  // A category that the manifest asks for may hold dates.
+  std::string what_is_misread() const {
+    const std::string numbers = misread.numbers_text(filled);
+    return numbers.empty() && guesses ? misread.dates_text(filled) : numbers;
+  }
+
+  bool guesses, may_misread;
   belay::Gaps gaps;
   belay::ColumnGuess guess;
-  belay::NumbersWithComma commas;
+  belay::MisreadCells misread;
   std::int64_t filled = 0;  // cells that are no gap
 };
 
@@ -52,9 +58,9 @@ GuessedTypes guess_types(const CsvFile& file, const std::vector<std::size_t>& fe
   }
   GuessedTypes found;
   for (std::size_t i = 0; i < features.size(); ++i) {
-    if (const std::string text = cells[i].commas.text(cells[i].filled); !text.empty()) {
-      if (found.commas.empty()) found.comma_text = "\"" + columns[i].name + "\": " + text;
-      found.commas.push_back(columns[i].name);
+    if (const std::string text = cells[i].what_is_misread(); !text.empty()) {
+      if (found.misread.empty()) found.misread_text = "\"" + columns[i].name + "\": " + text;
+      found.misread.push_back(columns[i].name);
     }
     if (!cells[i].guesses) continue;
     columns[i].type = cells[i].guess.type();

@@ -13,10 +13,10 @@
 namespace csv_input {
 
 struct GuessedTypes {
-  bool any = false;                 // false: all are numbers without a gap, or a row cannot be split
-  std::string said;                 // lists the types
-  std::vector<std::string> commas;  // the columns whose words are numbers with a comma
-  std::string comma_text;           // what is wrong with the first of them, with place and fix
+  bool any = false;                  // false: all are numbers without a gap, or a row cannot be split
+  std::string said;                  // lists the types
+  std::vector<std::string> misread;  // the columns whose words are numbers or dates for people
+  std::string misread_text;          // what is wrong with the first of them, with place and fix
 };
 // Guesses the types that `columns` lack from these rows. `features` are the columns' places in the file.
 GuessedTypes guess_types(const CsvFile& file, const std::vector<std::size_t>& features,

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <set>
 #include <utility>
 
 #include "bad_cells.h"
@@ -154,11 +156,62 @@ void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& n
   bad.fail_if_any();
 }
 
-std::string commas_of_label(const CsvFile& file, std::size_t column, const std::vector<std::string>& class_names) {
-  if (std::none_of(class_names.begin(), class_names.end(), belay::is_number_with_comma)) return "";
-  belay::NumbersWithComma commas;
-  each_label(file, column, [&](std::string_view label, const auto& place) { commas.add(label, place); });
-  return commas.text(file.rows());
+namespace {
+
+// True for "0.5", and not for "1" and "1.0".
+bool has_decimals(std::string_view label) {
+  double value = 0;
+  return belay::read_number(label, value) == nullptr && value != std::floor(value);
+}
+
+bool is_misread(std::string_view label) {
+  return belay::is_number_with_comma(label) || belay::is_number_with_sign(label);
+}
+
+std::string place_of(const CsvFile& file, std::size_t column, const std::string& wanted) {
+  std::string found;
+  each_label(file, column, [&](std::string_view label, const auto& place) {
+    if (found.empty() && label == wanted) found = place();
+  });
+  return found;
+}
+
+}  // namespace
+
+std::string numbers_as_classes(const CsvFile& file, std::size_t column, const std::vector<std::int64_t>& classes,
+                               const std::vector<std::string>& class_names) {
+  constexpr std::size_t kFew = 3;
+  if (std::any_of(class_names.begin(), class_names.end(), is_misread)) {
+    belay::MisreadCells misread;
+    each_label(file, column, [&](std::string_view label, const auto& place) { misread.add(label, place); });
+    return misread.numbers_text(file.rows());
+  }
+  std::map<double, std::string> spelt;
+  for (const std::string& name : class_names) {
+    double number = 0;
+    if (belay::read_number(name, number) != nullptr) continue;
+    const auto [first, is_new] = spelt.emplace(number, name);
+    if (!is_new)
+      return "its classes " + shown(first->second) + " and " + shown(name) + " (" + place_of(file, column, name) +
+             ") are one number; write it in one way";
+  }
+  const auto decimals = std::count_if(class_names.begin(), class_names.end(), has_decimals);
+  const std::string fix =
+      "; label_type = \"float\" predicts the number, and 'classes' lists the labels that are classes";
+  if (class_names.size() >= kFew && 2 * static_cast<std::size_t>(decimals) >= class_names.size()) {
+    const std::string& first = *std::find_if(class_names.begin(), class_names.end(), has_decimals);
+    return "it has " + std::to_string(class_names.size()) + " classes that are numbers, such as " + shown(first) +
+           " (" + place_of(file, column, first) + ")" + fix;
+  }
+  // Labels that are the numbers of their classes need a class for each number up to the largest.
+  constexpr std::int64_t kMany = 10;
+  const std::int64_t largest = *std::max_element(classes.begin(), classes.end());
+  if (largest < kMany) return "";
+  const auto different = static_cast<std::int64_t>(std::set<std::int64_t>(classes.begin(), classes.end()).size());
+  if (largest < 2 * different + kMany) return "";
+  return "its numbers are those of " + std::to_string(largest + 1) + " classes, and " + std::to_string(different) +
+         " of them occur, such as " + std::to_string(largest) + " (" + place_of(file, column, std::to_string(largest)) +
+         ")" + fix;
 }
 
 }  // namespace csv_input

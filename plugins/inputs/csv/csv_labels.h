@@ -58,7 +58,9 @@ class Labels {
 // Fails with DATA_LOSS and all labels of the column that are no classes. This is slow.
 void fail_by_labels(const CsvFile& file, std::size_t column, const LabelNames& names);
 
-// Returns what is wrong, with place and fix, if most classes are numbers with a comma; else "".
-std::string commas_of_label(const CsvFile& file, std::size_t column, const std::vector<std::string>& class_names);
+// Returns what is wrong, with place and fix, if the classes seem to be numbers to predict: most have decimals, a comma
+// or a sign, or they are whole numbers of which few occur. `classes` are those of the rows. Empty: nothing.
+std::string numbers_as_classes(const CsvFile& file, std::size_t column, const std::vector<std::int64_t>& classes,
+                               const std::vector<std::string>& class_names);
 
 }  // namespace csv_input

@@ -529,8 +529,67 @@ TEST_F(Csv, NumbersWithACommaAreNamedWithTheirPlaceSinceTheyAreWords) {
   two.spec();
   EXPECT_TRUE(
       two.host().has_logged("y.csv:2:1), and are words here; write a decimal point, and nothing between "
-                            "thousands; so are b"));
+                            "thousands; also read as words: b"));
   EXPECT_TRUE(two.host().has_logged("label \"y\": its cells are numbers with a comma, such as \"3,5\" ("));
+}
+
+TEST_F(Csv, DatesAndNumbersWithASignAreNamedWithTheirPlace) {
+  const std::string path = folder_.write("x.csv", "a,b,y\n1/13/2024,5%,p\n2/29/2024,7 %,q\nNA,$9,p\n02/01/2024,x,q\n");
+  InputDriver input(module(), {{"path", path}});
+  input.spec();
+  EXPECT_TRUE(input.host().has_logged("columns: \"a\": its cells are dates, such as \"1/13/2024\" (" + path +
+                                      ":2:1), and are words here; type = \"date\" with formats = [\"%m/%d/%Y\"] reads "
+                                      "them; also read as words: b"));
+  InputDriver typed(
+      module(),
+      {{"path", path}, {"columns.a.type", "date"}, {"columns.a.formats", std::vector<std::string>{"%m/%d/%Y"}}});
+  typed.spec();
+  EXPECT_TRUE(typed.host().has_logged("columns: \"b\": its cells are numbers with a sign, such as \"5%\" (" + path +
+                                      ":2:11), and are words here; write digits and a decimal point alone"));
+}
+
+TEST_F(Csv, AHeaderThatSeemsToBeARowIsNamed) {
+  const auto is_named = [&](const OptionValues& more) {
+    InputDriver input(module(), more.with({"path", folder_.write("h.csv", "5.1,3.5,0\n4.9,3.0,1\n4.7,3.2,0\n")}));
+    input.spec();
+    return input.host().has_logged(
+        "h.csv: the header has numbers as names of columns, such as \"5.1\"; if it is the "
+        "first row of the data, set header = false");
+  };
+  EXPECT_TRUE(is_named({}));
+  EXPECT_FALSE(is_named({{"header", false}}));
+}
+
+TEST_F(Csv, ClassesThatAreNumbersToPredictAreNamedWithTheirPlace) {
+  const auto said_of = [&](const std::string& label, const OptionValues& more = {}) {
+    std::string rows = "x,y\n";
+    std::string_view rest = label;
+    for (int i = 0; !rest.empty(); ++i) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      rows += std::to_string(i) + "," + std::string(rest.substr(0, end)) + "\n";
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    InputDriver input(module(), more.with({"path", folder_.write("l.csv", rows)}));
+    input.spec();
+    for (const std::string text :
+         {" classes that are numbers, such as ", " of them occur, such as ", " are one number"})
+      if (input.host().has_logged(text)) return text;
+    return std::string();
+  };
+  EXPECT_NE(said_of("2.5 1 0.75 3"), "");
+  EXPECT_NE(said_of("1950 2023 1999"), "");
+  EXPECT_EQ(said_of("1.0 1 -1"), " are one number");
+  EXPECT_NE(said_of("120000 95000 87000"), "") << "more than have names";
+  for (const char* good : {"0 1 2 1", "1.0 0.0 2.0", "yes no", "3 7 9 7", "0.5 a b"})
+    EXPECT_EQ(said_of(good), "") << good;
+  EXPECT_EQ(said_of("2.5 0.75 3", {{"classes", std::vector<std::string>{"3", "2.5", "0.75"}}}), "");
+  EXPECT_EQ(said_of("2.5 0.75 3", {{"label_type", "float"}}), "");
+  InputDriver input(module(), {{"path", folder_.write("y.csv", "x,y\n1,7\n2,1984\n3,0\n")}});
+  input.spec();
+  EXPECT_TRUE(
+      input.host().has_logged("label \"y\": its numbers are those of 1985 classes, and 3 of them occur, such as "
+                              "1984 (" +
+                              folder_.file("y.csv") + ":3:3); label_type = \"float\" predicts"));
 }
 
 TEST_F(Csv, ALabelThatLosesDigitsIsNamedWithItsLine) {

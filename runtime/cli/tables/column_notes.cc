@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "belay/detail/parse_options.h"
@@ -14,7 +13,6 @@
 namespace belay::runtime {
 namespace {
 
-constexpr std::array<const char*, 5> kOtherFormats{"%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d-%m-%Y"};
 constexpr std::int64_t kFewRows = 20;  // fewer rows are not enough to judge a column
 constexpr std::size_t kShownWords = 10, kShownCell = 40;
 
@@ -91,9 +89,9 @@ void ColumnNotes::add_number(double value, std::string_view cell) {
 
 void ColumnNotes::add_word(std::string_view cell, const csv::Block& block, std::size_t row, std::size_t column) {
   words_.add(cell, block, row, column);
-  commas_.add(cell, [&] { return block.place(row, column); });
+  misread_.add(cell, [&] { return block.place(row, column); });
   if (csv::first_not_utf8(cell) != cell.npos) not_utf8_.add(cell, block, row, column);
-  for (const char* format : kOtherFormats)
+  for (const char* format : kOtherDates)
     if (Moment moment; parse_date({format}, cell, moment)) ++formats_[format];
 }
 
@@ -113,7 +111,7 @@ ColumnProfile ColumnNotes::finish(const std::string& label) const {
   column.words = by_frequency();
   note_values(column);
   note_dates(column);
-  note_commas(column);
+  note_misread(column);
   note_unused(column);
   note_characters(column);
   note_words(column);
@@ -156,10 +154,9 @@ void ColumnNotes::note_values(ColumnProfile& column) const {
                          values_.place + "); type = \"id\" or \"ignore\" keeps it from the model");
 }
 
-void ColumnNotes::note_commas(ColumnProfile& column) const {
-  const std::string text = commas_.text(rows_ - missing_.rows);
-  column.has_commas = !text.empty();
-  if (column.has_commas) column.odd.push_back(text);
+void ColumnNotes::note_misread(ColumnProfile& column) const {
+  column.misread = misread_.numbers_text(rows_ - missing_.rows);
+  if (!column.misread.empty()) column.odd.push_back(column.misread);
 }
 
 void ColumnNotes::note_unused(ColumnProfile& column) const {
@@ -180,7 +177,7 @@ void ColumnNotes::note_characters(ColumnProfile& column) const {
 void ColumnNotes::note_dates(ColumnProfile& column) const {
   std::int64_t most = 0;
   std::string format;
-  for (const char* other : kOtherFormats)
+  for (const char* other : kOtherDates)
     if (const auto found = formats_.find(other); found != formats_.end() && found->second > most)
       most = found->second, format = other;
   if (most == 0 || 2 * (most + iso_dates_) < rows_ - missing_.rows) return;

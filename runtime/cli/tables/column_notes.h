@@ -44,7 +44,7 @@ class ColumnNotes {
   void note_values(ColumnProfile& column) const;
   void note_words(ColumnProfile& column) const;
   void note_dates(ColumnProfile& column) const;
-  void note_commas(ColumnProfile& column) const;
+  void note_misread(ColumnProfile& column) const;
   void note_unused(ColumnProfile& column) const;
   void note_characters(ColumnProfile& column) const;
   void note_spellings(ColumnProfile& column) const;
@@ -57,7 +57,7 @@ class ColumnNotes {
   double least_ = std::numeric_limits<double>::infinity(), largest_ = -least_, last_ = -least_;
   bool whole_ = true, ascends_ = true;
   Cells missing_, values_, words_, not_utf8_;  // the first are gaps, the second all others
-  NumbersWithComma commas_;
+  MisreadCells misread_;
   Moment first_date_{std::numeric_limits<std::int32_t>::max()}, last_date_{0};
   // The rows of each cell. A column of many numbers leaves room for its words.
   std::map<std::string, std::int64_t, std::less<>> number_counts_, word_counts_;

@@ -31,8 +31,11 @@ std::string columns_text(const TableProfile& table) {
   return rows.text("  ");
 }
 
-std::string odd_text(const TableProfile& table) {
+std::string odd_text(const TableProfile& table, const std::string& name_like_value) {
   std::string text;
+  if (!name_like_value.empty())
+    text += "  the header has numbers as names of columns, such as " + double_quoted(name_like_value) +
+            "; if it is the first row of the data, give --no-header\n";
   if (table.damaged != 0)
     text += "  " + count_text(static_cast<std::uint64_t>(table.damaged), "row") + " cannot be read, and " +
             (table.damaged == 1 ? "is" : "are") +
@@ -50,7 +53,7 @@ void print_table(const TableFiles& files, const std::string& label, std::ostream
   if (!label.empty()) column = file.find_column("--label", label);
   const TableProfile table = profile_table(file, column, Gaps(std::begin(kGaps), std::end(kGaps)));
   out << title_of(files, delimiter, table) << columns_text(table);
-  const std::string odd = odd_text(table);
+  const std::string odd = odd_text(table, files.header ? name_like_value(file.columns()) : "");
   out << (odd.empty() ? "\nnothing is odd\n" : "\nodd\n" + odd);
   if (files.paths.size() == 1)
     out << "\nbelay new manifest NAME --data " << shell_word(files.paths[0]) << " --label "

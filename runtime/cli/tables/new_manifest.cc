@@ -41,10 +41,8 @@ void check_label(const ColumnProfile& label, const std::string& path) {
   if (label.type == "number" && !label.strangers.empty())
     fail(Code::kFailedPrecondition, "[B5012] --label: \"" + label.name + "\" holds numbers, and also \"" +
                                         label.strangers[0] + "\"; repair these rows");
-  if (label.has_commas)
-    fail(Code::kFailedPrecondition, "[B5012] --label: \"" + label.name + "\" holds numbers with a comma, such as " +
-                                        double_quoted(label.words[0].first) +
-                                        ", which are words here; write a decimal point, and nothing between thousands");
+  if (!label.misread.empty())
+    fail(Code::kFailedPrecondition, "[B5012] --label: \"" + label.name + "\": " + label.misread);
   if (label.type == "ignore" || label.type == "text" || label.type == "date")
     fail(
         Code::kInvalidArgument,
@@ -92,7 +90,7 @@ std::string comment_of(const ColumnProfile& column) {
   if (column.more_strangers)
     return std::string(column.type == "date" ? "dates" : "numbers") + ", and many other words such as " +
            double_quoted(column.strangers[0]) + "; repair it, and give it a type";
-  if (column.has_commas) return "numbers with a comma, which are words here; write a decimal point";
+  if (!column.misread.empty()) return "numbers that are words here; write digits and a decimal point alone";
   if (column.type == "ignore") return "most rows have another cell";
   const std::string gaps = column.gaps == 0 ? "" : "; " + count_text(static_cast<std::uint64_t>(column.gaps), "gap");
   std::string words;
