@@ -289,6 +289,20 @@ TEST(ConfiguredHead, OptionsThatContradictTheTaskAreRefused) {
               HasSubstr("'label_scale' is for squared, absolute and huber, and the loss is cross_entropy"));
 }
 
+// The number of a class is none of the data, unless the classes are numbers.
+TEST(ConfiguredHead, ClassesWithWordsAreNoNumbersToPredict) {
+  DeclaredLabel prices = two_classes(), counts = two_classes();
+  prices.class_names = {"0.5", "2"}, counts.class_names = {"0", "1"};
+  for (const OptionValues& options : {OptionValues{{"task", "regression"}}, OptionValues{{"loss", "huber"}}}) {
+    EXPECT_THAT(error_of([&] { built(options, two_classes(), 1); }),
+                HasSubstr("has classes, such as \"no\", and a regression predicts numbers; choose a classification, or "
+                          "label_type = \"float\" in csv"));
+    EXPECT_THAT(error_of([&] { built(options, prices, 1); }), HasSubstr("has classes, such as \"0.5\""));
+    EXPECT_NO_THROW(built(options, counts, 1));
+    EXPECT_NO_THROW(built(options, two_classes(), 1, Mode::kEval)) << "an earlier training's";
+  }
+}
+
 TEST(Linear, ACategoryHasARowOfWeightsForEachId) {
   ModelDriver model(module(), {});
   model.feature("x", DType::kFloat32, {-1, 1});

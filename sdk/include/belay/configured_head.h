@@ -207,6 +207,7 @@ class ConfiguredHead {
     if (o_.label_scale == "standard" && !(label_.deviation > 0))
       refuse("label_scale: \"standard\" needs mean and deviation of the label " + label_.text() +
              ", which the input did not keep; csv keeps them, and \"log\" needs none");
+    if (training && numbers) detail::need_numbers(label_);
     if (training) class_weights();
     if (two) positive();
   }

@@ -220,10 +220,20 @@ inline void classification_head(ModelContext& model, const Output& logits) {
   }
 }
 
+// Refuses a label whose classes have words, such as "no" and "0.5". The number of a class is none of the data.
+inline void need_numbers(const DeclaredLabel& label) {
+  for (std::size_t i = 0; i < label.class_names.size(); ++i)
+    if (label.class_names[i] != std::to_string(i))
+      fail(Code::kInvalidArgument,
+           "the label " + label.text() + " has classes, such as \"" + label.class_names[i] +
+               "\", and a regression predicts numbers; choose a classification, or label_type = \"float\" in csv");
+}
+
 // y [examples, numbers]; a label [examples] becomes [examples, 1], and dtypes other than float32 are cast.
 inline void regression_head(ModelContext& model, const Output& y) {
   model.prediction("value", y);
   if (model.labels().empty()) return;
+  if (model.training()) need_numbers(model.declared_label());
   const Output label = model.label();
   Output target = label.dtype() == DType::kFloat32 ? label : ops::cast(label, DType::kFloat32);
   if (target.rank() == 1) target = ops::expand_dims(target, 1);
