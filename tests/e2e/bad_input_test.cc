@@ -14,6 +14,9 @@
 namespace belay::runtime::testing {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 class BadInput : public RunTest {
  protected:
   // A regression on `rows`, a CSV file of two features and a label.
@@ -253,7 +256,7 @@ TEST_F(BadInput, T_127_OfManyBadCellsOfAColumnTheFirstIsShownWithTheirNumber) {
 TEST_F(BadInput, T_127_AHeaderThatDoesNotFitIsShownOnce) {
   const std::string said = told(belay({"check", csv("a,b\n1,2,0\n1,2,0\n")}));
   EXPECT_THAT(lines_with(said, ": error[B3040]: "), ::testing::SizeIs(1)) << said;
-  EXPECT_THAT(said, ::testing::HasSubstr("header = false, skip_lines = 1"));
+  EXPECT_THAT(said, HasSubstr("header = false, skip_lines = 1"));
 }
 
 TEST_F(BadInput, ABadCellThatAnEvaluationReadsIsShownBeforeTheTraining) {
@@ -305,9 +308,8 @@ TEST_F(BadInput, T_120_AFileOfAnotherKindIsNamedByEachInput) {
       EXPECT_NE(r.status, 0) << plugin;
       return r.err;
     };
-    EXPECT_THAT(check(pickle), ::testing::HasSubstr("is a pickle of Python (torch.save, joblib), no ")) << plugin;
-    EXPECT_THAT(check(pointer), ::testing::HasSubstr("is a pointer of Git LFS: git lfs pull fetches the file itself"))
-        << plugin;
+    EXPECT_THAT(check(pickle), HasSubstr("is a pickle of Python (torch.save, joblib), no ")) << plugin;
+    EXPECT_THAT(check(pointer), HasSubstr("is a pointer of Git LFS: git lfs pull fetches the file itself")) << plugin;
     if (std::string_view(plugin) != "text") {  // for which it may be the data
       EXPECT_THAT(check(page), ::testing::ContainsRegex("is a page of HTML, no .*: a download that failed leaves one"));
     }
@@ -376,6 +378,23 @@ TEST_F(BadInput, AWeightOfNoClassIsShownAtItsKeyAmongOthers) {
               ::testing::EndsWith("\n  class_weights = \"even\"\n                  ^~~~~~\n"));
 }
 
+TEST_F(BadInput, AnEntryOfAColumnIsShownAtItselfAmongOthers) {
+  const auto told_of = [&](const std::string& entry) {
+    const ProcessResult r =
+        belay({"check", csv("a,b,y\n1,2,0\n3,4,1\n", "columns = { a = { type = \"ignore\" }, " + entry + " }\n")});
+    EXPECT_EQ(r.status, 2) << r.err;
+    return told(r);
+  };
+  EXPECT_THAT(told_of("town = { type = \"number\" }"),
+              HasSubstr("DIR/train.toml:9:47: error[B3041]: input \"train\" of \"csv\""));
+  EXPECT_THAT(told_of("town = { type = \"number\" }"), HasSubstr("has no column \"town\""));
+  EXPECT_THAT(told_of("y = { type = \"number\" }"), HasSubstr("DIR/train.toml:9:44: error[B3042]: "));
+  EXPECT_THAT(told_of("b = { typ = \"number\" }"),
+              HasSubstr("'columns.b.typ' is unknown (did you mean \"type\"?); a column has type, "));
+  // Each row must have a number or a word of its type.
+  EXPECT_THAT(told_of("b = { type = \"date\" }"), Not(HasSubstr("numbers alone")));
+}
+
 // An array of numpy's has nothing about classes.
 TEST_F(BadInput, ALabelBeyondTheClassesOfTheModelAloneIsFoundInAnyRowBeforeTheFirstStep) {
   const auto npy = [&](const std::string& name, const std::string& dtype, const std::string& shape, std::string bytes) {
@@ -395,15 +414,15 @@ TEST_F(BadInput, ALabelBeyondTheClassesOfTheModelAloneIsFoundInAnyRowBeforeTheFi
   for (const char* command : {"check", "run"}) {
     const ProcessResult by_default = belay({command, path});
     EXPECT_EQ(by_default.status, 2);
-    EXPECT_THAT(told(by_default),
-                ::testing::HasSubstr(
-                    "DIR/train.toml:9:10: error[B5028]: the model has the classes 0 to 9, and the label \"label\" "
-                    "of [input.train] is 11 in row 357 of 'DIR/y.npy'\n  plugin = \"linear\"\n           ^~~~~~~~\n"
-                    "  help: write classes = 12\n"));
+    EXPECT_THAT(
+        told(by_default),
+        HasSubstr("DIR/train.toml:9:10: error[B5028]: the model has the classes 0 to 9, and the label \"label\" "
+                  "of [input.train] is 11 in row 357 of 'DIR/y.npy'\n  plugin = \"linear\"\n           ^~~~~~~~\n"
+                  "  help: write classes = 12\n"));
   }
   const ProcessResult negative = belay({"check", path, "--set", "input.train.labels=\"negative.npy\""});
   EXPECT_EQ(negative.status, 2);
-  EXPECT_THAT(told(negative), ::testing::HasSubstr("is -1 in row 357 of "));
+  EXPECT_THAT(told(negative), HasSubstr("is -1 in row 357 of "));
   EXPECT_EQ(belay({"check", path, "--set", "model.classes=12"}).status, 0);
   EXPECT_EQ(belay({"check", path, "--set", "model.task=\"regression\""}).status, 0) << "a number needs no class";
 }
@@ -499,8 +518,8 @@ TEST_F(BadInput, DataThatBreakOffInAPredictionAreStatus2) {
   const ProcessResult r = belay({"predict", manifest, "--set", "input.predict.plugin=idx", "--set",
                                  "input.predict.epochs=1", "--set", "input.predict.images=" + (temp / "new.gz")});
   EXPECT_EQ(r.status, 2);
-  EXPECT_THAT(told(r), ::testing::HasSubstr("images: 'DIR/new.gz' is damaged after byte "));
-  EXPECT_THAT(told(r), ::testing::HasSubstr("it was cut short; fetch it again"));
+  EXPECT_THAT(told(r), HasSubstr("images: 'DIR/new.gz' is damaged after byte "));
+  EXPECT_THAT(told(r), HasSubstr("it was cut short; fetch it again"));
 }
 
 TEST_F(BadInput, ALabelOfAnArrayThatIsNoClassIsFoundByCheck) {
@@ -520,9 +539,8 @@ TEST_F(BadInput, ALabelOfAnArrayThatIsNoClassIsFoundByCheck) {
              "0.1\n");
   const ProcessResult r = belay({"check", path});
   EXPECT_EQ(r.status, 2);
-  EXPECT_THAT(told(r), ::testing::HasSubstr("npy.toml:7:10: error[B3007]: "));
-  EXPECT_THAT(told(r),
-              ::testing::HasSubstr("labels: 'DIR/y.npy' has label 9 in row 70; with 3 classes labels are 0 to 2"));
+  EXPECT_THAT(told(r), HasSubstr("npy.toml:7:10: error[B3007]: "));
+  EXPECT_THAT(told(r), HasSubstr("labels: 'DIR/y.npy' has label 9 in row 70; with 3 classes labels are 0 to 2"));
 }
 
 }  // namespace

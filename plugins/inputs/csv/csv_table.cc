@@ -170,7 +170,8 @@ class RowParser {
       if (name.find_first_of("\"\\\n\r") != std::string::npos) return "";
       names += (names.empty() ? "\"" : ", \"") + name + '"';
     }
-    return names.empty() ? "" : "the columns that hold numbers alone: features = [" + names + "]";
+    const std::string what = columns_.typed.empty() ? "that hold numbers alone" : "without such cells";
+    return names.empty() ? "" : "the columns " + what + ": features = [" + names + "]";
   }
 
   const CsvFile& file_;

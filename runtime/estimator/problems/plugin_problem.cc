@@ -35,13 +35,18 @@ bool names_table(const std::string& message, const std::string& key) {
   return false;
 }
 
-// Returns the place at which the message quotes the rest of a key below a table that it names: "class_weights: ... no
-// class "yse"" of the key "class_weights.yse". Without `named` the table need not be named.
+// Returns the place at which the message quotes the rest of a key below a table that it names, or a part of this rest:
+// "class_weights: ... no class "yse"" of the key "class_weights.yse", and "columns: no column "town"" of the key
+// "columns.town.type". Without `named` the table need not be named.
 std::size_t names_rest_at(const std::string& message, const std::string& key, bool named) {
   std::size_t first = message.npos;
-  for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
-    if (!named || names_key(message, key.substr(0, dot)))
-      first = std::min(first, quoted_at(message, key.substr(dot + 1)));
+  for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1)) {
+    if (named && !names_key(message, key.substr(0, dot))) continue;
+    const std::string rest = key.substr(dot + 1);
+    for (std::size_t end = rest.size(); end != rest.npos && end != 0;
+         end = named ? rest.rfind('.', end - 1) : rest.npos)
+      first = std::min(first, quoted_at(message, rest.substr(0, end)));
+  }
   return first;
 }
 

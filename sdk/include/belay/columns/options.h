@@ -173,9 +173,10 @@ inline std::vector<ColumnOptions> parse_columns(const std::string& option, const
     if (name != "type" && detail::types_of_keys().count(name) == 0) {
       std::vector<std::string> names{"type"};
       for (const auto& known : detail::types_of_keys()) names.push_back(known.first);
-      const std::string text = key.is_text() ? key.text() : "";
-      if (std::find(column_types().begin(), column_types().end(), text) == column_types().end())
-        key.refuse("is unknown" + did_you_mean(name, names) + "; a column has " + detail::ColumnKey::list_of(names));
+      const std::string text = key.is_text() ? key.text() : "",
+                        meant = dot == path.npos ? "" : did_you_mean(name, names);
+      if (!meant.empty() || std::find(column_types().begin(), column_types().end(), text) == column_types().end())
+        key.refuse("is unknown" + meant + "; a column has " + detail::ColumnKey::list_of(names));
       name = "type", column = path;  // the column's name has a dot
     }
     const auto has_name = [&](const ColumnOptions& c) { return c.name == column; };
