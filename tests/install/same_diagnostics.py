@@ -35,7 +35,14 @@ class Kept:
     reason: str
 
 
-KEPT = ()
+KEPT = (
+    Kept(r"columns other type$", r'"columns" must be a list of strings',
+         "a single name is accepted; here the file has more columns, which is the error"),
+    Kept(r"\[input\.train\] of tfrecord misspelt$", r'needs the option "features"',
+         "a misspelt table is one error; the options of its input are not checked beside it"),
+    Kept(r"skip_lines missing$", r"",
+         "bad data of a training have the status 2"),
+)
 
 
 def errors_of(build, folder, arguments):

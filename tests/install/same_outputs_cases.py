@@ -220,6 +220,12 @@ class Kept:
 
 
 KEPT = (
+    Kept("*", r"^graph: out", r"nodes, |accuracy|Equal|Cast|ArgMax", "the accuracy takes the classes of the predictions"),
+    Kept("*", r"events$", r'"kind": "graph"', "the accuracy takes the classes of the predictions"),
+    Kept("*", r": log$", r"\b(goes|went) on\b|\bcontinue[sd]\b", "messages were worded anew"),
+    Kept("iris", r"^check: out|schema\.json|exported", r"label\.counts|eval_fraction|^[-+] +(\d+\.0,?|\],?)$",
+         "csv keeps the rows of each class, and the part of the evaluation"),
+    Kept("iris", r"", r"", "the last bits: two or three columns of a small product are fused multiply-adds (56b25131)"),
     Kept("wine_npy", r"^(replay: |replayed: |replay by old )", r"",
          "a replay finds an array of an archive by a relative path (data files: an array in an archive)"),
 )
