@@ -121,11 +121,16 @@ TEST_F(CheckOptionsTest, EachProblemIsToldWithItsPlaceAndFix) {
       {"hidden", std::int64_t{64},
        "9:10 \"hidden\" must be a list of integers, not an integer [a list of one is written in brackets: hidden = "
        "[...]]"},
-      {"hidden", std::vector<double>{1.5}, "9:10 \"hidden\" must be a list of integers, not a list of numbers []"},
+      {"hidden", std::vector<double>{1.5},
+       "9:10 \"hidden\" must be a list of integers, not a list of numbers [write each value as a whole number, without "
+       "quotes]"},
       {"hidden", std::vector<std::int64_t>{64, 0, 9000},
        "9:10 element 1 of \"hidden\" is 0, must be at least 1 [hidden: layer sizes]\n"
        "9:10 element 2 of \"hidden\" is 9000, must be at most 4096 [hidden: layer sizes]"},
-      {"rates", std::vector<std::string>{"a"}, "9:10 \"rates\" must be a list of numbers, not a list of strings []"},
+      {"rates", std::vector<std::string>{"a"},
+       "9:10 \"rates\" must be a list of numbers, not a list of strings [write each value as a number, without quotes]"},
+      {"files", std::vector<std::int64_t>{1},
+       "9:10 \"files\" must be a list of paths, not a list of integers [write each value in quotes]"},
       {"feeds", 1.0,
        "9:10 \"feeds\" must be a table, not a number [write [...] with the keys of the table, or feeds = { key = value "
        "}]"},

@@ -71,6 +71,16 @@ bool is_single(const OptionValue& value) {
          std::holds_alternative<double>(value) || std::holds_alternative<std::string>(value);
 }
 
+std::string help_for_list(const OptionInfo& option, const PluginOption& given) {
+  if (is_single(given.value)) return fmt::format("a list of one is written in brackets: {} = [...]", given.key);
+  switch (option.type) {
+    case OptionType::kBool: return "write each value as true or false";
+    case OptionType::kInt: return "write each value as a whole number, without quotes";
+    case OptionType::kFloat: return "write each value as a number, without quotes";
+    default: return "write each value in quotes";
+  }
+}
+
 class ValueChecker {
  public:
   ValueChecker(const OptionInfo& option, const PluginOption& given, const PathContext& paths, Diagnostics& problems)
@@ -151,7 +161,7 @@ class ValueChecker {
         if (texts != nullptr) return expanded_list(*texts);
         break;
     }
-    wrong_type(is_single(v) ? fmt::format("a list of one is written in brackets: {} = [...]", given_.key) : "");
+    wrong_type(help_for_list(option_, given_));
     return std::nullopt;
   }
 
