@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training step on tables of embeddings of which a batch uses few rows (bench/embedding_cases.h). bench/embedding.py
-// drives it.
+// drives it. stderr gets the MiB that the plan of a step holds: a dense gradient would make it as large as the tables.
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -70,6 +71,7 @@ void run(const EmbeddingCase& c) {
     session->run(request);
   };
   for (std::int64_t i = 0; i < c.batches; ++i) step();  // touches the pages of the slots
+  std::cerr << static_cast<double>(session->plan_stats(&train).arena_bytes) / (1 << 20) << '\n';
   rounds::answer(step);
 }
 

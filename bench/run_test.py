@@ -15,6 +15,7 @@ import background_save
 import checkpoints
 import cluster_plan
 import clusters
+import embedding
 import models
 import onnxruntime_peer
 import processor
@@ -242,6 +243,39 @@ class FakeProgram(models.Program):
 
     def close(self):
         pass
+
+
+class Embeddings(unittest.TestCase):
+    def measured(self, peer):
+        """The measures if a program takes as many microseconds as its place among those of its case."""
+        def programs(name, path, optimizer, threads, *sizes):
+            self.count += 1
+            took = FakeProgram({"us": self.count, "cpu_us": self.count, "max_rss_mib": 1})
+            took.name = name
+            return took
+        self.count, said = 0, []
+        with mock.patch.object(models, "Program", side_effect=programs), \
+                mock.patch.object(embedding, "peer", return_value=peer), \
+                mock.patch.object(embedding, "plan_mib", return_value=0.5):
+            return embedding.measure_optimizer(HERE, "sgd", said.append), said
+
+    def test_tables_are_compared_with_small_ones_and_with_the_peer(self):
+        measures, _ = self.measured(HERE / "peer")
+        self.assertEqual((measures["embedding_sgd_to_small"], measures["embedding_sgd_same_ids_to_small"],
+                          measures["embedding_sgd_to_libtorch"]), (1 / 3, 4 / 5, 1 / 2))
+        self.assertLessEqual(set(measures), set(run.read_baseline()[0]))
+
+    def test_without_the_peer_its_packages_are_named(self):
+        measures, said = self.measured(None)
+        self.assertEqual((measures["embedding_sgd_to_small"], measures["embedding_sgd_same_ids_to_small"]), (1 / 2, 3 / 4))
+        self.assertFalse([name for name in measures if "libtorch" in name])
+        self.assertIn("libtorch-dev", said[0])
+
+    def test_too_little_memory_is_named(self):
+        said = []
+        with mock.patch.object(checkpoints, "too_little_memory", return_value="no room"):
+            self.assertEqual(embedding.measure(HERE, said.append), {})
+        self.assertEqual(said, ["bench: embeddings: NOT MEASURED: no room"])
 
 
 class Page(unittest.TestCase):
