@@ -255,12 +255,12 @@ TEST_F(BadPluginFile, ExceptionsAndCodesThatNobodyMayGiveNameThePluginThatGaveTh
     const ProcessResult r =
         belay({"run", regression("", std::string("[[hooks]]\nfile = \"./x.so\"\nfault = \"") + c.fault + "\"\n")});
     EXPECT_EQ(r.status, c.status) << r.err;
-    const std::string level = std::string_view(c.fault) == "throw" ? "error[B2041]: " : "error ";
+    const std::string level = std::string_view(c.fault) == "throw" ? "error[B2041]: " : "error[B2046]: ";
     const std::string expected =
-        c.status == 1
-            ? level + "training ended with an error: hook \"misbehaving\" (x.so 0.9, train.toml:13) " + c.said
-            : std::string(c.status == 2 ? "DIR/train.toml:14:8: error[B2045]: " : "error DIR/train.toml:13:1: ") +
-                  "cannot create hook \"misbehaving\" (x.so 0.9) of 'DIR/x.so': " + c.said;
+        c.status == 1 ? level + "training ended with an error: hook \"misbehaving\" (x.so 0.9, train.toml:13) " + c.said
+                      : std::string(c.status == 2 ? "DIR/train.toml:14:8: error[B2045]: "
+                                                  : "error[B2046]: DIR/train.toml:13:1: ") +
+                            "cannot create hook \"misbehaving\" (x.so 0.9) of 'DIR/x.so': " + c.said;
     EXPECT_THAT(lines_with(told(r), c.status == 2 ? "error[B2045]: " : level), ::testing::ElementsAre(expected));
     EXPECT_EQ(listing(run_dir()), c.made) << c.fault;
   }

@@ -262,7 +262,7 @@ TEST_F(ModesTest, AFailureOfTheLastEvaluationLosesNoCheckpoint) {
                                "fail_with = \"data_loss\"\n[checkpoint]\nkeep_best = 1\n")});
   EXPECT_EQ(r.status, 1) << r.err;
   EXPECT_THAT(told(r), HasSubstr("ended at step 50 (50 steps"));
-  EXPECT_THAT(told(r), HasSubstr("error the evaluation failed: the evaluation of step 50 on [input.eval]: "));
+  EXPECT_THAT(told(r), HasSubstr("error[B2046]: the evaluation failed: the evaluation of step 50 on [input.eval]: "));
   EXPECT_FALSE(weights(run_dir(), 50).empty());
   EXPECT_THAT(best_steps(run_dir()), IsEmpty());
 }

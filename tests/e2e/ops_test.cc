@@ -24,7 +24,7 @@ class OpsTest : public RunTest {
   }
   std::string final_weights(const std::string& name) { return weights(temp / name, kSteps); }
   // The lines of errors, without their times.
-  std::vector<std::string> errors(const ProcessResult& r) { return lines_with(told(r), "error "); }
+  std::vector<std::string> errors(const ProcessResult& r) { return lines_with(told(r), "error["); }
 };
 
 TEST_F(OpsTest, ARunTrainsWithThemAndResumesExactly) {
@@ -60,10 +60,11 @@ TEST_F(OpsTest, AFailureNamesNodePluginAndStep) {
     std::filesystem::remove_all(temp / "failing");
     const ProcessResult r = belay({"run", manifest("failing", "fail_at = 7\nhow = \"" + c.how + "\"\n")});
     EXPECT_EQ(r.status, 1);
-    EXPECT_THAT(errors(r), ::testing::ElementsAre(
-                               "error training ended with an error: node 'jitter' (Jitter): op \"jitter\" (jittery.so "
-                               "1.0.0) in run at step 8: " +
-                               c.said));
+    EXPECT_THAT(errors(r),
+                ::testing::ElementsAre(
+                    "error[B2046]: training ended with an error: node 'jitter' (Jitter): op \"jitter\" (jittery.so "
+                    "1.0.0) in run at step 8: " +
+                    c.said));
   }
 }
 

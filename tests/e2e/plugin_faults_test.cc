@@ -54,7 +54,8 @@ TEST_F(PluginFaults, AnExceptionFromEachCallbackOfAHookEndsTheRunWithItsName) {
     const ProcessResult r = run_with_hook(std::string("in = \"") + fault.callback + "\"\n");
     EXPECT_EQ(r.status, 1) << fault.callback << ": " << r.err;
     EXPECT_EQ(r.out, "");
-    EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kHook + fault.place + ": boom"));
+    EXPECT_THAT(errors(r),
+                ElementsAre("error[B2046]: training ended with an error: " + kHook + fault.place + ": boom"));
   }
 }
 
@@ -73,7 +74,8 @@ TEST_F(PluginFaults, AStateThatAHookCannotTakeEndsTheRunOrTheHook) {
   const std::string first = weights(run_dir(), 20);
   const ProcessResult stopped = belay({"run", temp / "train.toml", "--set", "run.max_steps=30"});
   EXPECT_EQ(stopped.status, 1) << stopped.err;
-  EXPECT_THAT(errors(stopped), ElementsAre("error training ended with an error: " + kHook + "load_state: boom"));
+  EXPECT_THAT(errors(stopped),
+              ElementsAre("error[B2046]: training ended with an error: " + kHook + "load_state: boom"));
   EXPECT_EQ(weights(run_dir(), 20), first);
   const ProcessResult disabled =
       belay({"run", temp / "train.toml", "--set", "run.max_steps=30", "--set", "hooks.0.on_error=disable"});
@@ -95,27 +97,28 @@ TEST_F(PluginFaults, WhateverIsThrownIsToldInOneLine) {
     const ProcessResult r = run_with_hook(std::string("in = \"after_run\"\nhow = \"") + c.how + "\"\n");
     EXPECT_EQ(r.status, c.status) << c.how << ": " << r.err;
     EXPECT_THAT(errors(r),
-                ElementsAre("error training ended with an error: " + kHook + "after_run at step 1: " + c.text));
+                ElementsAre("error[B2046]: training ended with an error: " + kHook + "after_run at step 1: " + c.text));
   }
 }
 
 TEST_F(PluginFaults, AMessageOfAMegabyteIsCut) {
   const ProcessResult r = run_with_hook("in = \"after_run\"\nhow = \"megabyte\"\n");
   EXPECT_EQ(r.status, 1);
-  EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kHook +
+  EXPECT_THAT(errors(r), ElementsAre("error[B2046]: training ended with an error: " + kHook +
                                      "after_run at step 1: " + std::string(4096, 'x')));
 }
 
 TEST_F(PluginFaults, T_31e_TheStepOfALateFaultIsToldAsTheLogCounts) {
   const ProcessResult r = run_with_hook("in = \"after_run\"\nat_call = 1000\n", 2000);
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kHook + "after_run at step 1000: boom"));
+  EXPECT_THAT(errors(r),
+              ElementsAre("error[B2046]: training ended with an error: " + kHook + "after_run at step 1000: boom"));
 }
 
 TEST_F(PluginFaults, WhatFailsInOnErrorDoesNotHideTheCause) {
   const ProcessResult r = run_with_hook("in = \"on_error\"\n[[hooks]]\nplugin = \"trouble\"\nthrow_at_step = 3\n");
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: hook \"trouble\" (trouble.so 1.0.0, "
+  EXPECT_THAT(errors(r), ElementsAre("error[B2046]: training ended with an error: hook \"trouble\" (trouble.so 1.0.0, "
                                      "train.toml:19) in after_run at step 4: boom"));
 }
 
@@ -127,7 +130,7 @@ TEST_F(PluginFaults, EachInstanceHasItsOwnPolicy) {
   EXPECT_THAT(errors(r),
               ElementsAre("error first: hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) in before_run at "
                           "step 3: boom; on_error = \"disable\": it is left out from here on",
-                          "error training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
+                          "error[B2046]: training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
                           "train.toml:22) in after_run at step 7: boom",
                           "warning hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left "
                           "out (on_error = \"disable\")"));
@@ -150,8 +153,8 @@ TEST_F(PluginFaults, T_140_AnAfterSaveThatFailsWhenARunIsResumedEndsItWithItsNam
     const ProcessResult r = belay({"run", temp / "train.toml", "--set", "run.max_steps=30", "--set",
                                    std::string("checkpoint.save=") + save, "--set", "hooks.0.in=after_save"});
     EXPECT_EQ(r.status, 1) << r.err;
-    EXPECT_THAT(errors(r),
-                ElementsAre(::testing::StartsWith("error training ended with an error: " + kHook + "after_save")));
+    EXPECT_THAT(errors(r), ElementsAre(::testing::StartsWith("error[B2046]: training ended with an error: " + kHook +
+                                                             "after_save")));
   }
 }
 
@@ -205,19 +208,20 @@ TEST_F(PluginFaults, AnExceptionFromEachCallbackOfTheOtherKindsIsToldWithItsName
       {{"model.plugin=faulty_model", "model.in=build"},
        "",
        1,
-       "error model \"faulty_model\" (faulty.so 1.0.0, train.toml:8) in build: boom"},
-      {{"input.train.plugin=faulty_input", "input.train.in=spec"}, "", 1, "error " + kInput + "spec: boom"},
-      {{"input.train.plugin=faulty_input", "input.train.in=open"}, "", 1, "error " + kInput + "open: boom"},
-      {{"input.train.plugin=faulty_input", "input.train.in=next"}, "", 1, "error " + kInput + "next: boom"},
+       "error[B2046]: model \"faulty_model\" (faulty.so 1.0.0, train.toml:8) in build: boom"},
+      {{"input.train.plugin=faulty_input", "input.train.in=spec"}, "", 1, "error[B2046]: " + kInput + "spec: boom"},
+      {{"input.train.plugin=faulty_input", "input.train.in=open"}, "", 1, "error[B2046]: " + kInput + "open: boom"},
+      {{"input.train.plugin=faulty_input", "input.train.in=next"}, "", 1, "error[B2046]: " + kInput + "next: boom"},
       // On the thread that feeds the queue, while the run is training.
       {{"input.train.plugin=faulty_input", "input.train.in=next", "input.train.at_call=9"},
        "",
        1,
-       "error training ended with an error: node 'input/train_batch' (QueueDequeue): " + kInput + "next: boom"},
+       "error[B2046]: training ended with an error: node 'input/train_batch' (QueueDequeue): " + kInput + "next: boom"},
       {{},
        "[scaffold]\ninit_fn = [{ plugin = \"faulty_init_fn\", in = \"run\" }]\n",
        1,
-       "error training ended with an error: init_fn \"faulty_init_fn\" (faulty.so 1.0.0, train.toml:14) in run: boom"},
+       "error[B2046]: training ended with an error: init_fn \"faulty_init_fn\" (faulty.so 1.0.0, train.toml:14) in "
+       "run: boom"},
       {{},
        "[scaffold]\nsaver = { plugin = \"faulty_saver\", in = \"write\" }\n",
        0,
@@ -248,7 +252,7 @@ TEST_F(PluginFaults, AnInputThatCannotSeekEndsTheRunThatGoesOn) {
   args.insert(args.end(), {"--set", "run.max_steps=30", "--set", "input.train.in=seek"});
   const ProcessResult r = belay(args);
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(errors(r), ElementsAre("error training ended with an error: " + kInput + "seek: boom"));
+  EXPECT_THAT(errors(r), ElementsAre("error[B2046]: training ended with an error: " + kInput + "seek: boom"));
 }
 
 TEST_F(PluginFaults, ASaverThatCannotReadLeavesTheCheckpointsAndStartsNothing) {

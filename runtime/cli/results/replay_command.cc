@@ -93,7 +93,7 @@ void ReplayCommand::failed(RunPart part, const Error& error, Diagnostics& found)
       if (status == RunStatus::kInUse) return log_.error("", error.what());
       return log_error(log_, std::string("[B5020] the directory of the replay cannot be used: ") + error.what());
     case RunPart::kTraining:
-      log_error(log_, std::string("the replay ended with an error: ") + error.what());
+      log_error(log_, end_text("the replay ended with an error: ", error));
       log_.flush();
       if (signals_->stop_signal() != 0 && error.code() == Code::kCancelled) Signals::die_of(signals_->stop_signal());
       return;

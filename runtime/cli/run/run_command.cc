@@ -208,7 +208,7 @@ void RunCommand::failed(RunPart part, const Error& error, Diagnostics& found) {
                                  "write");
     case RunPart::kTraining: return say_training_error(error);
     case RunPart::kEvaluation: return report_error("the evaluation failed: ", error);
-    case RunPart::kExport: return log_error(log_, std::string("the export failed: ") + error.what());
+    case RunPart::kExport: return log_error(log_, end_text("the export failed: ", error));
     case RunPart::kMode: return say_mode_error(error);
     default: return WatchedRun::failed(part, error, found);
   }

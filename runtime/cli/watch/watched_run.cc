@@ -74,9 +74,13 @@ WatchedRun::WatchedRun(const Platform& of, RunControl& controlled_by, ManifestAr
   install_stack_signal();
 }
 
+std::string WatchedRun::end_text(const std::string& what, const Error& error) {
+  return "[B2046] " + what + error.what();
+}
+
 void WatchedRun::report_error(const std::string& what, const Error& error) const {
   Diagnostics of_data;
-  std::string text = what + error.what();
+  std::string text = end_text(what, error);
   // If the error names several places, the log has only the first.
   if (add_data_problems(run->plugins.found().inputs, error, of_data))
     text.resize(std::min(text.find("\\n"), text.size()));
@@ -101,8 +105,9 @@ void WatchedRun::failed(RunPart part, const Error& error, Diagnostics& found) {
     return refused(found);
   }
   if (!of_scaffold || !add_data_problems(run->plugins.found().inputs, error, found)) {
-    first_wrong = (part == RunPart::kHooks ? "training ended with an error: " : "") + std::string(error.what());
-    log_error(platform.log, first_wrong);
+    const std::string what = part == RunPart::kHooks ? "training ended with an error: " : "";
+    first_wrong = what + error.what();
+    log_error(platform.log, end_text(what, error));
   }
   if (of_scaffold && !found.empty()) refused(found);
 }

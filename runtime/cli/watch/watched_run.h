@@ -53,6 +53,8 @@ struct WatchedRun : RunObserver {
   // Logs an error that ended the current work. `what` comes before it ("the evaluation failed: "). It also prints the
   // lines of data files that the error names, like print().
   void report_error(const std::string& what, const Error& error) const;
+  // Returns the message of an error that ended a run. Without a code of its cause, as if a plugin threw, it is B2046.
+  static std::string end_text(const std::string& what, const Error& error);
 
   const Platform platform;
   RunControl& control;
