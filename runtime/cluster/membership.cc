@@ -15,6 +15,16 @@
 #include "belay/tensor_text.h"
 
 namespace belay::runtime {
+
+// A process that waits for a group writes this.
+struct HereMark {
+  std::uint64_t token = 0;
+  std::int64_t waits = 0;  // for this generation, or a later one
+  bool trained = false;    // it was in a group before
+  int seats = 0;           // the number of ranks that it was given
+  std::vector<int> unmet;  // seats of the previous group that it did not meet
+};
+
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -38,15 +48,6 @@ double secs_since(SteadyClock::time_point begun) {
 std::string secs_text(const char* key, double secs) {
   return std::string("cluster.") + key + " = " + rounded_text(secs);
 }
-
-// A process that waits for a group writes this.
-struct HereMark {
-  std::uint64_t token = 0;
-  std::int64_t waits = 0;  // for this generation, or a later one
-  bool trained = false;    // it was in a group before
-  int seats = 0;           // the number of ranks that it was given
-  std::vector<int> unmet;  // seats of the previous group that it did not meet
-};
 
 // A file that is just being made or removed counts as missing.
 std::string read_mark(const OpenDirectory& rendezvous, const std::string& name) {
@@ -124,8 +125,9 @@ std::vector<int> ranks_not_met(std::string_view error) {
   return ranks;
 }
 
-// The chief's view of the other processes.
+// The chief's view of the other processes. Each mark is read once: all decisions of a look are of the same marks.
 struct Membership::Look {
+  std::vector<std::optional<HereMark>> marks;  // by seat; none for seat 0, which is the chief
   std::vector<RankMembers::Member> here;
   std::vector<int> missing;
   std::vector<int> cut_off;
@@ -172,12 +174,12 @@ void Membership::note_not_met(const std::vector<int>& ranks) {
 
 // Returns the members of the last group that the next one leaves out, because others did not meet them. Each one that
 // the chief did not meet is out. If two others did not meet, the one in more such pairs is out.
-std::vector<int> Membership::cut_off(const OpenDirectory& rendezvous) const {
+std::vector<int> Membership::cut_off(const Look& look) const {
   if (options_.on_lost != LostRank::kContinue) return {};
   std::vector<std::pair<int, int>> pairs;
   for (const int seat : unmet_) pairs.emplace_back(0, seat);
   for (const RankMembers::Member& m : last_.members) {
-    const std::optional<HereMark> mark = m.seat == 0 ? std::nullopt : mark_of(rendezvous, m.seat);
+    const std::optional<HereMark>& mark = look.marks[static_cast<std::size_t>(m.seat)];
     if (!mark || mark->token != m.token || mark->waits != last_.generation + 1) continue;
     for (const int seat : mark->unmet) pairs.emplace_back(m.seat, seat);
   }
@@ -199,9 +201,12 @@ std::vector<int> Membership::cut_off(const OpenDirectory& rendezvous) const {
 
 Membership::Look Membership::look_at(const OpenDirectory& rendezvous) const {
   Look look;
-  const std::vector<int> out = cut_off(rendezvous);
+  look.marks.resize(static_cast<std::size_t>(options_.seats));
+  for (int seat = 1; seat < options_.seats; ++seat)
+    look.marks[static_cast<std::size_t>(seat)] = mark_of(rendezvous, seat);
+  const std::vector<int> out = cut_off(look);
   for (int seat = 1; seat < options_.seats; ++seat) {
-    const std::optional<HereMark> mark = mark_of(rendezvous, seat);
+    const std::optional<HereMark>& mark = look.marks[static_cast<std::size_t>(seat)];
     if (mark && last_.rank_of({seat, mark->token}) && std::find(out.begin(), out.end(), seat) != out.end()) {
       look.cut_off.push_back(seat);
       continue;

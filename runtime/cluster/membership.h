@@ -79,7 +79,7 @@ class Membership {
   Look look_at(const OpenDirectory& rendezvous) const;
   void note_here(OpenDirectory& rendezvous) const;
   [[noreturn]] void fail_other_size(int seat, int seats) const;
-  std::vector<int> cut_off(const OpenDirectory& rendezvous) const;
+  std::vector<int> cut_off(const Look& look) const;
   bool is_enough(const Look& look, double waited_secs) const;
   [[noreturn]] void fail_missing(const Look& look) const;
   void check_stopping() const;
