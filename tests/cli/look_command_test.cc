@@ -78,6 +78,9 @@ TEST_F(LookCommandTest, WhatIsOddIsNamed) {
       {column(30, [](int i) { return i % 2 == 0 ? "$" + std::to_string(i) : std::to_string(i % 4) + ".5 €"; }),
        "x: its cells are numbers with a sign, such as \"$0\" (" + path_ +
            ":2:1), and are words here; write digits and a decimal point alone\n"},
+      {column(30, [](int i) { return i == 4 ? "01067" : std::to_string(10'000 + i % 9); }),
+       "x: 1 row has leading zeros, such as \"01067\" (" + path_ +
+           ":6:1), which a number loses; type = \"category\" keeps codes as they are\n"},
       {column(30, [](int i) { return i % 10 == 9 ? std::string("ab") : "w" + std::to_string(i); }),
        "x: it is not used, since most rows have another cell, such as \"w0\" (" + path_ +
            ":2:1); type = \"category\" or \"text\" in 'columns' uses it\n"},

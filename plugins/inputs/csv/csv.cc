@@ -138,6 +138,7 @@ class Csv final : public belay::Input {
     warn_of_lone_words(file);
     warn_of_numbers_as_classes(file);
     warn_of_changed_labels(file);
+    warn_of_odd_numbers(file);
     const std::vector<std::string> names = feature_names(file);
     width_ = names.size();
     if (width_ != 0) {
@@ -281,6 +282,39 @@ class Csv final : public belay::Input {
                    std::to_string(table_.changed_labels) +
                    (table_.changed_labels == 1 ? " row is so" : " rows are so") +
                    "; subtract a constant, or take a larger unit");
+  }
+
+  // Names the features whose numbers are not those of the file, or may be codes. A column that has a type was decided.
+  void warn_of_odd_numbers(const CsvFile& file) const {
+    if (!is_training_) return;
+    const auto warn = [&](const std::vector<std::int64_t>& rows, bool with_type, const auto& text) {
+      std::vector<std::size_t> found;
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        if (rows[i] != OddNumbers::kNone && (with_type || !has_type(columns_.features[i]))) found.push_back(i);
+      if (found.empty()) return;
+      const std::size_t column = columns_.features[found[0]];
+      const std::int64_t row = rows[found[0]];
+      std::vector<std::string> others;
+      for (std::size_t i = 1; i < found.size(); ++i) others.push_back(file.names()[columns_.features[found[i]]]);
+      host().warning(file.place(row, column) + ": feature \"" + file.names()[column] + "\" is " +
+                     text(file.fields(row)[column]) + (others.empty() ? "" : "; so are: " + CsvFile::listed(others)));
+    };
+    warn(table_.odd_numbers.changed, true, [](const std::string& cell) {
+      double number = 0;
+      belay::read_number(cell, number);
+      return cell + ", and becomes " + belay::rounded_text(static_cast<double>(static_cast<float>(number)), 17) +
+             " as float32; set standardize = true, or scale = \"standard\" in the column's entry in 'columns', which "
+             "keeps the differences";
+    });
+    warn(table_.odd_numbers.leading_zeros, false, [](const std::string& cell) {
+      return "\"" + cell +
+             "\", and becomes a number without its leading zeros; if it is a code, give it type = \"category\" in "
+             "'columns', or else type = \"number\"";
+    });
+  }
+  bool has_type(std::size_t column) const {
+    const auto entry = entries_.find(column);
+    return entry != entries_.end() && !entry->second.type.empty();
   }
 
   // A loss divides by the sum of the weights.

@@ -4,6 +4,7 @@
 #include <belay/error.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -22,6 +23,30 @@ struct Row {
   std::size_t number = 0;  // in the block
   const std::vector<std::string_view>& cells;
   std::string place(std::size_t column) const { return block.place(number, column); }
+  std::int64_t in_file() const { return block.first_row() + static_cast<std::int64_t>(number); }
+};
+
+// A whole number above 2^24 may have no float32, as ids and times in seconds have. Up to 2^53 a double has it.
+bool changes_as_float32(double x) {
+  constexpr double kWhole = 1 << 24, kMostWhole = 9007199254740992;
+  if (!(std::fabs(x) > kWhole)) return false;
+  return std::fabs(x) <= kMostWhole && std::fabs(x - static_cast<double>(static_cast<float>(x))) >= 0.5;
+}
+
+// The least row that was noted for each feature. Several threads note rows.
+class FirstRows {
+ public:
+  explicit FirstRows(std::size_t features) : rows_(features) {
+    for (auto& row : rows_) row.store(OddNumbers::kNone, std::memory_order_relaxed);
+  }
+  void note(std::size_t feature, std::int64_t row) noexcept {
+    std::int64_t first = rows_[feature].load(std::memory_order_relaxed);
+    while (row < first && !rows_[feature].compare_exchange_weak(first, row, std::memory_order_relaxed)) continue;
+  }
+  std::vector<std::int64_t> take() const { return {rows_.begin(), rows_.end()}; }
+
+ private:
+  std::vector<std::atomic<std::int64_t>> rows_;
 };
 
 class RowParser {
@@ -29,22 +54,28 @@ class RowParser {
   RowParser(const CsvFile& file, const TableColumns& columns)
       : file_(file),
         columns_(columns),
-        numbers_(columns.typed.empty() ? columns.features : std::vector<std::size_t>()) {
+        numbers_(columns.typed.empty() ? columns.features : std::vector<std::size_t>()),
+        changed_(columns.features.size()),
+        leading_zeros_(columns.features.size()) {
+    for (const belay::Column& column : columns.typed)
+      keeps_number_.push_back(column.type == "number" && column.limits.empty() && column.scale == "none");
     if (columns.label && columns.label_type == LabelType::kFloat) numbers_.push_back(*columns.label);
     if (columns.weight) numbers_.push_back(*columns.weight);
     std::sort(numbers_.begin(), numbers_.end());
   }
 
-  void parse_features(const Row& row, float* out) const {
+  // `notes`: the odd numbers of this row count.
+  void parse_features(const Row& row, float* out, bool notes) {
     const Scales& scales = columns_.scales;
     for (std::size_t i = 0; i < columns_.features.size(); ++i) {
       const double x = number(row, columns_.features[i]);
+      if (notes) note(row, i, x, scales.means.empty());
       out[i] = static_cast<float>(scales.means.empty() ? x : (x - scales.means[i]) / scales.deviations[i]);
     }
   }
 
   // The same of typed columns. `ids` gets those of the categories.
-  void parse_typed(const Row& row, float* out, std::int64_t* ids) const {
+  void parse_typed(const Row& row, float* out, std::int64_t* ids, bool notes) {
     thread_local std::vector<double> values;
     for (std::size_t i = 0; i < columns_.typed.size(); ++i) {
       const belay::Column& column = columns_.typed[i];
@@ -54,6 +85,7 @@ class RowParser {
       if (fault != nullptr)
         fail(Code::kDataLoss,
              "[B3038] " + row.place(columns_.features[i]) + ": " + wrong_typed(columns_.features[i], cell, fault));
+      if (notes && column.type == "number") note(row, i, values[0], keeps_number_[i]);
       for (const double value : values) *out++ = static_cast<float>(value);
     }
   }
@@ -66,6 +98,8 @@ class RowParser {
   }
 
   float weight(const Row& row) const { return static_cast<float>(number(row, *columns_.weight)); }
+
+  OddNumbers odd_numbers() const { return {changed_.take(), leading_zeros_.take()}; }
 
   // Fails with all faults of the file's cells. This is slow.
   void fail_with_all() const {
@@ -86,6 +120,15 @@ class RowParser {
   }
 
  private:
+  // `is_kept`: the feature is x itself, and not a scaled number.
+  void note(const Row& row, std::size_t feature, double x, bool is_kept) {
+    const std::string_view cell = row.cells[columns_.features[feature]];
+    double number = 0;  // a gap has none: x is the column's median
+    if (is_kept && changes_as_float32(x) && belay::read_number(cell, number) == nullptr)
+      changed_.note(feature, row.in_file());
+    if (belay::has_leading_zero(cell)) leading_zeros_.note(feature, row.in_file());
+  }
+
   struct Faults {
     BadCells cells;
     std::map<std::size_t, std::int64_t> rows_of_count;  // the rows with a wrong number of fields, by this number
@@ -177,6 +220,8 @@ class RowParser {
   const CsvFile& file_;
   const TableColumns& columns_;
   std::vector<std::size_t> numbers_;  // the columns that must hold numbers
+  std::vector<bool> keeps_number_;    // by typed column: a number that is not scaled
+  FirstRows changed_, leading_zeros_;
 };
 
 // Returns a table with room for the rows.
@@ -222,6 +267,7 @@ class TableReader {
   Table take() {
     if (has_classes()) table_.class_names = labels_.class_names();
     if (has_classes() && columns_.classes.empty()) table_.lone_classes = labels_.lone();
+    table_.odd_numbers = parser_.odd_numbers();
     return std::move(table_);
   }
 
@@ -257,9 +303,9 @@ class TableReader {
     Table& to = keeps ? table_ : scratch;
     float* out = to.features.data() + r * table_.width;
     if (columns_.typed.empty())
-      parser_.parse_features(row, out);
+      parser_.parse_features(row, out, keeps);
     else
-      parser_.parse_typed(row, out, to.category_ids.data() + r * table_.categories);
+      parser_.parse_typed(row, out, to.category_ids.data() + r * table_.categories, keeps);
     if (has_targets()) targets_[i] = parser_.number(row, *columns_.label);
     const float weight = columns_.weight ? parser_.weight(row) : 0;
     if (has_classes()) texts_[i] = row.cells[*columns_.label];
@@ -268,18 +314,15 @@ class TableReader {
     if (columns_.id) table_.ids[r] = row.cells[*columns_.id];
   }
 
-  // Keeps the block's labels as float32. A whole number above 2^24 may have none, as ids and times in seconds have.
+  // Keeps the block's labels as float32.
   void take_targets(const belay::csv::Block& block) {
-    constexpr double kWhole = 1 << 24, kMostWhole = 9007199254740992;  // the second: 2^53, also in double
     for (std::size_t i = 0; i < block.rows(); ++i) {
       if (places_[i] < 0) continue;
       const double target = targets_[i];
       const float kept = table_.targets[static_cast<std::size_t>(places_[i])] = static_cast<float>(target);
-      const double becomes = static_cast<double>(kept);
-      if (std::fabs(target) <= kWhole || std::fabs(target) > kMostWhole) continue;
-      if (std::fabs(target - becomes) < 0.5) continue;
+      if (!changes_as_float32(target)) continue;
       const std::int64_t row = block.first_row() + static_cast<std::int64_t>(i);
-      if (table_.changed_labels++ == 0) table_.changed_label = {row, target, becomes};
+      if (table_.changed_labels++ == 0) table_.changed_label = {row, target, static_cast<double>(kept)};
     }
   }
 

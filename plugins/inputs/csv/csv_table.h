@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,6 +44,13 @@ struct ChangedLabel {
   double is = 0, becomes = 0;
 };
 
+// The first row of the file, for each of TableColumns::features, whose cell becomes another number as float32, and the
+// first one whose cell has leading zeros. kNone: there is none.
+struct OddNumbers {
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> changed, leading_zeros;
+};
+
 struct Table {
   std::size_t width = 0;        // features of a row
   std::vector<float> features;  // row after row
@@ -53,6 +61,7 @@ struct Table {
   std::vector<float> targets;                                       // for kFloat
   std::optional<ChangedLabel> changed_label;                        // the first one of `targets`
   std::int64_t changed_labels = 0;
+  OddNumbers odd_numbers;
   std::vector<std::string> ids;            // TableColumns::id, as in the file
   std::vector<float> weights;              // TableColumns::weight
   std::size_t categories = 0;              // ids of a row, of the columns that deliver ids

@@ -548,6 +548,47 @@ TEST_F(Csv, DatesAndNumbersWithASignAreNamedWithTheirPlace) {
                                       ":2:11), and are words here; write digits and a decimal point alone"));
 }
 
+TEST_F(Csv, FeaturesThatAreOtherNumbersAsFloat32AreNamedUnlessTheyAreScaled) {
+  const std::string path =
+      folder_.write("x.csv", "a,at,n,kind\n1,5,16777216,a\n2,1732924801,16777217,b\n3,1732924999,3,a\n4,2,4,b\n");
+  const std::string warning = path +
+                              ":3:3: feature \"at\" is 1732924801, and becomes 1732924800 as float32; set "
+                              "standardize = true, or scale = \"standard\" in the column's entry in 'columns', "
+                              "which keeps the differences; so are: n";
+  const auto has_warned = [&](const OptionValues& more, belay::InputUse use = belay::InputUse::kTraining) {
+    InputDriver input(module(), more.with({"path", path}));
+    input.use_for(use);
+    input.spec();
+    return input.host().has_logged(warning);
+  };
+  EXPECT_TRUE(has_warned({}));
+  EXPECT_TRUE(has_warned({{"columns.a.type", "number"}})) << "the others are guessed";
+  EXPECT_TRUE(has_warned({{"columns.at.type", "number"}, {"columns.at.scale", "none"}}));
+  EXPECT_FALSE(has_warned({}, belay::InputUse::kEvaluation));
+  EXPECT_FALSE(has_warned({{"standardize", true}}));
+  EXPECT_FALSE(has_warned({{"columns.at.type", "number"}, {"columns.at.scale", "standard"}}));
+  EXPECT_FALSE(has_warned({{"columns.at.type", "category"}}));
+}
+
+TEST_F(Csv, CodesWithLeadingZerosAreNamedUnlessTheyHaveAType) {
+  const std::string path = folder_.write("x.csv", "zip,month,x,kind\n10115,01,0.5,a\n01067,12,0,b\n00911,03,-1,a\n");
+  const std::string warning = path +
+                              ":3:1: feature \"zip\" is \"01067\", and becomes a number without its leading "
+                              "zeros; if it is a code, give it type = \"category\" in 'columns', or else type "
+                              "= \"number\"";
+  const auto has_warned = [&](const OptionValues& more) {
+    InputDriver input(module(), more.with({"path", path}));
+    input.use_for(belay::InputUse::kTraining);
+    input.spec();
+    return input.host().has_logged(warning);
+  };
+  EXPECT_TRUE(has_warned({}));
+  EXPECT_TRUE(has_warned({{"standardize", true}}));
+  EXPECT_TRUE(has_warned({{"columns.x.type", "number"}})) << "zip is guessed";
+  for (const char* type : {"number", "category", "ignore"}) EXPECT_FALSE(has_warned({{"columns.zip.type", type}}));
+  EXPECT_FALSE(has_warned({{"id", "zip"}}));
+}
+
 TEST_F(Csv, AHeaderThatSeemsToBeARowIsNamed) {
   const auto is_named = [&](const OptionValues& more) {
     InputDriver input(module(), more.with({"path", folder_.write("h.csv", "5.1,3.5,0\n4.9,3.0,1\n4.7,3.2,0\n")}));

@@ -59,6 +59,7 @@ void ColumnNotes::add(std::string_view cell, std::string_view label, const csv::
   const bool is_number = read_number(cell, number) == nullptr;
   if (is_number) {
     add_number(number, cell);
+    if (has_leading_zero(cell)) leading_zeros_.add(cell, block, row, column);
   } else if (parse_date({}, cell, moment)) {
     ++iso_dates_;
     first_date_ = std::min(first_date_, moment), last_date_ = std::max(last_date_, moment);
@@ -157,6 +158,11 @@ void ColumnNotes::note_values(ColumnProfile& column) const {
 void ColumnNotes::note_misread(ColumnProfile& column) const {
   column.misread = misread_.numbers_text(rows_ - missing_.rows);
   if (!column.misread.empty()) column.odd.push_back(column.misread);
+  if (column.type != "number" || column.id || leading_zeros_.rows == 0) return;
+  column.leading_zero = leading_zeros_.first;
+  column.odd.push_back(rows_text(leading_zeros_.rows) + (leading_zeros_.rows == 1 ? " has" : " have") +
+                       " leading zeros, such as " + shown_cell(leading_zeros_.first) + " (" + leading_zeros_.place +
+                       "), which a number loses; type = \"category\" keeps codes as they are");
 }
 
 void ColumnNotes::note_unused(ColumnProfile& column) const {

@@ -56,7 +56,7 @@ class ColumnNotes {
   std::int64_t rows_ = 0, numbers_ = 0, iso_dates_ = 0;
   double least_ = std::numeric_limits<double>::infinity(), largest_ = -least_, last_ = -least_;
   bool whole_ = true, ascends_ = true;
-  Cells missing_, values_, words_, not_utf8_;  // the first are gaps, the second all others
+  Cells missing_, values_, words_, not_utf8_, leading_zeros_;  // the first are gaps, the second all others
   MisreadCells misread_;
   Moment first_date_{std::numeric_limits<std::int32_t>::max()}, last_date_{0};
   // The rows of each cell. A column of many numbers leaves room for its words.

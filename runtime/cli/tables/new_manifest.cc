@@ -95,7 +95,9 @@ std::string comment_of(const ColumnProfile& column) {
   const std::string gaps = column.gaps == 0 ? "" : "; " + count_text(static_cast<std::uint64_t>(column.gaps), "gap");
   std::string words;
   for (const std::string& word : column.strangers) words += (words.empty() ? "; these become gaps: " : ", ") + word;
-  return column.values + gaps + words;
+  const std::string code =
+      column.leading_zero.empty() ? "" : "; if cells such as " + column.leading_zero + " are codes: category";
+  return column.values + gaps + words + code;
 }
 
 // Returns how the manifest names a column: by its number if the name is empty or occurs twice.

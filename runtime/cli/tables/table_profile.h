@@ -23,6 +23,7 @@ struct ColumnProfile {
   std::vector<std::string> formats;                         // of dates, if they are not all of ISO 8601
   std::vector<std::string> strangers;                       // cells of numbers or dates that are none; at most 20
   bool more_strangers = false;                              // there are more
+  std::string leading_zero;                                 // the first number with leading zeros; empty: there is none
   std::string misread;  // what is wrong with numbers that are words here; empty: nothing
   std::vector<std::pair<std::string, std::int64_t>> rare;  // words with fewer than five rows, rarest first; at most 5
   bool constant = false, id = false;                       // each cell is the same, or another one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guesses the type of a column from its cells, and finds numbers and dates that are words.
+// Guesses the type of a column from its cells, and finds numbers and dates that are words, and codes that are numbers.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +44,12 @@ inline bool is_number_with_sign(std::string_view cell) {
     return is_number_with_comma(rest) || read_number(rest, number) == nullptr;
   }
   return false;
+}
+
+// True for "01234" and "007": digits that a number does not keep, as zip codes and article numbers have. "01" to "12"
+// are months or hours.
+inline bool has_leading_zero(std::string_view cell) {
+  return cell.size() >= 3 && cell[0] == '0' && cell.find_first_not_of("0123456789") == cell.npos;
 }
 
 // Returns the first of the names of columns that are numbers, if these seem to be the values of a row: at least half of
