@@ -63,7 +63,7 @@ TEST_F(PluginFaults, WithOnErrorDisableTheRunGoesOnAndSaysAtItsEndWhatWasLeftOut
   for (const HookFault& fault : kHookFaults) {
     const ProcessResult r = run_with_hook(std::string("on_error = \"disable\"\nin = \"") + fault.callback + "\"\n");
     EXPECT_EQ(r.status, 0) << fault.callback << ": " << r.err;
-    EXPECT_THAT(errors(r), ElementsAre("error faulty: " + kHook + fault.place + ": boom" + kGoesOn, kLeftOut));
+    EXPECT_THAT(errors(r), ElementsAre("error[B2047]: faulty: " + kHook + fault.place + ": boom" + kGoesOn, kLeftOut));
     EXPECT_FALSE(weights(run_dir(), 20).empty()) << fault.callback;
   }
 }
@@ -80,7 +80,7 @@ TEST_F(PluginFaults, AStateThatAHookCannotTakeEndsTheRunOrTheHook) {
   const ProcessResult disabled =
       belay({"run", temp / "train.toml", "--set", "run.max_steps=30", "--set", "hooks.0.on_error=disable"});
   EXPECT_EQ(disabled.status, 0) << disabled.err;
-  EXPECT_THAT(errors(disabled), ElementsAre("error faulty: " + kHook + "load_state: boom" + kGoesOn, kLeftOut));
+  EXPECT_THAT(errors(disabled), ElementsAre("error[B2047]: faulty: " + kHook + "load_state: boom" + kGoesOn, kLeftOut));
 }
 
 TEST_F(PluginFaults, WhateverIsThrownIsToldInOneLine) {
@@ -127,13 +127,14 @@ TEST_F(PluginFaults, EachInstanceHasItsOwnPolicy) {
       "name = \"first\"\nin = \"before_run\"\nat_call = 3\non_error = \"disable\"\n"
       "[[hooks]]\nplugin = \"faulty\"\nname = \"second\"\nin = \"after_run\"\nat_call = 7\n");
   EXPECT_EQ(r.status, 1) << r.err;
-  EXPECT_THAT(errors(r),
-              ElementsAre("error first: hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) in before_run at "
-                          "step 3: boom; on_error = \"disable\": it is left out from here on",
-                          "error[B2046]: training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
-                          "train.toml:22) in after_run at step 7: boom",
-                          "warning hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left "
-                          "out (on_error = \"disable\")"));
+  EXPECT_THAT(
+      errors(r),
+      ElementsAre("error[B2047]: first: hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) in before_run at "
+                  "step 3: boom; on_error = \"disable\": it is left out from here on",
+                  "error[B2046]: training ended with an error: hook \"second\" of \"faulty\" (faulty.so 1.0.0, "
+                  "train.toml:22) in after_run at step 7: boom",
+                  "warning hook \"first\" of \"faulty\" (faulty.so 1.0.0, train.toml:16) failed and was left "
+                  "out (on_error = \"disable\")"));
 }
 
 TEST_F(PluginFaults, AnAbortedCallRecoversAndIsNoReasonToDisableTheHook) {

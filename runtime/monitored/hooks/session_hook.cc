@@ -36,7 +36,7 @@ void SessionHook::fail_or_disable(const Error& error) {
                       error.code() == Code::kSkip;
   if (on_error_ == OnHookError::kStop || steers) throw Error(error);
   disabled_ = true;
-  log_->error(name(), std::string(error.what()) + "; on_error = \"disable\": it is left out from here on");
+  log_->error(name(), fmt::format("[B2047] {}; on_error = \"disable\": it is left out from here on", error.what()));
 }
 
 void HookSet::add(const SessionHook& hook) {
