@@ -122,7 +122,8 @@ namespace {
 
 // Looks for the model among the plugins, since a program may have fewer plugins.
 bool has_model(const std::string& name) {
-  for (const FoundPlugin& p : default_search().plugins())
+  const PluginSearch search = default_search();
+  for (const FoundPlugin& p : search.plugins())
     if (p.info.kind == PluginKind::kModel && p.info.name == name) return true;
   return false;
 }
