@@ -16,7 +16,8 @@ import models
 RANKS = 2
 # As root, and with more ranks than cores; memory is shared without the kernel's help, which containers forbid.
 OPENMPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
-           "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl": "self,vader",
+           "OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+           "PRTE_MCA_hwloc_default_binding_policy": "none", "OMPI_MCA_btl": "self,vader",
            "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 LAUNCHERS = {"gloo": None, "mpi_openmpi": "mpirun.openmpi", "mpi_mpich": "mpirun.mpich"}
 

@@ -55,6 +55,7 @@ class MpiRanks : public RunTest {
   static int shell(const std::string& line, std::string* said = nullptr) {
     const std::string command =
         "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+        "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none "
         "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
         "ASAN_OPTIONS=detect_leaks=0 BELAY_PLUGIN_PATH=" +
         tested_plugins() + " " + line + " 2>&1 < /dev/null";

@@ -26,6 +26,7 @@ struct Job {
 Job job(int ranks, const std::string& scenario) {
   const std::string command =
       "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none "
       "OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_btl=self,vader OMPI_MCA_btl_vader_single_copy_mechanism=none "
       // MPI's libraries leak memory at their end. The leak is theirs.
       "ASAN_OPTIONS=detect_leaks=0 timeout -k 5 120 " MPIRUN " -np " +

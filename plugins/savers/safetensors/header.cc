@@ -269,6 +269,7 @@ std::string json_name(const std::string& name) {
 }  // namespace
 
 std::vector<Entry> parse_header(std::string_view text, std::uint64_t data_size) {
+  if (text.empty()) bad("the header is empty");
   HeaderReader reader;
   json::sax_parse(text.begin(), text.end(), &reader);
   check_names(reader.entries);

@@ -173,9 +173,7 @@ TEST(Safetensors, EachRuleOfTheFormatHasItsMessage) {
       {"<html>\n<body>Not found</body></html>",
        "DATA_LOSS: [B4041] the .safetensors file is a page of HTML, no safetensors file: a download that failed leaves "
        "one; fetch the file again"},
-      {file_of(""),
-       "DATA_LOSS: the .safetensors file: the header is no JSON at byte 8: \"syntax error while parsing value - "
-       "unexpected end of input; expected '[', '{', or a literal\""},
+      {file_of(""), "DATA_LOSS: the .safetensors file: the header is empty"},
       {file_of(R"({"a":1})"), "DATA_LOSS: the .safetensors file: the header's \"a\" is 1, not an object"},
       {file_of(R"({"a":[]})"), "DATA_LOSS: the .safetensors file: the header's \"a\" is a list, not an object"},
       {file_of("[]"), "DATA_LOSS: the .safetensors file: the header is a list, not an object"},
