@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -292,6 +293,19 @@ TEST_F(BadPluginsTest, ALocaleAndRoundingThatAPluginChangesArePutBack) {
   EXPECT_EQ(library.warnings[1], "locale: loading plugin '" + kPlugins +
                                      "/changes_locale.so' changed the locale, which was put back; initializers of "
                                      "global objects must not set it");
+}
+
+TEST_F(BadPluginsTest, AHandlerOfALibraryThatAPluginNeedsIsPutBackAndThePluginsOwnStays) {
+  struct sigaction hangup {
+  }, user{}, now{};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  ::sigaction(SIGUSR1, nullptr, &user);
+  EXPECT_THAT(loader_.load(kPlugins + "/handler_of_dependency.so").warnings, IsEmpty());
+  ::sigaction(SIGHUP, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, hangup.sa_handler);
+  ::sigaction(SIGUSR1, nullptr, &now);
+  EXPECT_NE(now.sa_handler, user.sa_handler) << "a runtime inside a plugin needs its handlers";
+  ::sigaction(SIGUSR1, &user, nullptr);
 }
 
 TEST_F(BadPluginsTest, WhatIsNoFileIsRefusedAtOnce) {

@@ -54,6 +54,8 @@ TEST(ValidateBadPlugins, EachFailsInTheWordsOfItsFault) {
        "load.opens: [B2021] bad_module: 'P/foreign_plugins.so' has a bad belay_module_v0: plugins lies"},
       {"foreign_table",
        "load.opens: [B2021] bad_module: 'P/foreign_table.so' has a bad belay_module_v0: plugins[0].table lies"},
+      {"handler_of_dependency",
+       "load.opens: changed the handler of signal 10 (User defined signal 1); a plugin leaves the process as it was"},
       {"hidden_module",
        "load.opens: [B2021] bad_module: 'P/hidden_module.so' has a plugin's note, but does not export belay_module_v0"},
       {"isa",

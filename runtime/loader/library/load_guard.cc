@@ -88,6 +88,21 @@ std::vector<std::string> ProcessStateGuard::restore() {
   return changed;
 }
 
+SignalHandlers::SignalHandlers() noexcept : before_{} {
+  for (int s = 1; s < NSIG; ++s) ::sigaction(s, nullptr, &before_[static_cast<std::size_t>(s)]);
+}
+
+void SignalHandlers::restore(const LibraryMapping* plugin) const noexcept {
+  for (int s = 1; s < NSIG; ++s) {
+    const struct sigaction& before = before_[static_cast<std::size_t>(s)];
+    struct sigaction now {};
+    if (::sigaction(s, nullptr, &now) != 0 || now.sa_handler == before.sa_handler) continue;
+    const auto* function = reinterpret_cast<const void*>(now.sa_handler);
+    const bool is_function = now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
+    if (is_function && (plugin == nullptr || plugin->bytes_from(function) == 0)) ::sigaction(s, &before, nullptr);
+  }
+}
+
 const char* library_being_loaded() noexcept { return current_library.load(); }
 
 void LoadingWatch::begin(const std::string& path) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <locale.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -13,6 +15,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "runtime/loader/library/library_mapping.h"
 
 namespace belay::runtime {
 
@@ -31,6 +35,19 @@ class ProcessStateGuard {
   std::string locale_;
   locale_t thread_locale_;
   std::locale cxx_locale_;
+};
+
+// Saves the handlers of all signals. Libraries that a plugin needs may install their own when they are loaded: UCX,
+// which Open MPI 5 loads, does it for SIGHUP and for crashes. The host's handlers must stay.
+class SignalHandlers {
+ public:
+  SignalHandlers() noexcept;
+  // Puts each handler back that other code than the plugin's changed to a function. A runtime inside the plugin, such
+  // as Go's, needs its handlers. Null: the plugin was not loaded.
+  void restore(const LibraryMapping* plugin) const noexcept;
+
+ private:
+  std::array<struct sigaction, NSIG> before_;
 };
 
 inline constexpr std::chrono::milliseconds kLoadingPatience = std::chrono::seconds(10);

@@ -185,6 +185,7 @@ const belay_module& Loader::open(const LibraryFile& file, std::vector<std::strin
   static std::mutex one_at_a_time;  // the guarded state is the process's, and several threads may load for a run
   const std::lock_guard lock(one_at_a_time);
   ProcessStateGuard state;
+  const SignalHandlers handlers;
   const LoadingScope scope(file.path, watch_);
   try {
     // The dynamic linker opens the path again. The path leads to the vetted file before and after, so the linker had
@@ -197,10 +198,12 @@ const belay_module& Loader::open(const LibraryFile& file, std::vector<std::strin
     const auto& module = handle.get<const belay_module>(BELAY_MODULE_SYMBOL);
     const LibraryMapping mapping(handle.native());
     check_module(module, file.module, file.path, &mapping);
+    handlers.restore(&mapping);
     for (const std::string& changed : state.restore()) warnings.push_back(put_back_text(file.path, changed));
     return module;
   } catch (const LoadError&) {
     state.restore();
+    handlers.restore(nullptr);
     throw;
   }
 }
