@@ -85,7 +85,8 @@ class MpiRanks : public RunTest {
   }
   // mpirun's message on why the job ended comes after all that a rank has logged.
   static void expect_mpiruns_message_last(const std::string& said) {
-    const std::regex message("mpirun[.a-z]* noticed that process rank|APPLICATION TERMINATED WITH THE EXIT STRING"),
+    const std::regex message(
+        "(mpirun[.a-z]*|prterun) noticed that process rank|APPLICATION TERMINATED WITH THE EXIT STRING"),
         line("[0-9] (info|warning|error) ");
     const auto last = [&](const std::regex& what) {
       std::ptrdiff_t at = -1;

@@ -28,8 +28,12 @@ if [ ! -f "$root/made" ]; then
   touch "$root/made"
 fi
 cp -L /etc/resolv.conf "$root/etc/"
+# A file that was changed while the last build ran is older than that build's objects, so it gets a new time.
+sums() { (cd "$root/src" && find . -path ./build -prune -o -type f -exec sha256sum {} + | sort); }
+sums >"$root/sums"
 find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 tar -C "$source" --exclude=./build -c . | tar -C "$root/src" -x --no-same-owner
+sums | comm -13 "$root/sums" - | cut -c67- | (cd "$root/src" && while read -r file; do touch "$file"; done)
 
 # It runs in separate namespaces, so that mounts and processes end with it.
 exec unshare --mount --pid --fork --kill-child sh -euc '
