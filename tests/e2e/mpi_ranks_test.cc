@@ -196,10 +196,11 @@ TEST_F(MpiRanks, ARankThatIsKilledEndsTheJobAndTheSameCommandGoesOn) {
       const int status = run(mpi, 2, path, &said);
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
       expect_no_process();
-      if (status == 0 || starts == 10) break;
+      if (std::filesystem::exists(std::string(temp / ("killed_" + name + "/finished"))) || starts == 10) break;
       ASSERT_NE(status, 124) << "mpirun had to be ended: " << said;
       EXPECT_LT(took.count(), 30) << "it was the timeout of 60 s, not mpirun, that ended it";
-      expect_mpiruns_message_last(said);
+      // MPICH 4.2's mpirun may lose the status of the killed rank, and then prints no message.
+      if (status != 0 || name != "mpi_mpich") expect_mpiruns_message_last(said);
     }
     EXPECT_GE(starts, 3) << said;
     EXPECT_LT(starts, 10) << said;
