@@ -35,8 +35,10 @@ find "$root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 tar -C "$source" --exclude=./build -c . | tar -C "$root/src" -x --no-same-owner
 sums | comm -13 "$root/sums" - | cut -c67- | (cd "$root/src" && while read -r file; do touch "$file"; done)
 
-# It runs in separate namespaces, so that mounts and processes end with it.
+# It runs in separate namespaces, so that mounts and processes end with it. The chroot is a mount, so that tests can mount
+# inside of it.
 exec unshare --mount --pid --fork --kill-child sh -euc '
+  mount --bind "$0" "$0"
   mount -t proc proc "$0/proc"
   mount --rbind /sys "$0/sys"
   mkdir -p "$0/dev/pts" "$0/dev/shm"
