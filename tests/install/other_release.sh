@@ -20,7 +20,7 @@ root=$source/build/on/$release
 if [ ! -f "$root/made" ]; then
   rm -rf "$root"
   mkdir -p "$(dirname "$root")"
-  mmdebstrap --variant=apt --include=ca-certificates --aptopt='Acquire::Check-Valid-Until "false"' \
+  mmdebstrap --variant=apt --include=ca-certificates,mount --aptopt='Acquire::Check-Valid-Until "false"' \
     "$release" "$root" >"$root.log" 2>&1 || { tail -5 "$root.log"; rm -rf "$root"; skip "mmdebstrap could not make it"; }
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"  # no package starts its service
   chmod +x "$root/usr/sbin/policy-rc.d"
