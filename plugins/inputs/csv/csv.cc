@@ -297,7 +297,8 @@ class Csv final : public belay::Input {
       std::vector<std::string> others;
       for (std::size_t i = 1; i < found.size(); ++i) others.push_back(file.names()[columns_.features[found[i]]]);
       host().warning(file.place(row, column) + ": feature \"" + file.names()[column] + "\" is " +
-                     text(file.fields(row)[column]) + (others.empty() ? "" : "; so are: " + CsvFile::listed(others)));
+                     text(file.fields(row)[column]) +
+                     (others.empty() ? "" : "; other such columns: " + CsvFile::listed(others)));
     };
     warn(table_.odd_numbers.changed, true, [](const std::string& cell) {
       double number = 0;

@@ -554,7 +554,7 @@ TEST_F(Csv, FeaturesThatAreOtherNumbersAsFloat32AreNamedUnlessTheyAreScaled) {
   const std::string warning = path +
                               ":3:3: feature \"at\" is 1732924801, and becomes 1732924800 as float32; set "
                               "standardize = true, or scale = \"standard\" in the column's entry in 'columns', "
-                              "which keeps the differences; so are: n";
+                              "which keeps the differences; other such columns: n";
   const auto has_warned = [&](const OptionValues& more, belay::InputUse use = belay::InputUse::kTraining) {
     InputDriver input(module(), more.with({"path", path}));
     input.use_for(use);

@@ -113,6 +113,7 @@ ColumnProfile ColumnNotes::finish(const std::string& label) const {
   note_values(column);
   note_dates(column);
   note_misread(column);
+  if (label != name_) note_leading_zeros(column);  // the label's classes keep their text
   note_unused(column);
   note_characters(column);
   note_words(column);
@@ -158,6 +159,9 @@ void ColumnNotes::note_values(ColumnProfile& column) const {
 void ColumnNotes::note_misread(ColumnProfile& column) const {
   column.misread = misread_.numbers_text(rows_ - missing_.rows);
   if (!column.misread.empty()) column.odd.push_back(column.misread);
+}
+
+void ColumnNotes::note_leading_zeros(ColumnProfile& column) const {
   if (column.type != "number" || column.id || leading_zeros_.rows == 0) return;
   column.leading_zero = leading_zeros_.first;
   column.odd.push_back(rows_text(leading_zeros_.rows) + (leading_zeros_.rows == 1 ? " has" : " have") +

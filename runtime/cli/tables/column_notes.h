@@ -45,6 +45,7 @@ class ColumnNotes {
   void note_words(ColumnProfile& column) const;
   void note_dates(ColumnProfile& column) const;
   void note_misread(ColumnProfile& column) const;
+  void note_leading_zeros(ColumnProfile& column) const;
   void note_unused(ColumnProfile& column) const;
   void note_characters(ColumnProfile& column) const;
   void note_spellings(ColumnProfile& column) const;
