@@ -58,7 +58,7 @@ class MembershipTest : public ::testing::Test {
     for (const RankMembers::Member& m : group.members) all.push_back(m.seat);
     return all;
   }
-  // What each rank wrote while it waits for a group, by its seat; "" for one that did not.
+  // Returns the marks of all ranks that wait for a group, by their seats. A rank that does not wait has an empty one.
   static std::vector<std::string> marks(const OpenDirectory& run, int seats) {
     const auto rendezvous = posix_file_system().open_directory(run.path() + "/" + std::string(kRendezvousName));
     std::vector<std::string> all;

@@ -38,7 +38,8 @@ void OnednnCall::add(int id, const Desc& desc) {
 void OnednnCall::run() {
   const dnnl_status_t status =
       dnnl_primitive_execute(primitive_.get(), place_.stream.get(), static_cast<int>(list_.size()), list_.data());
-  if (status != dnnl_success) fail(Code::kInternal, fmt::format("oneDNN's {} failed with status {}", what_, static_cast<int>(status)));
+  if (status != dnnl_success)
+    fail(Code::kInternal, fmt::format("oneDNN's {} failed with status {}", what_, static_cast<int>(status)));
 }
 
 void OnednnPlainCall::add(int id, const Desc& tensor, const Desc& inner, bool input) {
