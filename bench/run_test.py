@@ -100,6 +100,20 @@ class Bounds(Runs):
         self.assertEqual(self.main(1.4, "--check", measure=measure, then=self.HERE)[0], 1)
         self.assertEqual(self.main(1.4, "--check", measure=measure, then="another")[0], 0)
 
+    def test_only_the_group_that_misses_its_bound_is_taken_again(self):
+        taken = []
+
+        def group(name, value):
+            def measured(_):
+                taken.append(name)
+                return {name: value}
+            return measured
+
+        baseline = {name: {"what": name, "unit": "us", "limit": 3} for name in ("slow", "fast")}
+        values = run.measure_all(HERE, baseline, (group("slow", 4), group("fast", 2)), check=True)
+        self.assertEqual(values, {"slow": 4, "fast": 2})
+        self.assertEqual(taken, ["slow"] * run.TAKES + ["fast"])
+
     def test_the_shipped_baseline_can_be_held(self):
         measures, then = run.read_baseline()
         self.assertRegex(then, r"^.+, family \d+ model \d+: .*AVX-512.*, (no )?AMX, \d+ cores?$")
