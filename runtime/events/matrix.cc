@@ -41,7 +41,10 @@ std::string matrix_json(const Matrix& matrix) {
   std::string text = "[";
   for (const std::vector<double>& row : matrix) {
     text += text.size() == 1 ? "[" : ",[";
-    for (std::size_t i = 0; i < row.size(); ++i) text += (i == 0 ? "" : ",") + detail::json_number(row[i]);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) text += ',';
+      text += detail::json_number(row[i]);
+    }
     text += "]";
   }
   return text + "]";

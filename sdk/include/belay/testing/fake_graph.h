@@ -105,7 +105,10 @@ class FakeGraph {
     for (const Node& n : nodes_) out += node_text(n) + "\n";
     for (const auto& [name, items] : collections_) {
       out += "collection " + name + ":";
-      for (const belay_output& o : items) out += " " + name_of(o);
+      for (const belay_output& o : items) {
+        out += ' ';
+        out += name_of(o);
+      }
       out += "\n";
     }
     for (const std::string& scope : scopes_) out += "open scope " + scope + "\n";
