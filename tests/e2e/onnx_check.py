@@ -214,6 +214,7 @@ OPERATIONS = {
     "Concat": lambda i, a: np.concatenate(i, a["axis"]),
     "Conv": conv,
     "Div": lambda i, a: i[0] / i[1],
+    "Equal": lambda i, a: i[0] == i[1],
     "Elu": lambda i, a: np.where(i[0] > 0, i[0], np.expm1(i[0])),
     "Erf": lambda i, a: erf(i[0]),
     "Exp": lambda i, a: np.exp(i[0]),
@@ -246,6 +247,7 @@ OPERATIONS = {
     "Tanh": lambda i, a: np.tanh(i[0]),
     "Transpose": lambda i, a: np.transpose(i[0], a.get("perm")),
     "Unsqueeze": lambda i, a: np.expand_dims(i[0], tuple(i[1])),
+    "Where": lambda i, a: np.where(*i),
 }
 
 # ---- the models ----

@@ -38,6 +38,7 @@ CASES = {
     "linear, tuned for the first class": ("kind", 'plugin = "linear"\ntune_threshold = "f1"\npositive_class = "rare"'),
     "linear, threshold": ("kind", 'plugin = "linear"\nloss = "binary"\nthreshold = 0.8'),
     "linear, number": ("price", 'plugin = "linear"\nlabel_scale = "log"'),
+    "mlp, ids": ("kind", 'plugin = "mlp"\nhidden = [9]'),
     "tabular, number": ("price", 'plugin = "tabular"\nhidden = [9]\nlabel_scale = "standard"\nnorm = "layer"'),
 }
 LABELS = ["kind", "city_of_label", "price"]

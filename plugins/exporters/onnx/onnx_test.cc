@@ -180,6 +180,15 @@ TEST(Onnx, TheIndicesOfTheLargestHaveBelaysType) {
   EXPECT_EQ(model.graph().output(1).type().tensor_type().elem_type(), 6);  // int32
 }
 
+TEST(Onnx, AOneHotComparesTheIndicesSoThatNegativeOnesAreOff) {
+  const belay::onnx::Model model = exported([](const Graph& g) {
+    const Output x = placeholder(g, "x", DType::kInt32, {-1});
+    return Signature{"serving_default", "predict", {{"x", x}}, {{"y", ops::one_hot(x, 3, 2.0, -1.0)}}};
+  });
+  EXPECT_EQ(operations(model), (std::vector<std::string>{"Cast", "Unsqueeze", "Equal", "Where", "Identity"}));
+  EXPECT_EQ(constant(model, model.graph().node(2), 1), (std::vector<std::int64_t>{0, 1, 2}));
+}
+
 TEST(Onnx, ControlFlowIsRefusedByItsNameWithTheFix) {
   const std::string cond = refused([](const Graph& g) {
     const Output x = placeholder(g, "x", DType::kFloat32, {});

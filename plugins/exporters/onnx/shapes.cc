@@ -2,6 +2,7 @@
 // Translates reductions, shapes and parts of tensors.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "translate.h"
@@ -146,6 +147,23 @@ void gather(GraphWriter& to, const ExportNode& node) {
                                {{"axis", node.integer("axis", 0)}}));
 }
 
+// Index i is compared with 0 to depth - 1. ONNX's own OneHot counts negative indices from the end, and here they are
+// off.
+void one_hot(GraphWriter& to, const ExportNode& node) {
+  std::string indices = to.input(node, 0);
+  if (node.input(0).dtype() != belay::DType::kInt64)
+    indices = to.step(node, "Cast", {indices}, {{"to", std::int64_t{onnx_type(belay::DType::kInt64)}}});
+  Ints places(static_cast<std::size_t>(node.integer("depth", 0)));
+  std::iota(places.begin(), places.end(), 0);
+  const belay::DType dtype = node.output().dtype();
+  const std::string is_there =
+      to.step(node, "Equal", {to.step(node, "Unsqueeze", {indices, to.ints({-1})}), to.ints(places)});
+  to.set(
+      node.output(),
+      to.add("Where", {is_there, to.scalar(dtype, node.number_of("on", 1)), to.scalar(dtype, node.number_of("off", 0))},
+             shape_name(node)));
+}
+
 }  // namespace
 
 std::string transposed(GraphWriter& to, const ExportNode& node, const std::string& x, const Ints& perm) {
@@ -163,6 +181,7 @@ const Table& shape_table() {
       {"Max", largest},
       {"Mean", mean},
       {"Min", smallest},
+      {"OneHot", one_hot},
       {"Pad", pad},
       {"Prod", prod},
       {"Reshape", reshape},
