@@ -57,10 +57,13 @@ std::string undefined_metrics_text(const EvalResult& result, const std::string& 
   if (result.weightless)
     return which + "each example has weight 0; give those that count a weight above 0 (logged once)";
   const std::string classes = classes_without_examples(result);
+  if (!classes.empty())
+    return which + "no example has the class " + classes +
+           "; evaluate on examples of each class, for instance by split_by = \"stratify\" in [input.train] (logged "
+           "once)";
   return which +
-         (classes.empty() ? "no example has a class that is needed, all labels are equal, or a prediction is not finite"
-                          : "no example has the class " + classes) +
-         "; evaluate on examples of each class, for instance by split_by = \"stratify\" in [input.train] (logged once)";
+         "no example has a class that is needed, all labels are equal, or a prediction is not finite; evaluate on more "
+         "examples, with labels that differ (logged once)";
 }
 
 }  // namespace belay::runtime
