@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "csv_table.h"
 
+#include <belay/deviation.h>
 #include <belay/error.h>
 
 #include <algorithm>
@@ -377,7 +378,7 @@ Scales measure(const CsvFile& file, const std::vector<std::size_t>& features, co
   each_value([&](std::size_t i, double x) { sums[i] += x; });
   for (double& sum : sums) sum /= n;
   each_value([&](std::size_t i, double x) { squares[i] += (x - sums[i]) * (x - sums[i]); });
-  for (double& square : squares) square = square > 0 ? std::sqrt(square / n) : 1;
+  for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = belay::deviation_or_1(squares[i], n, sums[i]);
   return {std::move(sums), std::move(squares)};
 }
 

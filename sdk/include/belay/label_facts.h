@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "belay/deviation.h"
 #include "belay/input.h"
 
 namespace belay {
@@ -35,8 +36,7 @@ inline std::vector<double> counts_of_classes(const std::vector<std::int64_t>& la
 }
 
 namespace detail {
-// Appends mean and standard deviation of f(label), which divides by their number. That of equal numbers is 1, so that a
-// division keeps them.
+// Appends mean and standard deviation (belay/deviation.h) of f(label).
 template <class F>
 void add_moments(const std::vector<float>& labels, const std::vector<std::int64_t>& rows, const F& f,
                  std::vector<double>& moments) {
@@ -47,7 +47,7 @@ void add_moments(const std::vector<float>& labels, const std::vector<std::int64_
   const double mean = sum / n;
   for (const std::int64_t row : rows) squares += (value(row) - mean) * (value(row) - mean);
   moments.push_back(mean);
-  moments.push_back(squares > 0 ? std::sqrt(squares / n) : 1);
+  moments.push_back(deviation_or_1(squares, n, mean));
 }
 }  // namespace detail
 

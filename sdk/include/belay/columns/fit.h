@@ -15,6 +15,7 @@
 #include "belay/columns/cells.h"
 #include "belay/columns/column.h"
 #include "belay/columns/options.h"
+#include "belay/deviation.h"
 
 namespace belay {
 inline namespace v0 {
@@ -83,7 +84,7 @@ class ColumnFit {
       offset = sum / n;
       for (const double v : values) squares += (v - offset) * (v - offset);
       squares += filled * (fill - offset) * (fill - offset);
-      divisor = squares > 0 ? std::sqrt(squares / n) : 1;
+      divisor = deviation_or_1(squares, n, offset);
     } else if (n > 0 && c.scale == "minmax") {
       double low = values.empty() ? fill : values[0], high = low;
       for (const double v : values) low = std::min(low, v), high = std::max(high, v);
